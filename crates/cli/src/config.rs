@@ -1,0 +1,144 @@
+//! `config`, `trust` and `--list-models`: what is in force, where it came from, and what the provider offers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use qoder_runtime::layout;
+use qoder_runtime::settings::KNOWN_KEYS;
+use qoder_runtime::setup::{Options, Setup};
+use qoder_types::ModelFailureClass;
+use serde_json::{Value, json};
+
+use crate::arguments::Arguments;
+use crate::exit::{Exit, Fault};
+use crate::{host, options, print};
+
+/// Shows effective settings with their origin.
+pub fn show(
+    key: Option<&str>,
+    as_json: bool,
+    cwd: Option<PathBuf>,
+    settings: Option<String>,
+    trust: bool,
+    environment: BTreeMap<String, String>,
+) -> Result<Exit, Fault> {
+    let options =
+        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
+    let setup = Setup::prepare(options)?;
+    for warning in &setup.warnings {
+        host::tell(&format!("warning: {warning}"));
+    }
+    let mut rows: Vec<(String, Value, String)> = Vec::new();
+    flatten(&setup.settings.effective, "", &mut rows);
+    for row in &mut rows {
+        row.2 = setup.settings.origin(&row.0).map(|layer| place(layer, &row.0)).unwrap_or_default();
+    }
+    for known in KNOWN_KEYS.iter().filter(|known| !known.default.is_empty()) {
+        if !rows.iter().any(|row| row.0 == known.path)
+            && let Ok(value) = serde_json::from_str(known.default)
+        {
+            rows.push((known.path.to_owned(), value, "default".to_owned()));
+        }
+    }
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    if let Some(key) = key {
+        rows.retain(|row| row.0 == key || row.0.starts_with(&format!("{key}.")));
+        if rows.is_empty() {
+            return Err(Fault::input(
+                format!("no setting `{key}` is known or set"),
+                "`qodercli config` lists all",
+            ));
+        }
+    }
+    if as_json {
+        let list: Vec<Value> = rows
+            .iter()
+            .map(|(key, value, origin)| json!({"key": key, "value": value, "origin": origin}))
+            .collect();
+        println!("{:#}", Value::Array(list));
+        return Ok(Exit::Success);
+    }
+    if key.is_none() {
+        println!("folder: {} ({})", setup.cwd.display(), trust_text(&setup));
+        println!("config: {}", setup.config_root.display());
+    }
+    for (key, value, origin) in rows {
+        println!("{key} = {value}  [{origin}]");
+    }
+    Ok(Exit::Success)
+}
+
+fn trust_text(setup: &Setup) -> &'static str {
+    match setup.trust {
+        qoder_runtime::trust::Trust::No => "not trusted: its settings, AGENTS.md and rules are not used",
+        qoder_runtime::trust::Trust::ThisRun => "trusted for this run",
+        qoder_runtime::trust::Trust::Listed => "trusted",
+        qoder_runtime::trust::Trust::SwitchedOff => "folder trust is switched off",
+    }
+}
+
+fn place(layer: &qoder_runtime::settings::Layer, key: &str) -> String {
+    let line = layer.lines.get(&format!("/{}", key.replace('.', "/")));
+    line.map_or_else(|| layer.name(), |line| format!("{}:{line}", layer.name()))
+}
+
+/// Rows for all values; keys hold no secrets, their values may.
+fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>) {
+    match value {
+        Value::Object(map) => {
+            for (name, below) in map {
+                let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                if name.to_lowercase().contains("key") && name != "apiKeyEnv" && below.is_string() {
+                    rows.push((path, Value::String("***".to_owned()), String::new()));
+                } else {
+                    flatten(below, &path, rows);
+                }
+            }
+        }
+        other => rows.push((prefix.to_owned(), other.clone(), String::new())),
+    }
+}
+
+/// Puts a folder on the list of trusted ones.
+pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
+    let folder = print::current_directory(folder)?;
+    let root = layout::config_root(environment);
+    let trusted = qoder_runtime::trust::add(&folder, &root, &layout::home(environment))?;
+    println!("trusted: {}", trusted.display());
+    Ok(Exit::Success)
+}
+
+/// Asks the provider for its models.
+pub fn list_models(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
+    let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
+    let listed = runtime.block_on(qoder_models::list_models(setup.model_options()));
+    let models = listed.map_err(|failure| Fault {
+        exit: if failure.class == ModelFailureClass::Authentication {
+            Exit::Authentication
+        } else {
+            Exit::General
+        },
+        message: failure.message,
+        hint: "see docs/models.md for how to configure a provider".to_owned(),
+    })?;
+    let as_json = options::output_format(arguments, &setup)? != crate::arguments::OutputFormat::Text;
+    if as_json {
+        let list: Vec<Value> = models
+            .iter()
+            .map(|model| json!({"id": model.id, "displayName": model.display_name, "provider": model.provider}))
+            .collect();
+        println!("{}", Value::Array(list));
+        return Ok(Exit::Success);
+    }
+    for model in models {
+        match model.display_name {
+            Some(name) => println!("{}  {name}  [{}]", model.id, model.provider),
+            None => println!("{}  [{}]", model.id, model.provider),
+        }
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,107 @@
+//! Exit codes and the way errors are told: one line that names the thing, one that says what to do. The codes are
+//! documented in `docs/exit-codes.md`.
+
+use std::process::ExitCode;
+
+use qoder_runtime::error::{DriveError, SessionError};
+use qoder_runtime::setup::SetupError;
+use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
+
+/// Why the program ends, for the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All went well.
+    Success = 0,
+    /// The turn ended in an error, or something else went wrong.
+    General = 1,
+    /// The key is missing, wrong or expired.
+    Authentication = 41,
+    /// Arguments or input cannot be used.
+    Input = 42,
+    /// Settings or the model's configuration cannot be used.
+    Configuration = 52,
+    /// The turn limit was reached.
+    MaxTurns = 53,
+    /// The session is locked, unknown, damaged or cannot be written.
+    Session = 55,
+    /// A person interrupted.
+    Interrupted = 130,
+    /// The output was closed.
+    OutputClosed = 141,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A fault with its exit code.
+#[derive(Debug)]
+pub struct Fault {
+    /// The exit code.
+    pub exit: Exit,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Fault {
+    /// A fault of the person's input.
+    pub fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { exit: Exit::Input, message: message.into(), hint: hint.into() }
+    }
+
+    /// Tells it on stderr.
+    pub fn report(&self) {
+        eprintln!("error: {}", self.message);
+        if !self.hint.is_empty() {
+            eprintln!("  hint: {}", self.hint);
+        }
+    }
+}
+
+impl From<SessionError> for Fault {
+    fn from(error: SessionError) -> Self {
+        let exit = match &error {
+            SessionError::BadId { .. } | SessionError::Exists { .. } => Exit::Input,
+            _ => Exit::Session,
+        };
+        Self { exit, message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<SetupError> for Fault {
+    fn from(error: SetupError) -> Self {
+        let exit = match &error {
+            SetupError::Option { .. } => Exit::Input,
+            SetupError::Settings(_) | SetupError::Model(_) => Exit::Configuration,
+        };
+        Self { exit, message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<DriveError> for Fault {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Session(error) => error.into(),
+            DriveError::Output(error) => Self {
+                exit: Exit::OutputClosed,
+                message: format!("the output was closed before the turn ended ({error})"),
+                hint: "nothing is lost; --resume with the session's ID goes on".to_owned(),
+            },
+        }
+    }
+}
+
+/// The exit code of a turn's end.
+pub fn of_turn(end: &TurnEnded) -> Exit {
+    match (end.subtype, end.terminal_reason) {
+        (TurnSubtype::Success, _) => Exit::Success,
+        (TurnSubtype::ErrorMaxTurns, _) => Exit::MaxTurns,
+        (_, TerminalReason::AbortedStreaming | TerminalReason::AbortedTools) => Exit::Interrupted,
+        _ if end.error_code == Some(105) => Exit::Authentication,
+        _ => Exit::General,
+    }
+}

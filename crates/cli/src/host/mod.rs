@@ -1,0 +1,38 @@
+//! Hosts: how the events of a session reach the person or program outside. One per output format; the terminal one adds
+//! progress on stderr.
+
+mod json_lines;
+mod text;
+
+use std::sync::Arc;
+
+use qoder_runtime::events::Host;
+
+use crate::arguments::OutputFormat;
+
+/// What the host shall show.
+#[derive(Debug, Clone, Copy)]
+pub struct View {
+    /// The format of stdout.
+    pub format: OutputFormat,
+    /// Pieces of replies on the stream.
+    pub partial: bool,
+    /// More on stderr.
+    pub verbose: bool,
+}
+
+/// The host for a view.
+pub fn make(view: View) -> Arc<dyn Host> {
+    match view.format {
+        OutputFormat::StreamJson => Arc::new(json_lines::JsonLines::new(view.partial, view.verbose)),
+        OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose)),
+        OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),
+    }
+}
+
+/// A line on stderr that a person may want to see; control characters are shown, not obeyed.
+pub fn tell(text: &str) {
+    let clean: String =
+        text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
+    eprintln!("{clean}");
+}

@@ -1,0 +1,247 @@
+//! Text on stdout: the answer alone when piped; on a terminal the answer as it is written, with tool lines and a spinner
+//! on stderr. Colour only on a terminal, and not when NO_COLOR is set.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use qoder_runtime::events::{Event, Host};
+use qoder_types::ContentBlock;
+use qoder_types::wire::{StreamMessage, SystemMessage};
+
+use super::tell;
+
+/// Text on stdout.
+pub struct Text {
+    streams: bool,
+    progress: bool,
+    colour: bool,
+    spinner: Option<Spinner>,
+    state: Mutex<Shown>,
+}
+
+#[derive(Default)]
+struct Shown {
+    /// True when the last character on the terminal was not a newline.
+    mid_line: bool,
+    /// The answer that was streamed in this turn, to not print it twice.
+    streamed: bool,
+}
+
+impl Text {
+    /// A host for text.
+    pub fn new(verbose: bool) -> Self {
+        let out = std::io::stdout().is_terminal();
+        let err = std::io::stderr().is_terminal();
+        Self {
+            streams: out,
+            progress: err || verbose,
+            colour: err && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            spinner: (out && err).then(Spinner::start),
+            state: Mutex::default(),
+        }
+    }
+
+    fn progress(&self, text: &str) {
+        if !self.progress {
+            return;
+        }
+        self.pause();
+        let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut shown.mid_line) {
+            eprintln!();
+        }
+        if self.colour {
+            tell_dim(text);
+        } else {
+            tell(text);
+        }
+    }
+
+    fn pause(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.pause();
+        }
+    }
+
+    fn spin(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.resume();
+        }
+    }
+
+    fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
+        match message {
+            StreamMessage::System(SystemMessage::Init(_)) => self.spin(),
+            StreamMessage::Assistant { message, .. } => {
+                self.end_line()?;
+                for block in &message.content {
+                    if let ContentBlock::ToolUse { name, input, .. } = block {
+                        self.progress(&format!("• {name} {}", brief(input)));
+                    }
+                }
+                self.spin();
+            }
+            StreamMessage::User { message, .. } => {
+                if let qoder_types::MessageContent::Blocks(blocks) = &message.content {
+                    for block in blocks {
+                        if let ContentBlock::ToolResult { content, is_error: true, .. } = block {
+                            self.progress(&format!("  ✗ {}", first_line(&content.to_text())));
+                        }
+                    }
+                }
+                self.spin();
+            }
+            StreamMessage::System(SystemMessage::ApiRetry {
+                attempt,
+                max_retries,
+                retry_delay_ms,
+                error,
+                ..
+            }) => {
+                let wait = Duration::from_millis(*retry_delay_ms).as_secs_f32();
+                self.progress(&format!(
+                    "  retry {attempt}/{max_retries} in {wait:.1} s: {}",
+                    first_line(error)
+                ));
+                self.spin();
+            }
+            StreamMessage::System(SystemMessage::Status { status: Some(status), .. }) => {
+                self.progress(&format!("  {status} …"));
+                self.spin();
+            }
+            StreamMessage::Result(result) => {
+                self.pause();
+                let streamed = {
+                    let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                    std::mem::take(&mut shown.streamed)
+                };
+                self.end_line()?;
+                if let Some(text) = result.result
+                    && !streamed
+                {
+                    let mut out = std::io::stdout().lock();
+                    out.write_all(text.as_bytes())?;
+                    if !text.ends_with('\n') {
+                        out.write_all(b"\n")?;
+                    }
+                    out.flush()?;
+                }
+                for error in result.errors.unwrap_or_default() {
+                    tell(&format!("error: {error}"));
+                }
+            }
+            StreamMessage::System(_) | StreamMessage::StreamEvent { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn end_line(&self) -> std::io::Result<()> {
+        let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut shown.mid_line) {
+            self.pause();
+            writeln!(std::io::stdout())?;
+        }
+        Ok(())
+    }
+
+    fn partial(&self, event: &str) -> std::io::Result<()> {
+        let Some(text) = text_delta(event) else { return Ok(()) };
+        self.pause();
+        let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        shown.mid_line = !text.ends_with('\n');
+        shown.streamed = true;
+        Ok(())
+    }
+}
+
+/// The text of a `text_delta`, if the event is one.
+fn text_delta(event: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Piece {
+        delta: Delta,
+    }
+    #[derive(serde::Deserialize)]
+    struct Delta {
+        #[serde(rename = "type")]
+        kind: String,
+        text: Option<String>,
+    }
+    let piece: Piece = serde_json::from_str(event).ok()?;
+    (piece.delta.kind == "text_delta").then_some(piece.delta.text).flatten()
+}
+
+fn tell_dim(text: &str) {
+    let clean: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    eprintln!("\x1b[2m{clean}\x1b[0m");
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+/// What a call is about, in one line: its most telling argument.
+fn brief(input: &serde_json::Value) -> String {
+    let telling = ["command", "file_path", "pattern", "path", "url", "query", "prompt"];
+    let text = telling.iter().find_map(|key| input.get(key)?.as_str());
+    text.map(first_line).unwrap_or_default()
+}
+
+impl Host for Text {
+    fn wants_partial(&self) -> bool {
+        self.streams
+    }
+
+    fn wants_tool_output(&self) -> bool {
+        false
+    }
+
+    fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
+        match event {
+            Event::Message(message) => self.message(message),
+            Event::Partial(event) => self.partial(event),
+            Event::ToolOutput { .. } => Ok(()),
+            Event::Warning(text) => {
+                self.pause();
+                tell(&format!("warning: {text}"));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A sign of life on stderr while nothing else is shown.
+struct Spinner {
+    running: Arc<AtomicBool>,
+}
+
+impl Spinner {
+    fn start() -> Self {
+        let running = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&running);
+        std::thread::spawn(move || {
+            let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+            for frame in frames.iter().cycle() {
+                if seen.load(Ordering::Acquire) {
+                    eprint!("\r{frame}");
+                }
+                std::thread::sleep(Duration::from_millis(90));
+            }
+        });
+        Self { running }
+    }
+
+    fn pause(&self) {
+        if self.running.swap(false, Ordering::AcqRel) {
+            eprint!("\r\x1b[K");
+        }
+    }
+
+    fn resume(&self) {
+        self.running.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,174 @@
+//! Where prompts come from: the command line, piped text, or JSON lines on stdin. Bad input is named and refused; it
+//! never becomes half a prompt.
+
+use std::io::{BufRead, IsTerminal, Read};
+use std::os::fd::AsFd;
+
+use qoder_runtime::session::new_id;
+use qoder_types::record::InputAdmitted;
+use qoder_types::{Message, MessageContent, Role};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use crate::exit::Fault;
+
+/// How long piped text may take to begin when there is a prompt already.
+const PATIENCE_MS: i64 = 500;
+/// The longest prompt or line that is accepted.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// The prompt from the command line and stdin together; `None` when there is none.
+pub fn prompt(argument: Option<&str>, optional: bool) -> Result<Option<String>, Fault> {
+    let piped = match argument {
+        Some(_) if !begins_soon() => None,
+        None if optional && !begins_soon() => None,
+        _ => read_stdin()?,
+    };
+    let text = match (argument, piped) {
+        (Some(argument), Some(piped)) => format!("{argument}\n\n{piped}"),
+        (Some(argument), None) => argument.to_owned(),
+        (None, Some(piped)) => piped,
+        (None, None) => return Ok(None),
+    };
+    check(&text)?;
+    Ok(Some(text))
+}
+
+fn check(text: &str) -> Result<(), Fault> {
+    if text.trim().is_empty() {
+        return Err(Fault::input("the prompt is empty", "give a prompt: qodercli -p \"…\", or pipe one in"));
+    }
+    if text.contains('\0') {
+        return Err(Fault::input("the prompt contains a NUL character", "remove it; prompts are text"));
+    }
+    Ok(())
+}
+
+/// True when stdin is not a terminal and has something, or its end, to read shortly. A program that leaves our stdin
+/// open without writing must not make us wait for ever.
+fn begins_soon() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return false;
+    }
+    let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+    let wait = Timespec { tv_sec: 0, tv_nsec: PATIENCE_MS * 1_000_000 };
+    match poll(&mut fds, Some(&wait)) {
+        Ok(0) => {
+            eprintln!(
+                "warning: nothing arrived on stdin within {PATIENCE_MS} ms; going on without it (redirect it from \
+                 /dev/null to avoid the wait)"
+            );
+            false
+        }
+        Ok(_) => true,
+        Err(_) => false,
+    }
+}
+
+fn read_stdin() -> Result<Option<String>, Fault> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.lock().take(LONGEST + 1).read_to_end(&mut bytes);
+    if let Err(error) = read {
+        // A closed descriptor is the same as no input.
+        if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) {
+            return Ok(None);
+        }
+        return Err(Fault::input(format!("cannot read stdin: {error}"), "check what is piped in"));
+    }
+    if bytes.len() as u64 > LONGEST {
+        return Err(Fault::input("the prompt is longer than 64 MiB", "put the text into a file and name it"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Fault::input(
+            format!("the text on stdin is not valid UTF-8 (byte {at})"),
+            "convert it, for example with iconv -t UTF-8",
+        )
+    })?;
+    let text = text.trim_end().to_owned();
+    Ok((!text.is_empty()).then_some(text))
+}
+
+/// A line of `--input-format stream-json`.
+pub enum Line {
+    /// A user message.
+    User(InputAdmitted),
+    /// A control request, answered with an error until the protocol is spoken.
+    Control(String),
+    /// Not usable; the text says why.
+    Bad(String),
+}
+
+#[derive(Deserialize)]
+struct UserLine {
+    #[serde(rename = "type", default)]
+    kind: String,
+    message: Option<UserContent>,
+    uuid: Option<String>,
+    request_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct UserContent {
+    content: MessageContent,
+}
+
+/// Reads lines on a thread of its own, so that stdin is read while stdout blocks. The channel closes at the end.
+pub fn lines() -> mpsc::UnboundedReceiver<Line> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut buffer = Vec::new();
+        loop {
+            buffer.clear();
+            match (&mut stdin).take(LONGEST).read_until(b'\n', &mut buffer) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            if let Some(line) = parse(buffer.trim_ascii())
+                && sender.send(line).is_err()
+            {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn parse(bytes: &[u8]) -> Option<Line> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let line: UserLine = match serde_json::from_slice(bytes) {
+        Ok(line) => line,
+        Err(error) => {
+            let start: String = String::from_utf8_lossy(bytes).chars().take(80).collect();
+            return Some(Line::Bad(format!("an input line is not a JSON message ({error}): {start}")));
+        }
+    };
+    match line.kind.as_str() {
+        "user" => {
+            let Some(message) = line.message else {
+                return Some(Line::Bad("a user message has no `message.content`".to_owned()));
+            };
+            let text = message.content.to_text();
+            let blocks = matches!(&message.content, MessageContent::Blocks(blocks) if !blocks.is_empty());
+            if text.trim().is_empty() && !blocks {
+                return Some(Line::Bad("a user message is empty".to_owned()));
+            }
+            Some(Line::User(InputAdmitted {
+                input_id: line.uuid.unwrap_or_else(new_id),
+                message: Message { role: Role::User, content: message.content },
+            }))
+        }
+        "control_request" => line.request_id.map(Line::Control),
+        // Other kinds belong to hosts that know more than we do.
+        _ => None,
+    }
+}

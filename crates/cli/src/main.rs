@@ -1,0 +1,97 @@
+//! `qodercli`: wiring and nothing else. The first word may name a subcommand; everything else is a run.
+
+mod arguments;
+mod config;
+mod exit;
+mod host;
+mod input;
+mod options;
+mod print;
+mod sessions;
+mod signals;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command, CommandLine};
+use exit::{Exit, Fault};
+
+fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    let first = words.get(1).and_then(|word| word.to_str());
+    let outcome = match first {
+        Some("sessions" | "config" | "trust" | "help") => command(&words),
+        _ => run(&words),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(fault) => {
+            fault.report();
+            fault.exit.into()
+        }
+    }
+}
+
+/// The environment as text. Names or values that are not UTF-8 cannot be meant for us.
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
+    if let Some(word) = words.iter().find(|word| word.to_str().is_none()) {
+        return Err(Fault::input(
+            format!("an argument is not valid UTF-8: {}", word.to_string_lossy()),
+            "give such text through a file or stdin after converting it",
+        ));
+    }
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => return Ok(usage(&error)),
+    };
+    let environment = environment();
+    if arguments.list_models {
+        return config::list_models(&arguments, environment);
+    }
+    if arguments.list_sessions {
+        return sessions::list(&environment, false, false);
+    }
+    let stream = arguments.input_format == arguments::InputFormat::StreamJson;
+    let piped = !std::io::IsTerminal::is_terminal(&std::io::stdin());
+    if !(arguments.print || stream || piped || arguments.prompt.is_some()) {
+        return Err(Fault::input(
+            "there is no terminal interface yet",
+            "use print mode: qodercli -p \"what does this repository do\"",
+        ));
+    }
+    print::run(&arguments, environment)
+}
+
+fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        let _ = Arguments::try_parse_from(["qodercli", "--help"]).map_err(|error| error.print());
+        return Ok(Exit::Success);
+    }
+    let line = match CommandLine::try_parse_from(words) {
+        Ok(line) => line,
+        Err(error) => return Ok(usage(&error)),
+    };
+    let environment = environment();
+    match line.command {
+        Command::Sessions { action } => sessions::run(&action, &environment),
+        Command::Config { key, json, cwd, settings, trust } => {
+            config::show(key.as_deref(), json, cwd, settings, trust, environment)
+        }
+        Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
+    }
+}
+
+/// Help and version go to stdout and are a success; anything else is a usage error.
+fn usage(error: &clap::Error) -> Exit {
+    // Nothing is left to do when the terminal is gone.
+    let _ = error.print();
+    if error.use_stderr() { Exit::Input } else { Exit::Success }
+}

@@ -1,0 +1,301 @@
+//! Applies records to the state, one at a time. Total: any record may come in any order, from this or another version,
+//! without a panic; what makes no sense where it stands changes nothing.
+
+use std::sync::Arc;
+
+use qoder_types::content::join_text;
+use qoder_types::record::{AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
+use qoder_types::{
+    Behavior, ContentBlock, Message, MessageContent, ModelTotals, Record, Role, ToolResultContent, Usage,
+};
+
+use crate::ports::PromptMessage;
+use crate::state::{Call, EpochState, ReplySummary, State, Turn};
+
+/// Folds all records into a fresh state.
+pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> State {
+    let mut state = State::default();
+    for record in records {
+        state.apply(record);
+    }
+    state
+}
+
+impl State {
+    /// Applies one record.
+    pub fn apply(&mut self, record: &Record) {
+        self.last_seq = record.seq;
+        self.started = true;
+        match &record.body {
+            RecordBody::SessionStarted(started) => self.cwd.clone_from(&started.cwd),
+            RecordBody::Epoch(epoch) => self.apply_epoch(epoch),
+            RecordBody::InputAdmitted(input) => self.inputs.push_back(input.clone()),
+            RecordBody::User(entry) => self.apply_user(entry),
+            RecordBody::Assistant(entry) => self.apply_assistant(entry),
+            RecordBody::System(entry) => self.apply_system(entry),
+            RecordBody::ModelRequested(_) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.failure = None;
+                    turn.requested = true;
+                }
+            }
+            RecordBody::ModelFailed(failed) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.requested = false;
+                    turn.failure = Some(failed.failure.clone());
+                    turn.compaction_failed = failed.compaction;
+                }
+            }
+            RecordBody::Decided(decided) => {
+                let Some(call) = self.calls.iter_mut().find(|call| call.id == decided.tool_use_id) else {
+                    return;
+                };
+                call.decision = Some(decided.decision.clone());
+                if decided.decision.behavior != Behavior::Allow
+                    && let Some(turn) = &mut self.turn
+                {
+                    turn.denials.push(qoder_types::record::PermissionDenial {
+                        tool_name: call.name.clone(),
+                        tool_use_id: call.id.clone(),
+                        tool_input: call.input.clone(),
+                    });
+                }
+            }
+            RecordBody::ToolStarted(started) => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
+                    call.started = Some(started.replay);
+                }
+            }
+            RecordBody::Interrupted(interrupted) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.interrupted = Some(interrupted.by.clone());
+                }
+            }
+            RecordBody::TurnEnded(ended) => {
+                self.turn = None;
+                self.last_turn = Some((**ended).clone());
+            }
+            RecordBody::Unknown(_) => {}
+        }
+    }
+
+    fn apply_epoch(&mut self, epoch: &Epoch) {
+        self.epoch = Some(EpochState {
+            number: self.epoch.as_ref().map_or(0, |old| old.number) + 1,
+            model: epoch.model.clone(),
+            system: epoch.system.clone().into(),
+            tools: epoch.tools.clone().into(),
+            source: epoch.source.clone(),
+        });
+    }
+
+    fn apply_user(&mut self, entry: &UserEntry) {
+        self.leaf = Some(entry.uuid.clone());
+        if let Some(cwd) = &entry.new_cwd {
+            self.cwd.clone_from(cwd);
+        }
+        if !entry.observations.is_empty() {
+            let observations = Arc::make_mut(&mut self.observations);
+            for observation in &entry.observations {
+                observations.insert(observation.path.clone(), observation.clone());
+            }
+        }
+        match entry.origin {
+            UserOrigin::Prompt => self.apply_prompt(entry),
+            UserOrigin::ToolResult => self.apply_result(entry),
+            UserOrigin::Summary => {
+                self.prompt.clear();
+                self.calls.clear();
+                // What was read before is no longer in front of the model; an edit has to look again.
+                self.observations = Arc::default();
+                self.context = crate::state::ContextMeter::default();
+                if let Some(epoch) = &mut self.epoch {
+                    epoch.number += 1;
+                    self.context.total_bytes +=
+                        epoch.system.iter().map(|text| text.len() as u64).sum::<u64>();
+                }
+                self.push_message(entry.message.clone());
+                self.follow_up();
+            }
+            UserOrigin::Notice => {
+                self.push_message(entry.message.clone());
+                if let Some(turn) = &mut self.turn
+                    && turn.interrupted.is_some()
+                {
+                    turn.interrupt_noted = true;
+                }
+                self.follow_up();
+            }
+        }
+    }
+
+    fn apply_prompt(&mut self, entry: &UserEntry) {
+        if let Some(id) = &entry.input_id {
+            self.inputs.retain(|input| input.input_id != *id);
+        }
+        let text = entry.message.content.to_text();
+        self.prompts += 1;
+        if self.first_prompt.is_none() {
+            self.first_prompt = Some(text.clone());
+        }
+        self.last_prompt = text;
+        if !entry.cwd.is_empty() && self.cwd.is_empty() {
+            self.cwd.clone_from(&entry.cwd);
+        }
+        self.calls.clear();
+        self.push_message(entry.message.clone());
+        self.turn = Some(Turn::default());
+    }
+
+    /// Something was said to the model after its last reply; it has to be asked again.
+    fn follow_up(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.reply = None;
+            turn.failure = None;
+        }
+    }
+
+    fn apply_result(&mut self, entry: &UserEntry) {
+        let MessageContent::Blocks(blocks) = &entry.message.content else { return };
+        for block in blocks {
+            let ContentBlock::ToolResult { tool_use_id, .. } = block else { continue };
+            // Exactly one result counts.
+            if let Some(call) =
+                self.calls.iter_mut().find(|call| call.id == *tool_use_id && call.result.is_none())
+            {
+                call.result = Some(block.clone());
+            }
+        }
+        if !self.calls.is_empty() && self.calls.iter().all(|call| call.result.is_some()) {
+            let results: Vec<ContentBlock> =
+                self.calls.iter_mut().filter_map(|call| call.result.take()).collect();
+            self.calls.clear();
+            self.push_message(Message { role: Role::User, content: MessageContent::Blocks(results) });
+            self.follow_up();
+        }
+    }
+
+    fn apply_assistant(&mut self, entry: &AssistantEntry) {
+        self.leaf = Some(entry.uuid.clone());
+        let message = &entry.message;
+        self.add_usage(&message.model, &message.usage, entry.cost_usd);
+        if let Some(totals) = self.totals.get_mut(&message.model) {
+            totals.context_window = entry.context_window;
+            totals.max_output_tokens = entry.max_output_tokens;
+        }
+        let content: Vec<ContentBlock> =
+            message.content.iter().filter(|block| says(block)).cloned().collect();
+        self.calls = content.iter().filter_map(as_call).collect();
+        let text = join_text(&content);
+        let empty = content.is_empty();
+        if !empty {
+            self.push_message(Message { role: Role::Assistant, content: MessageContent::Blocks(content) });
+        }
+        let total = message.usage.total_input() + message.usage.output_tokens;
+        if message.usage.total_input() > 0 {
+            self.context.reported = total;
+            self.context.added_bytes = 0;
+        }
+        self.context.replies += 1;
+        // A transcript written by another program may hold a reply with no open turn.
+        let turn = self.turn.get_or_insert_default();
+        let continues = turn.continuations > 0;
+        turn.requested = false;
+        turn.model_calls += 1;
+        turn.usage.add(&message.usage);
+        turn.duration_api_ms += entry.duration_api_ms;
+        turn.failure = None;
+        turn.stop_reason.clone_from(&message.stop_reason);
+        turn.empty_replies = if empty { turn.empty_replies + 1 } else { 0 };
+        let cut = message.stop_reason == Some(qoder_types::StopReason::MaxTokens) && self.calls.is_empty();
+        turn.continuations = if cut { turn.continuations + 1 } else { 0 };
+        if continues {
+            turn.last_text.push_str(&text);
+        } else if !text.is_empty() {
+            turn.last_text.clone_from(&text);
+        }
+        turn.reply = Some(ReplySummary { stop_reason: message.stop_reason.clone(), text, empty });
+    }
+
+    fn apply_system(&mut self, entry: &SystemEntry) {
+        if entry.subtype != "compact_boundary" {
+            return;
+        }
+        self.add_usage(&entry.model, &entry.usage, entry.cost_usd);
+        if let Some(turn) = &mut self.turn {
+            turn.usage.add(&entry.usage);
+            turn.duration_api_ms += entry.duration_api_ms;
+        }
+    }
+
+    fn add_usage(&mut self, model: &str, usage: &Usage, cost_usd: f64) {
+        if model.is_empty() {
+            return;
+        }
+        let totals = self.totals.entry(model.to_owned()).or_insert_with(ModelTotals::default);
+        totals.input_tokens += usage.input_tokens;
+        totals.output_tokens += usage.output_tokens;
+        totals.cache_read_input_tokens += usage.cache_read_input_tokens;
+        totals.cache_creation_input_tokens += usage.cache_creation_input_tokens;
+        totals.cost_usd += cost_usd;
+        self.total_cost_usd += cost_usd;
+    }
+
+    fn push_message(&mut self, message: Message) {
+        self.context.add(message_bytes(&message));
+        self.prompt.push(Arc::new(PromptMessage::new(message)));
+    }
+}
+
+/// Providers refuse empty text blocks, so they are left out of the prompt.
+fn says(block: &ContentBlock) -> bool {
+    !matches!(block, ContentBlock::Text { text } if text.is_empty())
+}
+
+fn as_call(block: &ContentBlock) -> Option<Call> {
+    let ContentBlock::ToolUse { id, name, input } = block else { return None };
+    Some(Call {
+        id: id.clone(),
+        name: name.clone(),
+        input: input.clone(),
+        decision: None,
+        started: None,
+        result: None,
+    })
+}
+
+/// Size of what the model reads of a message. An image counts as its tokens would (about 1,500).
+fn message_bytes(message: &Message) -> u64 {
+    match &message.content {
+        MessageContent::Text(text) => text.len() as u64,
+        MessageContent::Blocks(blocks) => blocks.iter().map(block_bytes).sum(),
+    }
+}
+
+fn block_bytes(block: &ContentBlock) -> u64 {
+    match block {
+        ContentBlock::Text { text } => text.len() as u64,
+        ContentBlock::Thinking { thinking, .. } => thinking.len() as u64,
+        ContentBlock::ToolUse { name, input, .. } => (name.len() + value_bytes(input)) as u64,
+        ContentBlock::ToolResult { content, .. } => match content {
+            ToolResultContent::Text(text) => text.len() as u64,
+            ToolResultContent::Blocks(blocks) => blocks.iter().map(block_bytes).sum(),
+        },
+        ContentBlock::Image { .. } | ContentBlock::Document { .. } => 6_000,
+        ContentBlock::RedactedThinking { data } => data.len() as u64,
+        ContentBlock::Unknown(value) => value_bytes(value) as u64,
+    }
+}
+
+fn value_bytes(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(value_bytes).sum::<usize>() + 2,
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| key.len() + 4 + value_bytes(value)).sum::<usize>() + 2
+        }
+    }
+}

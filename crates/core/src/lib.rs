@@ -1,0 +1,16 @@
+//! The brain: pure functions from a session's records to what happens next. No IO and no async runtime.
+//!
+//! [`fold`] turns records into a [`state::State`], [`mod@next`] says what to do, [`render`] makes the model request,
+//! [`recover`] says what an unfinished call means, [`policy`] decides about calls, and [`ports`] holds the traits that
+//! the outside implements.
+
+pub mod fold;
+pub mod next;
+pub mod policy;
+pub mod ports;
+pub mod recover;
+pub mod render;
+pub mod state;
+
+pub use next::{Limits, Step, next};
+pub use state::State;

@@ -1,0 +1,279 @@
+//! What happens next: a pure function from the state to one step. The order of the questions is the order of the
+//! functions in [`next`]; the first that answers decides.
+
+use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
+use qoder_types::{Behavior, ModelFailureClass, PermissionMode, StopReason};
+
+use crate::recover::{CloseReason, Recovery, recovery};
+use crate::state::{State, Turn};
+
+/// Replies in a row that the output limit may cut before the turn ends.
+const MAX_CONTINUATIONS: u32 = 3;
+/// Empty replies in a row before the turn ends.
+const MAX_EMPTY_REPLIES: u32 = 3;
+
+/// What bounds a session, apart from its records.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Model calls per turn; `None` is unlimited.
+    pub max_turns: Option<u64>,
+    /// The model's window in tokens.
+    pub context_window: u64,
+    /// The most tokens one reply may have.
+    pub max_output_tokens: u64,
+    /// The mode in force, for the record of the turn's end.
+    pub permission_mode: PermissionMode,
+}
+
+impl Limits {
+    /// Context size, in tokens, from which older messages are replaced by a summary.
+    #[must_use]
+    pub fn compaction_threshold(&self) -> u64 {
+        let reserve = self.max_output_tokens.min(self.context_window / 8);
+        (self.context_window * 23 / 25).saturating_sub(reserve)
+    }
+}
+
+/// How a turn ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EndReason {
+    /// The model finished.
+    Completed,
+    /// The turn limit was reached.
+    MaxTurns(u64),
+    /// The endpoint failed, with what to tell people and its status.
+    ModelFailed {
+        /// The failure in words.
+        message: String,
+        /// The HTTP status.
+        status: Option<u16>,
+        /// What kind of failure.
+        class: ModelFailureClass,
+    },
+    /// The model said nothing, several times.
+    EmptyReplies,
+    /// The model or its provider refused.
+    Refused,
+    /// A person interrupted while the model spoke.
+    AbortedStreaming,
+    /// A person interrupted while tools ran.
+    AbortedTools,
+}
+
+/// One step of the driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing to do.
+    Idle,
+    /// Start the turn of the oldest waiting input.
+    Promote,
+    /// Give these calls an outcome without running them.
+    Close(Vec<String>, CloseReason),
+    /// Decide about these calls.
+    Decide(Vec<String>),
+    /// Answer these calls with the denial that is on record.
+    Refuse(Vec<String>),
+    /// Run these calls; each has an allowing decision. Some may have run before and are repeatable.
+    Run(Vec<String>),
+    /// Say this to the model inside the turn.
+    Notice(&'static str),
+    /// Replace older messages by a summary.
+    Compact,
+    /// Ask the model.
+    CallModel,
+    /// End the turn.
+    End(EndReason),
+}
+
+/// What happens next.
+#[must_use]
+pub fn next(state: &State, limits: &Limits) -> Step {
+    let Some(turn) = &state.turn else {
+        return if state.inputs.is_empty() { Step::Idle } else { Step::Promote };
+    };
+    interrupted(state, turn)
+        .or_else(|| open_calls(state))
+        .or_else(|| failed(state, turn))
+        .or_else(|| replied(state, turn))
+        .or_else(|| limited(turn, limits))
+        .or_else(|| full(state, limits))
+        .unwrap_or(Step::CallModel)
+}
+
+fn interrupted(state: &State, turn: &Turn) -> Option<Step> {
+    let by = turn.interrupted.as_deref()?;
+    let reason = if by == "resume" { CloseReason::NewPrompt } else { CloseReason::Interrupted };
+    let open: Vec<String> = state.open_calls().map(|call| call.id.clone()).collect();
+    if !open.is_empty() {
+        return Some(Step::Close(open, reason));
+    }
+    if !turn.interrupt_noted {
+        return Some(Step::Notice(match reason {
+            CloseReason::NewPrompt => "[The previous turn was cut off before it finished.]",
+            CloseReason::Interrupted | CloseReason::ProcessDied => "[Request interrupted by user]",
+        }));
+    }
+    let tools = turn.model_calls > 0 && !turn.requested;
+    Some(Step::End(if tools { EndReason::AbortedTools } else { EndReason::AbortedStreaming }))
+}
+
+fn open_calls(state: &State) -> Option<Step> {
+    let open: Vec<_> = state.open_calls().collect();
+    if open.is_empty() {
+        return None;
+    }
+    let ids =
+        |calls: Vec<&&crate::state::Call>| calls.into_iter().map(|call| call.id.clone()).collect::<Vec<_>>();
+    let unknown: Vec<_> = open
+        .iter()
+        .filter(|call| call.started.is_some_and(|replay| recovery(replay) == Recovery::CloseUnknown))
+        .collect();
+    if !unknown.is_empty() {
+        return Some(Step::Close(ids(unknown), CloseReason::ProcessDied));
+    }
+    let undecided: Vec<_> = open.iter().filter(|call| call.decision.is_none()).collect();
+    if !undecided.is_empty() {
+        return Some(Step::Decide(ids(undecided)));
+    }
+    // No decision means no: only an allowing decision lets a call run.
+    let (allowed, refused): (Vec<_>, Vec<_>) = open.iter().partition(|call| {
+        call.decision.as_ref().is_some_and(|decision| decision.behavior == Behavior::Allow)
+    });
+    if !refused.is_empty() {
+        return Some(Step::Refuse(ids(refused)));
+    }
+    Some(Step::Run(ids(allowed)))
+}
+
+fn failed(state: &State, turn: &Turn) -> Option<Step> {
+    let failure = turn.failure.as_ref()?;
+    let can_shrink = state.prompt.len() > 1 && state.context.replies > 0 && !turn.compaction_failed;
+    if failure.class == ModelFailureClass::ContextTooLong && can_shrink {
+        return Some(Step::Compact);
+    }
+    Some(Step::End(EndReason::ModelFailed {
+        message: failure.message.clone(),
+        status: failure.status,
+        class: failure.class,
+    }))
+}
+
+fn replied(state: &State, turn: &Turn) -> Option<Step> {
+    let reply = turn.reply.as_ref()?;
+    if !state.calls.is_empty() {
+        return None;
+    }
+    match &reply.stop_reason {
+        Some(StopReason::PauseTurn) => return None,
+        Some(StopReason::Refusal) => return Some(Step::End(EndReason::Refused)),
+        _ => {}
+    }
+    if reply.empty {
+        return Some(if turn.empty_replies < MAX_EMPTY_REPLIES {
+            Step::Notice("Your last reply was empty. Continue with the task, or say that it is finished.")
+        } else {
+            Step::End(EndReason::EmptyReplies)
+        });
+    }
+    if reply.stop_reason == Some(StopReason::MaxTokens) && turn.continuations <= MAX_CONTINUATIONS {
+        return Some(Step::Notice(
+            "Your reply was cut off by the output limit. Continue exactly where it stopped, without repeating anything.",
+        ));
+    }
+    Some(Step::End(EndReason::Completed))
+}
+
+fn limited(turn: &Turn, limits: &Limits) -> Option<Step> {
+    let max = limits.max_turns.filter(|max| *max > 0)?;
+    (turn.model_calls >= max).then_some(Step::End(EndReason::MaxTurns(max)))
+}
+
+fn full(state: &State, limits: &Limits) -> Option<Step> {
+    let worth_it = state.prompt.len() > 2 && state.context.replies > 0;
+    (worth_it && state.context.tokens() > limits.compaction_threshold()).then_some(Step::Compact)
+}
+
+/// The record of a turn's end.
+#[must_use]
+pub fn turn_end(state: &State, limits: &Limits, reason: &EndReason, duration_ms: u64) -> TurnEnded {
+    let turn = state.turn.clone().unwrap_or_default();
+    let (subtype, terminal_reason, errors, error_code, api_error_status) = describe(reason);
+    let success = subtype == TurnSubtype::Success;
+    TurnEnded {
+        subtype,
+        terminal_reason,
+        is_error: !success,
+        result: success.then(|| turn.last_text.clone()),
+        errors,
+        error_code,
+        api_error_status,
+        stop_reason: turn.stop_reason,
+        num_turns: turn.model_calls,
+        duration_ms,
+        duration_api_ms: turn.duration_api_ms,
+        usage: turn.usage,
+        total_cost_usd: state.total_cost_usd,
+        model_usage: state.totals.clone(),
+        permission_denials: turn.denials,
+        permission_mode: limits.permission_mode,
+    }
+}
+
+type Description = (TurnSubtype, TerminalReason, Vec<String>, Option<u32>, Option<u16>);
+
+fn describe(reason: &EndReason) -> Description {
+    let during = TurnSubtype::ErrorDuringExecution;
+    match reason {
+        EndReason::Completed => (TurnSubtype::Success, TerminalReason::Completed, Vec::new(), None, None),
+        EndReason::MaxTurns(max) => (
+            TurnSubtype::ErrorMaxTurns,
+            TerminalReason::MaxTurns,
+            vec![format!(
+                "Reached the maximum number of turns ({max}). Raise --max-turns or resume the session."
+            )],
+            Some(47_902),
+            None,
+        ),
+        EndReason::ModelFailed { message, status, class } => {
+            let code = match class {
+                ModelFailureClass::Authentication => Some(105),
+                ModelFailureClass::ContextTooLong => Some(80_411),
+                ModelFailureClass::InvalidRequest => Some(416),
+                ModelFailureClass::Network => Some(500),
+                ModelFailureClass::Timeout => Some(10_408),
+                ModelFailureClass::Server
+                | ModelFailureClass::Overloaded
+                | ModelFailureClass::MalformedStream
+                | ModelFailureClass::RateLimit => Some(10_500),
+                ModelFailureClass::Permission
+                | ModelFailureClass::NotFound
+                | ModelFailureClass::Configuration => None,
+            };
+            (during, TerminalReason::ApiError, vec![message.clone()], code, *status)
+        }
+        EndReason::EmptyReplies => (
+            during,
+            TerminalReason::ApiError,
+            vec![format!("The model returned {MAX_EMPTY_REPLIES} empty replies in a row.")],
+            Some(10_500),
+            None,
+        ),
+        EndReason::Refused => (
+            during,
+            TerminalReason::ApiError,
+            vec!["The model or its provider refused to answer.".to_owned()],
+            Some(406),
+            None,
+        ),
+        EndReason::AbortedStreaming => (
+            during,
+            TerminalReason::AbortedStreaming,
+            vec!["Interrupted by the user.".to_owned()],
+            None,
+            None,
+        ),
+        EndReason::AbortedTools => {
+            (during, TerminalReason::AbortedTools, vec!["Interrupted by the user.".to_owned()], None, None)
+        }
+    }
+}

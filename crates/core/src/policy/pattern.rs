@@ -1,0 +1,121 @@
+//! Path patterns of rules, in the manner of gitignore, with four anchors: `//x` from the root of the file system,
+//! `~/x` from home, `/x` from the project root, and anything else from the working directory (a bare name at any depth
+//! below it). A pattern that names a directory covers what is in it.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::decide::Workspace;
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub struct PathPattern {
+    anchor: PathBuf,
+    matcher: GlobMatcher,
+    literal: bool,
+}
+
+impl PathPattern {
+    /// Compiles a pattern for this workspace; `None` when it is not a valid glob.
+    #[must_use]
+    pub fn compile(pattern: &str, workspace: &Workspace) -> Option<Self> {
+        let (anchor, body): (&Path, String) = if let Some(rest) = pattern.strip_prefix("//") {
+            (Path::new("/"), rest.to_owned())
+        } else if let Some(rest) = pattern.strip_prefix("~/") {
+            (workspace.home.as_path(), rest.to_owned())
+        } else if pattern == "~" {
+            (workspace.home.as_path(), "**".to_owned())
+        } else if let Some(rest) = pattern.strip_prefix('/') {
+            (workspace.project_root.as_path(), rest.to_owned())
+        } else {
+            let rest = pattern.strip_prefix("./");
+            let body = rest.unwrap_or(pattern);
+            let bare = rest.is_none() && !body.trim_end_matches('/').contains('/');
+            (workspace.cwd.as_path(), if bare { format!("**/{body}") } else { body.to_owned() })
+        };
+        let literal = !body.trim_start_matches("**/").contains(['*', '?', '[', '{']);
+        let (anchor, body) = climb(anchor, &body);
+        let matcher = GlobBuilder::new(body.trim_end_matches('/'))
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .ok()?
+            .compile_matcher();
+        Some(Self { anchor, matcher, literal })
+    }
+
+    /// True when the pattern covers `path` or a directory above it.
+    #[must_use]
+    pub fn covers(&self, path: &Path) -> bool {
+        let Ok(relative) = path.strip_prefix(&self.anchor) else { return false };
+        relative.ancestors().any(|part| !part.as_os_str().is_empty() && self.matcher.is_match(part))
+            || (relative.as_os_str().is_empty() && self.matcher.is_match(Path::new("")))
+    }
+
+    /// True when the pattern has no wildcards: it names one place.
+    #[must_use]
+    pub fn is_literal(&self) -> bool {
+        self.literal
+    }
+}
+
+/// Applies leading `../` of a pattern to its anchor.
+fn climb(anchor: &Path, body: &str) -> (PathBuf, String) {
+    let mut anchor = anchor.to_path_buf();
+    let mut body = body;
+    while let Some(rest) = body.strip_prefix("../") {
+        anchor.pop();
+        body = rest;
+    }
+    (anchor, body.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace() -> Workspace {
+        Workspace {
+            cwd: "/w/p/sub".into(),
+            project_root: "/w/p".into(),
+            home: "/home/u".into(),
+            roots: vec!["/w/p".into()],
+            config_dir: "/home/u/.qoder".into(),
+        }
+    }
+
+    #[test]
+    fn anchors_and_depth() {
+        let covers = |pattern: &str, path: &str| {
+            PathPattern::compile(pattern, &workspace()).unwrap().covers(Path::new(path))
+        };
+        let must_match = [
+            ("/src/**", "/w/p/src/a/b.rs"),
+            ("/src", "/w/p/src/a/b.rs"),
+            ("~/Documents/**", "/home/u/Documents/x"),
+            ("//srv/data/**", "/srv/data/x"),
+            ("*.secret", "/w/p/sub/a/b.secret"),
+            ("./x", "/w/p/sub/x"),
+            ("a/*.txt", "/w/p/sub/a/1.txt"),
+            ("../x", "/w/p/x"),
+            ("{a,b}/c", "/w/p/sub/b/c"),
+            ("secrets/", "/w/p/sub/secrets/key"),
+        ];
+        for (pattern, path) in must_match {
+            assert!(covers(pattern, path), "{pattern} must cover {path}");
+        }
+        let must_not_match = [
+            ("/src/**", "/w/p/sub/src/b.rs"),
+            ("/src", "/w/p/src-old/b.rs"),
+            ("*.secret", "/w/p/b.secret"),
+            ("./x", "/w/p/sub/y/x"),
+            ("a/*.txt", "/w/p/sub/a/b/1.txt"),
+            ("//srv/data/**", "/srv/data-old/x"),
+            ("~/x", "/home/user2/x"),
+        ];
+        for (pattern, path) in must_not_match {
+            assert!(!covers(pattern, path), "{pattern} must not cover {path}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The rule grammar: `Tool`, `Tool(content)` or `*`. Parsing keeps the text and where it was written, so that a
+//! decision can name both.
+
+use qoder_types::{Behavior, RuleOrigin};
+
+/// One rule as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The tool's canonical name, or `*`.
+    pub tool: String,
+    /// What stands in the parentheses; `None` covers the whole tool.
+    pub content: Option<String>,
+    /// The rule as written.
+    pub text: String,
+    /// Where it was written.
+    pub origin: RuleOrigin,
+}
+
+/// A rule that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the permission rule `{text}` cannot be read: {problem}")]
+pub struct RuleError {
+    /// The rule as written.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+impl Rule {
+    /// Reads a rule.
+    pub fn parse(text: &str, origin: RuleOrigin) -> Result<Self, RuleError> {
+        let text = text.trim();
+        let error = |problem| RuleError { text: text.to_owned(), problem };
+        let (name, content) = match text.find('(') {
+            None => (text, None),
+            Some(open) => {
+                let inner =
+                    text[open + 1..].strip_suffix(')').ok_or_else(|| error("it does not end with `)`"))?;
+                (text[..open].trim_end(), Some(unescape(inner)))
+            }
+        };
+        if name.is_empty() {
+            return Err(error("it names no tool"));
+        }
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*')) {
+            return Err(error("a tool name has only letters, digits, `_`, `-` and `*`"));
+        }
+        if content.as_deref().is_some_and(|content| content.contains('\0')) {
+            return Err(error("it contains a NUL character"));
+        }
+        let content = content.filter(|content| !content.is_empty() && content != "*" && content != ":*");
+        Ok(Self { tool: canonical_name(name).to_owned(), content, text: text.to_owned(), origin })
+    }
+
+    /// True when the rule speaks of the whole tool `tool`.
+    #[must_use]
+    pub fn covers_whole(&self, tool: &str) -> bool {
+        self.content.is_none() && self.names(tool)
+    }
+
+    /// True when the rule's tool is `tool`, or a name that stands for it.
+    #[must_use]
+    pub fn names(&self, tool: &str) -> bool {
+        if self.tool == "*" || self.tool == tool {
+            return true;
+        }
+        if self.tool == "Edit" && matches!(tool, "Write" | "NotebookEdit") {
+            return true;
+        }
+        let Some(server) = self.tool.strip_prefix("mcp__") else { return false };
+        match self.tool.strip_suffix('*') {
+            Some(prefix) => tool.starts_with(prefix),
+            None => {
+                !server.contains("__")
+                    && tool.strip_prefix(&self.tool).is_some_and(|rest| rest.starts_with("__"))
+            }
+        }
+    }
+}
+
+/// Older and foreign names of our tools.
+fn canonical_name(name: &str) -> &str {
+    match name {
+        "Task" => "Agent",
+        "ask_user" => "AskUserQuestion",
+        "ListMcpResourcesTool" => "ListMcpResources",
+        "ReadMcpResourceTool" => "ReadMcpResource",
+        other => other,
+    }
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\\' && matches!(chars.peek(), Some('(' | ')')) {
+            continue;
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Splits a list of rules on commas and blanks outside parentheses.
+#[must_use]
+pub fn split_rules(text: &str) -> Vec<String> {
+    let mut rules = Vec::new();
+    let mut current = String::new();
+    let mut depth = 0_u32;
+    let mut escaped = false;
+    for c in text.chars() {
+        match c {
+            '(' if !escaped => depth += 1,
+            ')' if !escaped => depth = depth.saturating_sub(1),
+            ',' | ' ' | '\t' | '\n' if depth == 0 => {
+                if !current.is_empty() {
+                    rules.push(std::mem::take(&mut current));
+                }
+                continue;
+            }
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        current.push(c);
+    }
+    if !current.is_empty() {
+        rules.push(current);
+    }
+    rules
+}
+
+/// All rules in force, of all sources.
+#[derive(Debug, Clone, Default)]
+pub struct RuleSet {
+    /// Rules that deny.
+    pub deny: Vec<Rule>,
+    /// Rules that ask.
+    pub ask: Vec<Rule>,
+    /// Rules that allow.
+    pub allow: Vec<Rule>,
+}
+
+impl RuleSet {
+    /// Adds a rule.
+    pub fn add(&mut self, behavior: Behavior, rule: Rule) {
+        match behavior {
+            Behavior::Allow => self.allow.push(rule),
+            Behavior::Ask => self.ask.push(rule),
+            Behavior::Deny => self.deny.push(rule),
+        }
+    }
+
+    /// True when a deny rule takes the whole tool away, so that it is not advertised either.
+    #[must_use]
+    pub fn hides(&self, tool: &str) -> bool {
+        self.deny.iter().any(|rule| rule.covers_whole(tool))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qoder_types::RuleSource;
+
+    fn origin() -> RuleOrigin {
+        RuleOrigin { source: RuleSource::CliArg, file: None, line: None }
+    }
+
+    #[test]
+    fn reads_the_forms_of_the_grammar() {
+        let cases = [
+            ("Bash", "Bash", None),
+            ("Bash(*)", "Bash", None),
+            ("Bash(npm run test:*)", "Bash", Some("npm run test:*")),
+            ("Edit(src/**)", "Edit", Some("src/**")),
+            ("Bash(echo \\(x\\))", "Bash", Some("echo (x)")),
+            ("Task", "Agent", None),
+            ("mcp__git__*", "mcp__git__*", None),
+        ];
+        for (text, tool, content) in cases {
+            let rule = Rule::parse(text, origin()).unwrap();
+            assert_eq!((rule.tool.as_str(), rule.content.as_deref()), (tool, content), "{text}");
+        }
+        for text in ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)"] {
+            assert!(Rule::parse(text, origin()).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_cover_what_they_stand_for() {
+        let names = |rule: &str, tool: &str| Rule::parse(rule, origin()).unwrap().names(tool);
+        assert!(names("Edit", "Write") && names("Edit", "NotebookEdit") && !names("Write", "Edit"));
+        assert!(names("mcp__git", "mcp__git__log") && names("mcp__git__*", "mcp__git__log"));
+        assert!(!names("mcp__git", "mcp__github__log") && !names("Bash", "BashX"));
+        assert!(names("*", "anything"));
+    }
+
+    #[test]
+    fn lists_split_outside_parentheses() {
+        assert_eq!(
+            split_rules("Read,Bash(git status, x) Edit(a b)"),
+            ["Read", "Bash(git status, x)", "Edit(a b)"]
+        );
+        assert!(split_rules(" , ").is_empty());
+    }
+}

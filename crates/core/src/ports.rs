@@ -1,0 +1,300 @@
+//! The traits that the outside implements, with their obligations beside them.
+//!
+//! * [`Model`]: streams one reply. Retries inside; a reply is complete or it is an error, never half.
+//! * [`Tool`]: declares itself, says what it would touch, and runs. Failure is a result, never a panic.
+//! * [`LogStore`]: keeps one session's records. One writer; a failed write or sync ends it.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, Shared};
+use futures::stream::BoxStream;
+use qoder_types::Record;
+use qoder_types::{
+    CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, Purpose, ReplayClass,
+    ToolAnnotations, ToolDefinition, ToolResultContent,
+};
+use serde_json::Value;
+
+/// Completes when the work it was given to shall stop. Clone it freely; `peek().is_some()` asks without waiting.
+pub type Cancelled = Shared<BoxFuture<'static, ()>>;
+
+/// A message of the prompt. Each wire protocol serialises it once and keeps the bytes here, so that a turn costs what
+/// it adds and not what the conversation has become.
+#[derive(Debug)]
+pub struct PromptMessage {
+    /// The message.
+    pub message: Message,
+    encoded: OnceLock<(&'static str, Bytes)>,
+}
+
+impl PromptMessage {
+    /// Wraps a message.
+    #[must_use]
+    pub fn new(message: Message) -> Self {
+        Self { message, encoded: OnceLock::new() }
+    }
+
+    /// The bytes of this message in the wire format `format`, made by `encode` at the first call. A second format on the
+    /// same message is encoded each time: a session speaks one.
+    pub fn encoded(&self, format: &'static str, encode: impl Fn(&Message) -> Bytes) -> Bytes {
+        let (kept, bytes) = self.encoded.get_or_init(|| (format, encode(&self.message)));
+        if *kept == format { bytes.clone() } else { encode(&self.message) }
+    }
+}
+
+/// How much the model shall think.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// As the model does by itself.
+    #[default]
+    Default,
+    /// Not at all, where the provider can switch it off.
+    Disabled,
+    /// The model decides how much.
+    Adaptive,
+    /// At most this many tokens.
+    Budget(u32),
+}
+
+/// One request to a model. Everything in front of `messages` is fixed within an epoch.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// Why the model is called.
+    pub purpose: Purpose,
+    /// The session, for provider-side cache routing.
+    pub session_id: String,
+    /// The system prompt, in blocks.
+    pub system: Arc<[String]>,
+    /// The advertised tools, in order. Held by `Arc` so that an encoder can recognise an unchanged list.
+    pub tools: Arc<[ToolDefinition]>,
+    /// The conversation.
+    pub messages: Vec<Arc<PromptMessage>>,
+    /// Limit for the reply; `None` takes the model's own.
+    pub max_output_tokens: Option<u32>,
+    /// How much to think.
+    pub thinking: Thinking,
+    /// `low`, `medium`, `high`, `xhigh` or `max`.
+    pub effort: Option<String>,
+    /// False when nobody reads partial replies; the model then sends no [`ModelEvent::Partial`].
+    pub partial: bool,
+}
+
+/// What a model call reports while it runs. The last item is `Reply` or an error.
+#[derive(Debug)]
+pub enum ModelEvent {
+    /// A piece of the reply, as the JSON text of an Anthropic-shaped stream event. After a retry the pieces start again
+    /// with a new `message_start`.
+    Partial(String),
+    /// An attempt failed and another will follow.
+    Retry {
+        /// The attempt that failed, from 1.
+        attempt: u32,
+        /// How many retries there may be.
+        max_retries: u32,
+        /// How long the model waits now.
+        delay_ms: u64,
+        /// What went wrong.
+        failure: ModelFailure,
+    },
+    /// The main model failed for good and the fallback model takes over.
+    Fallback {
+        /// The model that failed.
+        from: String,
+        /// The model that is asked instead.
+        to: String,
+        /// What went wrong.
+        failure: ModelFailure,
+    },
+    /// The complete reply.
+    Reply(Box<ModelReply>),
+}
+
+/// What is known about a model without asking it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFacts {
+    /// The name to show and to record.
+    pub name: String,
+    /// Context window in tokens.
+    pub context_window: u64,
+    /// The most tokens one reply may have.
+    pub max_output_tokens: u64,
+    /// Where the key came from, as `apiKeySource`: `user`, `project`, `org`, `temporary` or `none`.
+    pub key_source: &'static str,
+}
+
+/// One model behind one route.
+///
+/// Contract: the stream never panics, ends after `Reply` or the first error, and stops all work when it is dropped.
+/// Tool calls whose arguments are not JSON are delivered with the raw text as a string `input`.
+pub trait Model: Send + Sync {
+    /// What is known about it.
+    fn facts(&self) -> ModelFacts;
+    /// Starts a reply.
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelFailure>>;
+}
+
+/// What a call would touch. The gate judges exactly this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Reads this file or folder. The path may be relative to the working directory and is not resolved yet.
+    Read(PathBuf),
+    /// Creates or changes this file.
+    Edit(PathBuf),
+    /// Runs this shell command.
+    Command(String),
+    /// Touches nothing outside the session.
+    Internal,
+    /// Something the gate has no words for; it asks.
+    Other,
+}
+
+/// News of a call while it runs. Ephemeral: never in the log.
+#[derive(Debug, Clone)]
+pub enum ToolProgress {
+    /// A piece of output.
+    Output(String),
+    /// A background task started.
+    TaskStarted {
+        /// The task.
+        task_id: String,
+        /// What it does.
+        description: String,
+    },
+    /// A background task ended.
+    TaskEnded {
+        /// The task.
+        task_id: String,
+        /// `completed`, `failed` or `stopped`.
+        status: &'static str,
+        /// Where its output is.
+        output_file: PathBuf,
+        /// One line for people.
+        summary: String,
+    },
+}
+
+/// Receives [`ToolProgress`]; must not block.
+pub type ProgressSink = Arc<dyn Fn(ToolProgress) + Send + Sync>;
+
+/// What a tool is given besides its input.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The session.
+    pub session_id: String,
+    /// The call.
+    pub tool_use_id: String,
+    /// Working directory of the session; real path.
+    pub cwd: PathBuf,
+    /// Directories the session may work in; real paths, `cwd`'s root first.
+    pub roots: Arc<[PathBuf]>,
+    /// Private directory (0700) for outputs that are too long for the model. Created on first use.
+    pub output_dir: PathBuf,
+    /// Looks up what the session last saw of a file, by real path.
+    pub observed: Arc<dyn Fn(&Path) -> Option<Observation> + Send + Sync>,
+    /// Completes when the call shall stop.
+    pub cancelled: Cancelled,
+    /// Receives news while the call runs.
+    pub progress: ProgressSink,
+    /// Names of environment variables that children must not inherit.
+    pub hidden_environment: Arc<[String]>,
+    /// Things shared by the tools of one session, such as its background tasks.
+    pub shared: Arc<dyn Any + Send + Sync>,
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub struct ToolOutcome {
+    /// What the model reads. Already bounded by the tool.
+    pub content: ToolResultContent,
+    /// How it ended: `Completed`, `Failed` or `Interrupted`.
+    pub outcome: CallOutcome,
+    /// The typed output (`tool_use_result`).
+    pub structured: Value,
+    /// What it saw of files.
+    pub observations: Vec<Observation>,
+    /// The working directory from now on, when the call changed it.
+    pub new_cwd: Option<PathBuf>,
+}
+
+impl ToolOutcome {
+    /// A success with plain text.
+    pub fn completed(text: impl Into<String>, structured: Value) -> Self {
+        Self {
+            content: ToolResultContent::Text(text.into()),
+            outcome: CallOutcome::Completed,
+            structured,
+            observations: Vec::new(),
+            new_cwd: None,
+        }
+    }
+
+    /// A failure that the model can act on.
+    pub fn failed(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            structured: serde_json::json!({ "error": text }),
+            content: ToolResultContent::Text(text),
+            outcome: CallOutcome::Failed,
+            observations: Vec::new(),
+            new_cwd: None,
+        }
+    }
+
+    /// A success with blocks.
+    #[must_use]
+    pub fn blocks(blocks: Vec<ContentBlock>, structured: Value) -> Self {
+        Self { content: ToolResultContent::Blocks(blocks), ..Self::completed(String::new(), structured) }
+    }
+}
+
+/// A tool.
+///
+/// Contract: `accesses` is total over any JSON and names everything `run` would touch; `run` ends in bounded time and
+/// memory, reacts to `cancelled` within two seconds, leaves no process behind, and never panics.
+pub trait Tool: Send + Sync {
+    /// As advertised to the model.
+    fn definition(&self) -> &ToolDefinition;
+    /// The MCP hints.
+    fn annotations(&self) -> ToolAnnotations;
+    /// What may be done if the process dies while it runs.
+    fn replay(&self) -> ReplayClass;
+    /// Calls that are read-only run together; the others one at a time, in order.
+    fn is_read_only(&self, input: &Value) -> bool;
+    /// What the call would touch.
+    fn accesses(&self, input: &Value) -> Vec<Access>;
+    /// Runs the call. The input has passed the schema.
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome>;
+}
+
+/// Why a store cannot go on.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LogStoreError {
+    /// A write or sync failed; the session is read-only from now on.
+    #[error("cannot write the session log {place}: {problem}")]
+    Failed {
+        /// The file or table.
+        place: String,
+        /// What the system said.
+        problem: String,
+    },
+    /// An earlier write failed; nothing more is accepted.
+    #[error("the session log {place} is closed because an earlier write failed")]
+    Ended {
+        /// The file or table.
+        place: String,
+    },
+}
+
+/// Keeps the records of one session.
+///
+/// Contract: `append` returns after the record was handed over completely, in order; after any error every later call
+/// fails. Records are never changed or removed.
+pub trait LogStore: Send {
+    /// Appends records, all of them in one write.
+    fn append(&mut self, records: &[Record]) -> Result<(), LogStoreError>;
+    /// Makes everything appended so far survive a loss of power.
+    fn sync(&mut self) -> Result<(), LogStoreError>;
+}

@@ -1,0 +1,83 @@
+//! What an unfinished call means. A call that started and has no result was cut off by the death of the process: pure
+//! ones run again, effectful ones are closed as unknown and never run again. Also closes what an interrupt or a new
+//! prompt leaves open, so that no call is ever without an outcome.
+
+use qoder_types::{CallOutcome, ReplayClass};
+
+use crate::state::{Call, State};
+
+/// What to do with a call that started and never finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// Run it again: it has no effects.
+    RunAgain,
+    /// Close it: nobody knows how far it came.
+    CloseUnknown,
+}
+
+/// What to do with `call`, which started and has no result.
+#[must_use]
+pub fn recovery(replay: ReplayClass) -> Recovery {
+    match replay {
+        ReplayClass::Pure => Recovery::RunAgain,
+        ReplayClass::Effectful => Recovery::CloseUnknown,
+    }
+}
+
+/// Why open calls are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The process died while the call ran.
+    ProcessDied,
+    /// A person interrupted the turn.
+    Interrupted,
+    /// A new prompt was given to a session whose turn was unfinished.
+    NewPrompt,
+}
+
+/// An outcome for a call that will not run (any further).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closing {
+    /// The call.
+    pub tool_use_id: String,
+    /// Its outcome.
+    pub outcome: CallOutcome,
+    /// What the model is told.
+    pub text: String,
+}
+
+/// The outcome of one call that is closed for `reason`.
+#[must_use]
+pub fn close(call: &Call, reason: CloseReason) -> Closing {
+    let (outcome, text) = match (call.started, reason) {
+        (Some(ReplayClass::Effectful), CloseReason::ProcessDied | CloseReason::NewPrompt) => (
+            CallOutcome::Unknown,
+            format!(
+                "Outcome unknown: the program stopped while {} was running. It may have happened completely, in part \
+                 or not at all, and it was not run again. Check the result before you repeat it.",
+                call.name
+            ),
+        ),
+        (Some(_), CloseReason::Interrupted) => {
+            (CallOutcome::Interrupted, format!("{} was interrupted by the user while it ran.", call.name))
+        }
+        (Some(ReplayClass::Pure), CloseReason::ProcessDied | CloseReason::NewPrompt) => (
+            CallOutcome::Interrupted,
+            format!("{} did not finish: the program stopped while it ran. It changed nothing.", call.name),
+        ),
+        (None, CloseReason::Interrupted) => {
+            (CallOutcome::NotRun, format!("{} was not run: the user interrupted the turn.", call.name))
+        }
+        (None, CloseReason::ProcessDied | CloseReason::NewPrompt) => (
+            CallOutcome::NotRun,
+            format!("{} was not run: the program stopped before it started.", call.name),
+        ),
+    };
+    Closing { tool_use_id: call.id.clone(), outcome, text }
+}
+
+/// Outcomes for every open call.
+#[must_use]
+pub fn close_open_calls(state: &State, reason: CloseReason) -> Vec<Closing> {
+    state.open_calls().map(|call| close(call, reason)).collect()
+}

@@ -1,0 +1,174 @@
+//! The state of a session: what the fold of its records comes to. Everything the loop knows is here, so a turn can be
+//! continued from any prefix of the log.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use qoder_types::record::{InputAdmitted, PermissionDenial, TurnEnded};
+use qoder_types::{
+    ContentBlock, Decision, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason, ToolDefinition,
+    Usage,
+};
+use serde_json::Value;
+
+use crate::ports::PromptMessage;
+
+/// The fixed part of the prompt.
+#[derive(Debug, Clone)]
+pub struct EpochState {
+    /// Counts from 1; a compaction counts too.
+    pub number: u32,
+    /// The model's name as configured.
+    pub model: String,
+    /// The system prompt.
+    pub system: Arc<[String]>,
+    /// The advertised tools.
+    pub tools: Arc<[ToolDefinition]>,
+    /// What the system prompt was made from.
+    pub source: String,
+}
+
+/// One tool call of the last reply.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Identifies the call.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments.
+    pub input: Value,
+    /// What the gate said, when it has.
+    pub decision: Option<Decision>,
+    /// Set when the tool was started.
+    pub started: Option<ReplayClass>,
+    /// The result block, when there is one.
+    pub result: Option<ContentBlock>,
+}
+
+/// What the last reply of the turn was like.
+#[derive(Debug, Clone)]
+pub struct ReplySummary {
+    /// Why the model stopped.
+    pub stop_reason: Option<StopReason>,
+    /// Its text.
+    pub text: String,
+    /// True when it said nothing at all.
+    pub empty: bool,
+}
+
+/// The turn that is open.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    /// Replies received.
+    pub model_calls: u64,
+    /// Tokens so far.
+    pub usage: Usage,
+    /// Time spent waiting for the model.
+    pub duration_api_ms: u64,
+    /// Calls that were denied.
+    pub denials: Vec<PermissionDenial>,
+    /// The last reply, until something follows it.
+    pub reply: Option<ReplySummary>,
+    /// Why the model stopped last, kept for the result.
+    pub stop_reason: Option<StopReason>,
+    /// The last text the model said in this turn.
+    pub last_text: String,
+    /// True while a model call is on its way.
+    pub requested: bool,
+    /// The failure that ended the last model call.
+    pub failure: Option<ModelFailure>,
+    /// True when that failure happened while summarising.
+    pub compaction_failed: bool,
+    /// Consecutive replies cut by the output limit that were continued.
+    pub continuations: u32,
+    /// Consecutive empty replies.
+    pub empty_replies: u32,
+    /// Set when a person interrupted: what asked for it.
+    pub interrupted: Option<String>,
+    /// True once the interrupt was told to the model.
+    pub interrupt_noted: bool,
+}
+
+/// How full the context is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ContextMeter {
+    /// Tokens of the last request and reply, as the provider counted them.
+    pub reported: u64,
+    /// Bytes added since.
+    pub added_bytes: u64,
+    /// Bytes of the whole prompt.
+    pub total_bytes: u64,
+    /// Replies since the last compaction.
+    pub replies: u64,
+}
+
+impl ContextMeter {
+    /// The best estimate in tokens: the provider's figure first, four bytes a token for the rest.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        if self.reported > 0 { self.reported + self.added_bytes / 4 } else { self.total_bytes / 4 }
+    }
+
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.added_bytes += bytes;
+        self.total_bytes += bytes;
+    }
+}
+
+/// The fold of a prefix of a session's records.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// Number of the last record.
+    pub last_seq: u64,
+    /// True after the first record.
+    pub started: bool,
+    /// Working directory.
+    pub cwd: String,
+    /// The fixed part of the prompt.
+    pub epoch: Option<EpochState>,
+    /// The conversation as the model reads it.
+    pub prompt: Vec<Arc<PromptMessage>>,
+    /// The last entry of the transcript chain.
+    pub leaf: Option<String>,
+    /// The first prompt, for lists.
+    pub first_prompt: Option<String>,
+    /// Text of the prompt that opened the present or last turn.
+    pub last_prompt: String,
+    /// The turn that is open.
+    pub turn: Option<Turn>,
+    /// Inputs that wait for their turn.
+    pub inputs: VecDeque<InputAdmitted>,
+    /// The calls of the last reply, in order.
+    pub calls: Vec<Call>,
+    /// What was last seen of each file, by real path.
+    pub observations: Arc<HashMap<String, Observation>>,
+    /// Totals per model.
+    pub totals: BTreeMap<String, ModelTotals>,
+    /// Money so far.
+    pub total_cost_usd: f64,
+    /// How full the context is.
+    pub context: ContextMeter,
+    /// How the last turn ended.
+    pub last_turn: Option<TurnEnded>,
+    /// Prompts seen.
+    pub prompts: u64,
+}
+
+impl State {
+    /// The call with this id, if it belongs to the last reply.
+    #[must_use]
+    pub fn call(&self, id: &str) -> Option<&Call> {
+        self.calls.iter().find(|call| call.id == id)
+    }
+
+    /// Calls of the last reply that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| call.result.is_none())
+    }
+
+    /// True when a turn is open or an input waits.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.turn.is_some() || !self.inputs.is_empty()
+    }
+}

@@ -1,0 +1,177 @@
+//! Runs one model call: attempts, waits, the fallback model, and the stream of events the engine reads.
+//!
+//! The work is a future that is polled by the stream itself and never spawned, so dropping the stream stops all of it,
+//! and it only goes on when the reader has taken what is there.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use futures::Stream;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use qoder_core::ports::{Model, ModelEvent, ModelFacts, ModelRequest};
+use qoder_types::{ContentBlock, ModelFailure, ModelReply, StopReason, Usage};
+
+use crate::catalog::cost;
+use crate::failure::AttemptFailure;
+use crate::retry::{RetryPolicy, Verdict, deserves_fallback};
+use crate::settings::Price;
+
+/// A complete reply before it is priced and timed.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Decoded {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) content: Vec<ContentBlock>,
+    pub(crate) stop_reason: Option<StopReason>,
+    pub(crate) usage: Usage,
+    pub(crate) request_id: Option<String>,
+}
+
+/// Something that can be asked once. Retries are not its business.
+pub(crate) trait Backend: Send + Sync {
+    /// What is known about it.
+    fn facts(&self) -> ModelFacts;
+    /// Its price.
+    fn price(&self) -> Option<Price>;
+    /// Asks once.
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        sink: &'a Sink,
+    ) -> BoxFuture<'a, Result<Decoded, AttemptFailure>>;
+}
+
+/// Takes events on their way to the reader.
+#[derive(Clone, Default)]
+pub(crate) struct Sink(Arc<Mutex<VecDeque<ModelEvent>>>);
+
+impl Sink {
+    /// Adds an event.
+    pub(crate) fn push(&self, event: ModelEvent) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
+    }
+
+    /// Adds a piece of the reply.
+    pub(crate) fn partial(&self, json: String) {
+        self.push(ModelEvent::Partial(json));
+    }
+
+    fn pop(&self) -> Option<ModelEvent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+}
+
+/// A model with its retries and perhaps a second one behind it.
+pub(crate) struct RoutedModel {
+    pub(crate) main: Arc<dyn Backend>,
+    pub(crate) fallback: Option<Arc<dyn Backend>>,
+    pub(crate) policy: RetryPolicy,
+}
+
+impl Model for RoutedModel {
+    fn facts(&self) -> ModelFacts {
+        self.main.facts()
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelFailure>> {
+        let sink = Sink::default();
+        let work = run(Arc::clone(&self.main), self.fallback.clone(), self.policy, request, sink.clone());
+        Box::pin(EventStream { work: Some(Box::pin(work)), last: None, sink })
+    }
+}
+
+async fn run(
+    main: Arc<dyn Backend>,
+    fallback: Option<Arc<dyn Backend>>,
+    policy: RetryPolicy,
+    request: ModelRequest,
+    sink: Sink,
+) -> Result<ModelReply, ModelFailure> {
+    let started = Instant::now();
+    let (decoded, price) = match with_retries(&*main, policy, &request, &sink).await {
+        Ok(decoded) => (decoded, main.price()),
+        Err(failure) => {
+            let Some(second) = fallback.filter(|_| deserves_fallback(failure.class)) else {
+                return Err(failure);
+            };
+            sink.push(ModelEvent::Fallback { from: main.facts().name, to: second.facts().name, failure });
+            (with_retries(&*second, policy, &request, &sink).await?, second.price())
+        }
+    };
+    Ok(ModelReply {
+        cost_usd: cost(price, &decoded.usage),
+        id: decoded.id,
+        model: decoded.model,
+        content: decoded.content,
+        stop_reason: decoded.stop_reason.unwrap_or(StopReason::EndTurn),
+        usage: decoded.usage,
+        request_id: decoded.request_id,
+        duration_api_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+async fn with_retries(
+    backend: &dyn Backend,
+    policy: RetryPolicy,
+    request: &ModelRequest,
+    sink: &Sink,
+) -> Result<Decoded, ModelFailure> {
+    let mut attempt = 1;
+    loop {
+        let failed = match backend.attempt(request, sink).await {
+            Ok(decoded) => return Ok(decoded),
+            Err(failed) => failed,
+        };
+        let failure = failed.failure.clone();
+        match policy.verdict(attempt, failed) {
+            Verdict::GiveUp(failure) => return Err(failure),
+            Verdict::Wait(delay) => {
+                sink.push(ModelEvent::Retry {
+                    attempt,
+                    max_retries: policy.max_attempts - 1,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    failure,
+                });
+                tokio::time::sleep(delay).await;
+            }
+        }
+        attempt += 1;
+    }
+}
+
+/// Polls the work and hands out what it produced.
+struct EventStream {
+    work: Option<BoxFuture<'static, Result<ModelReply, ModelFailure>>>,
+    last: Option<Result<ModelEvent, ModelFailure>>,
+    sink: Sink,
+}
+
+impl Stream for EventStream {
+    type Item = Result<ModelEvent, ModelFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if let Some(event) = this.sink.pop() {
+            return Poll::Ready(Some(Ok(event)));
+        }
+        if let Some(work) = &mut this.work
+            && let Poll::Ready(result) = work.as_mut().poll(context)
+        {
+            this.work = None;
+            this.last = Some(result.map(|reply| ModelEvent::Reply(Box::new(reply))));
+        }
+        // The work may have produced events in this very poll; they come before the end.
+        if let Some(event) = this.sink.pop() {
+            return Poll::Ready(Some(Ok(event)));
+        }
+        match this.last.take() {
+            Some(last) => Poll::Ready(Some(last)),
+            None if this.work.is_none() => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+}

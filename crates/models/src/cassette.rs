@@ -1,0 +1,231 @@
+//! Recordings: every request and response of a real endpoint as one JSON line each, and a model that plays them back.
+//! Keys are never written: only the address without query, the body, and a few response headers are.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
+use qoder_core::ports::{ModelFacts, ModelRequest};
+use qoder_types::ModelFailureClass;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Backend, Decoded, Sink};
+use crate::catalog::Entry;
+use crate::failure::{AttemptFailure, failure};
+use crate::http::{Response, Timeouts, read};
+use crate::protocol::Protocol;
+use crate::route::{Credentials, Route, public_url};
+use crate::settings::{ModelConfigError, Price};
+
+/// Response headers that matter for reading a response again.
+const KEPT_HEADERS: &[&str] =
+    &["content-type", "request-id", "x-request-id", "retry-after", "retry-after-ms", "x-should-retry"];
+
+/// One line of a recording.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    protocol: String,
+    model: String,
+    method: String,
+    url: String,
+    message_count: usize,
+    body: String,
+    status: u16,
+    headers: Vec<(String, String)>,
+    response: String,
+}
+
+/// Appends to a recording.
+pub(crate) struct Recorder {
+    path: PathBuf,
+    writing: Mutex<()>,
+}
+
+impl Recorder {
+    /// The file is created at the first response.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, writing: Mutex::new(()) }
+    }
+
+    fn append(&self, line: &Line) -> std::io::Result<()> {
+        let _guard = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        options.open(&self.path)?.write_all(&text)
+    }
+}
+
+/// Collects one response; written when it is dropped, so that responses that break off are recorded as well.
+pub(crate) struct Tape {
+    recorder: Arc<Recorder>,
+    route: Route,
+    line: Option<Line>,
+    request: (usize, Bytes),
+    response: Vec<u8>,
+}
+
+impl Tape {
+    pub(crate) fn new(recorder: Arc<Recorder>, route: &Route, message_count: usize, body: &Bytes) -> Self {
+        Self {
+            recorder,
+            route: route.clone(),
+            line: None,
+            request: (message_count, body.clone()),
+            response: Vec::new(),
+        }
+    }
+
+    /// The response began.
+    pub(crate) fn begin(&mut self, status: u16, headers: &HeaderMap) {
+        let kept = KEPT_HEADERS
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())))
+            .collect();
+        self.line = Some(Line {
+            protocol: self.route.protocol.name().to_owned(),
+            model: self.route.model.clone(),
+            method: "POST".into(),
+            url: public_url(&self.route.endpoint()),
+            message_count: self.request.0,
+            body: String::new(),
+            status,
+            headers: kept,
+            response: String::new(),
+        });
+    }
+
+    /// A piece of the response.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.response.extend_from_slice(bytes);
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        let Some(mut line) = self.line.take() else { return };
+        line.body = self.route.mask(&String::from_utf8_lossy(&self.request.1));
+        line.response = self.route.mask(&String::from_utf8_lossy(&self.response));
+        if let Err(error) = self.recorder.append(&line) {
+            // A recording is an aid; the conversation goes on without it, but not silently.
+            eprintln!("cannot record to {}: {error}", self.recorder.path.display());
+        }
+    }
+}
+
+/// Plays a recording back, one response per call, in order.
+pub(crate) struct Replay {
+    path: String,
+    lines: Vec<Line>,
+    next: AtomicUsize,
+    entry: Entry,
+    timeouts: Timeouts,
+}
+
+impl Replay {
+    /// Reads the recording. `entry` describes a model by its name.
+    pub(crate) fn open(
+        path: &Path,
+        timeouts: Timeouts,
+        entry: impl Fn(&str) -> Entry,
+    ) -> Result<Self, ModelConfigError> {
+        let shown = path.display().to_string();
+        let unreadable =
+            |line, reason: String| ModelConfigError::Unreadable { path: shown.clone(), line, reason };
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(None, error.to_string()))?;
+        let mut lines = Vec::new();
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let parsed: Line =
+                serde_json::from_str(line).map_err(|error| unreadable(Some(index + 1), error.to_string()))?;
+            if Protocol::parse(&parsed.protocol).is_none() {
+                return Err(unreadable(Some(index + 1), format!("unknown protocol `{}`", parsed.protocol)));
+            }
+            lines.push(parsed);
+        }
+        let Some(first) = lines.first() else {
+            return Err(unreadable(None, "the recording holds no response".into()));
+        };
+        let entry = entry(&first.model);
+        Ok(Self { path: shown, lines, next: AtomicUsize::new(0), entry, timeouts })
+    }
+
+    fn misfit(&self, reason: &str) -> AttemptFailure {
+        failure(
+            ModelFailureClass::Configuration,
+            format!("the recording {} does not fit this session: {reason}. Record it again", self.path),
+        )
+        .into()
+    }
+
+    fn line_for(&self, request: &ModelRequest) -> Result<&Line, AttemptFailure> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(line) = self.lines.get(number) else {
+            return Err(self.misfit(&format!(
+                "it holds {} responses and call {} was made",
+                self.lines.len(),
+                number + 1
+            )));
+        };
+        if line.message_count != request.messages.len() {
+            return Err(self.misfit(&format!(
+                "call {} has {} messages, the recorded one had {}",
+                number + 1,
+                request.messages.len(),
+                line.message_count
+            )));
+        }
+        Ok(line)
+    }
+
+    async fn play(&self, request: &ModelRequest, sink: &Sink) -> Result<Decoded, AttemptFailure> {
+        let line = self.line_for(request)?;
+        let protocol = Protocol::parse(&line.protocol).unwrap_or(Protocol::AnthropicMessages);
+        let mut route = Route::new("replay", protocol, &line.url, Credentials::default(), "the recording")
+            .map_err(|error| self.misfit(&error.to_string()))?;
+        route.model.clone_from(&line.model);
+        let mut headers = HeaderMap::new();
+        for (name, value) in &line.headers {
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+            {
+                headers.insert(name, value);
+            }
+        }
+        let body = stream::iter([Ok(Bytes::from(line.response.clone()))]).boxed();
+        let response = Response { status: line.status, headers, body };
+        read(response, &Arc::new(route), self.timeouts, request.partial.then(|| sink.clone())).await
+    }
+}
+
+impl Backend for Replay {
+    fn facts(&self) -> ModelFacts {
+        ModelFacts {
+            name: self.lines.first().map(|line| line.model.clone()).unwrap_or_default(),
+            context_window: self.entry.context_window,
+            max_output_tokens: self.entry.max_output_tokens,
+            key_source: "none",
+        }
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.entry.price
+    }
+
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        sink: &'a Sink,
+    ) -> BoxFuture<'a, Result<Decoded, AttemptFailure>> {
+        Box::pin(self.play(request, sink))
+    }
+}

@@ -1,0 +1,350 @@
+//! A model behind HTTP: puts a body together, sends it, and reads the answer, once. Also reads answers that come from a
+//! recording, so that both take exactly the same path.
+//!
+//! Bodies end with the list of messages, and every message is encoded once: body n without its closing brackets is a
+//! byte prefix of body n+1, which is what providers' caches need.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use ::http::HeaderMap;
+use bytes::Bytes;
+use eventsource_stream::{EventStreamError, Eventsource};
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
+use qoder_core::ports::{ModelFacts, ModelRequest, Thinking};
+use qoder_types::{ModelFailure, ModelFailureClass, ToolDefinition};
+use reqwest::Client;
+
+use crate::body::{self, Body};
+use crate::call::{Backend, Decoded, Sink};
+use crate::cassette::{Recorder, Tape};
+use crate::catalog::{DEFAULT_OUTPUT, Entry};
+use crate::client;
+use crate::failure::{self, AttemptFailure, ErrorBody, failure, malformed};
+use crate::partial::tell_whole;
+use crate::protocol::{HeadOptions, Protocol};
+use crate::route::Route;
+use crate::settings::{ModelOptions, Price};
+
+/// The longest silence before a call counts as dead.
+const IDLE_MS: u64 = 300_000;
+const TOTAL_MS: u64 = 600_000;
+/// How long to wait for the end of a response after its last event; reading it makes the connection reusable.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timeouts {
+    idle: Duration,
+    total: Duration,
+}
+
+impl Timeouts {
+    /// The defaults, or `QODER_API_TIMEOUT_MS`.
+    pub(crate) fn new(options: &ModelOptions) -> Self {
+        let total = options
+            .variable("QODER_API_TIMEOUT_MS")
+            .and_then(|value| value.parse().ok())
+            .filter(|value| *value > 0)
+            .unwrap_or(TOTAL_MS);
+        Self { idle: Duration::from_millis(IDLE_MS.min(total)), total: Duration::from_millis(total) }
+    }
+
+    /// The longest silence.
+    pub(crate) fn idle(self) -> Duration {
+        self.idle
+    }
+}
+
+/// An answer before it is read.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+struct CachedHead {
+    system: Arc<[String]>,
+    tools: Arc<[ToolDefinition]>,
+    thinking: Thinking,
+    effort: Option<String>,
+    session_id: String,
+    options: HeadOptions,
+    head: (Bytes, Bytes),
+}
+
+/// A model behind HTTP.
+pub(crate) struct HttpBackend {
+    route: Arc<Route>,
+    entry: Entry,
+    timeouts: Timeouts,
+    environment: BTreeMap<String, String>,
+    client: OnceLock<Client>,
+    cached_head: Mutex<Option<CachedHead>>,
+    recorder: Option<Arc<Recorder>>,
+}
+
+impl HttpBackend {
+    /// Nothing is opened before the first request.
+    pub(crate) fn new(
+        route: Route,
+        entry: Entry,
+        options: &ModelOptions,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Self {
+        let certificates = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
+        Self {
+            route: Arc::new(route),
+            entry,
+            timeouts: Timeouts::new(options),
+            environment: certificates
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), options.variable(name)?.to_owned())))
+                .collect(),
+            client: OnceLock::new(),
+            cached_head: Mutex::new(None),
+            recorder,
+        }
+    }
+
+    fn client(&self) -> Result<Client, ModelFailure> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        let built = client::build(&self.route, &self.environment)?;
+        Ok(self.client.get_or_init(|| built).clone())
+    }
+
+    fn head(&self, request: &ModelRequest) -> (Bytes, Bytes) {
+        let wanted = request.max_output_tokens.map_or(DEFAULT_OUTPUT, u64::from).max(1);
+        let options = HeadOptions {
+            model: self.route.model.clone(),
+            max_tokens: wanted.min(self.entry.max_output_tokens),
+        };
+        let mut cached = self.cached_head.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*cached
+            && Arc::ptr_eq(&known.system, &request.system)
+            && Arc::ptr_eq(&known.tools, &request.tools)
+            && known.thinking == request.thinking
+            && known.effort == request.effort
+            && known.session_id == request.session_id
+            && known.options == options
+        {
+            return known.head.clone();
+        }
+        let head = self.route.protocol.head(&options, request);
+        *cached = Some(CachedHead {
+            system: Arc::clone(&request.system),
+            tools: Arc::clone(&request.tools),
+            thinking: request.thinking,
+            effort: request.effort.clone(),
+            session_id: request.session_id.clone(),
+            options,
+            head: head.clone(),
+        });
+        head
+    }
+
+    fn body(&self, request: &ModelRequest) -> Bytes {
+        let protocol = self.route.protocol;
+        let (head, first) = self.head(request);
+        let pieces: Vec<Bytes> = request
+            .messages
+            .iter()
+            .map(|message| message.encoded(protocol.name(), |message| protocol.encode(message)))
+            .filter(|piece| !piece.is_empty())
+            .collect();
+        let length = pieces.iter().map(|piece| piece.len() + 1).sum::<usize>();
+        let mut body = Vec::with_capacity(head.len() + first.len() + length + 3);
+        body.extend_from_slice(&head);
+        body.extend_from_slice(&first);
+        let mut needs_comma = !first.is_empty();
+        for piece in &pieces {
+            if needs_comma {
+                body.push(b',');
+            }
+            body.extend_from_slice(piece);
+            needs_comma = true;
+        }
+        body.extend_from_slice(b"]}");
+        body.into()
+    }
+
+    async fn send(&self, body: Bytes) -> Result<Response, AttemptFailure> {
+        let sent = self
+            .client()?
+            .post(self.route.endpoint())
+            .headers(self.route.request_headers())
+            .body(body)
+            .send();
+        let response = match tokio::time::timeout(self.timeouts.idle, sent).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(failure::from_network(&error, &self.route).into()),
+            Err(_) => return Err(body::silence(&self.route, self.timeouts.idle).into()),
+        };
+        let route = Arc::clone(&self.route);
+        Ok(Response {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: response
+                .bytes_stream()
+                .map(move |piece| piece.map_err(|error| failure::from_network(&error, &route)))
+                .boxed(),
+        })
+    }
+
+    async fn exchange(&self, request: &ModelRequest, sink: &Sink) -> Result<Decoded, AttemptFailure> {
+        let body = self.body(request);
+        let tape = self
+            .recorder
+            .as_ref()
+            .map(|recorder| Tape::new(Arc::clone(recorder), &self.route, request.messages.len(), &body));
+        let mut response = self.send(body).await?;
+        if let Some(mut tape) = tape {
+            tape.begin(response.status, &response.headers);
+            response.body = response
+                .body
+                .map(move |piece| {
+                    if let Ok(bytes) = &piece {
+                        tape.add(bytes);
+                    }
+                    piece
+                })
+                .boxed();
+        }
+        read(response, &self.route, self.timeouts, request.partial.then(|| sink.clone())).await
+    }
+}
+
+impl Backend for HttpBackend {
+    fn facts(&self) -> ModelFacts {
+        ModelFacts {
+            name: self.route.model.clone(),
+            context_window: self.entry.context_window,
+            max_output_tokens: self.entry.max_output_tokens,
+            key_source: self.route.key_source(),
+        }
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.entry.price
+    }
+
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        sink: &'a Sink,
+    ) -> BoxFuture<'a, Result<Decoded, AttemptFailure>> {
+        Box::pin(async move {
+            match tokio::time::timeout(self.timeouts.total, self.exchange(request, sink)).await {
+                Ok(result) => result,
+                Err(_) => Err(failure(
+                    ModelFailureClass::Timeout,
+                    format!(
+                        "the call to {} took longer than {} ms in all (QODER_API_TIMEOUT_MS)",
+                        self.route.place(),
+                        self.timeouts.total.as_millis()
+                    ),
+                )
+                .into()),
+            }
+        })
+    }
+}
+
+/// Reads an answer to its end.
+pub(crate) async fn read(
+    response: Response,
+    route: &Arc<Route>,
+    timeouts: Timeouts,
+    sink: Option<Sink>,
+) -> Result<Decoded, AttemptFailure> {
+    let Response { status, headers, body } = response;
+    let body = body::guard(body, Arc::clone(route), timeouts.idle);
+    let request_id = ["request-id", "x-request-id"]
+        .iter()
+        .find_map(|name| headers.get(*name)?.to_str().ok())
+        .map(str::to_owned);
+    if !(200..300).contains(&status) {
+        let text = String::from_utf8_lossy(&body::collect(body).await.unwrap_or_default()).into_owned();
+        return Err(failure::from_status(status, &headers, &text, route));
+    }
+    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("");
+    let mut decoded = if content_type.is_empty() || content_type.contains("event-stream") {
+        read_events(body, route.protocol, sink).await?
+    } else {
+        let bytes = body::collect(body).await?;
+        read_whole(bytes, content_type, route, sink).await?
+    };
+    decoded.request_id = request_id;
+    Ok(decoded)
+}
+
+async fn read_events(body: Body, protocol: Protocol, sink: Option<Sink>) -> Result<Decoded, AttemptFailure> {
+    let mut decoder = protocol.decoder(sink);
+    let mut events = body::by_event(body).eventsource();
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(EventStreamError::Transport(failure)) => return Err(failure.into()),
+            Err(EventStreamError::Utf8(_)) => return Err(malformed("the stream is not valid UTF-8").into()),
+            Err(EventStreamError::Parser(_)) => {
+                return Err(malformed("the stream does not consist of server-sent events").into());
+            }
+        };
+        if decoder.event(event.data)? {
+            let drain = async { while events.next().await.is_some() {} };
+            // An endpoint that keeps the response open only loses the reuse of its connection.
+            let _ = tokio::time::timeout(DRAIN, drain).await;
+            return Ok(decoder.finish());
+        }
+    }
+    if decoder.may_end() {
+        return Ok(decoder.finish());
+    }
+    Err(malformed("the stream ended before the reply was complete").into())
+}
+
+/// An answer with status 200 that does not call itself a stream.
+async fn read_whole(
+    bytes: Vec<u8>,
+    content_type: &str,
+    route: &Route,
+    sink: Option<Sink>,
+) -> Result<Decoded, AttemptFailure> {
+    #[derive(serde::Deserialize)]
+    struct Refusal {
+        error: ErrorBody,
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let start = text.trim_start();
+    if start.starts_with("data:") || start.starts_with("event:") {
+        // A stream behind a wrong content type, as some gateways send it.
+        let body = stream::iter([Ok(Bytes::from(bytes))]).boxed();
+        return read_events(body, route.protocol, sink).await;
+    }
+    if let Some(decoded) = route.protocol.whole(&text) {
+        if let Some(sink) = sink {
+            tell_whole(sink, &decoded, 1);
+        }
+        return Ok(decoded);
+    }
+    if let Ok(Refusal { error }) = serde_json::from_str::<Refusal>(&text)
+        && error.message.is_some()
+    {
+        return Err(failure::from_event(&error).into());
+    }
+    let kind = if start.starts_with('<') { "a web page" } else { "something that is not a reply" };
+    let message = format!(
+        "{} answered 200 with {kind} ({content_type}) instead of a stream: {}. Check the base URL and the protocol ({})",
+        route.place(),
+        failure::excerpt(&text),
+        route.protocol.name()
+    );
+    Err(AttemptFailure {
+        failure: ModelFailure { status: Some(200), ..malformed(route.mask(&message)) },
+        should_retry: Some(false),
+    })
+}

@@ -1,0 +1,31 @@
+//! Models: wire protocols over routes, and the two models that need no network.
+//!
+//! * Protocols: Anthropic Messages, OpenAI Chat Completions, OpenAI Responses.
+//! * `scripted:PATH` answers from a playbook, `replay:PATH` from a recording, `offline` by rules.
+//! * [`resolve`] turns a name, settings and the environment into something that implements
+//!   [`qoder_core::ports::Model`].
+
+mod anthropic;
+mod body;
+mod call;
+mod cassette;
+mod catalog;
+mod client;
+mod failure;
+mod http;
+mod json;
+mod list;
+mod offline;
+mod openai_chat;
+mod openai_responses;
+mod partial;
+mod protocol;
+mod resolve;
+mod retry;
+mod route;
+mod scripted;
+mod settings;
+
+pub use list::{ListedModel, list_models};
+pub use resolve::{SECRET_ENVIRONMENT, configured_secrets, resolve};
+pub use settings::{ModelConfigError, ModelOptions, ModelSettings, Price, ProviderSettings};

@@ -1,0 +1,87 @@
+//! What the offline model says about itself, about what it did not understand, and about calls that did not run.
+//! Plain words, and always what the person can do next.
+
+use qoder_types::ToolDefinition;
+
+use super::conversation::Step;
+
+/// What is said when a sentence fits no rule.
+pub(super) fn not_understood(prompt: &str, tools: &[ToolDefinition]) -> String {
+    let mut text = String::new();
+    let short: String = prompt.chars().take(120).collect();
+    if short.trim().is_empty() {
+        text.push_str("There is nothing to do.\n");
+    } else {
+        text.push_str(&format!("I did not understand: \u{201c}{}\u{201d}\n", short.trim()));
+    }
+    text.push_str(
+        "\nI am the built-in offline model: a few fixed rules, not a language model. I can:\n\
+         - show a file: `show me README.md`\n\
+         - search: `find every TODO in src`\n\
+         - list files: `list files in src`, `find *.rs files`\n\
+         - count lines: `how many lines does main.rs have?`\n\
+         - replace text: `replace \"foo\" with \"bar\" in a.txt`\n\
+         - write a file: `create file notes.txt with \"hello\"`\n\
+         - run a command: `run cargo --version`\n\
+         - look around: `what does this repository do?`\n\
+         - call any tool: `call <tool> with {\"argument\": \"value\"}`\n",
+    );
+    if !tools.is_empty() {
+        let names: Vec<&str> = tools.iter().take(40).map(|tool| tool.name.as_str()).collect();
+        text.push_str(&format!("\nTools on offer: {}", names.join(", ")));
+        if tools.len() > names.len() {
+            text.push_str(&format!(" and {} more", tools.len() - names.len()));
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "\nFor anything else configure a language model: set ANTHROPIC_API_KEY or OPENAI_API_KEY (with \
+         ANTHROPIC_BASE_URL or OPENAI_BASE_URL for a compatible or local server), or add `providers` to the settings, \
+         and choose a model with --model.",
+    );
+    text
+}
+
+/// What is said when a tool that a rule needs is not on offer.
+pub(super) fn missing_tool(name: &str) -> String {
+    format!(
+        "This needs the tool {name}, which is not on offer in this session. Start without --disallowed-tools for it, or \
+         name it in --tools."
+    )
+}
+
+/// What is said about a call that failed or was not allowed.
+pub(super) fn failed(step: &Step) -> String {
+    let words = step.output.trim();
+    let folded = words.to_ascii_lowercase();
+    let denied = ["denied", "permission", "not allowed", "approval", "rejected", "declined"]
+        .iter()
+        .any(|word| folded.contains(word));
+    let mut text = if denied {
+        format!("The call of {} was not allowed: {words}", step.name)
+    } else {
+        format!("The call of {} failed: {words}", step.name)
+    };
+    if denied {
+        text.push_str("\n\n");
+        text.push_str(&permission_advice(step));
+    }
+    text
+}
+
+fn permission_advice(step: &Step) -> String {
+    match step.name.as_str() {
+        "Bash" => format!(
+            "To let it run, start with --allowed-tools 'Bash({})', or answer the question when you are asked.",
+            step.field("command")
+        ),
+        "Edit" | "Write" => format!(
+            "To let it run, start with --permission-mode acceptEdits, or with --allowed-tools '{}({})'.",
+            step.name,
+            step.field("file_path")
+        ),
+        other => format!(
+            "To let it run, start with --allowed-tools {other}, or change the deny rule that forbids it."
+        ),
+    }
+}

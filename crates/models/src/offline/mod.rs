@@ -1,0 +1,149 @@
+//! The `offline` model: rules instead of a language model, and it says so.
+//!
+//! It looks at nothing but the request: the last thing the person asked, the tools on offer, and what came back from
+//! them since. The same request always gets the same answer.
+
+mod conversation;
+mod help;
+mod intent;
+mod phrases;
+mod plan;
+pub(crate) mod summary;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use futures::future::BoxFuture;
+use qoder_core::ports::{ModelFacts, ModelRequest};
+use qoder_types::{ContentBlock, Purpose, StopReason, Usage};
+
+use crate::call::{Backend, Decoded, Sink};
+use crate::catalog::Entry;
+use crate::failure::AttemptFailure;
+use crate::partial::tell_whole;
+use crate::settings::Price;
+use conversation::Conversation;
+use plan::Action;
+
+/// Characters per piece when somebody reads along.
+const PIECE: usize = 48;
+
+/// Rules instead of a language model.
+pub(crate) struct Offline {
+    entry: Entry,
+}
+
+impl Offline {
+    pub(crate) fn new(entry: Entry) -> Self {
+        Self { entry }
+    }
+}
+
+impl Backend for Offline {
+    fn facts(&self) -> ModelFacts {
+        ModelFacts {
+            name: "offline".into(),
+            context_window: self.entry.context_window,
+            max_output_tokens: self.entry.max_output_tokens,
+            key_source: "none",
+        }
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.entry.price
+    }
+
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        sink: &'a Sink,
+    ) -> BoxFuture<'a, Result<Decoded, AttemptFailure>> {
+        Box::pin(async move {
+            let decoded = answer(request);
+            if request.partial {
+                let length = decoded.content.iter().map(|block| block_length(block)).max().unwrap_or(0);
+                tell_whole(sink.clone(), &decoded, length / PIECE + 1);
+            }
+            Ok(decoded)
+        })
+    }
+}
+
+fn answer(request: &ModelRequest) -> Decoded {
+    let action = match request.purpose {
+        Purpose::Compact => Action::Say(summary::write(&request.messages)),
+        Purpose::Main => {
+            let conversation = Conversation::read(&request.messages);
+            plan::next(&conversation, &request.tools)
+        }
+    };
+    let (content, stop_reason) = match action {
+        Action::Say(text) => (vec![ContentBlock::text(text)], StopReason::EndTurn),
+        Action::Call(calls) => {
+            let turn = fingerprint(request);
+            let blocks = calls
+                .into_iter()
+                .enumerate()
+                .map(|(index, (name, input))| ContentBlock::ToolUse {
+                    id: format!("toolu_offline_{turn:016x}_{index}"),
+                    name,
+                    input,
+                })
+                .collect();
+            (blocks, StopReason::ToolUse)
+        }
+    };
+    Decoded {
+        id: format!("msg_offline_{:016x}", fingerprint(request)),
+        model: "offline".into(),
+        usage: estimate_usage(request, &content),
+        content,
+        stop_reason: Some(stop_reason),
+        request_id: None,
+    }
+}
+
+/// The same for the same request, and different for the turns of one session: ids must not repeat even after older
+/// messages were replaced by a summary, so the count of messages alone would not do.
+fn fingerprint(request: &ModelRequest) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    request.messages.len().hash(&mut hasher);
+    for message in request.messages.iter().rev().take(2) {
+        serde_json::to_vec(&message.message).unwrap_or_default().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Token counts for models that have no tokens: a quarter of the bytes. Only what the last turn added is counted as
+/// input, and the rest as read from a cache, as it would be at a provider; counting everything again at every turn would
+/// cost more the longer the conversation is.
+pub(crate) fn estimate_usage(request: &ModelRequest, content: &[ContentBlock]) -> Usage {
+    let format = "estimate";
+    let length = |message: &std::sync::Arc<qoder_core::ports::PromptMessage>| {
+        message.encoded(format, |message| serde_json::to_vec(message).unwrap_or_default().into()).len()
+    };
+    let fresh =
+        request.messages.iter().rposition(|message| message.message.role == qoder_types::Role::Assistant);
+    let fresh = fresh.map_or(0, |index| index + 1);
+    let (old, new) = request.messages.split_at(fresh);
+    let tokens = |bytes: usize| (bytes as u64).div_ceil(4);
+    let system: usize = request.system.iter().map(String::len).sum();
+    Usage {
+        input_tokens: tokens(new.iter().map(length).sum()),
+        output_tokens: tokens(content.iter().map(block_length).sum()).max(1),
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: tokens(old.iter().map(length).sum::<usize>() + system),
+    }
+}
+
+fn block_length(block: &ContentBlock) -> usize {
+    match block {
+        ContentBlock::Text { text } => text.len(),
+        ContentBlock::Thinking { thinking, .. } => thinking.len(),
+        ContentBlock::ToolUse { name, input, .. } => name.len() + input.to_string().len(),
+        ContentBlock::Image { .. }
+        | ContentBlock::Document { .. }
+        | ContentBlock::ToolResult { .. }
+        | ContentBlock::RedactedThinking { .. }
+        | ContentBlock::Unknown(_) => 0,
+    }
+}

@@ -1,0 +1,8 @@
+//! The OpenAI Chat Completions protocol, as OpenAI and the many servers that imitate it speak it.
+//! Requests and responses are in a file each.
+
+pub(crate) mod request;
+pub(crate) mod stream;
+
+/// In front of the signature of reasoning that came over this protocol.
+pub(crate) const SIGNATURE: &str = "chat:";

@@ -1,0 +1,8 @@
+//! The OpenAI Responses protocol, without storage at the provider: reasoning travels encrypted with the conversation.
+//! Requests and responses are in a file each.
+
+pub(crate) mod request;
+pub(crate) mod stream;
+
+/// In front of the signature of reasoning that came over this protocol; the item follows as JSON.
+pub(crate) const SIGNATURE: &str = "responses:";

@@ -1,0 +1,265 @@
+//! One way to reach one model: protocol, address, credentials and headers. Owns how addresses are completed, how keys
+//! travel, and that neither a key nor anything secret in an address gets into a message.
+
+use std::net::IpAddr;
+
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::Url;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::protocol::Protocol;
+use crate::settings::ModelConfigError;
+
+/// A way to reach a model.
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(crate) provider: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) model: String,
+    base: Url,
+    api_key: Option<SecretString>,
+    bearer: Option<SecretString>,
+    headers: HeaderMap,
+    key_origin: String,
+}
+
+/// Where a key came from and how it travels.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    pub(crate) api_key: Option<SecretString>,
+    pub(crate) bearer: Option<SecretString>,
+    /// For people: which variable or setting holds the key.
+    pub(crate) origin: String,
+}
+
+impl Route {
+    /// Checks the parts. `subject` names the provider or flag in errors.
+    pub(crate) fn new(
+        provider: &str,
+        protocol: Protocol,
+        base_url: &str,
+        credentials: Credentials,
+        subject: &str,
+    ) -> Result<Self, ModelConfigError> {
+        let base = parse_base(base_url, subject)?;
+        Ok(Self {
+            provider: provider.to_owned(),
+            protocol,
+            model: String::new(),
+            base,
+            api_key: credentials.api_key,
+            bearer: credentials.bearer,
+            headers: HeaderMap::new(),
+            key_origin: credentials.origin,
+        })
+    }
+
+    /// Adds a header of the settings.
+    pub(crate) fn add_header(&mut self, name: &str, value: &str) -> Result<(), ModelConfigError> {
+        let bad = || ModelConfigError::BadHeader {
+            name: name.to_owned(),
+            subject: format!("provider `{}`", self.provider),
+        };
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut text = HeaderValue::from_str(value).map_err(|_| bad())?;
+        text.set_sensitive(true);
+        self.headers.insert(header, text);
+        Ok(())
+    }
+
+    /// The address of the protocol's own path.
+    pub(crate) fn endpoint(&self) -> Url {
+        self.below_version(self.protocol.path())
+    }
+
+    /// The address of the list of models.
+    pub(crate) fn models_endpoint(&self) -> Url {
+        self.below_version("models")
+    }
+
+    fn below_version(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        let kept = url.path().trim_end_matches('/').to_owned();
+        let last = kept.rsplit('/').next().unwrap_or_default();
+        // `/v1`, but also `/v4` and `/v1beta`: an address that names its version keeps it.
+        let versioned =
+            last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        url.set_path(&if versioned { format!("{kept}/{path}") } else { format!("{kept}/v1/{path}") });
+        url
+    }
+
+    /// Every header of a request.
+    pub(crate) fn request_headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
+        if self.protocol == Protocol::AnthropicMessages {
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        }
+        let secret = |text: String| {
+            // A key with a line break cannot travel; sending none gives the endpoint's own words about the key.
+            HeaderValue::from_str(&text).ok().map(|mut value| {
+                value.set_sensitive(true);
+                value
+            })
+        };
+        if let Some(key) = &self.api_key
+            && let Some(value) = secret(key.expose_secret().to_owned())
+        {
+            headers.insert("x-api-key", value);
+        }
+        if let Some(token) = &self.bearer
+            && let Some(value) = secret(format!("Bearer {}", token.expose_secret()))
+        {
+            headers.insert("authorization", value);
+        }
+        for (name, value) in &self.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        headers
+    }
+
+    /// `apiKeySource` of the session's first message.
+    pub(crate) fn key_source(&self) -> &'static str {
+        if self.api_key.is_some() || self.bearer.is_some() { "user" } else { "none" }
+    }
+
+    /// For people: where the key is taken from.
+    pub(crate) fn key_origin(&self) -> &str {
+        if self.key_origin.is_empty() { "no key is configured for this provider" } else { &self.key_origin }
+    }
+
+    /// Host and port, for people.
+    pub(crate) fn place(&self) -> String {
+        let host = self.base.host_str().unwrap_or("?");
+        match self.base.port_or_known_default() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
+    }
+
+    /// True when no TLS is needed.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.base.scheme() == "http"
+    }
+
+    /// True for a server on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
+    /// `text` without any key of this route.
+    pub(crate) fn mask(&self, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for secret in self.secrets() {
+            masked = masked.replace(&secret, "***");
+        }
+        masked
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        [&self.api_key, &self.bearer]
+            .into_iter()
+            .flatten()
+            .map(|secret| secret.expose_secret().to_owned())
+            .chain(self.headers.values().filter_map(|value| value.to_str().ok().map(str::to_owned)))
+            // A short value such as `1` is no secret, and masking it would garble every message.
+            .filter(|secret| secret.len() >= 6)
+            .collect()
+    }
+}
+
+/// An address without credentials and query, for people and recordings.
+pub(crate) fn public_url(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // Fails only for addresses that cannot hold credentials.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.to_string()
+}
+
+fn parse_base(text: &str, subject: &str) -> Result<Url, ModelConfigError> {
+    let shown = || match text.rsplit_once('@') {
+        Some((_, rest)) => format!("***@{rest}"),
+        None => text.to_owned(),
+    };
+    let bad = |reason: &str| ModelConfigError::BadUrl {
+        url: shown(),
+        subject: subject.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let mut url = Url::parse(text.trim()).map_err(|error| bad(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad("it must start with http:// or https://"));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(bad("it has no host"));
+    }
+    let mut path = url.path().trim_end_matches('/').to_owned();
+    for suffix in ["/chat/completions", "/messages", "/responses"] {
+        if let Some(stripped) = path.strip_suffix(suffix) {
+            path = stripped.to_owned();
+        }
+    }
+    url.set_path(&path);
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(base: &str, protocol: Protocol) -> String {
+        Route::new("p", protocol, base, Credentials::default(), "test").unwrap().endpoint().to_string()
+    }
+
+    #[test]
+    fn addresses_work_with_and_without_version_and_slash() {
+        for base in ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/", "http://h:1/v1/messages"]
+        {
+            assert_eq!(endpoint(base, Protocol::AnthropicMessages), "http://h:1/v1/messages");
+        }
+        assert_eq!(endpoint("https://h/api/v4", Protocol::OpenAiChat), "https://h/api/v4/chat/completions");
+        assert_eq!(endpoint("https://h/x?a=b", Protocol::OpenAiResponses), "https://h/x/v1/responses?a=b");
+    }
+
+    #[test]
+    fn bad_addresses_are_named_without_credentials() {
+        for bad in ["nothing", "ftp://host/", "https://"] {
+            assert!(
+                Route::new("p", Protocol::OpenAiChat, bad, Credentials::default(), "test").is_err(),
+                "{bad}"
+            );
+        }
+        let error = Route::new("p", Protocol::OpenAiChat, "ftp://u:secret@h", Credentials::default(), "test")
+            .err()
+            .unwrap();
+        assert!(!error.to_string().contains("secret"), "{error}");
+        assert_eq!(error.code(), "model_bad_url");
+    }
+
+    #[test]
+    fn servers_on_this_machine_are_recognised() {
+        for (base, expected) in [
+            ("http://localhost:8080", true),
+            ("http://127.0.0.1", true),
+            ("http://[::1]:1/v1", true),
+            ("http://10.0.0.1", false),
+            ("https://localhost.example.test", false),
+        ] {
+            let route = Route::new("p", Protocol::OpenAiChat, base, Credentials::default(), "test").unwrap();
+            assert_eq!(route.is_loopback(), expected, "{base}");
+        }
+    }
+
+    #[test]
+    fn keys_are_masked() {
+        let credentials =
+            Credentials { api_key: Some("sk-very-secret".into()), bearer: None, origin: String::new() };
+        let route = Route::new("p", Protocol::AnthropicMessages, "http://h", credentials, "test").unwrap();
+        assert_eq!(route.mask("bad key sk-very-secret!"), "bad key ***!");
+    }
+}

@@ -1,0 +1,35 @@
+//! Behaviour of the models crate, against a hand-made HTTP server that controls every byte, and against playbooks.
+//! One module per behaviour; `support` holds the server and the short ways to ask a model.
+
+#[cfg(test)]
+mod anthropic_messages;
+#[cfg(test)]
+mod body_prefix;
+#[cfg(test)]
+mod broken_streams;
+#[cfg(test)]
+mod connection_reuse;
+#[cfg(test)]
+mod error_classes;
+#[cfg(test)]
+mod fallback;
+#[cfg(test)]
+mod garbage;
+#[cfg(test)]
+mod listing;
+#[cfg(test)]
+mod offline_phrases;
+#[cfg(test)]
+mod openai_chat;
+#[cfg(test)]
+mod openai_responses;
+#[cfg(test)]
+mod record_replay;
+#[cfg(test)]
+mod resolution;
+#[cfg(test)]
+mod scripted_playbooks;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod timeouts;

@@ -1,0 +1,276 @@
+//! The sessions on disk: finding, listing, deleting, forking and repairing them. Lists read the beginning and the end
+//! of a file only, as other programs do.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use qoder_core::ports::LogStore;
+use qoder_types::Record;
+use qoder_types::record::{RecordBody, SessionStarted};
+
+use crate::VERSION;
+use crate::error::SessionError;
+use crate::layout::{SessionPaths, project_folder};
+use crate::session::timestamp;
+use crate::store::jsonl::{Durability, JsonlStore, scan};
+use crate::store::line::{self, Line};
+
+/// How much of the beginning and end of a file a list reads.
+const GLANCE: u64 = 64 * 1024;
+
+/// What a list shows of a session.
+#[derive(Debug, Clone)]
+pub struct SessionInfo {
+    /// Its id.
+    pub id: String,
+    /// Its files.
+    pub paths: SessionPaths,
+    /// When it was last written.
+    pub modified: SystemTime,
+    /// Size of its log.
+    pub size: u64,
+    /// Its title, where one was given.
+    pub title: Option<String>,
+    /// Its first prompt.
+    pub first_prompt: Option<String>,
+    /// The directory it was started in.
+    pub cwd: Option<String>,
+    /// The branch it was last on.
+    pub branch: Option<String>,
+}
+
+impl SessionInfo {
+    /// One line that tells sessions apart.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        self.title.as_deref().or(self.first_prompt.as_deref()).unwrap_or("(no prompt)")
+    }
+}
+
+/// True for the text of a UUID.
+#[must_use]
+pub fn is_session_id(text: &str) -> bool {
+    text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
+}
+
+/// The sessions of one project, or of all, newest first.
+#[must_use]
+pub fn list(config_root: &Path, cwd: Option<&Path>) -> Vec<SessionInfo> {
+    let folders = match cwd {
+        Some(cwd) => vec![project_folder(config_root, cwd)],
+        None => entries(&config_root.join("projects")),
+    };
+    let mut sessions: Vec<SessionInfo> =
+        folders.iter().flat_map(|folder| entries(folder)).filter_map(|path| glance(&path)).collect();
+    sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
+    sessions
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path()).collect()
+}
+
+fn glance(path: &Path) -> Option<SessionInfo> {
+    let id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
+    let mut file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    if metadata.len() == 0 {
+        return None;
+    }
+    let head = part(&mut file, 0)?;
+    let tail = part(&mut file, metadata.len().saturating_sub(GLANCE))?;
+    if head.lines().next().is_some_and(|line| line.contains("\"isSidechain\":true")) {
+        return None;
+    }
+    let last = |key: &str| find(&tail, key, true).or_else(|| find(&head, key, true));
+    Some(SessionInfo {
+        paths: SessionPaths::new(path.parent()?, &id),
+        id,
+        modified: metadata.modified().ok()?,
+        size: metadata.len(),
+        title: last("customTitle").or_else(|| last("aiTitle")),
+        first_prompt: head.lines().find_map(first_prompt),
+        cwd: find(&head, "cwd", false),
+        branch: last("gitBranch"),
+    })
+}
+
+fn part(file: &mut File, from: u64) -> Option<String> {
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(GLANCE).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The first or last text value of `key`, by looking for it in the raw text.
+fn find(text: &str, key: &str, last: bool) -> Option<String> {
+    let wanted = format!("\"{key}\":\"");
+    let at = if last { text.rfind(&wanted)? } else { text.find(&wanted)? } + wanted.len() - 1;
+    let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<String>();
+    values.next()?.ok()
+}
+
+fn first_prompt(line: &str) -> Option<String> {
+    let plain = line.contains("\"type\":\"user\"")
+        && !line.contains("\"tool_result\"")
+        && !line.contains("\"isMeta\":true")
+        && !line.contains("\"isCompactSummary\":true");
+    if !plain {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    let message: qoder_types::Message = serde_json::from_value(value.get("message")?.clone()).ok()?;
+    let text = message.content.to_text();
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The files of session `id` of the project at `cwd`. The error says where else the session is.
+pub fn find_session(config_root: &Path, cwd: &Path, id: &str) -> Result<SessionPaths, SessionError> {
+    if !is_session_id(id) {
+        return Err(SessionError::BadId { id: id.to_owned() });
+    }
+    let paths = SessionPaths::new(&project_folder(config_root, cwd), id);
+    if paths.log.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        return Ok(paths);
+    }
+    let elsewhere = list(config_root, None).into_iter().find(|session| session.id == id);
+    Err(SessionError::NotFound {
+        id: id.to_owned(),
+        project: cwd.to_path_buf(),
+        elsewhere: elsewhere.map(|session| session.cwd.unwrap_or_else(|| "another project".to_owned())),
+    })
+}
+
+/// Deletes a session that no process drives.
+pub fn delete(paths: &SessionPaths, id: &str) -> Result<(), SessionError> {
+    // Taking the lock proves that nobody writes; an unreadable log can be deleted too.
+    match JsonlStore::open(paths, id, Durability::Process, |_| ()) {
+        Ok(_) | Err(SessionError::Corrupt { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    std::fs::remove_file(&paths.log).map_err(|error| SessionError::io("delete", &paths.log, &error))?;
+    if paths.side.exists() {
+        std::fs::remove_dir_all(&paths.side)
+            .map_err(|error| SessionError::io("delete", &paths.side, &error))?;
+    }
+    Ok(())
+}
+
+/// Copies a session's records into a new one. The original is only read.
+pub fn fork(from: &SessionPaths, from_id: &str, to: &SessionPaths, to_id: &str) -> Result<(), SessionError> {
+    let mut copy = Copy::start(from_id, to, to_id)?;
+    let mut fault = None;
+    scan(from, |line| {
+        if fault.is_none() {
+            fault = copy.take(line).err();
+        }
+    })?;
+    fault.map_or_else(|| copy.finish(), Err)
+}
+
+/// What a repair saved.
+#[derive(Debug)]
+pub struct Repair {
+    /// Records that were saved.
+    pub saved: u64,
+    /// Numbers of the lines that were lost.
+    pub lost: Vec<u64>,
+}
+
+/// Copies every readable record of a damaged session into a new one. The original is only read.
+pub fn repair(
+    from: &SessionPaths,
+    from_id: &str,
+    to: &SessionPaths,
+    to_id: &str,
+) -> Result<Repair, SessionError> {
+    let file = File::open(&from.log).map_err(|error| SessionError::io("read", &from.log, &error))?;
+    let mut copy = Copy::start(from_id, to, to_id)?;
+    let mut repair = Repair { saved: 0, lost: Vec::new() };
+    for (number, text) in (1..).zip(BufReader::new(file).split(b'\n')) {
+        let text = text.map_err(|error| SessionError::io("read", &from.log, &error))?;
+        let text = text.trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        match line::decode(text, &from.blobs()) {
+            Ok(line) => {
+                copy.take(line)?;
+                repair.saved += 1;
+            }
+            Err(_) => repair.lost.push(number),
+        }
+    }
+    copy.finish()?;
+    Ok(repair)
+}
+
+/// Writes records of one session into another, numbered anew.
+struct Copy {
+    store: JsonlStore,
+    pending: Vec<Record>,
+    seq: u64,
+}
+
+impl Copy {
+    fn start(from_id: &str, to: &SessionPaths, to_id: &str) -> Result<Self, SessionError> {
+        if to.log.exists() {
+            return Err(SessionError::Exists { id: to_id.to_owned() });
+        }
+        let store = JsonlStore::open(to, to_id, Durability::Process, |_| ())?;
+        let mut copy = Self { store, pending: Vec::new(), seq: 0 };
+        copy.push(RecordBody::SessionStarted(SessionStarted {
+            cwd: String::new(),
+            version: VERSION.to_owned(),
+            forked_from: Some(from_id.to_owned()),
+        }))?;
+        Ok(copy)
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), SessionError> {
+        let body = match line {
+            Line::Record(record) => record.body,
+            Line::Foreign(body) => body,
+        };
+        match body {
+            // The copy has a start of its own; only the place is taken over.
+            RecordBody::SessionStarted(started) => self.set_cwd(started.cwd),
+            // Titles and marks of other programs belong to the original.
+            RecordBody::Unknown(_) => {}
+            body => self.push(body)?,
+        }
+        Ok(())
+    }
+
+    fn set_cwd(&mut self, cwd: String) {
+        if let Some(RecordBody::SessionStarted(start)) =
+            self.pending.first_mut().map(|record| &mut record.body)
+        {
+            start.cwd = cwd;
+        }
+    }
+
+    fn push(&mut self, body: RecordBody) -> Result<(), SessionError> {
+        self.seq += 1;
+        self.pending.push(Record { seq: self.seq, timestamp: timestamp(), body });
+        if self.pending.len() >= 256 {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SessionError> {
+        self.store.append(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), SessionError> {
+        self.flush()?;
+        self.store.sync()?;
+        Ok(())
+    }
+}

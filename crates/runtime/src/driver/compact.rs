@@ -1,0 +1,96 @@
+//! Replacing older messages by a summary. The old messages stay in the log; the summary starts a new epoch.
+
+use qoder_core::render;
+use qoder_types::content::join_text;
+use qoder_types::record::{CompactMetadata, ModelFailed, RecordBody, SystemEntry, UserOrigin};
+use qoder_types::wire::{StreamMessage, SystemMessage, WireCompactMetadata};
+use qoder_types::{ModelFailure, ModelFailureClass, ModelReply};
+
+use super::Driver;
+use super::model::Called;
+use crate::error::DriveError;
+use crate::session::new_id;
+
+/// How often a summary request that is itself too long is halved.
+const MOST_SHRINKS: u32 = 4;
+
+impl Driver<'_> {
+    pub(super) async fn compact(&mut self) -> Result<(), DriveError> {
+        self.emit_status(Some("compacting"))?;
+        let outcome = self.summarise().await?;
+        match outcome {
+            Called::Reply(reply) => self.take_summary(&reply)?,
+            Called::Failed(failure) => {
+                let model = self.engine.model.facts().name;
+                let failure = ModelFailure {
+                    message: format!(
+                        "The conversation is too long and could not be summarised: {}",
+                        failure.message
+                    ),
+                    ..failure
+                };
+                self.session.append(RecordBody::ModelFailed(ModelFailed {
+                    model,
+                    compaction: true,
+                    failure,
+                }))?;
+            }
+            Called::Interrupted => self.interrupt_turn()?,
+        }
+        self.emit_status(None)
+    }
+
+    async fn summarise(&mut self) -> Result<Called, DriveError> {
+        let mut shrink = 0;
+        loop {
+            let request = render::compaction_request(&self.session.state, &self.options, shrink);
+            let called = self.ask(request).await?;
+            match &called {
+                Called::Failed(failure)
+                    if failure.class == ModelFailureClass::ContextTooLong && shrink < MOST_SHRINKS =>
+                {
+                    shrink += 1;
+                }
+                Called::Reply(reply) if join_text(&reply.content).trim().is_empty() => {
+                    return Ok(Called::Failed(ModelFailure {
+                        class: ModelFailureClass::MalformedStream,
+                        message: "the model returned an empty summary".to_owned(),
+                        status: None,
+                        retry_after_ms: None,
+                    }));
+                }
+                Called::Reply(_) | Called::Failed(_) | Called::Interrupted => return Ok(called),
+            }
+        }
+    }
+
+    fn take_summary(&mut self, reply: &ModelReply) -> Result<(), DriveError> {
+        let state = &self.session.state;
+        let pre_tokens = state.context.tokens();
+        let boundary = SystemEntry {
+            uuid: new_id(),
+            parent_uuid: None,
+            logical_parent_uuid: state.leaf.clone(),
+            is_sidechain: false,
+            subtype: "compact_boundary".to_owned(),
+            content: "Conversation compacted".to_owned(),
+            compact_metadata: Some(CompactMetadata { trigger: "auto".to_owned(), pre_tokens }),
+            usage: reply.usage,
+            model: reply.model.clone(),
+            cost_usd: reply.cost_usd,
+            duration_api_ms: reply.duration_api_ms,
+        };
+        let text = join_text(&reply.content);
+        let message = render::summary_message(text.trim(), &state.last_prompt, state.turn.is_some());
+        let mut summary = self.session.user_entry(UserOrigin::Summary, message);
+        summary.parent_uuid = None;
+        let uuid = boundary.uuid.clone();
+        self.session
+            .append_all(vec![RecordBody::System(Box::new(boundary)), RecordBody::User(Box::new(summary))])?;
+        self.emit(&StreamMessage::System(SystemMessage::CompactBoundary {
+            compact_metadata: WireCompactMetadata { trigger: "auto", pre_tokens },
+            uuid: &uuid,
+            session_id: &self.session.id,
+        }))
+    }
+}

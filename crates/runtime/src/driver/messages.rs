@@ -1,0 +1,100 @@
+//! From records to the messages a host reads.
+
+use qoder_types::Record;
+use qoder_types::record::{RecordBody, TurnEnded};
+use qoder_types::wire::{InitMessage, ResultMessage, StreamMessage, SystemMessage};
+
+use super::Driver;
+use crate::VERSION;
+use crate::error::DriveError;
+use crate::events::{Event, Host};
+use crate::session::new_id;
+
+/// A version that clients of the sibling CLI accept; ours is in `qodercli_version`.
+const COMPATIBLE_VERSION: &str = "2.1.325";
+
+impl Driver<'_> {
+    pub(super) fn emit_init(&self) -> Result<(), DriveError> {
+        let engine = self.engine;
+        let facts = engine.model.facts();
+        let uuid = new_id();
+        self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
+            session_id: &self.session.id,
+            uuid: &uuid,
+            cwd: &self.session.state.cwd,
+            model: &facts.name,
+            permission_mode: engine.gate.mode.as_str(),
+            tools: engine.toolbox.names().collect(),
+            mcp_servers: Vec::new(),
+            slash_commands: Vec::new(),
+            agents: Vec::new(),
+            skills: Vec::new(),
+            plugins: Vec::new(),
+            output_style: "default",
+            api_key_source: facts.key_source,
+            qodercli_version: VERSION,
+            claude_code_version: COMPATIBLE_VERSION,
+            protocol_version: "1",
+            capabilities: Vec::new(),
+        }))))
+    }
+
+    pub(super) fn emit_user(&self, record: &Record, is_replay: bool) -> Result<(), DriveError> {
+        let RecordBody::User(entry) = &record.body else { return Ok(()) };
+        self.emit(&StreamMessage::User {
+            message: &entry.message,
+            parent_tool_use_id: None,
+            session_id: &self.session.id,
+            uuid: &entry.uuid,
+            tool_use_result: entry.tool_use_result.as_deref(),
+            is_replay,
+            is_synthetic: entry.is_meta,
+        })
+    }
+
+    pub(super) fn emit_assistant(&self, record: &Record) -> Result<(), DriveError> {
+        let RecordBody::Assistant(entry) = &record.body else { return Ok(()) };
+        self.emit(&StreamMessage::Assistant {
+            message: &entry.message,
+            parent_tool_use_id: None,
+            session_id: &self.session.id,
+            uuid: &entry.uuid,
+            request_id: entry.request_id.as_deref().filter(|_| self.engine.expose_request_id),
+        })
+    }
+
+    pub(super) fn emit_status(&self, status: Option<&str>) -> Result<(), DriveError> {
+        let uuid = new_id();
+        self.emit(&StreamMessage::System(SystemMessage::Status {
+            status,
+            permission_mode: None,
+            uuid: &uuid,
+            session_id: &self.session.id,
+        }))
+    }
+}
+
+/// Announces the end of a turn, also one that an earlier process finished.
+pub fn emit_result(host: &dyn Host, session_id: &str, end: &TurnEnded) -> Result<(), DriveError> {
+    let uuid = new_id();
+    let message = StreamMessage::Result(Box::new(ResultMessage {
+        subtype: end.subtype,
+        is_error: end.is_error,
+        duration_ms: end.duration_ms,
+        duration_api_ms: end.duration_api_ms,
+        num_turns: end.num_turns,
+        session_id,
+        uuid: &uuid,
+        result: end.result.as_deref(),
+        stop_reason: end.stop_reason.as_ref(),
+        terminal_reason: end.terminal_reason,
+        total_cost_usd: end.total_cost_usd,
+        usage: &end.usage,
+        model_usage: &end.model_usage,
+        permission_denials: &end.permission_denials,
+        errors: end.is_error.then_some(end.errors.as_slice()),
+        error_code: end.error_code,
+        api_error_status: end.api_error_status,
+    }));
+    host.emit(Event::Message(&message)).map_err(DriveError::Output)
+}

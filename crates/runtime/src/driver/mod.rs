@@ -1,0 +1,246 @@
+//! The driver: asks what happens next, does it, and appends what happened. It keeps nothing that is not in the
+//! session's records, so it may die between any two of them.
+
+mod compact;
+mod messages;
+mod model;
+mod tools;
+
+use std::time::Instant;
+
+use qoder_core::next::{EndReason, turn_end};
+use qoder_core::recover::{CloseReason, close};
+use qoder_core::render::RenderOptions;
+use qoder_core::{Limits, Step, next};
+use qoder_types::record::{Epoch, InputAdmitted, Interrupted, RecordBody, TurnEnded, UserOrigin};
+use qoder_types::wire::StreamMessage;
+use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Role, ToolResultContent};
+
+use crate::engine::Engine;
+use crate::error::DriveError;
+use crate::events::Event;
+use crate::interrupt::Interrupt;
+use crate::session::Session;
+
+pub use messages::emit_result;
+
+/// Inputs that arrive while a session is driven.
+pub type Inbox = tokio::sync::mpsc::UnboundedReceiver<InputAdmitted>;
+
+/// The next input; never completes without an inbox or after its end.
+async fn arrival(inbox: &mut Option<Inbox>) -> InputAdmitted {
+    if let Some(receiver) = inbox
+        && let Some(input) = receiver.recv().await
+    {
+        return input;
+    }
+    std::future::pending().await
+}
+
+/// Drives one session.
+pub struct Driver<'a> {
+    engine: &'a Engine,
+    session: &'a mut Session,
+    interrupt: Interrupt,
+    limits: Limits,
+    options: RenderOptions,
+    started: Instant,
+    task_events: tools::TaskEvents,
+    inbox: Option<Inbox>,
+    /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
+    quiet: bool,
+}
+
+impl<'a> Driver<'a> {
+    /// A driver for `session`; `interrupt` stops the turn it runs.
+    pub fn new(engine: &'a Engine, session: &'a mut Session, interrupt: Interrupt) -> Self {
+        let options = RenderOptions {
+            session_id: session.id.clone(),
+            thinking: engine.thinking,
+            effort: engine.effort.clone(),
+            max_output_tokens: engine.max_output_tokens,
+            partial: engine.host.wants_partial(),
+        };
+        let limits = engine.limits();
+        Self {
+            engine,
+            session,
+            interrupt,
+            limits,
+            options,
+            started: Instant::now(),
+            task_events: tools::TaskEvents::default(),
+            inbox: None,
+            quiet: false,
+        }
+    }
+
+    /// Takes inputs from `inbox` into the log as they arrive, also while a turn runs.
+    #[must_use]
+    pub fn with_inbox(mut self, inbox: Inbox) -> Self {
+        self.inbox = Some(inbox);
+        self
+    }
+
+    /// Gives the inbox back.
+    pub fn into_inbox(self) -> Option<Inbox> {
+        self.inbox
+    }
+
+    /// Goes on until the session is idle; answers with the last turn's end. `None` means there was nothing to do.
+    pub async fn run(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        let mut ended = None;
+        let mut announced = false;
+        loop {
+            let step = next(&self.session.state, &self.limits);
+            if !announced && step != Step::Idle && step != Step::Promote {
+                self.ensure_epoch()?;
+                self.emit_init()?;
+                announced = true;
+            }
+            match step {
+                Step::Idle => return Ok(ended),
+                Step::Promote => {
+                    self.promote()?;
+                    announced = false;
+                }
+                Step::Close(ids, reason) => self.close(&ids, reason)?,
+                Step::Decide(ids) => self.decide(&ids)?,
+                Step::Refuse(ids) => self.refuse(&ids)?,
+                Step::Run(ids) => self.run_calls(&ids).await?,
+                Step::Notice(text) => self.notice(text)?,
+                Step::Compact => self.compact().await?,
+                Step::CallModel => self.call_model().await?,
+                Step::End(reason) => ended = Some(self.end(&reason)?),
+            }
+            self.forward_task_events()?;
+            while let Some(Ok(input)) = self.inbox.as_mut().map(Inbox::try_recv) {
+                self.admit(input)?;
+            }
+        }
+    }
+
+    fn admit(&mut self, input: InputAdmitted) -> Result<(), DriveError> {
+        self.session.append(RecordBody::InputAdmitted(input))?;
+        Ok(())
+    }
+
+    /// Closes an unfinished turn because a new prompt is about to be taken: every open call gets its outcome.
+    pub fn close_unfinished_turn(&mut self) -> Result<(), DriveError> {
+        self.quiet = true;
+        let closed = self.close_quietly();
+        self.quiet = false;
+        closed
+    }
+
+    fn close_quietly(&mut self) -> Result<(), DriveError> {
+        let limits = self.limits.clone();
+        if !matches!(next(&self.session.state, &limits), Step::End(_) | Step::Idle | Step::Promote) {
+            self.session.append(RecordBody::Interrupted(Interrupted { by: "resume".to_owned() }))?;
+        }
+        loop {
+            match next(&self.session.state, &limits) {
+                Step::Close(ids, reason) => self.close(&ids, reason)?,
+                Step::Notice(text) => self.notice(text)?,
+                Step::End(reason) => {
+                    let end = turn_end(&self.session.state, &limits, &reason, 0);
+                    self.session.append(RecordBody::TurnEnded(Box::new(end)))?;
+                }
+                Step::Idle
+                | Step::Promote
+                | Step::Decide(_)
+                | Step::Refuse(_)
+                | Step::Run(_)
+                | Step::Compact
+                | Step::CallModel => return Ok(()),
+            }
+        }
+    }
+
+    /// Declares a new epoch when the fixed part of the prompt is not what this process would send.
+    fn ensure_epoch(&mut self) -> Result<(), DriveError> {
+        let tools = self.engine.toolbox.definitions();
+        let model = self.engine.model.facts().name;
+        let system = &self.engine.system;
+        let reason = match &self.session.state.epoch {
+            None => "session start",
+            Some(epoch) if epoch.source != system.source => "system prompt changed",
+            Some(epoch) if *epoch.tools != *tools => "tool list changed",
+            Some(epoch) if epoch.model != model => "model changed",
+            Some(_) => return Ok(()),
+        };
+        let number = self.session.state.epoch.as_ref().map_or(0, |epoch| epoch.number) + 1;
+        self.session.append(RecordBody::Epoch(Epoch {
+            number,
+            reason: reason.to_owned(),
+            model,
+            system: system.blocks.clone(),
+            tools,
+            source: system.source.clone(),
+        }))?;
+        Ok(())
+    }
+
+    fn promote(&mut self) -> Result<(), DriveError> {
+        let Some(input) = self.session.state.inputs.front().cloned() else { return Ok(()) };
+        let mut entry = self.session.user_entry(UserOrigin::Prompt, input.message);
+        entry.uuid.clone_from(&input.input_id);
+        entry.input_id = Some(input.input_id);
+        let record = self.session.append(RecordBody::User(Box::new(entry)))?;
+        self.started = Instant::now();
+        if self.engine.replay_user_messages {
+            self.emit_user(&record, true)?;
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, text: &str) -> Result<(), DriveError> {
+        let entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
+        self.session.append(RecordBody::User(Box::new(entry)))?;
+        Ok(())
+    }
+
+    fn close(&mut self, ids: &[String], reason: CloseReason) -> Result<(), DriveError> {
+        for id in ids {
+            let Some(call) = self.session.state.call(id) else { continue };
+            let closing = close(call, reason);
+            self.append_result(id, &closing.text, closing.outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Appends and announces a result that no tool produced.
+    fn append_result(&mut self, id: &str, text: &str, outcome: CallOutcome) -> Result<(), DriveError> {
+        let block = ContentBlock::ToolResult {
+            tool_use_id: id.to_owned(),
+            content: ToolResultContent::Text(text.to_owned()),
+            is_error: true,
+        };
+        let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
+        let mut entry = self.session.user_entry(UserOrigin::ToolResult, message);
+        entry.outcome = Some(outcome);
+        let record = self.session.append(RecordBody::User(Box::new(entry)))?;
+        self.emit_user(&record, false)
+    }
+
+    fn interrupt_turn(&mut self) -> Result<(), DriveError> {
+        self.session.append(RecordBody::Interrupted(Interrupted { by: "signal".to_owned() }))?;
+        Ok(())
+    }
+
+    fn end(&mut self, reason: &EndReason) -> Result<TurnEnded, DriveError> {
+        let duration = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let end = turn_end(&self.session.state, &self.limits, reason, duration);
+        self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
+        self.session.sync()?;
+        emit_result(&*self.engine.host, &self.session.id, &end)?;
+        Ok(end)
+    }
+
+    fn emit(&self, message: &StreamMessage<'_>) -> Result<(), DriveError> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.engine.host.emit(Event::Message(message)).map_err(DriveError::Output)
+    }
+}

@@ -1,0 +1,139 @@
+//! Asking the model: the request is recorded before it is sent, pieces go to the host as they come, and only the
+//! complete reply is recorded.
+
+use futures::StreamExt;
+use qoder_core::ports::{ModelEvent, ModelRequest};
+use qoder_core::render;
+use qoder_types::record::{AssistantEntry, AssistantMessage, ModelFailed, ModelRequested, RecordBody};
+use qoder_types::wire::{StreamMessage, SystemMessage};
+use qoder_types::{ModelFailure, ModelFailureClass, ModelReply, Role};
+
+use super::{Driver, arrival};
+use crate::VERSION;
+use crate::error::DriveError;
+use crate::events::Event;
+use crate::session::new_id;
+
+/// What a model call came to.
+pub(super) enum Called {
+    /// A complete reply.
+    Reply(Box<ModelReply>),
+    /// A failure for good.
+    Failed(ModelFailure),
+    /// A person interrupted.
+    Interrupted,
+}
+
+impl Driver<'_> {
+    pub(super) async fn call_model(&mut self) -> Result<(), DriveError> {
+        if self.interrupt.is_triggered() {
+            return self.interrupt_turn();
+        }
+        let request = render::request(&self.session.state, &self.options);
+        let model = self.engine.model.facts().name;
+        let epoch = self.session.state.epoch.as_ref().map_or(0, |epoch| epoch.number);
+        self.session.append(RecordBody::ModelRequested(ModelRequested {
+            model: model.clone(),
+            messages: request.messages.len() as u64,
+            epoch,
+        }))?;
+        match self.ask(request).await? {
+            Called::Reply(reply) => self.take_reply(*reply),
+            Called::Failed(failure) => {
+                self.session.append(RecordBody::ModelFailed(ModelFailed {
+                    model,
+                    compaction: false,
+                    failure,
+                }))?;
+                Ok(())
+            }
+            Called::Interrupted => self.interrupt_turn(),
+        }
+    }
+
+    /// Sends a request and waits for its end, passing on what happens meanwhile.
+    pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Called, DriveError> {
+        let mut stream = self.engine.model.stream(request);
+        let mut cancelled = self.interrupt.cancelled();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = &mut cancelled => return Ok(Called::Interrupted),
+                event = stream.next() => event,
+                input = arrival(&mut self.inbox) => {
+                    self.admit(input)?;
+                    continue;
+                }
+            };
+            match event {
+                Some(Ok(ModelEvent::Partial(event))) => {
+                    self.engine.host.emit(Event::Partial(&event)).map_err(DriveError::Output)?;
+                }
+                Some(Ok(ModelEvent::Retry { attempt, max_retries, delay_ms, failure })) => {
+                    self.emit_retry(attempt, max_retries, delay_ms, &failure)?;
+                }
+                Some(Ok(ModelEvent::Fallback { from, to, failure })) => {
+                    let text = format!("{from} failed ({}); asking {to} instead", failure.message);
+                    self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+                }
+                Some(Ok(ModelEvent::Reply(reply))) => return Ok(Called::Reply(reply)),
+                Some(Err(failure)) => return Ok(Called::Failed(failure)),
+                None => {
+                    return Ok(Called::Failed(ModelFailure {
+                        class: ModelFailureClass::MalformedStream,
+                        message: "The model's reply ended without an end.".to_owned(),
+                        status: None,
+                        retry_after_ms: None,
+                    }));
+                }
+            }
+        }
+    }
+
+    fn emit_retry(
+        &self,
+        attempt: u32,
+        max_retries: u32,
+        retry_delay_ms: u64,
+        failure: &ModelFailure,
+    ) -> Result<(), DriveError> {
+        let uuid = new_id();
+        self.emit(&StreamMessage::System(SystemMessage::ApiRetry {
+            attempt,
+            max_retries,
+            retry_delay_ms,
+            error_status: failure.status,
+            error: &failure.message,
+            uuid: &uuid,
+            session_id: &self.session.id,
+        }))
+    }
+
+    fn take_reply(&mut self, reply: ModelReply) -> Result<(), DriveError> {
+        let limits = &self.limits;
+        let entry = AssistantEntry {
+            uuid: new_id(),
+            parent_uuid: self.session.state.leaf.clone(),
+            is_sidechain: false,
+            cwd: self.session.state.cwd.clone(),
+            version: VERSION.to_owned(),
+            message: AssistantMessage {
+                id: reply.id,
+                kind: "message".to_owned(),
+                role: Role::Assistant,
+                model: reply.model,
+                content: reply.content,
+                stop_reason: Some(reply.stop_reason),
+                stop_sequence: None,
+                usage: reply.usage,
+            },
+            request_id: reply.request_id,
+            duration_api_ms: reply.duration_api_ms,
+            cost_usd: reply.cost_usd,
+            context_window: limits.context_window,
+            max_output_tokens: limits.max_output_tokens,
+        };
+        let record = self.session.append(RecordBody::Assistant(Box::new(entry)))?;
+        self.emit_assistant(&record)
+    }
+}

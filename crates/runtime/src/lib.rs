@@ -1,0 +1,24 @@
+//! The driver and everything it stands on: sessions and their log stores, the gate, settings, trust, memory files and
+//! the system prompt. A front builds an [`engine::Engine`], opens a [`session::Session`] and lets a
+//! [`driver::Driver`] go on from whatever the session's records say.
+
+pub mod catalog;
+pub mod driver;
+pub mod engine;
+pub mod error;
+pub mod events;
+pub mod gate;
+pub mod interrupt;
+pub mod layout;
+pub mod memory;
+pub mod prompt;
+pub mod redact;
+pub mod session;
+pub mod settings;
+pub mod setup;
+pub mod store;
+pub mod toolbox;
+pub mod trust;
+
+/// Version of the program, as sessions record it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

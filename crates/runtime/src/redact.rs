@@ -1,0 +1,184 @@
+//! Takes secrets out of records before they are written: the values of configured keys, and texts that have the shape
+//! of a well-known token. What the model reads is what the log holds, so both see the same placeholder; a model that
+//! never saw a secret cannot repeat it.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use qoder_types::record::{RecordBody, UserEntry};
+use qoder_types::{ContentBlock, MessageContent, ToolResultContent};
+use regex::Regex;
+use serde_json::value::RawValue;
+
+/// Beginnings of well-known tokens. A text without any of them is not looked at further.
+const PREFIXES: [&str; 14] = [
+    "sk-",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "-----BEGIN",
+    "npm_",
+    "pypi-",
+    "hf_",
+];
+
+/// Whole tokens. Each is long enough that ordinary words do not match.
+const SHAPES: &str = r"(?x)
+    -----BEGIN\ (?:[A-Z]+\ )*PRIVATE\ KEY-----(?s:.)*?-----END\ (?:[A-Z]+\ )*PRIVATE\ KEY-----
+  | \bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{24,}
+  | \bgh[pos]_[A-Za-z0-9]{30,}
+  | \bgithub_pat_[A-Za-z0-9_]{40,}
+  | \bglpat-[A-Za-z0-9_-]{20,}
+  | \bxox[abprs]-[A-Za-z0-9-]{20,}
+  | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
+  | \bAIza[A-Za-z0-9_-]{35}
+  | \bnpm_[A-Za-z0-9]{36}
+  | \bpypi-[A-Za-z0-9_-]{50,}
+  | \bhf_[A-Za-z0-9]{30,}";
+
+const PLACEHOLDER: &str = "[redacted]";
+
+/// Knows the secrets of one session.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    values: Vec<String>,
+}
+
+impl Redactor {
+    /// A redactor for these values; ones too short to be secrets are ignored.
+    #[must_use]
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
+        let mut values: Vec<String> = values.into_iter().filter(|value| value.len() >= 8).collect();
+        // A longer value may contain a shorter one.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        values.dedup();
+        Self { values }
+    }
+
+    /// The text without secrets.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for value in &self.values {
+            if text.contains(value.as_str()) {
+                text = Cow::Owned(text.replace(value.as_str(), PLACEHOLDER));
+            }
+        }
+        if PREFIXES.iter().any(|prefix| text.contains(prefix))
+            && let Some(shapes) = shapes()
+            && let Cow::Owned(replaced) = shapes.replace_all(&text, PLACEHOLDER)
+        {
+            text = Cow::Owned(replaced);
+        }
+        text
+    }
+
+    /// Takes secrets out of a record's body.
+    pub fn body(&self, body: &mut RecordBody) {
+        match body {
+            RecordBody::User(entry) => self.user(entry),
+            RecordBody::InputAdmitted(input) => self.content(&mut input.message.content),
+            RecordBody::Assistant(entry) => {
+                for block in &mut entry.message.content {
+                    self.values_only(block);
+                }
+            }
+            RecordBody::ModelFailed(failed) => self.string(&mut failed.failure.message),
+            RecordBody::TurnEnded(ended) => ended.errors.iter_mut().for_each(|error| self.string(error)),
+            RecordBody::Epoch(epoch) => epoch.system.iter_mut().for_each(|text| self.string(text)),
+            RecordBody::SessionStarted(_)
+            | RecordBody::System(_)
+            | RecordBody::ModelRequested(_)
+            | RecordBody::Decided(_)
+            | RecordBody::ToolStarted(_)
+            | RecordBody::Interrupted(_)
+            | RecordBody::Unknown(_) => {}
+        }
+    }
+
+    fn user(&self, entry: &mut UserEntry) {
+        self.content(&mut entry.message.content);
+        if let Some(raw) = &entry.tool_use_result
+            && let Cow::Owned(clean) = self.text(raw.get())
+            && let Ok(clean) = RawValue::from_string(clean)
+        {
+            entry.tool_use_result = Some(clean);
+        }
+    }
+
+    fn content(&self, content: &mut MessageContent) {
+        match content {
+            MessageContent::Text(text) => self.string(text),
+            MessageContent::Blocks(blocks) => blocks.iter_mut().for_each(|block| self.block(block)),
+        }
+    }
+
+    fn block(&self, block: &mut ContentBlock) {
+        match block {
+            ContentBlock::Text { text } => self.string(text),
+            ContentBlock::ToolResult { content: ToolResultContent::Text(text), .. } => self.string(text),
+            ContentBlock::ToolResult { content: ToolResultContent::Blocks(blocks), .. } => {
+                blocks.iter_mut().for_each(|block| self.block(block));
+            }
+            ContentBlock::Image { .. }
+            | ContentBlock::Document { .. }
+            | ContentBlock::ToolUse { .. }
+            | ContentBlock::Thinking { .. }
+            | ContentBlock::RedactedThinking { .. }
+            | ContentBlock::Unknown(_) => {}
+        }
+    }
+
+    /// A reply is signed or will be run, so only the values of our own keys are taken out of its text.
+    fn values_only(&self, block: &mut ContentBlock) {
+        if let ContentBlock::Text { text } = block {
+            for value in &self.values {
+                if text.contains(value.as_str()) {
+                    *text = text.replace(value.as_str(), PLACEHOLDER);
+                }
+            }
+        }
+    }
+
+    fn string(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.text(text) {
+            *text = clean;
+        }
+    }
+}
+
+fn shapes() -> Option<&'static Regex> {
+    static COMPILED: OnceLock<Option<Regex>> = OnceLock::new();
+    COMPILED.get_or_init(|| Regex::new(SHAPES).ok()).as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_shapes_are_taken_out_and_ordinary_text_stays() {
+        let redactor = Redactor::new(["my-own-secret-value".to_owned(), "short".to_owned()]);
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let cases = [
+            ("key my-own-secret-value!".to_owned(), "key [redacted]!".to_owned()),
+            (format!("push with {token}"), "push with [redacted]".to_owned()),
+            (format!("sk-ant-api03-{}", "x".repeat(40)), "[redacted]".to_owned()),
+            (
+                "a\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nb".to_owned(),
+                "a\n[redacted]\nb".to_owned(),
+            ),
+            ("a short sk-learn import of ghp_x".to_owned(), "a short sk-learn import of ghp_x".to_owned()),
+        ];
+        for (text, clean) in cases {
+            assert_eq!(redactor.text(&text), clean);
+        }
+        assert!(shapes().is_some());
+    }
+}

@@ -1,0 +1,171 @@
+//! A session in this process: its records' store and the fold of them. Every change goes through [`Session::append`]:
+//! redacted, numbered, written, and only then applied.
+
+use std::path::{Path, PathBuf};
+
+use qoder_core::State;
+use qoder_core::ports::{LogStore, LogStoreError};
+use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
+use qoder_types::{Message, Record};
+
+use crate::VERSION;
+use crate::error::SessionError;
+use crate::layout::SessionPaths;
+use crate::redact::Redactor;
+use crate::store::jsonl::{Durability, JsonlStore};
+use crate::store::line::Line;
+use crate::store::memory::MemoryStore;
+
+/// A session that this process drives.
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    /// The fold of its records.
+    pub state: State,
+    store: Box<dyn LogStore>,
+    redactor: Redactor,
+    outputs: PathBuf,
+    branch: Option<String>,
+}
+
+/// Where a session is kept.
+#[derive(Debug)]
+pub enum Keep {
+    /// In files.
+    Files {
+        /// The files.
+        paths: SessionPaths,
+        /// When a record counts as kept.
+        durability: Durability,
+    },
+    /// Nowhere; tool outputs go to this folder.
+    Nowhere {
+        /// A private temporary folder.
+        outputs: PathBuf,
+    },
+}
+
+impl Session {
+    /// Opens a session, creating it if it has no records yet.
+    pub fn open(id: &str, keep: Keep, redactor: Redactor, cwd: &Path) -> Result<Self, SessionError> {
+        let mut state = State::default();
+        let (store, outputs): (Box<dyn LogStore>, PathBuf) = match keep {
+            Keep::Files { paths, durability } => {
+                let outputs = paths.outputs();
+                let store = JsonlStore::open(&paths, id, durability, |line| apply_line(&mut state, line))?;
+                (Box::new(store), outputs)
+            }
+            Keep::Nowhere { outputs } => (Box::new(MemoryStore), outputs),
+        };
+        let branch = git_branch(cwd);
+        let mut session = Self { id: id.to_owned(), state, store, redactor, outputs, branch };
+        if !session.state.started {
+            session.append(RecordBody::SessionStarted(SessionStarted {
+                cwd: cwd.to_string_lossy().into_owned(),
+                version: VERSION.to_owned(),
+                forked_from: None,
+            }))?;
+        }
+        Ok(session)
+    }
+
+    /// Appends one record.
+    pub fn append(&mut self, body: RecordBody) -> Result<Record, LogStoreError> {
+        let mut records = self.append_all(vec![body])?;
+        // One body in, one record out.
+        Ok(records.remove(0))
+    }
+
+    /// Appends records in one write.
+    pub fn append_all(&mut self, bodies: Vec<RecordBody>) -> Result<Vec<Record>, LogStoreError> {
+        let timestamp = timestamp();
+        let mut seq = self.state.last_seq;
+        let records: Vec<Record> = bodies
+            .into_iter()
+            .map(|mut body| {
+                self.redactor.body(&mut body);
+                seq += 1;
+                Record { seq, timestamp: timestamp.clone(), body }
+            })
+            .collect();
+        self.store.append(&records)?;
+        for record in &records {
+            self.state.apply(record);
+        }
+        Ok(records)
+    }
+
+    /// Makes everything so far survive a loss of power.
+    pub fn sync(&mut self) -> Result<(), LogStoreError> {
+        self.store.sync()
+    }
+
+    /// The folder for tool outputs that are too long for the model.
+    #[must_use]
+    pub fn outputs(&self) -> &Path {
+        &self.outputs
+    }
+
+    /// A user entry at the end of the chain.
+    #[must_use]
+    pub fn user_entry(&self, origin: UserOrigin, message: Message) -> UserEntry {
+        UserEntry {
+            uuid: new_id(),
+            parent_uuid: self.state.leaf.clone(),
+            is_sidechain: false,
+            cwd: self.state.cwd.clone(),
+            version: VERSION.to_owned(),
+            git_branch: self.branch.clone(),
+            is_meta: origin == UserOrigin::Notice,
+            is_compact_summary: origin == UserOrigin::Summary,
+            origin,
+            input_id: None,
+            message,
+            outcome: None,
+            tool_use_result: None,
+            observations: Vec::new(),
+            new_cwd: None,
+            duration_ms: None,
+        }
+    }
+
+    /// Takes a prompt into the log. It opens a turn.
+    pub fn prompt(&mut self, message: Message, uuid: Option<String>) -> Result<Record, LogStoreError> {
+        let mut entry = self.user_entry(UserOrigin::Prompt, message);
+        if let Some(uuid) = uuid {
+            entry.uuid = uuid;
+        }
+        self.append(RecordBody::User(Box::new(entry)))
+    }
+}
+
+/// Applies a line of the log; lines of other programs do not count as records.
+pub fn apply_line(state: &mut State, line: Line) {
+    match line {
+        Line::Record(record) => state.apply(&record),
+        Line::Foreign(body) => {
+            if matches!(body, RecordBody::Unknown(_)) {
+                return;
+            }
+            state.apply(&Record { seq: state.last_seq, timestamp: String::new(), body });
+        }
+    }
+}
+
+/// A new unique id.
+#[must_use]
+pub fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// The present moment as records write it.
+#[must_use]
+pub fn timestamp() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// The branch checked out in `cwd`, read without running git.
+fn git_branch(cwd: &Path) -> Option<String> {
+    let head = cwd.ancestors().find_map(|folder| std::fs::read_to_string(folder.join(".git/HEAD")).ok())?;
+    head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}

@@ -1,0 +1,160 @@
+//! Settings: layers of JSON with comments, merged from the user's file up to `--settings`. Objects merge field by
+//! field, scalars of higher layers win, lists that exclude or grant are united. Every effective value knows its layer.
+
+mod keys;
+mod merge;
+mod parse;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use qoder_types::RuleSource;
+use serde_json::Value;
+
+pub use keys::{KNOWN_KEYS, KnownKey};
+pub use parse::SettingsError;
+pub use rules::collect_rules;
+
+/// One layer as it was read.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// Which layer.
+    pub source: RuleSource,
+    /// Its file; `None` for text given on the command line.
+    pub file: Option<PathBuf>,
+    /// Its content.
+    pub value: Value,
+    /// Lines of values, by JSON pointer.
+    pub lines: BTreeMap<String, u32>,
+}
+
+impl Layer {
+    /// How to name the layer to people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.file.as_ref().map_or_else(|| "--settings".to_owned(), |file| file.display().to_string())
+    }
+}
+
+/// Where settings are looked for.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The configuration root.
+    pub config_root: PathBuf,
+    /// The project's root.
+    pub project_root: PathBuf,
+    /// Which files to read: `user`, `project`, `local`.
+    pub sources: Vec<RuleSource>,
+    /// False: project and local files are not read.
+    pub trusted: bool,
+    /// `--settings`: a path, or JSON that starts with `{`.
+    pub flag: Option<String>,
+    /// For `${NAME}` in values.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// All layers and what they come to.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The layers, lowest first.
+    pub layers: Vec<Layer>,
+    /// The merged value.
+    pub effective: Value,
+    /// For people: unknown keys, values that a layer may not set.
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// Reads all layers.
+    pub fn load(places: &Places) -> Result<Self, SettingsError> {
+        let mut settings = Self { effective: Value::Object(serde_json::Map::new()), ..Self::default() };
+        for source in [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings] {
+            let own = source == RuleSource::UserSettings;
+            if !places.sources.contains(&source) || !(own || places.trusted) {
+                continue;
+            }
+            if let Some(layer) = parse::read_file(source, &file_of(places, source), &places.environment)? {
+                settings.add(layer);
+            }
+        }
+        if let Some(flag) = &places.flag {
+            settings.add(parse::read_flag(flag, &places.environment)?);
+        }
+        Ok(settings)
+    }
+
+    fn add(&mut self, mut layer: Layer) {
+        self.warnings.extend(keys::check(&layer));
+        self.warnings.extend(keys::take_forbidden(&mut layer));
+        merge::merge(&mut self.effective, &layer.value, "");
+        self.layers.push(layer);
+    }
+
+    /// The effective value at a dotted path such as `general.maxAttempts`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        self.effective.pointer(&pointer(path))
+    }
+
+    /// The layer that a dotted path's value came from: the highest that sets it.
+    #[must_use]
+    pub fn origin(&self, path: &str) -> Option<&Layer> {
+        let pointer = pointer(path);
+        self.layers.iter().rev().find(|layer| layer.value.pointer(&pointer).is_some())
+    }
+
+    /// Text at a dotted path.
+    #[must_use]
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.get(path).and_then(Value::as_str)
+    }
+
+    /// A truth value at a dotted path.
+    #[must_use]
+    pub fn flag(&self, path: &str, default: bool) -> bool {
+        self.get(path).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    /// A list of texts at a dotted path; a single text counts as a list of one.
+    #[must_use]
+    pub fn list(&self, path: &str) -> Vec<String> {
+        match self.get(path) {
+            Some(Value::String(one)) => vec![one.clone()],
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The file of a layer.
+#[must_use]
+pub fn file_of(places: &Places, source: RuleSource) -> PathBuf {
+    let project = |name: &str| places.project_root.join(".qoder").join(name);
+    match source {
+        RuleSource::ProjectSettings => project("settings.json"),
+        RuleSource::LocalSettings => project("settings.local.json"),
+        RuleSource::UserSettings | RuleSource::FlagSettings | RuleSource::CliArg | RuleSource::Session => {
+            places.config_root.join("settings.json")
+        }
+    }
+}
+
+fn pointer(path: &str) -> String {
+    path.split('.').fold(String::new(), |pointer, part| pointer + "/" + part)
+}
+
+/// Reads the user's own file alone, for decisions that come before the others may be read.
+pub fn load_user(
+    config_root: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<Settings, SettingsError> {
+    Settings::load(&Places {
+        config_root: config_root.to_path_buf(),
+        project_root: PathBuf::new(),
+        sources: vec![RuleSource::UserSettings],
+        trusted: false,
+        flag: None,
+        environment: environment.clone(),
+    })
+}

@@ -1,0 +1,74 @@
+//! Permission rules out of the layers, each with the file and line it was written in. An allow rule that cannot be read
+//! is dropped with a warning; a deny or ask rule that cannot be read stops the start, because losing it in silence
+//! would be worse.
+
+use qoder_core::policy::{Rule, RuleSet, split_rules};
+use qoder_types::{Behavior, RuleOrigin, RuleSource};
+use serde_json::Value;
+
+use super::{Layer, Settings, SettingsError};
+
+/// Collects the rules of all layers and of the command line.
+pub fn collect_rules(
+    settings: &Settings,
+    allowed: &[String],
+    disallowed: &[String],
+    warnings: &mut Vec<String>,
+) -> Result<RuleSet, SettingsError> {
+    let mut rules = RuleSet::default();
+    for layer in &settings.layers {
+        for (behavior, key) in [(Behavior::Deny, "deny"), (Behavior::Ask, "ask"), (Behavior::Allow, "allow")]
+        {
+            add_layer(&mut rules, layer, behavior, key, warnings)?;
+        }
+    }
+    let origin = RuleOrigin { source: RuleSource::CliArg, file: None, line: None };
+    for (behavior, flag, lists) in
+        [(Behavior::Deny, "--disallowed-tools", disallowed), (Behavior::Allow, "--allowed-tools", allowed)]
+    {
+        for text in lists.iter().flat_map(|list| split_rules(list)) {
+            let rule = Rule::parse(&text, origin.clone()).map_err(|error| SettingsError::Value {
+                place: "command line".to_owned(),
+                key: flag.to_owned(),
+                problem: error.to_string(),
+            })?;
+            rules.add(behavior, rule);
+        }
+    }
+    Ok(rules)
+}
+
+fn add_layer(
+    rules: &mut RuleSet,
+    layer: &Layer,
+    behavior: Behavior,
+    key: &str,
+    warnings: &mut Vec<String>,
+) -> Result<(), SettingsError> {
+    let pointer = format!("/permissions/{key}");
+    let name = format!("permissions.{key}");
+    let wrong = |problem: String| SettingsError::Value { place: layer.name(), key: name.clone(), problem };
+    let items = match layer.value.pointer(&pointer) {
+        None => return Ok(()),
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(wrong("takes a list of rules".to_owned())),
+    };
+    for (index, item) in items.iter().enumerate() {
+        let Some(text) = item.as_str() else {
+            return Err(wrong(format!("has an entry that is not text: {item}")));
+        };
+        let origin = RuleOrigin {
+            source: layer.source,
+            file: layer.file.as_ref().map(|file| file.display().to_string()),
+            line: layer.lines.get(&format!("{pointer}/{index}")).copied(),
+        };
+        match Rule::parse(text, origin) {
+            Ok(rule) => rules.add(behavior, rule),
+            Err(error) if behavior == Behavior::Allow => {
+                warnings.push(format!("{}: {error}; it is ignored", layer.name()));
+            }
+            Err(error) => return Err(wrong(format!("cannot be used: {error}"))),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,442 @@
+//! From options to an engine: settings, trust, rules, tools, model, memory and the system prompt, in the order in which
+//! each may depend on the one before. Every front comes through here, so defaults exist once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use qoder_core::policy::{RuleSet, Workspace};
+use qoder_core::ports::{Thinking, Tool};
+use qoder_models::{ModelConfigError, ModelOptions, ModelSettings, SECRET_ENVIRONMENT};
+use qoder_tools::{SessionShared, ToolSettings};
+use qoder_types::{PermissionMode, RuleSource};
+use serde_json::{Value, json};
+
+use crate::engine::{Engine, SystemPrompt};
+use crate::events::Host;
+use crate::gate::Gate;
+use crate::memory::{MemoryPlaces, discover};
+use crate::prompt::{PromptParts, Surroundings, build};
+use crate::settings::{Places, Settings, SettingsError, collect_rules, load_user};
+use crate::store::jsonl::Durability;
+use crate::toolbox::Toolbox;
+use crate::trust::{self, Trust};
+use crate::{layout, redact};
+
+/// The names that permission configuration may use; a part of them comes with later versions.
+pub const TOOL_NAMES: [&str; 22] = [
+    "Bash",
+    "Read",
+    "Edit",
+    "Write",
+    "Glob",
+    "Grep",
+    "WebFetch",
+    "WebSearch",
+    "Agent",
+    "AskUserQuestion",
+    "NotebookEdit",
+    "TaskOutput",
+    "TaskStop",
+    "ExitPlanMode",
+    "EnterWorktree",
+    "ExitWorktree",
+    "Config",
+    "TodoWrite",
+    "ListMcpResources",
+    "ReadMcpResource",
+    "Mcp",
+    "Skill",
+];
+
+/// What a front was asked for. `Default` is a session with nothing special in the current directory.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Working directory; empty takes the process's own.
+    pub cwd: PathBuf,
+    /// More directories to work in.
+    pub additional_directories: Vec<PathBuf>,
+    /// The process environment.
+    pub environment: BTreeMap<String, String>,
+    /// Model or tier.
+    pub model: Option<String>,
+    /// Asked when the main model fails.
+    pub fallback_model: Option<String>,
+    /// Endpoint from the command line.
+    pub base_url: Option<String>,
+    /// Its protocol.
+    pub api_style: Option<String>,
+    /// The variable that holds its key.
+    pub api_key_env: Option<String>,
+    /// Where to record model traffic.
+    pub record: Option<PathBuf>,
+    /// Model calls per turn.
+    pub max_turns: Option<u64>,
+    /// The mode, when it was given explicitly.
+    pub permission_mode: Option<PermissionMode>,
+    /// Rules that allow, as lists.
+    pub allowed_tools: Vec<String>,
+    /// Rules that deny, as lists.
+    pub disallowed_tools: Vec<String>,
+    /// The built-in tools that exist; `None` is all.
+    pub tools: Option<Vec<String>>,
+    /// Replaces the system prompt.
+    pub system_prompt: Option<String>,
+    /// Added to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// A settings file or JSON.
+    pub settings: Option<String>,
+    /// Which settings files to read; `None` is all.
+    pub setting_sources: Option<Vec<RuleSource>>,
+    /// True: trust the folder for this run.
+    pub trust: bool,
+    /// How much to think.
+    pub thinking: Thinking,
+    /// `low` … `max`.
+    pub effort: Option<String>,
+    /// Limit for a reply.
+    pub max_output_tokens: Option<u32>,
+    /// Context window in tokens.
+    pub context_window: Option<u64>,
+    /// True when prompts are echoed on the stream.
+    pub replay_user_messages: bool,
+}
+
+/// Options or settings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A settings layer is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The model's configuration is wrong.
+    #[error(transparent)]
+    Model(#[from] ModelConfigError),
+    /// An option is wrong.
+    #[error("{option}: {problem}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong and what is accepted.
+        problem: String,
+    },
+}
+
+impl SetupError {
+    /// What a person can do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Settings(error) => error.hint().to_owned(),
+            Self::Model(error) => error.hint(),
+            Self::Option { .. } => "`qodercli --help` shows what each option takes".to_owned(),
+        }
+    }
+}
+
+/// Everything that is known before a session is opened.
+pub struct Setup {
+    /// The options it was made from.
+    pub options: Options,
+    /// All settings.
+    pub settings: Settings,
+    /// Whether the folder is trusted.
+    pub trust: Trust,
+    /// Working directory; real path.
+    pub cwd: PathBuf,
+    /// Root of the project.
+    pub project_root: PathBuf,
+    /// The configuration root.
+    pub config_root: PathBuf,
+    /// When a record counts as kept.
+    pub durability: Durability,
+    /// For people.
+    pub warnings: Vec<String>,
+    rules: RuleSet,
+    mode: PermissionMode,
+    mode_is_explicit: bool,
+    model_options: ModelOptions,
+}
+
+impl Setup {
+    /// Reads settings and decides about everything but the session.
+    pub fn prepare(options: Options) -> Result<Self, SetupError> {
+        let config_root = layout::config_root(&options.environment);
+        let cwd = real_directory("--cwd", &options.cwd)?;
+        let project_root = trust::project_root(&cwd);
+        let user = load_user(&config_root, &options.environment)?;
+        let trust =
+            trust::lookup(&project_root, &cwd, &user, &config_root, &options.environment, options.trust);
+        let all = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
+        let settings = Settings::load(&Places {
+            config_root: config_root.clone(),
+            project_root: project_root.clone(),
+            sources: options.setting_sources.clone().unwrap_or_else(|| all.to_vec()),
+            trusted: trust.is_trusted(),
+            flag: options.settings.clone(),
+            environment: options.environment.clone(),
+        })?;
+        let mut warnings = settings.warnings.clone();
+        let rules =
+            collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
+        warn_unknown_tools(&rules, &mut warnings);
+        let (mode, mode_is_explicit) = choose_mode(&options, &settings)?;
+        let model_options = model_options(&options, &settings)?;
+        let durability = match settings.text("general.durability") {
+            None | Some("process") => Durability::Process,
+            Some("power") => Durability::Power,
+            Some(other) => {
+                let problem = format!("is `{other}`; accepted are process and power");
+                return Err(value_error(&settings, "general.durability", problem).into());
+            }
+        };
+        Ok(Self {
+            options,
+            settings,
+            trust,
+            cwd,
+            project_root,
+            config_root,
+            durability,
+            warnings,
+            rules,
+            mode,
+            mode_is_explicit,
+            model_options,
+        })
+    }
+
+    /// How to reach the model.
+    #[must_use]
+    pub fn model_options(&self) -> &ModelOptions {
+        &self.model_options
+    }
+
+    /// A redactor that knows the configured keys.
+    #[must_use]
+    pub fn redactor(&self) -> redact::Redactor {
+        redact::Redactor::new(qoder_models::configured_secrets(&self.model_options))
+    }
+
+    /// Builds the engine.
+    pub fn engine(&self, host: Arc<dyn Host>) -> Result<Engine, SetupError> {
+        let model = qoder_models::resolve(&self.model_options)?;
+        let mut roots = vec![self.cwd.clone()];
+        if self.project_root != self.cwd && self.trust.is_trusted() {
+            roots.push(self.project_root.clone());
+        }
+        for folder in &self.options.additional_directories {
+            roots.push(real_directory("--add-dir", folder)?);
+        }
+        for folder in self.settings.list("permissions.additionalDirectories") {
+            // A configured directory that is not on this machine is no reason to stop.
+            roots.extend(expand_home(&folder, &self.options.environment).canonicalize());
+        }
+        let gate = Gate {
+            rules: self.rules.clone(),
+            mode: self.mode,
+            trusted: self.trust.is_trusted() || self.mode_is_explicit,
+            workspace: Workspace {
+                cwd: self.cwd.clone(),
+                project_root: self.project_root.clone(),
+                home: layout::home(&self.options.environment),
+                roots: roots.clone(),
+                config_dir: self.config_root.clone(),
+            },
+        };
+        let effort = self
+            .options
+            .effort
+            .clone()
+            .or_else(|| self.settings.text("model.reasoningEffort").map(str::to_owned));
+        Ok(Engine {
+            model,
+            toolbox: self.toolbox(),
+            gate,
+            max_turns: self.max_turns(),
+            thinking: self.options.thinking,
+            effort,
+            max_output_tokens: self.model_options.max_output_tokens,
+            system: self.system_prompt(&roots[1..]),
+            roots: roots.into(),
+            hidden_environment: self.hidden_environment().into(),
+            shared: SessionShared::new(),
+            host,
+            replay_user_messages: self.options.replay_user_messages,
+            expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+        })
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.options.environment.get(name).map(String::as_str)
+    }
+
+    fn max_turns(&self) -> Option<u64> {
+        let configured = self.settings.get("model.maxSessionTurns").and_then(Value::as_i64);
+        self.options.max_turns.or_else(|| configured.and_then(|turns| u64::try_from(turns).ok()))
+    }
+
+    fn toolbox(&self) -> Toolbox {
+        let number = |path: &str| self.settings.get(path).and_then(Value::as_u64);
+        let defaults = ToolSettings::default();
+        let settings = ToolSettings {
+            bash_default_timeout_ms: number("tools.shell.timeoutMs")
+                .unwrap_or(defaults.bash_default_timeout_ms),
+            bash_inactivity_seconds: number("tools.shell.inactivityTimeout")
+                .unwrap_or(defaults.bash_inactivity_seconds),
+            respect_gitignore: self.settings.flag("context.fileFiltering.respectGitIgnore", true),
+            ..defaults
+        };
+        let core = self.settings.get("tools.core").is_some().then(|| self.settings.list("tools.core"));
+        let excluded = self.settings.list("tools.exclude");
+        let wanted = self.options.tools.as_ref().or(core.as_ref());
+        let tools: Vec<Arc<dyn Tool>> = qoder_tools::built_in(&settings)
+            .into_iter()
+            .filter(|tool| {
+                let name = &tool.definition().name;
+                wanted.is_none_or(|wanted| wanted.contains(name))
+                    && !excluded.contains(name)
+                    && !self.rules.hides(name)
+            })
+            .collect();
+        Toolbox::new(tools)
+    }
+
+    fn system_prompt(&self, additional: &[PathBuf]) -> SystemPrompt {
+        let places = MemoryPlaces {
+            config_root: &self.config_root,
+            cwd: &self.cwd,
+            project_root: &self.project_root,
+            trusted: self.trust.is_trusted(),
+        };
+        // An empty prompt was asked for: nothing at all goes in front of the messages.
+        let bare = self.options.system_prompt.as_deref() == Some("");
+        let memory = if bare { Vec::new() } else { discover(&places, &self.settings) };
+        let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        build(
+            &PromptParts {
+                replacement: self.options.system_prompt.as_deref(),
+                append: self.options.append_system_prompt.as_deref(),
+                memory: &memory,
+                language: self.settings.text("language"),
+            },
+            &Surroundings {
+                cwd: &self.cwd,
+                additional,
+                git: self.project_root.join(".git").exists(),
+                date: &date,
+            },
+        )
+    }
+
+    /// Variables that commands must not inherit: those that hold keys, by name or by value.
+    fn hidden_environment(&self) -> Vec<String> {
+        let secrets = qoder_models::configured_secrets(&self.model_options);
+        let mut hidden: Vec<String> = SECRET_ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
+        let excluded = self.settings.list("advanced.excludedEnvVars");
+        hidden.extend(if self.settings.get("advanced.excludedEnvVars").is_some() {
+            excluded
+        } else {
+            vec!["DEBUG".to_owned(), "DEBUG_MODE".to_owned()]
+        });
+        let holders = self.options.environment.iter().filter(|(_, value)| secrets.contains(value));
+        hidden.extend(holders.map(|(name, _)| name.clone()));
+        hidden.sort();
+        hidden.dedup();
+        hidden
+    }
+}
+
+fn real_directory(option: &'static str, path: &Path) -> Result<PathBuf, SetupError> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let real = path.canonicalize().map_err(|error| SetupError::Option {
+        option,
+        problem: format!("{} cannot be used as a directory: {error}", path.display()),
+    })?;
+    if real.is_dir() {
+        return Ok(real);
+    }
+    Err(SetupError::Option { option, problem: format!("{} is not a directory", path.display()) })
+}
+
+fn expand_home(path: &str, environment: &BTreeMap<String, String>) -> PathBuf {
+    match path.strip_prefix("~/") {
+        Some(rest) => layout::home(environment).join(rest),
+        None => PathBuf::from(path),
+    }
+}
+
+fn value_error(settings: &Settings, key: &str, problem: String) -> SettingsError {
+    let place = settings.origin(key).map_or_else(|| "settings".to_owned(), crate::settings::Layer::name);
+    SettingsError::Value { place, key: key.to_owned(), problem }
+}
+
+/// The mode and whether a person chose it for this very run. An explicit choice counts in an untrusted folder too: it
+/// comes from the person, not from the folder, and trusts none of the folder's files.
+fn choose_mode(options: &Options, settings: &Settings) -> Result<(PermissionMode, bool), SetupError> {
+    let key = "general.defaultPermissionMode";
+    let (mode, explicit) = match (options.permission_mode, settings.get(key)) {
+        (Some(mode), _) => (mode, true),
+        (None, None) => (PermissionMode::Default, false),
+        (None, Some(value)) => match value.as_str().and_then(PermissionMode::parse) {
+            Some(mode) => (mode, false),
+            None => {
+                let problem = format!("is {value}; accepted are {}", PermissionMode::ACCEPTED);
+                return Err(value_error(settings, key, problem).into());
+            }
+        },
+    };
+    if mode == PermissionMode::BypassPermissions && settings.flag("security.disableYoloMode", false) {
+        return Err(SetupError::Option {
+            option: "--permission-mode",
+            problem: "bypassPermissions is forbidden by the setting security.disableYoloMode".to_owned(),
+        });
+    }
+    Ok((mode, explicit))
+}
+
+fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions, SetupError> {
+    let group = |path: &str| settings.get(path).cloned().unwrap_or_else(|| json!({}));
+    let shape = json!({
+        "providers": group("providers"),
+        "tiers": group("model.tiers"),
+        "prices": group("model.prices"),
+        "contextWindows": group("model.contextWindows"),
+        "maxOutputTokens": group("model.maxOutputTokensByModel"),
+    });
+    let models: ModelSettings = serde_json::from_value(shape)
+        .map_err(|error| value_error(settings, "providers", format!("or `model` cannot be used: {error}")))?;
+    let text = |path: &str| settings.text(path).map(str::to_owned);
+    let number = |path: &str| settings.get(path).and_then(Value::as_u64);
+    let environment = &options.environment;
+    let most = number("general.maxAttempts").unwrap_or(10).clamp(1, 10);
+    Ok(ModelOptions {
+        model: options
+            .model
+            .clone()
+            .or_else(|| environment.get("QODER_MODEL").filter(|name| !name.is_empty()).cloned())
+            .or_else(|| text("model.name")),
+        fallback_model: options.fallback_model.clone().or_else(|| text("model.fallback")),
+        settings: models,
+        base_url: options.base_url.clone(),
+        api_style: options.api_style.clone(),
+        api_key_env: options.api_key_env.clone(),
+        environment: environment.clone(),
+        max_attempts: u32::try_from(most).unwrap_or(10),
+        record: options.record.clone(),
+        context_window: options.context_window.or_else(|| number("model.contextWindow")),
+        max_output_tokens: options
+            .max_output_tokens
+            .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
+    })
+}
+
+/// A rule for a tool that does not exist can never match; that is worth a word.
+fn warn_unknown_tools(rules: &RuleSet, warnings: &mut Vec<String>) {
+    for rule in rules.deny.iter().chain(&rules.ask).chain(&rules.allow) {
+        let known =
+            rule.tool == "*" || rule.tool.starts_with("mcp__") || TOOL_NAMES.contains(&rule.tool.as_str());
+        if !known {
+            warnings.push(format!("the rule `{}` names no known tool and will never match", rule.text));
+        }
+    }
+}

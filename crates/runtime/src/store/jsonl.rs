@@ -1,0 +1,271 @@
+//! The file store: one session, one file, one writer. Opening reads the log, cuts a torn tail and keeps the cut bytes
+//! beside it; a bad line before the end is corruption and refused. The lock is freed by the kernel when its holder dies.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use qoder_core::ports::{LogStore, LogStoreError};
+use qoder_types::Record;
+
+use super::{blob, line};
+use crate::error::SessionError;
+use crate::layout::SessionPaths;
+
+/// When a record counts as kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Handed to the kernel: survives any death of the process. Synced once a turn.
+    #[default]
+    Process,
+    /// Synced to the disk: survives a loss of power too.
+    Power,
+}
+
+/// What reading a log came to.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Number of the last record.
+    pub last_seq: u64,
+    /// Lines read.
+    pub lines: u64,
+    /// Bytes of intact lines.
+    pub intact: u64,
+    /// Bytes after them: a record that was never completed.
+    pub torn: u64,
+    /// True when the last intact line has no newline.
+    pub open_end: bool,
+}
+
+/// Reads a log from the start and hands every line to `visit`. A bad last line is a torn tail and reported in the
+/// [`Scan`]; a bad line before the end is an error that names it.
+pub fn scan(paths: &SessionPaths, mut visit: impl FnMut(line::Line)) -> Result<Scan, SessionError> {
+    let unreadable = |error: std::io::Error| SessionError::io("read", &paths.log, &error);
+    let file = File::open(&paths.log).map_err(unreadable)?;
+    let total = file.metadata().map_err(unreadable)?.len();
+    let mut reader = BufReader::with_capacity(256 * 1024, file);
+    let blobs = paths.blobs();
+    let mut scan = Scan::default();
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        let read = reader.read_until(b'\n', &mut buffer).map_err(unreadable)? as u64;
+        if read == 0 {
+            return Ok(scan);
+        }
+        let complete = buffer.last() == Some(&b'\n');
+        let text = buffer.trim_ascii();
+        let last = scan.intact + read >= total;
+        if text.is_empty() {
+            scan.intact += read;
+            continue;
+        }
+        scan.lines += 1;
+        match line::decode(text, &blobs) {
+            Ok(decoded) => {
+                if let line::Line::Record(record) = &decoded {
+                    if record.seq != scan.last_seq + 1 {
+                        return Err(SessionError::Corrupt {
+                            path: paths.log.clone(),
+                            line: scan.lines,
+                            problem: format!("record {} follows record {}", record.seq, scan.last_seq),
+                        });
+                    }
+                    scan.last_seq = record.seq;
+                }
+                visit(decoded);
+                scan.intact += read;
+                scan.open_end = !complete;
+            }
+            Err(line::LineError::NotJson(_) | line::LineError::Checksum) if last => {
+                scan.torn = read;
+                return Ok(scan);
+            }
+            Err(problem) => {
+                return Err(SessionError::Corrupt {
+                    path: paths.log.clone(),
+                    line: scan.lines,
+                    problem: problem.to_string(),
+                });
+            }
+        }
+    }
+}
+
+/// The file store.
+#[derive(Debug)]
+pub struct JsonlStore {
+    file: File,
+    paths: SessionPaths,
+    session_id: String,
+    durability: Durability,
+    ended: bool,
+    dirty: bool,
+    created: bool,
+    buffer: Vec<u8>,
+    _lock: File,
+}
+
+impl JsonlStore {
+    /// Opens the log of a session for writing, creating it if it is not there. Every line that is already in it goes to
+    /// `visit`.
+    pub fn open(
+        paths: &SessionPaths,
+        session_id: &str,
+        durability: Durability,
+        visit: impl FnMut(line::Line),
+    ) -> Result<Self, SessionError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&paths.side)
+            .map_err(|error| SessionError::io("create", &paths.side, &error))?;
+        let lock = take_lock(&paths.lock(), session_id)?;
+        let created = !paths.log.exists();
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&paths.log)
+            .map_err(|error| SessionError::io("open", &paths.log, &error))?;
+        if !created {
+            let scan = scan(paths, visit)?;
+            repair_tail(&mut file, paths, &scan)
+                .map_err(|error| SessionError::io("repair", &paths.log, &error))?;
+        }
+        Ok(Self {
+            file,
+            paths: paths.clone(),
+            session_id: session_id.to_owned(),
+            durability,
+            ended: false,
+            dirty: created,
+            created,
+            buffer: Vec::new(),
+            _lock: lock,
+        })
+    }
+
+    fn place(&self) -> String {
+        self.paths.log.display().to_string()
+    }
+
+    fn guard(&mut self, result: std::io::Result<()>) -> Result<(), LogStoreError> {
+        result.map_err(|error| {
+            self.ended = true;
+            LogStoreError::Failed { place: self.place(), problem: error.to_string() }
+        })
+    }
+
+    fn write(&mut self, records: &[Record]) -> std::io::Result<()> {
+        self.buffer.clear();
+        for record in records {
+            let start = self.buffer.len();
+            line::encode(record, &self.session_id, &mut self.buffer)?;
+            if self.buffer.len() - start > blob::RECORD_CAP {
+                let full = self.buffer.split_off(start);
+                // The checksum is made anew for what stays in the line.
+                let text = full.trim_ascii_end();
+                let bare = strip_checksum(text);
+                let small = blob::shrink(&bare, &self.paths.blobs())?;
+                self.buffer.extend_from_slice(&small);
+                line::seal(&mut self.buffer, start);
+            }
+        }
+        self.file.write_all(&self.buffer)?;
+        if self.buffer.capacity() > 1024 * 1024 {
+            self.buffer = Vec::new();
+        }
+        Ok(())
+    }
+}
+
+fn strip_checksum(text: &[u8]) -> Vec<u8> {
+    let end = text.len().saturating_sub(br#","crc":"00000000"}"#.len());
+    let mut bare = text[..end].to_vec();
+    bare.push(b'}');
+    bare
+}
+
+impl LogStore for JsonlStore {
+    fn append(&mut self, records: &[Record]) -> Result<(), LogStoreError> {
+        if self.ended {
+            return Err(LogStoreError::Ended { place: self.place() });
+        }
+        let written = self.write(records);
+        self.guard(written)?;
+        self.dirty = true;
+        if self.durability == Durability::Power { self.sync() } else { Ok(()) }
+    }
+
+    fn sync(&mut self) -> Result<(), LogStoreError> {
+        if self.ended {
+            return Err(LogStoreError::Ended { place: self.place() });
+        }
+        if !self.dirty {
+            return Ok(());
+        }
+        let synced = self.file.sync_data();
+        self.guard(synced)?;
+        if self.created {
+            let folder = self.paths.log.parent().map(Path::to_path_buf).unwrap_or_default();
+            let synced = File::open(folder).and_then(|folder| folder.sync_all());
+            self.guard(synced)?;
+            self.created = false;
+        }
+        self.dirty = false;
+        Ok(())
+    }
+}
+
+fn take_lock(path: &Path, session_id: &str) -> Result<File, SessionError> {
+    let fault = |error: std::io::Error| SessionError::io("lock", path, &error);
+    let mut lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(fault)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            // Best effort: the holder may be just about to write its number.
+            let _ = lock.read_to_string(&mut holder);
+            return Err(SessionError::Locked {
+                id: session_id.to_owned(),
+                holder: holder.trim().parse().ok(),
+            });
+        }
+        Err(TryLockError::Error(error)) => return Err(fault(error)),
+    }
+    lock.set_len(0).map_err(fault)?;
+    lock.seek(SeekFrom::Start(0)).map_err(fault)?;
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(fault)?;
+    Ok(lock)
+}
+
+/// Cuts a torn tail off, keeping its bytes beside the log, and closes a last line that has no newline.
+fn repair_tail(file: &mut File, paths: &SessionPaths, scan: &Scan) -> std::io::Result<()> {
+    if scan.torn > 0 {
+        let mut tail = Vec::new();
+        let mut reader = File::open(&paths.log)?;
+        reader.seek(SeekFrom::Start(scan.intact))?;
+        reader.read_to_end(&mut tail)?;
+        let kept = paths.side.join(format!("torn-{}", scan.intact));
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(kept)?
+            .write_all(&tail)?;
+        file.set_len(scan.intact)?;
+    } else if scan.open_end {
+        file.write_all(b"\n")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! The text of a record: one JSON object a line, with the record's number, version and, at the end, a CRC-32 of
+//! everything before it. Decoding reads the head first and then exactly the type it names, so that a long log is read
+//! in one pass without building generic trees.
+
+use qoder_types::record::{RECORD_VERSION, Record, RecordBody, Unknown, UserEntry, UserOrigin};
+use qoder_types::{ContentBlock, MessageContent};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::blob;
+
+const CRC_KEY: &[u8] = b",\"crc\":\"";
+/// `,"crc":"` + eight digits + `"}`.
+const CRC_TAIL: usize = CRC_KEY.len() + 8 + 2;
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// Not a JSON object.
+    #[error("it is not a JSON object ({0})")]
+    NotJson(String),
+    /// The checksum does not fit.
+    #[error("its checksum does not match its content")]
+    Checksum,
+    /// Content that was moved out of the line is gone.
+    #[error("part of it is missing: {0}")]
+    Blob(String),
+    /// The record's fields are not those of its type.
+    #[error("it is not a well-formed `{kind}` record ({problem})")]
+    Shape {
+        /// The record's type.
+        kind: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// A decoded line.
+#[derive(Debug)]
+pub enum Line {
+    /// One of our records.
+    Record(Record),
+    /// A transcript entry or note of another program, without a number.
+    Foreign(RecordBody),
+}
+
+#[derive(Serialize)]
+struct Envelope<'a, B: Serialize> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(flatten)]
+    body: &'a B,
+    #[serde(rename = "sessionId")]
+    session_id: &'a str,
+    timestamp: &'a str,
+    seq: u64,
+    v: u32,
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: std::borrow::Cow<'a, str>,
+    seq: Option<u64>,
+    v: Option<u32>,
+    #[serde(borrow, default)]
+    timestamp: std::borrow::Cow<'a, str>,
+    #[serde(rename = "forkedFrom")]
+    forked_from: Option<serde::de::IgnoredAny>,
+}
+
+/// The `type` of a record's line.
+#[must_use]
+pub fn kind(body: &RecordBody) -> &str {
+    match body {
+        RecordBody::SessionStarted(_) => "session-start",
+        RecordBody::Epoch(_) => "epoch",
+        RecordBody::InputAdmitted(_) => "input",
+        RecordBody::User(_) => "user",
+        RecordBody::Assistant(_) => "assistant",
+        RecordBody::System(_) => "system",
+        RecordBody::ModelRequested(_) => "model-request",
+        RecordBody::ModelFailed(_) => "model-failure",
+        RecordBody::Decided(_) => "decision",
+        RecordBody::ToolStarted(_) => "tool-start",
+        RecordBody::Interrupted(_) => "interrupt",
+        RecordBody::TurnEnded(_) => "turn-end",
+        RecordBody::Unknown(unknown) => &unknown.kind,
+    }
+}
+
+/// Appends the line of `record`, newline included, to `out`.
+pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    match &record.body {
+        RecordBody::SessionStarted(body) => write(record, session_id, body, out),
+        RecordBody::Epoch(body) => write(record, session_id, body, out),
+        RecordBody::InputAdmitted(body) => write(record, session_id, body, out),
+        RecordBody::User(body) => write(record, session_id, &**body, out),
+        RecordBody::Assistant(body) => write(record, session_id, &**body, out),
+        RecordBody::System(body) => write(record, session_id, &**body, out),
+        RecordBody::ModelRequested(body) => write(record, session_id, body, out),
+        RecordBody::ModelFailed(body) => write(record, session_id, body, out),
+        RecordBody::Decided(body) => write(record, session_id, body, out),
+        RecordBody::ToolStarted(body) => write(record, session_id, body, out),
+        RecordBody::Interrupted(body) => write(record, session_id, body, out),
+        RecordBody::TurnEnded(body) => write(record, session_id, &**body, out),
+        RecordBody::Unknown(unknown) => {
+            out.extend_from_slice(unknown.raw.get().as_bytes());
+            out.push(b'\n');
+            Ok(())
+        }
+    }
+}
+
+fn write<B: Serialize>(
+    record: &Record,
+    session_id: &str,
+    body: &B,
+    out: &mut Vec<u8>,
+) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    let envelope = Envelope {
+        kind: kind(&record.body),
+        body,
+        session_id,
+        timestamp: &record.timestamp,
+        seq: record.seq,
+        v: RECORD_VERSION,
+    };
+    serde_json::to_writer(&mut *out, &envelope)?;
+    seal(out, start);
+    Ok(())
+}
+
+/// Puts the checksum and the newline at the end of the JSON object that starts at `start`.
+pub fn seal(out: &mut Vec<u8>, start: usize) {
+    out.pop();
+    let crc = crc32fast::hash(&out[start..]);
+    out.extend_from_slice(CRC_KEY);
+    out.extend_from_slice(format!("{crc:08x}\"}}\n").as_bytes());
+}
+
+fn checksum_fits(line: &[u8]) -> bool {
+    let Some(at) = line.len().checked_sub(CRC_TAIL) else { return false };
+    let (content, tail) = line.split_at(at);
+    tail.starts_with(CRC_KEY)
+        && tail[CRC_KEY.len()..CRC_KEY.len() + 8] == *format!("{:08x}", crc32fast::hash(content)).as_bytes()
+}
+
+/// Reads a line (without its newline); content in blobs is taken from `blobs`.
+pub fn decode(line: &[u8], blobs: &std::path::Path) -> Result<Line, LineError> {
+    let head: Head<'_> =
+        serde_json::from_slice(line).map_err(|error| LineError::NotJson(error.to_string()))?;
+    let kind = head.kind.as_ref();
+    let Some(seq) = head.seq.filter(|_| head.forked_from.is_none() || kind == "session-start") else {
+        return Ok(Line::Foreign(foreign(kind, line)?));
+    };
+    if !checksum_fits(line) {
+        return Err(LineError::Checksum);
+    }
+    let restored;
+    let line = if blob::has_blobs(line) {
+        restored = blob::restore(line, blobs).map_err(|error| LineError::Blob(error.to_string()))?;
+        &restored
+    } else {
+        line
+    };
+    let body = if head.v.is_some_and(|version| version > RECORD_VERSION) && !is_chained(kind) {
+        unknown(kind, line)?
+    } else {
+        body(kind, line)?
+    };
+    Ok(Line::Record(Record { seq, timestamp: head.timestamp.into_owned(), body }))
+}
+
+fn is_chained(kind: &str) -> bool {
+    matches!(kind, "user" | "assistant" | "system")
+}
+
+/// Lines of other programs: transcript entries are read, everything else is kept as it is.
+fn foreign(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
+    if !is_chained(kind) {
+        return unknown(kind, line);
+    }
+    let mut body = body(kind, line)?;
+    if let RecordBody::User(entry) = &mut body {
+        entry.origin = foreign_origin(entry);
+    }
+    Ok(body)
+}
+
+/// Other programs do not say why a user entry exists; its content does.
+fn foreign_origin(entry: &UserEntry) -> UserOrigin {
+    let results = matches!(&entry.message.content, MessageContent::Blocks(blocks)
+        if blocks.iter().any(|block| matches!(block, ContentBlock::ToolResult { .. })));
+    if results {
+        UserOrigin::ToolResult
+    } else if entry.is_compact_summary {
+        UserOrigin::Summary
+    } else if entry.is_meta {
+        UserOrigin::Notice
+    } else {
+        UserOrigin::Prompt
+    }
+}
+
+fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
+    Ok(match kind {
+        "session-start" => RecordBody::SessionStarted(parse(kind, line)?),
+        "epoch" => RecordBody::Epoch(parse(kind, line)?),
+        "input" => RecordBody::InputAdmitted(parse(kind, line)?),
+        "user" => RecordBody::User(Box::new(parse(kind, line)?)),
+        "assistant" => RecordBody::Assistant(Box::new(parse(kind, line)?)),
+        "system" => match parse(kind, line) {
+            Ok(entry) => RecordBody::System(Box::new(entry)),
+            // Other programs write system entries of many shapes; none of them changes our state.
+            Err(_) => unknown(kind, line)?,
+        },
+        "model-request" => RecordBody::ModelRequested(parse(kind, line)?),
+        "model-failure" => RecordBody::ModelFailed(parse(kind, line)?),
+        "decision" => RecordBody::Decided(parse(kind, line)?),
+        "tool-start" => RecordBody::ToolStarted(parse(kind, line)?),
+        "interrupt" => RecordBody::Interrupted(parse(kind, line)?),
+        "turn-end" => RecordBody::TurnEnded(Box::new(parse(kind, line)?)),
+        _ => unknown(kind, line)?,
+    })
+}
+
+fn parse<T: DeserializeOwned>(kind: &str, line: &[u8]) -> Result<T, LineError> {
+    serde_json::from_slice(line)
+        .map_err(|error| LineError::Shape { kind: kind.to_owned(), problem: error.to_string() })
+}
+
+fn unknown(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
+    let raw: Box<RawValue> =
+        serde_json::from_slice(line).map_err(|error| LineError::NotJson(error.to_string()))?;
+    Ok(RecordBody::Unknown(Unknown { kind: kind.to_owned(), raw }))
+}

@@ -1,0 +1,7 @@
+//! Log stores: where a session's records are kept. [`line`] is the text of a record, [`jsonl`] the file store with its
+//! lock and recovery, [`blob`] large content, [`memory`] a store that forgets.
+
+pub mod blob;
+pub mod jsonl;
+pub mod line;
+pub mod memory;

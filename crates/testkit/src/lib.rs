@@ -1,0 +1,18 @@
+//! The test kit: a scripted model server that speaks three wire protocols, a sandbox to run the program in, a builder
+//! for well-formed logs, and a stable text form of what the model saw. Made for this repository's tests and benchmarks
+//! and for everybody who tests an agent of their own. Functions here panic when the set-up itself is broken: in a test
+//! that is the clearest report.
+
+mod log_builder;
+mod reply;
+mod sandbox;
+mod script;
+mod server;
+mod snapshot;
+
+pub use log_builder::LogBuilder;
+pub use reply::Reply;
+pub use sandbox::Sandbox;
+pub use script::{Script, assistant_count};
+pub use server::{ReceivedRequest, ScriptedServer};
+pub use snapshot::prompt_snapshot;

@@ -1,0 +1,432 @@
+//! The Bash tool: one shell command, in the foreground with limits or in the background with a register entry.
+//!
+//! A command ends by itself, by its time limit, by its silence or by the caller; whatever it leaves in its process group
+//! ends with it. The working directory is kept for the next command as long as it stays in the session's directories.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome, ToolProgress};
+use qoder_types::{CallOutcome, ReplayClass, ToolAnnotations, ToolDefinition};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::bounds::{FILE_BYTES, OutputFile};
+use crate::capture::{Activity, Capture, Viewer, pump, pump_to_file};
+use crate::exit_status::one_is_an_answer;
+use crate::process::{ErrorStream, Shell, directory_is_missing, exit_code};
+use crate::schema::{Flag, Whole, definition, is_set, parse};
+use crate::{SessionShared, ToolSettings, paths};
+
+/// The name the model calls.
+const NAME: &str = "Bash";
+/// Longer commands are not analysed and therefore not run.
+const LONGEST_COMMAND: usize = 64 * 1024;
+/// The most characters of output the model gets.
+const OUTPUT_CHARACTERS: usize = 30_000;
+/// What the error stream gets at least when both streams are long.
+const ERROR_CHARACTERS: usize = 10_000;
+/// How long output is awaited when the shell has ended and something else still holds its pipes.
+const DRAIN_GRACE: Duration = Duration::from_millis(250);
+
+/// Runs a command in bash and returns its output.
+///
+/// Use it for git, builds, tests, package managers and other programs. For files use the tools made for them: Read
+/// instead of cat, head and tail; Edit instead of sed; Write instead of echo with a redirection; Glob instead of find
+/// and ls; Grep instead of grep and rg. They are faster, and their results are easier to review.
+///
+/// - Each call starts a new shell. The working directory is kept between calls while it stays inside the project;
+///   variables, functions and aliases are not. Prefer absolute paths to `cd`.
+/// - Quote paths that contain spaces: cd "/path with spaces".
+/// - Join dependent commands with `&&`. Independent commands belong in separate calls, which may be sent together.
+/// - There is no terminal and no input: use flags such as `-y`, `--no-pager` and `-m` in place of interactive modes.
+/// - A command is stopped after `timeout` milliseconds (default 120000, at most 600000) with everything it started.
+/// - Servers, watchers and anything that outlives the call need `run_in_background`. Do not end a command with `&`:
+///   processes left behind are stopped when the call ends.
+/// - Output beyond 30000 characters is cut in the middle; the full output is kept in a file named in the result.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct BashInput {
+    /// The command to run.
+    command: String,
+    /// Time limit in milliseconds; at most 600000.
+    timeout: Option<Whole>,
+    /// What the command does, in five to ten words, for the person who watches.
+    description: Option<String>,
+    /// Run the command in the background: the call returns at once with a task id and the file that takes the output.
+    /// Read that file to see how it goes.
+    run_in_background: Option<Flag>,
+    /// Ask to run this one command outside the sandbox. The person decides.
+    #[serde(rename = "dangerouslyDisableSandbox")]
+    #[expect(dead_code, reason = "part of the published input; the gate reads it from the raw input")]
+    dangerously_disable_sandbox: Option<Flag>,
+}
+
+/// See [`BashInput`].
+#[derive(Debug, Clone)]
+pub(crate) struct BashTool {
+    default_timeout: u64,
+    max_timeout: u64,
+    inactivity: Option<Duration>,
+}
+
+impl BashTool {
+    pub(crate) fn new(settings: &ToolSettings) -> Self {
+        let seconds = settings.bash_inactivity_seconds;
+        Self {
+            default_timeout: settings.bash_default_timeout_ms,
+            max_timeout: settings.bash_max_timeout_ms,
+            inactivity: (seconds > 0).then(|| Duration::from_secs(seconds)),
+        }
+    }
+}
+
+impl Tool for BashTool {
+    fn definition(&self) -> &ToolDefinition {
+        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
+        definition::<BashInput>(&CELL, NAME)
+    }
+
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations { read_only_hint: false, destructive_hint: true, open_world_hint: true }
+    }
+
+    fn replay(&self) -> ReplayClass {
+        ReplayClass::Effectful
+    }
+
+    fn is_read_only(&self, _: &Value) -> bool {
+        false
+    }
+
+    fn accesses(&self, input: &Value) -> Vec<Access> {
+        match input.get("command").and_then(Value::as_str) {
+            Some(command) => vec![Access::Command(command.to_owned())],
+            None => vec![Access::Other],
+        }
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+        let tool = self.clone();
+        Box::pin(async move {
+            let input = match parse::<BashInput>(NAME, input) {
+                Ok(input) => input,
+                Err(refusal) => return *refusal,
+            };
+            if let Some(complaint) = complaint(&input.command) {
+                return ToolOutcome::failed(complaint);
+            }
+            let background = is_set(input.run_in_background);
+            if background && !context.shared.is::<SessionShared>() {
+                return ToolOutcome::failed(
+                    "This session has no background commands. Run it in the foreground.",
+                );
+            }
+            let errors = if background { ErrorStream::WithOutput } else { ErrorStream::Apart };
+            let hidden = &context.hidden_environment;
+            let shell = match Shell::start(&input.command, &context.cwd, hidden, errors) {
+                Ok(shell) => shell,
+                Err(error) => return not_started(&error, &context),
+            };
+            if background {
+                run_in_background(&input, shell, &context)
+            } else {
+                tool.run_in_foreground(&input, shell, &context).await
+            }
+        })
+    }
+}
+
+/// Why the command cannot be run at all.
+fn complaint(command: &str) -> Option<String> {
+    if command.len() > LONGEST_COMMAND {
+        return Some(format!(
+            "The command has {} bytes; at most {LONGEST_COMMAND} are allowed. Put long content into a file with Write.",
+            command.len()
+        ));
+    }
+    if command.contains('\0') {
+        return Some("The command contains a NUL byte. Remove it.".to_owned());
+    }
+    command.trim().is_empty().then(|| "The command is empty.".to_owned())
+}
+
+fn not_started(error: &std::io::Error, context: &ToolContext) -> ToolOutcome {
+    if directory_is_missing(&context.cwd, error) {
+        let home = context.roots.first().filter(|root| root.is_dir());
+        let mut outcome = ToolOutcome::failed(match home {
+            Some(root) => format!(
+                "The working directory {} no longer exists. It is now {}; run the command again.",
+                context.cwd.display(),
+                root.display()
+            ),
+            None => format!("The working directory {} no longer exists.", context.cwd.display()),
+        });
+        outcome.new_cwd = home.cloned();
+        return outcome;
+    }
+    ToolOutcome::failed(format!("bash could not be started: {error}."))
+}
+
+/// Why a command is over.
+enum Ending {
+    Exited(std::io::Result<ExitStatus>),
+    TimedOut,
+    Silent,
+    Cancelled,
+}
+
+impl BashTool {
+    async fn run_in_foreground(
+        &self,
+        input: &BashInput,
+        mut shell: Shell,
+        context: &ToolContext,
+    ) -> ToolOutcome {
+        // Some models write 0 for "as usual".
+        let wanted = input.timeout.map(|whole| whole.0).filter(|wanted| *wanted > 0);
+        let limit = wanted.unwrap_or(self.default_timeout).min(self.max_timeout);
+        let activity = Activity::start();
+        let stdout = Arc::new(Mutex::new(Capture::new(&context.output_dir, "stdout")));
+        let stderr = Arc::new(Mutex::new(Capture::new(&context.output_dir, "stderr")));
+        let viewer = Viewer::new(context.progress.clone());
+        let mut pumps = JoinSet::new();
+        if let Some(stream) = shell.child.stdout.take() {
+            pumps.spawn(pump(stream, stdout.clone(), viewer.clone(), activity.clone()));
+        }
+        if let Some(stream) = shell.child.stderr.take() {
+            pumps.spawn(pump(stream, stderr.clone(), viewer, activity.clone()));
+        }
+        let ending = self.await_end(&mut shell, limit, &activity, context).await;
+        let status = match &ending {
+            Ending::Exited(Ok(status)) => Ok(*status),
+            Ending::Exited(Err(error)) => Err(error.to_string()),
+            Ending::TimedOut | Ending::Silent | Ending::Cancelled => {
+                shell.terminate().await.map_err(|error| error.to_string())
+            }
+        };
+        let drained = async { while pumps.join_next().await.is_some() {} };
+        drop(timeout(DRAIN_GRACE, drained).await);
+        let left_behind = shell.end_leftovers().await && matches!(ending, Ending::Exited(_));
+        pumps.shutdown().await;
+        let directory = shell.final_directory();
+        let mut stdout = stdout.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = Streams::bounded(&mut stdout, &mut stderr);
+        match status {
+            Ok(status) => Report { command: &input.command, ending, limit, left_behind, directory, context }
+                .outcome(self, exit_code(status), &streams),
+            Err(error) => ToolOutcome::failed(format!("The command could not be waited for: {error}.")),
+        }
+    }
+
+    async fn await_end(
+        &self,
+        shell: &mut Shell,
+        limit: u64,
+        activity: &Activity,
+        context: &ToolContext,
+    ) -> Ending {
+        let deadline = Instant::now() + Duration::from_millis(limit);
+        let silence = async {
+            let Some(inactivity) = self.inactivity else { return std::future::pending().await };
+            loop {
+                let due = activity.last() + inactivity;
+                if due <= Instant::now() {
+                    return;
+                }
+                sleep_until(due).await;
+            }
+        };
+        tokio::select! {
+            status = shell.wait() => Ending::Exited(status),
+            () = context.cancelled.clone() => Ending::Cancelled,
+            () = sleep_until(deadline) => Ending::TimedOut,
+            () = silence => Ending::Silent,
+        }
+    }
+}
+
+/// Both streams as the model gets them.
+struct Streams {
+    stdout: String,
+    stderr: String,
+    file: Option<PathBuf>,
+    silent: bool,
+}
+
+impl Streams {
+    fn bounded(stdout: &mut Capture, stderr: &mut Capture) -> Self {
+        let silent = stderr.is_empty();
+        let for_errors =
+            stderr.length().min(OUTPUT_CHARACTERS.saturating_sub(stdout.length()).max(ERROR_CHARACTERS));
+        let (stderr, error_file) = stderr.text(for_errors);
+        let (stdout, file) = stdout.text(OUTPUT_CHARACTERS - for_errors);
+        Self { stdout, stderr, file: file.or(error_file), silent }
+    }
+}
+
+/// Everything that is known about a finished command besides its output.
+struct Report<'a> {
+    command: &'a str,
+    ending: Ending,
+    limit: u64,
+    left_behind: bool,
+    directory: Option<PathBuf>,
+    context: &'a ToolContext,
+}
+
+impl Report<'_> {
+    fn outcome(self, tool: &BashTool, code: i32, streams: &Streams) -> ToolOutcome {
+        let mut notes = Vec::new();
+        let outcome = match self.ending {
+            Ending::Exited(_) if code == 0 => CallOutcome::Completed,
+            Ending::Exited(_) => {
+                notes.push(format!("Exit code {code}"));
+                let answer = code == 1 && one_is_an_answer(self.command, streams.silent);
+                if answer { CallOutcome::Completed } else { CallOutcome::Failed }
+            }
+            Ending::TimedOut => {
+                notes.push(format!(
+                    "The command was stopped after its time limit of {} ms. Give a larger `timeout` (at most {}) or use \
+                     run_in_background.",
+                    self.limit, tool.max_timeout
+                ));
+                CallOutcome::Failed
+            }
+            Ending::Silent => {
+                let seconds = tool.inactivity.unwrap_or_default().as_secs();
+                notes.push(format!(
+                    "The command was stopped because it printed nothing for {seconds} s. Use run_in_background for \
+                     commands that are quiet for long."
+                ));
+                CallOutcome::Failed
+            }
+            Ending::Cancelled => {
+                notes.push("The command was interrupted.".to_owned());
+                CallOutcome::Interrupted
+            }
+        };
+        if self.left_behind {
+            notes.push(
+                "Processes that the command left behind were stopped. Use run_in_background to keep one running."
+                    .to_owned(),
+            );
+        }
+        let new_cwd = directory_change(self.directory, self.context, &mut notes);
+        let interrupted = !matches!(self.ending, Ending::Exited(_));
+        let mut structured = json!({
+            "stdout": streams.stdout, "stderr": streams.stderr, "exitCode": code, "interrupted": interrupted,
+        });
+        if matches!(self.ending, Ending::TimedOut) {
+            structured["timedOutAfterMs"] = json!(self.limit);
+        }
+        if let Some(path) = &streams.file {
+            structured["persistedOutputPath"] = json!(path);
+        }
+        let text = assemble(streams, &notes);
+        ToolOutcome { outcome, new_cwd, ..ToolOutcome::completed(text, structured) }
+    }
+}
+
+/// The text for the model: output, errors, notes; a word when there is nothing at all.
+fn assemble(streams: &Streams, notes: &[String]) -> String {
+    let mut text = String::with_capacity(streams.stdout.len() + streams.stderr.len() + 64);
+    let parts = [streams.stdout.as_str(), streams.stderr.as_str()];
+    for part in parts.into_iter().chain(notes.iter().map(String::as_str)) {
+        if part.is_empty() {
+            continue;
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(part);
+    }
+    if text.is_empty() {
+        text.push_str("(The command succeeded without output.)");
+    }
+    text
+}
+
+/// The directory to go on with, when the command changed it.
+fn directory_change(
+    found: Option<PathBuf>,
+    context: &ToolContext,
+    notes: &mut Vec<String>,
+) -> Option<PathBuf> {
+    let found = found.filter(|found| *found != context.cwd)?;
+    if paths::is_inside(&found, &context.roots) {
+        return Some(found);
+    }
+    notes.push(format!(
+        "The working directory was reset to {}: {} is outside the session's directories.",
+        context.cwd.display(),
+        found.display()
+    ));
+    None
+}
+
+/// Registers the shell as a task and returns at once.
+fn run_in_background(input: &BashInput, mut shell: Shell, context: &ToolContext) -> ToolOutcome {
+    let Ok(shared) = context.shared.clone().downcast::<SessionShared>() else {
+        return ToolOutcome::failed("This session has no background commands.");
+    };
+    let task_id = format!("bash_{}", &uuid::Uuid::new_v4().simple().to_string()[..12]);
+    let file = match OutputFile::create(&context.output_dir, &task_id, FILE_BYTES) {
+        Ok(file) => file,
+        Err(error) => return ToolOutcome::failed(format!("The output file could not be created: {error}.")),
+    };
+    let path = file.path().to_path_buf();
+    let description = input.description.clone().unwrap_or_else(|| input.command.clone());
+    shared.enter(&task_id, shell.group);
+    (context.progress)(ToolProgress::TaskStarted {
+        task_id: task_id.clone(),
+        description: description.clone(),
+    });
+    let progress = context.progress.clone();
+    let output_file = path.clone();
+    let id = task_id.clone();
+    // The task must not keep the register alive: dropping the register is what kills the tasks of a lost session.
+    let register = Arc::downgrade(&shared);
+    tokio::spawn(async move {
+        // Both streams come through the one pipe.
+        let mut pumps = JoinSet::new();
+        if let Some(stream) = shell.child.stdout.take() {
+            pumps.spawn(pump_to_file(stream, file));
+        }
+        drop(shell.child.stderr.take());
+        let status = shell.wait().await;
+        let drained = async { while pumps.join_next().await.is_some() {} };
+        drop(timeout(DRAIN_GRACE, drained).await);
+        shell.end_leftovers().await;
+        pumps.shutdown().await;
+        let stopped = register.upgrade().is_none_or(|register| register.leave(&id));
+        let (status, ending) = match status {
+            _ if stopped => ("stopped", "was stopped".to_owned()),
+            Ok(status) if status.success() => ("completed", "completed".to_owned()),
+            Ok(status) => ("failed", format!("failed with exit code {}", exit_code(status))),
+            Err(error) => ("failed", format!("could not be waited for: {error}")),
+        };
+        let summary = format!("Background command \"{description}\" {ending}");
+        progress(ToolProgress::TaskEnded { task_id: id, status, output_file, summary });
+    });
+    background_outcome(&task_id, &path)
+}
+
+fn background_outcome(task_id: &str, path: &Path) -> ToolOutcome {
+    ToolOutcome::completed(
+        format!(
+            "The command runs in the background as {task_id}. Its output goes to {}; read that file to see it.",
+            path.display()
+        ),
+        json!({
+            "stdout": "", "stderr": "", "exitCode": 0, "interrupted": false, "backgroundTaskId": task_id,
+            "persistedOutputPath": path,
+        }),
+    )
+}

@@ -1,0 +1,138 @@
+//! The one mechanism that bounds output: what fits goes to the model, the whole goes into a private file.
+//!
+//! The directory is created 0700 and its files 0600 with names nobody can guess. A file takes at most 64 MiB; what
+//! comes after that is counted and dropped, and the file says so at its end.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The most characters a tool result has unless the tool declares less.
+pub(crate) const RESULT_CHARACTERS: usize = 50_000;
+/// The most bytes an output file takes.
+pub(crate) const FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A private file that takes a bounded amount of output.
+#[derive(Debug)]
+pub(crate) struct OutputFile {
+    file: File,
+    path: PathBuf,
+    written: u64,
+    limit: u64,
+    full: bool,
+}
+
+impl OutputFile {
+    /// Creates a file in `directory` whose name starts with `stem`.
+    pub(crate) fn create(directory: &Path, stem: &str, limit: u64) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let path = directory.join(format!("{stem}-{}.txt", uuid::Uuid::new_v4().simple()));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self { file, path, written: 0, limit, full: false })
+    }
+
+    /// Appends `bytes`; what exceeds the limit is dropped and the file says so once.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.full {
+            return Ok(());
+        }
+        let room = self.limit.saturating_sub(self.written);
+        let fitting = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        let (kept, dropped) = bytes.split_at(fitting);
+        self.file.write_all(kept)?;
+        self.written += kept.len() as u64;
+        if !dropped.is_empty() {
+            self.full = true;
+            self.file
+                .write_all(format!("\n[output is cut here: limit of {} bytes]\n", self.limit).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Where the file is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The first and last characters of a text that is too long.
+pub(crate) struct Clipped<'a> {
+    pub(crate) head: &'a str,
+    pub(crate) tail: &'a str,
+}
+
+/// Cuts the middle out of `text` so that `limit` characters remain; `None` when it fits.
+pub(crate) fn clip(text: &str, limit: usize) -> Option<Clipped<'_>> {
+    // Bytes bound characters from above: most texts need no counting.
+    if text.len() <= limit || text.chars().count() <= limit {
+        return None;
+    }
+    let head_length = limit / 2;
+    let tail_length = limit - head_length;
+    let head_end = text.char_indices().nth(head_length).map_or(text.len(), |(index, _)| index);
+    let last = tail_length.checked_sub(1).and_then(|last| text.char_indices().rev().nth(last));
+    let tail_start = last.map_or(text.len(), |(index, _)| index);
+    Some(Clipped { head: &text[..head_end], tail: &text[tail_start.max(head_end)..] })
+}
+
+/// Joins what is left of a long text with a notice of what is missing and where all of it is.
+pub(crate) fn join_clipped(clipped: &Clipped<'_>, total_bytes: u64, file: Option<&Path>) -> String {
+    let omitted = total_bytes.saturating_sub((clipped.head.len() + clipped.tail.len()) as u64);
+    let place = match file {
+        Some(path) => format!("full output in {}", path.display()),
+        None => "the full output could not be kept".to_owned(),
+    };
+    format!("{}\n\n[... {omitted} bytes left out; {place} ...]\n\n{}", clipped.head, clipped.tail)
+}
+
+/// `text` when it fits into `limit` characters; otherwise its ends, with the whole in a file of `directory`.
+pub(crate) fn bounded(text: String, limit: usize, directory: &Path, stem: &str) -> (String, Option<PathBuf>) {
+    let Some(clipped) = clip(&text, limit) else { return (text, None) };
+    let file = store(directory, stem, text.as_bytes());
+    (join_clipped(&clipped, text.len() as u64, file.as_deref()), file)
+}
+
+/// Keeps `bytes` in a new file; `None` when the system does not let us.
+pub(crate) fn store(directory: &Path, stem: &str, bytes: &[u8]) -> Option<PathBuf> {
+    let mut file = OutputFile::create(directory, stem, FILE_BYTES).ok()?;
+    file.append(bytes).ok()?;
+    Some(file.path)
+}
+
+/// The first `limit` characters of `text`, and whether something was cut.
+pub(crate) fn first_characters(text: &str, limit: usize) -> (&str, bool) {
+    if text.len() <= limit {
+        return (text, false);
+    }
+    match text.char_indices().nth(limit) {
+        Some((index, _)) => (&text[..index], true),
+        None => (text, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clipping_counts_characters_and_keeps_both_ends() {
+        assert!(clip("äöü", 3).is_none());
+        let clipped = clip("äöüßé", 3).unwrap();
+        assert_eq!((clipped.head, clipped.tail), ("ä", "ßé"));
+        let clipped = clip("abc", 0).unwrap();
+        assert_eq!((clipped.head, clipped.tail), ("", ""));
+    }
+
+    #[test]
+    fn a_full_file_drops_the_rest_and_says_so_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = OutputFile::create(directory.path(), "x", 4).unwrap();
+        for _ in 0..3 {
+            file.append(b"abc").unwrap();
+        }
+        assert!(file.full);
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        assert_eq!(text, "abca\n[output is cut here: limit of 4 bytes]\n");
+    }
+}

@@ -1,0 +1,261 @@
+//! Starting bash and ending it with everything it started.
+//!
+//! One process per command: `bash --noprofile --norc -c`, in its own session and process group, with no input, without
+//! the variables that make a shell read files or change its meaning. The script starts with one line of ours that runs
+//! the rest of it and reports the final working directory over a pipe.
+
+use std::ffi::OsString;
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::io::FdFlags;
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, Command};
+
+/// How long a process group may take to end when it is asked to.
+pub(crate) const TERMINATION_GRACE: Duration = Duration::from_secs(2);
+
+/// How often a group that shall end is looked at.
+pub(crate) const GROUP_POLL: Duration = Duration::from_millis(20);
+
+/// Variables by which a shell would read a file or behave otherwise than the text of the command says.
+const SHELL_VARIABLES: [&str; 4] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"];
+
+/// Where the error stream of a command goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorStream {
+    /// Into a pipe of its own.
+    Apart,
+    /// Into the pipe of the output, which keeps the order of both.
+    WithOutput,
+}
+
+/// A running shell with its process group.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    pub(crate) child: Child,
+    pub(crate) group: Pid,
+    directory_report: PipeReader,
+    armed: bool,
+}
+
+impl Shell {
+    /// Starts `command` in `directory`.
+    pub(crate) fn start(
+        command: &str,
+        directory: &Path,
+        hidden: &[String],
+        errors: ErrorStream,
+    ) -> io::Result<Self> {
+        let (directory_report, report_writer) = io::pipe()?;
+        let script = script(command, report_writer.as_raw_fd(), errors);
+        let mut builder = Command::new("bash");
+        builder
+            .args(["--noprofile", "--norc", "-c"])
+            .arg(script)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for name in SHELL_VARIABLES {
+            builder.env_remove(name);
+        }
+        for name in hidden {
+            builder.env_remove(name);
+        }
+        for (name, _) in std::env::vars_os() {
+            // Functions from the environment would replace commands behind the back of whoever judged the text.
+            if name.as_bytes().starts_with(b"BASH_FUNC_") {
+                builder.env_remove(name);
+            }
+        }
+        let parent = rustix::process::getpid();
+        // SAFETY: the closure runs in the child between fork and exec. It makes only direct system calls, allocates
+        // nothing and takes no lock; `report_writer` is owned by it and therefore open.
+        unsafe {
+            builder.pre_exec(move || {
+                rustix::process::setsid()?;
+                rustix::io::fcntl_setfd(report_writer.as_fd(), FdFlags::empty())?;
+                die_with_parent(parent)
+            });
+        }
+        let child = builder.spawn()?;
+        let group = child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| io::Error::other("the started process has no id"))?;
+        Ok(Self { child, group, directory_report, armed: true })
+    }
+
+    /// Waits until the shell itself has ended.
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Ends the whole group: asks, waits two seconds, kills. Returns how the shell ended.
+    pub(crate) async fn terminate(&mut self) -> io::Result<ExitStatus> {
+        signal_group(self.group, Signal::TERM);
+        let group = self.group;
+        let ended = async {
+            let status = self.child.wait().await;
+            while group_exists(group) {
+                tokio::time::sleep(GROUP_POLL).await;
+            }
+            status
+        };
+        match tokio::time::timeout(TERMINATION_GRACE, ended).await {
+            Ok(status) => status,
+            Err(_) => {
+                signal_group(self.group, Signal::KILL);
+                self.child.wait().await
+            }
+        }
+    }
+
+    /// Ends what the shell left behind in its group; tells whether there was something.
+    pub(crate) async fn end_leftovers(&mut self) -> bool {
+        if !group_exists(self.group) {
+            self.armed = false;
+            return false;
+        }
+        // The shell is reaped already: this only waits for the others.
+        drop(self.terminate().await);
+        self.armed = false;
+        true
+    }
+
+    /// The directory in which the command ended, when the shell came to say so.
+    pub(crate) fn final_directory(&mut self) -> Option<PathBuf> {
+        // A process left behind may hold the other end: read what is there and never wait for more.
+        rustix::io::ioctl_fionbio(self.directory_report.as_fd(), true).ok()?;
+        let mut bytes = Vec::new();
+        let mut buffer = [0_u8; 8192];
+        while bytes.len() < 64 * 1024 {
+            match self.directory_report.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            }
+        }
+        directory_from_report(&bytes)
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        if self.armed {
+            signal_group(self.group, Signal::KILL);
+        }
+    }
+}
+
+/// The shell reports at its normal end and again from its exit trap, unless the command replaced the trap: one or two
+/// equal paths, each followed by a newline.
+fn directory_from_report(bytes: &[u8]) -> Option<PathBuf> {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let one = if first == second { first } else { bytes };
+    let path = one.strip_suffix(b"\n")?;
+    path.starts_with(b"/").then(|| PathBuf::from(OsString::from_vec(path.to_vec())))
+}
+
+/// Our line and the command. The line evaluates everything behind its own end, so the command keeps its line numbers,
+/// its here-documents, its comments and its positional parameters, and `exit` inside it still reports through the trap.
+fn script(command: &str, descriptor: i32, errors: ErrorStream) -> String {
+    let report = format!("builtin pwd -P >&{descriptor} 2>/dev/null");
+    let redirection = match errors {
+        ErrorStream::Apart => "",
+        ErrorStream::WithOutput => "exec 2>&1; ",
+    };
+    format!(
+        "{redirection}trap '{report}' EXIT; eval \"${{BASH_EXECUTION_STRING#*$'\\n'}}\"; \
+         qoder_exit_status=$?; {report}; exit $qoder_exit_status\n{command}"
+    )
+}
+
+#[cfg(target_os = "linux")]
+fn die_with_parent(parent: Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The parent may have died before the signal was set.
+    if rustix::process::getppid() != Some(parent) {
+        return Err(io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()));
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(_: Pid) -> io::Result<()> {
+    Ok(())
+}
+
+/// Sends a signal to a whole group; a group that is gone already is what was wanted.
+pub(crate) fn signal_group(group: Pid, signal: Signal) {
+    let _ = rustix::process::kill_process_group(group, signal);
+}
+
+/// Whether a process of the group is alive. Dead ones that nobody has collected yet do not count: in a container
+/// without an init process they stay forever.
+pub(crate) fn group_exists(group: Pid) -> bool {
+    if rustix::process::test_kill_process_group(group).is_err() {
+        return false;
+    }
+    let Ok(entries) = std::fs::read_dir("/proc") else { return true };
+    let mut seen = false;
+    for entry in entries.flatten() {
+        let Ok(stat) = std::fs::read(entry.path().join("stat")) else { continue };
+        seen = true;
+        if is_living_member(&String::from_utf8_lossy(&stat), group) {
+            return true;
+        }
+    }
+    // Without a readable process list the signal test has the last word.
+    !seen
+}
+
+/// Reads one line of the process list; the name in parentheses may hold anything, the fields behind it are plain.
+fn is_living_member(stat: &str, group: Pid) -> bool {
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let mut fields = fields.split_whitespace();
+    let (state, _parent, of_group) = (fields.next(), fields.next(), fields.next());
+    let dead = matches!(state, Some("Z" | "X") | None);
+    !dead && of_group.and_then(|text| text.parse().ok()) == Some(group.as_raw_nonzero().get())
+}
+
+/// The exit code as a shell reports it: 128 and the number of the signal for a process that was killed.
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Whether a start failed because the directory is gone, and not because bash is missing.
+pub(crate) fn directory_is_missing(directory: &Path, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound && !directory.is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dead_do_not_count_as_members() {
+        let group = Pid::from_raw(42).unwrap();
+        assert!(is_living_member("42 (odd) name) S 1 42 42 0", group));
+        assert!(!is_living_member("43 (x) Z 1 42 42 0", group));
+        assert!(!is_living_member("44 (x) S 1 7 42 0", group));
+        assert!(!is_living_member("", group));
+    }
+
+    #[test]
+    fn a_report_may_come_once_or_twice_and_hold_newlines() {
+        let read =
+            |bytes: &[u8]| directory_from_report(bytes).map(|path| path.to_string_lossy().into_owned());
+        assert_eq!(read(b"/a/b\n"), Some("/a/b".to_owned()));
+        assert_eq!(read(b"/a/b\n/a/b\n"), Some("/a/b".to_owned()));
+        assert_eq!(read(b"/a\nb\n/a\nb\n"), Some("/a\nb".to_owned()));
+        assert_eq!(read(b""), None);
+        assert_eq!(read(b"rubbish\n"), None);
+    }
+}

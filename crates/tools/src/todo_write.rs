@@ -1,0 +1,139 @@
+//! The TodoWrite tool: the model's own list of what is to be done, shown to the person.
+//!
+//! The list is replaced as a whole and lives in the result; it touches nothing outside the session.
+
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+use futures::future::BoxFuture;
+use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::schema::{definition, parse};
+
+/// The name the model calls.
+const NAME: &str = "TodoWrite";
+
+/// Keeps a list of the steps of a larger task, so that nothing is forgotten and the person sees how far you are.
+///
+/// Use it when a task has three or more steps, when the person names several things, or when new work turns up on the
+/// way. Do not use it for a single simple step or for questions.
+///
+/// - Every call replaces the whole list: send all items, also those that did not change.
+/// - Mark an item `in_progress` before you start it, one at a time, and `completed` as soon as it is really done.
+/// - Leave an item open when tests fail or something is missing, and add an item for what stands in the way.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct TodoWriteInput {
+    /// The complete list, in the order in which it is to be done.
+    todos: Vec<TodoItem>,
+}
+
+/// One item of the list.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+struct TodoItem {
+    /// Identifies the item; filled in when it is left out.
+    #[serde(default)]
+    id: Option<String>,
+    /// What is to be done, as an instruction.
+    content: String,
+    /// How far it is.
+    status: TodoStatus,
+    /// How urgent it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    priority: Option<TodoPriority>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum TodoStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum TodoPriority {
+    Low,
+    Medium,
+    High,
+}
+
+/// See [`TodoWriteInput`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TodoWriteTool;
+
+impl Tool for TodoWriteTool {
+    fn definition(&self) -> &ToolDefinition {
+        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
+        definition::<TodoWriteInput>(&CELL, NAME)
+    }
+
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::default()
+    }
+
+    fn replay(&self) -> ReplayClass {
+        ReplayClass::Pure
+    }
+
+    fn is_read_only(&self, _: &Value) -> bool {
+        false
+    }
+
+    fn accesses(&self, _: &Value) -> Vec<Access> {
+        vec![Access::Internal]
+    }
+
+    fn run(&self, input: Value, _: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            match parse::<TodoWriteInput>(NAME, input) {
+                Ok(input) => write_list(input.todos),
+                Err(refusal) => *refusal,
+            }
+        })
+    }
+}
+
+fn write_list(mut todos: Vec<TodoItem>) -> ToolOutcome {
+    if let Some(position) = todos.iter().position(|item| item.content.trim().is_empty()) {
+        return ToolOutcome::failed(format!(
+            "Invalid input for {NAME}: field `todos[{position}].content` is empty."
+        ));
+    }
+    fill_in_ids(&mut todos);
+    let count = |status| todos.iter().filter(|item| item.status == status).count();
+    let text = format!(
+        "The list has {} items: {} completed, {} in progress, {} pending. Go on with the item in progress.",
+        todos.len(),
+        count(TodoStatus::Completed),
+        count(TodoStatus::InProgress),
+        count(TodoStatus::Pending)
+    );
+    ToolOutcome::completed(text, json!({ "success": true, "todos": todos }))
+}
+
+/// Numbers the items without an id, and those whose id occurred before, so that every id is unique and stable.
+fn fill_in_ids(todos: &mut [TodoItem]) {
+    let mut taken = HashSet::new();
+    for item in todos.iter_mut() {
+        let usable = item.id.as_ref().is_some_and(|id| !id.is_empty() && taken.insert(id.clone()));
+        if !usable {
+            item.id = None;
+        }
+    }
+    let mut number = 0_usize;
+    for item in todos.iter_mut().filter(|item| item.id.is_none()) {
+        let id = loop {
+            number += 1;
+            let candidate = number.to_string();
+            if taken.insert(candidate.clone()) {
+                break candidate;
+            }
+        };
+        item.id = Some(id);
+    }
+}

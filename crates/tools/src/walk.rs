@@ -1,0 +1,78 @@
+//! Visiting the files below a directory in parallel, for Glob and Grep alike.
+//!
+//! Ignore files count when the settings say so, hidden files are included, version-control metadata and the system's
+//! pseudo file trees are left out. One predicate decides what is skipped, for files and whole directories.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use ignore::{DirEntry, WalkBuilder, WalkState};
+
+use crate::files::is_system_tree;
+use crate::work::StopFlag;
+
+/// A walk that is ready to start.
+pub(crate) struct FileWalk {
+    builder: WalkBuilder,
+    stop: StopFlag,
+}
+
+impl FileWalk {
+    /// Walks `root`, which may be a single file; that is visited even when an ignore file names it.
+    pub(crate) fn new(root: &Path, respect_ignore_files: bool, stop: &StopFlag) -> Self {
+        let mut builder = WalkBuilder::new(root);
+        builder
+            .hidden(false)
+            .parents(respect_ignore_files)
+            .ignore(respect_ignore_files)
+            .git_ignore(respect_ignore_files)
+            .git_global(respect_ignore_files)
+            .git_exclude(respect_ignore_files)
+            .require_git(false)
+            .threads(threads());
+        Self { builder, stop: stop.clone() }
+    }
+
+    /// For options that only one tool needs.
+    pub(crate) fn builder(&mut self) -> &mut WalkBuilder {
+        &mut self.builder
+    }
+
+    /// Visits every entry that is not a directory and that `skip` does not name. `make_visitor` is called once per
+    /// thread; what cannot be read is passed over.
+    pub(crate) fn visit<S, M, V>(mut self, skip: S, make_visitor: M)
+    where
+        S: Fn(&Path) -> bool + Send + Sync + 'static,
+        M: Fn() -> V,
+        V: FnMut(&DirEntry) + Send,
+    {
+        self.builder.filter_entry(move |entry| entry.depth() == 0 || !skip(entry.path()));
+        let stop = self.stop;
+        self.builder.build_parallel().run(|| {
+            let stop = stop.clone();
+            let mut visitor = make_visitor();
+            Box::new(move |entry| {
+                if stop.is_raised() {
+                    return WalkState::Quit;
+                }
+                if let Ok(entry) = entry
+                    && entry.file_type().is_some_and(|kind| !kind.is_dir())
+                {
+                    visitor(&entry);
+                }
+                WalkState::Continue
+            })
+        });
+    }
+}
+
+/// What no search is meant to find: version-control metadata and pseudo files.
+pub(crate) fn is_out_of_scope(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new(".git"))
+        || (path.parent() == Some(Path::new("/")) && is_system_tree(path))
+}
+
+/// As many threads as there are processors; beyond a dozen the directory reads stand in each other's way.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(12)
+}

@@ -1,0 +1,129 @@
+//! The Write tool: creates a file or replaces all of it.
+//!
+//! A file that exists must have been read and be unchanged, so that nothing is lost that the model never saw. Missing
+//! parent directories are created; the content appears in one step.
+
+use std::fs::Metadata;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use futures::future::BoxFuture;
+use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::atomic::Place;
+use crate::edit::{require_read, require_unchanged};
+use crate::files::{self, FileError};
+use crate::paths::{self, ResolvedPath};
+use crate::schema::{definition, parse, path_field};
+use crate::work::{Refusal, change, refusal};
+
+/// The name the model calls.
+const NAME: &str = "Write";
+
+/// Writes a file, replacing what was there.
+///
+/// - A file that exists must have been read with Read in this conversation first.
+/// - To change a part of a file use Edit: it is shorter and safer. Use Write for new files and complete rewrites.
+/// - `file_path` should be absolute; missing directories are created.
+/// - Do not create documentation or README files unless the person asks for them.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct WriteInput {
+    /// Absolute path of the file.
+    file_path: String,
+    /// The complete new content.
+    content: String,
+}
+
+/// See [`WriteInput`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteTool;
+
+impl Tool for WriteTool {
+    fn definition(&self) -> &ToolDefinition {
+        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
+        definition::<WriteInput>(&CELL, NAME)
+    }
+
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations { read_only_hint: false, destructive_hint: true, open_world_hint: false }
+    }
+
+    fn replay(&self) -> ReplayClass {
+        ReplayClass::Effectful
+    }
+
+    fn is_read_only(&self, _: &Value) -> bool {
+        false
+    }
+
+    fn accesses(&self, input: &Value) -> Vec<Access> {
+        vec![path_field(input, "file_path").map_or(Access::Other, Access::Edit)]
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            let input = match parse::<WriteInput>(NAME, input) {
+                Ok(input) => input,
+                Err(refusal) => return *refusal,
+            };
+            let size = files::size_hint(&context.cwd, &input.file_path);
+            change(size, move || write(&input, &context).unwrap_or_else(|refusal| *refusal)).await
+        })
+    }
+}
+
+/// Writes; the error is a refusal for the model.
+fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutcome, Refusal> {
+    let path = paths::resolve(&context.cwd, &input.file_path)
+        .map_err(|error| refusal(format!("Cannot write: {error}.")))?;
+    let shown = path.lexical.as_path();
+    let content = input.content.as_bytes();
+    let (written, text) = match files::open_regular(&path.real, shown) {
+        Ok((mut file, metadata)) => {
+            let observed = require_read(context, &path)?;
+            let bytes = files::read_all(&mut file, &metadata, shown).map_err(|error| error.refusal())?;
+            require_unchanged(&bytes, &metadata, &observed, shown)?;
+            let written = Place::open(&path.real, shown)
+                .and_then(|place| place.replace(content, Some(&metadata)))
+                .map_err(|error| error.refusal())?;
+            (written, format!("The file {} has been overwritten.", shown.display()))
+        }
+        Err(FileError::NotFound(_)) => {
+            let written = create_file(&path, content).map_err(|error| error.refusal())?;
+            (written, format!("The file {} has been created.", shown.display()))
+        }
+        Err(error) => return Err(error.refusal()),
+    };
+    let structured = json!({ "success": true, "file_path": shown, "bytesWritten": content.len() });
+    let mut outcome = ToolOutcome::completed(text, structured);
+    outcome.observations.push(files::observation(
+        &path.real,
+        &written,
+        content.len() as u64,
+        files::sha256(content),
+    ));
+    Ok(outcome)
+}
+
+/// Creates a file that does not exist, and the directories in which it is to be.
+pub(crate) fn create_file(path: &ResolvedPath, content: &[u8]) -> Result<Metadata, FileError> {
+    let shown = path.lexical.as_path();
+    if let Some(parent) = path.real.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| unusable_parent(shown, parent, error))?;
+    }
+    Place::open(&path.real, shown)?.replace(content, None)
+}
+
+fn unusable_parent(shown: &Path, parent: &Path, error: std::io::Error) -> FileError {
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists | std::io::ErrorKind::NotADirectory => FileError::System {
+            path: shown.to_path_buf(),
+            source: std::io::Error::other(format!("{} is not a directory", parent.display())),
+        },
+        _ => FileError::from_system(shown, error),
+    }
+}

@@ -1,0 +1,190 @@
+//! A bench for trying tools: a private directory, a memory of what was observed, and a record of the news.
+//! Every test file uses a part of it.
+#![allow(dead_code, reason = "each test file uses a part of the bench")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::FutureExt;
+use qoder_core::ports::{Cancelled, Tool, ToolContext, ToolOutcome, ToolProgress};
+use qoder_tools::{SessionShared, ToolSettings, built_in};
+use qoder_types::{CallOutcome, Observation};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+/// No test waits longer than this for anything.
+pub const HANG_GUARD: Duration = Duration::from_secs(60);
+
+pub struct Bench {
+    _directory: TempDir,
+    pub cwd: PathBuf,
+    pub outputs: PathBuf,
+    pub settings: ToolSettings,
+    pub hidden: Vec<String>,
+    pub shared: Arc<SessionShared>,
+    pub observed: Arc<Mutex<HashMap<PathBuf, Observation>>>,
+    pub news: Arc<Mutex<Vec<ToolProgress>>>,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        let cwd = base.join("work");
+        std::fs::create_dir(&cwd).unwrap();
+        Self {
+            _directory: directory,
+            outputs: base.join("outputs"),
+            cwd,
+            settings: ToolSettings::default(),
+            hidden: Vec::new(),
+            shared: SessionShared::new(),
+            observed: Arc::default(),
+            news: Arc::default(),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.cwd.join(name)
+    }
+
+    pub fn text_path(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn content(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        built_in(&self.settings).into_iter().find(|tool| tool.definition().name == name).unwrap()
+    }
+
+    pub fn context(&self, cancelled: Cancelled) -> ToolContext {
+        let observed = self.observed.clone();
+        let news = self.news.clone();
+        ToolContext {
+            session_id: "session".to_owned(),
+            tool_use_id: "call".to_owned(),
+            cwd: self.cwd.clone(),
+            roots: Arc::from([self.cwd.clone()]),
+            output_dir: self.outputs.clone(),
+            observed: Arc::new(move |path: &Path| observed.lock().unwrap().get(path).cloned()),
+            cancelled,
+            progress: Arc::new(move |item| news.lock().unwrap().push(item)),
+            hidden_environment: self.hidden.clone().into(),
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// Runs a call to its end and remembers what it observed.
+    pub async fn run(&self, name: &str, input: Value) -> ToolOutcome {
+        self.run_until(name, input, never()).await
+    }
+
+    pub async fn run_until(&self, name: &str, input: Value, cancelled: Cancelled) -> ToolOutcome {
+        let call = self.tool(name).run(input, self.context(cancelled));
+        let outcome = tokio::time::timeout(HANG_GUARD, call).await.expect("the call hangs");
+        for observation in &outcome.observations {
+            let path = PathBuf::from(&observation.path);
+            self.observed.lock().unwrap().insert(path, observation.clone());
+        }
+        outcome
+    }
+
+    /// Runs a call that must succeed; returns its text.
+    pub async fn succeed(&self, name: &str, input: Value) -> String {
+        let outcome = self.run(name, input).await;
+        assert_eq!(outcome.outcome, CallOutcome::Completed, "{}", text(&outcome));
+        text(&outcome)
+    }
+
+    /// Runs a call that must fail; returns its text.
+    pub async fn fail(&self, name: &str, input: Value) -> String {
+        let outcome = self.run(name, input).await;
+        assert_eq!(outcome.outcome, CallOutcome::Failed, "{}", text(&outcome));
+        text(&outcome)
+    }
+
+    /// The output shown while calls ran.
+    pub fn shown(&self) -> String {
+        let news = self.news.lock().unwrap();
+        let texts = news.iter().filter_map(|item| match item {
+            ToolProgress::Output(text) => Some(text.as_str()),
+            ToolProgress::TaskStarted { .. } | ToolProgress::TaskEnded { .. } => None,
+        });
+        texts.collect()
+    }
+
+    /// Waits until a background task has ended; returns its status and output file.
+    pub async fn ended_task(&self) -> (&'static str, PathBuf) {
+        let waiting = async {
+            loop {
+                let ended = self.news.lock().unwrap().iter().find_map(|item| match item {
+                    ToolProgress::TaskEnded { status, output_file, .. } => {
+                        Some((*status, output_file.clone()))
+                    }
+                    ToolProgress::TaskStarted { .. } | ToolProgress::Output(_) => None,
+                });
+                match ended {
+                    Some(ended) => return ended,
+                    None => tokio::time::sleep(Duration::from_millis(5)).await,
+                }
+            }
+        };
+        tokio::time::timeout(HANG_GUARD, waiting).await.expect("the task never ended")
+    }
+}
+
+pub fn text(outcome: &ToolOutcome) -> String {
+    outcome.content.to_text()
+}
+
+pub fn never() -> Cancelled {
+    futures::future::pending().boxed().shared()
+}
+
+/// A cancellation and what triggers it.
+pub fn cancellable() -> (oneshot::Sender<()>, Cancelled) {
+    let (sender, receiver) = oneshot::channel::<()>();
+    (sender, async move { drop(receiver.await) }.boxed().shared())
+}
+
+/// Waits until `path` exists and is not empty; returns its content without blanks at the ends.
+pub async fn appears(path: &Path) -> String {
+    let waiting = async {
+        loop {
+            match std::fs::read_to_string(path) {
+                Ok(text) if !text.trim().is_empty() => return text.trim().to_owned(),
+                Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    };
+    tokio::time::timeout(HANG_GUARD, waiting).await.expect("the file never appeared")
+}
+
+/// Waits until the process is gone or a zombie that nobody has reaped yet.
+pub async fn is_gone(process: &str) {
+    let waiting = async {
+        loop {
+            let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            let after_name = state.rsplit(')').next().unwrap_or_default().trim_start().to_owned();
+            if state.is_empty() || after_name.starts_with('Z') {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(HANG_GUARD, waiting).await.expect("the process survived");
+}

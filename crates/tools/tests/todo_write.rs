@@ -1,0 +1,36 @@
+//! TodoWrite: the list comes back whole, with an id for every item.
+//! Ids that were given stay, the others are numbered around them.
+
+mod common;
+
+use common::{Bench, text};
+use serde_json::json;
+
+#[tokio::test]
+async fn ids_are_filled_in_and_counts_are_told() {
+    let bench = Bench::new();
+    let input = json!({ "todos": [
+        { "content": "a", "status": "completed", "id": "1" },
+        { "content": "b", "status": "in_progress", "priority": "high" },
+        { "content": "c", "status": "pending", "id": "1" },
+    ] });
+    let outcome = bench.run("TodoWrite", input).await;
+    assert!(text(&outcome).contains("3 items: 1 completed, 1 in progress, 1 pending"));
+    assert_eq!(outcome.structured["success"], true);
+    let ids: Vec<&str> = outcome.structured["todos"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["1", "2", "3"]);
+    assert_eq!(outcome.structured["todos"][1]["priority"], "high");
+}
+
+#[tokio::test]
+async fn an_item_without_content_is_refused() {
+    let bench = Bench::new();
+    let input = json!({ "todos": [{ "content": " ", "status": "pending" }] });
+    assert!(bench.fail("TodoWrite", input).await.contains("todos[0].content"));
+    assert!(bench.succeed("TodoWrite", json!({ "todos": [] })).await.contains("0 items"));
+}

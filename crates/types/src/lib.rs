@@ -1,0 +1,15 @@
+//! The nouns of the runtime: content blocks, messages, records, rules and decisions, tools, models and the messages on
+//! the wire. Plain data with serde and schemars; no behaviour beyond what keeps the data well-formed.
+
+pub mod content;
+pub mod decision;
+pub mod model;
+pub mod record;
+pub mod tool;
+pub mod wire;
+
+pub use content::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
+pub use decision::{Behavior, Decision, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
+pub use model::{ModelFailure, ModelFailureClass, ModelReply, ModelTotals, Purpose, StopReason, Usage};
+pub use record::{Record, RecordBody};
+pub use tool::{CallOutcome, Observation, ReplayClass, ToolAnnotations, ToolDefinition};

@@ -1,0 +1,430 @@
+//! Session records: the only durable truth. A record is one line of the session file. Lines of the types `user`,
+//! `assistant` and `system` form the transcript chain that other programs read; all other types are ours alone.
+//! Every record carries its number (`seq`), its schema version (`v`) and, at the end of the line, a checksum (`crc`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::content::{ContentBlock, Message, Role};
+use crate::decision::{Decision, PermissionMode};
+use crate::model::{ModelFailure, ModelTotals, StopReason, Usage};
+use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
+
+/// The schema version this program writes.
+pub const RECORD_VERSION: u32 = 1;
+
+/// One numbered record of a session.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Position in the session, from 1, without gaps.
+    pub seq: u64,
+    /// When it was written, RFC 3339 in UTC with milliseconds. For people; order comes from `seq`.
+    pub timestamp: String,
+    /// What happened.
+    pub body: RecordBody,
+}
+
+/// What a record says.
+#[derive(Debug, Clone)]
+pub enum RecordBody {
+    /// The session began (`session-start`).
+    SessionStarted(SessionStarted),
+    /// The prompt's fixed part changed (`epoch`).
+    Epoch(Epoch),
+    /// An input was accepted while a turn was running (`input`).
+    InputAdmitted(InputAdmitted),
+    /// A user message: a prompt, a tool result, a summary or a notice (`user`).
+    User(Box<UserEntry>),
+    /// A complete reply of the model (`assistant`).
+    Assistant(Box<AssistantEntry>),
+    /// The boundary of a compaction (`system`).
+    System(Box<SystemEntry>),
+    /// A model call is about to be made (`model-request`).
+    ModelRequested(ModelRequested),
+    /// A model call failed for good (`model-failure`).
+    ModelFailed(ModelFailed),
+    /// The gate decided about a call (`decision`).
+    Decided(Decided),
+    /// A tool is about to run (`tool-start`).
+    ToolStarted(ToolStarted),
+    /// A person interrupted the turn (`interrupt`).
+    Interrupted(Interrupted),
+    /// The turn ended (`turn-end`).
+    TurnEnded(Box<TurnEnded>),
+    /// A record of a kind this version does not know, or a line another program appended. Kept and passed through.
+    Unknown(Unknown),
+}
+
+/// The session began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStarted {
+    /// Working directory at the start.
+    pub cwd: String,
+    /// Version of the program.
+    pub version: String,
+    /// The session this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
+}
+
+/// The fixed part of the prompt: what stands before the messages until the next epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Epoch {
+    /// Counts from 1.
+    pub number: u32,
+    /// Why the fixed part changed, for people.
+    pub reason: String,
+    /// The model's name as configured.
+    pub model: String,
+    /// The system prompt, in blocks.
+    pub system: Vec<String>,
+    /// The advertised tools, in order.
+    pub tools: Vec<ToolDefinition>,
+    /// Fingerprint of everything the system prompt was made from; an equal one means the recorded text stays.
+    pub source: String,
+}
+
+/// An input accepted while a turn was running; it becomes a [`UserEntry`] when its turn starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputAdmitted {
+    /// The id the sender gave it, or a new one.
+    pub input_id: String,
+    /// The message.
+    pub message: Message,
+}
+
+/// Why a user entry exists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UserOrigin {
+    /// A person or host sent it; it opens a turn.
+    #[default]
+    Prompt,
+    /// It is the result of one tool call.
+    ToolResult,
+    /// It is the summary that replaces what came before.
+    Summary,
+    /// The runtime speaks to the model inside a turn.
+    Notice,
+}
+
+/// A user message in the transcript chain.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserEntry {
+    /// Identifies the entry.
+    pub uuid: String,
+    /// The entry before it in the chain.
+    pub parent_uuid: Option<String>,
+    /// True in the file of a subagent.
+    #[serde(default)]
+    pub is_sidechain: bool,
+    /// Working directory.
+    #[serde(default)]
+    pub cwd: String,
+    /// Version of the program.
+    #[serde(default)]
+    pub version: String,
+    /// Branch checked out in the working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    /// True for texts of the runtime that readers should not show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_meta: bool,
+    /// True for the summary after a compaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_compact_summary: bool,
+    /// Why it exists.
+    #[serde(default)]
+    pub origin: UserOrigin,
+    /// The admitted input it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_id: Option<String>,
+    /// The message.
+    pub message: Message,
+    /// For a tool result: how the call ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<CallOutcome>,
+    /// For a tool result: the tool's typed output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_result: Option<Box<RawValue>>,
+    /// For a tool result: what the tool saw of files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observations: Vec<Observation>,
+    /// For a tool result: the working directory from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_cwd: Option<String>,
+    /// For a tool result: milliseconds the tool ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// The model's message inside an [`AssistantEntry`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AssistantMessage {
+    /// The provider's id.
+    #[serde(default)]
+    pub id: String,
+    /// Always `message`.
+    #[serde(rename = "type", default = "message_kind")]
+    pub kind: String,
+    /// Always assistant.
+    #[serde(default = "assistant_role")]
+    pub role: Role,
+    /// The model that answered.
+    #[serde(default)]
+    pub model: String,
+    /// What it said.
+    pub content: Vec<ContentBlock>,
+    /// Why it stopped.
+    #[serde(default)]
+    pub stop_reason: Option<StopReason>,
+    /// Always null; readers expect the key.
+    #[serde(default)]
+    pub stop_sequence: Option<String>,
+    /// What it cost in tokens.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+fn message_kind() -> String {
+    "message".to_owned()
+}
+
+fn assistant_role() -> Role {
+    Role::Assistant
+}
+
+/// A complete reply of the model in the transcript chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssistantEntry {
+    /// Identifies the entry.
+    pub uuid: String,
+    /// The entry before it in the chain.
+    pub parent_uuid: Option<String>,
+    /// True in the file of a subagent.
+    #[serde(default)]
+    pub is_sidechain: bool,
+    /// Working directory.
+    #[serde(default)]
+    pub cwd: String,
+    /// Version of the program.
+    #[serde(default)]
+    pub version: String,
+    /// The reply.
+    pub message: AssistantMessage,
+    /// The provider's id of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Time from request to end of reply.
+    #[serde(default)]
+    pub duration_api_ms: u64,
+    /// Price in dollars.
+    #[serde(default, rename = "costUSD")]
+    pub cost_usd: f64,
+    /// The model's window and output limit, for `modelUsage`.
+    #[serde(default)]
+    pub context_window: u64,
+    /// See `context_window`.
+    #[serde(default)]
+    pub max_output_tokens: u64,
+}
+
+/// What a compaction was about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactMetadata {
+    /// `auto` or `manual`.
+    pub trigger: String,
+    /// Context size before, in tokens.
+    pub pre_tokens: u64,
+}
+
+/// The boundary of a compaction in the transcript chain. The summary follows as a user entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemEntry {
+    /// Identifies the entry.
+    pub uuid: String,
+    /// Null: a new chain starts here.
+    pub parent_uuid: Option<String>,
+    /// The last entry of the old chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_parent_uuid: Option<String>,
+    /// True in the file of a subagent.
+    #[serde(default)]
+    pub is_sidechain: bool,
+    /// `compact_boundary`.
+    pub subtype: String,
+    /// For people.
+    #[serde(default)]
+    pub content: String,
+    /// What the compaction was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compact_metadata: Option<CompactMetadata>,
+    /// Tokens the summary call used.
+    #[serde(default)]
+    pub usage: Usage,
+    /// The model that made the summary.
+    #[serde(default)]
+    pub model: String,
+    /// What the summary call cost.
+    #[serde(default, rename = "costUSD")]
+    pub cost_usd: f64,
+    /// Time the summary call took.
+    #[serde(default)]
+    pub duration_api_ms: u64,
+}
+
+/// A model call is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelRequested {
+    /// The model that will be asked.
+    pub model: String,
+    /// How many messages the request has.
+    pub messages: u64,
+    /// Epoch of the fixed part.
+    pub epoch: u32,
+}
+
+/// A model call failed for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelFailed {
+    /// The model that was asked.
+    pub model: String,
+    /// True when the call was the summary of a compaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compaction: bool,
+    /// What went wrong.
+    pub failure: ModelFailure,
+}
+
+/// The gate decided about a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decided {
+    /// The call.
+    pub tool_use_id: String,
+    /// Its tool.
+    pub tool_name: String,
+    /// The decision and its explanation.
+    pub decision: Decision,
+}
+
+/// A tool is about to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolStarted {
+    /// The call.
+    pub tool_use_id: String,
+    /// Its tool.
+    pub tool_name: String,
+    /// What may be done if no result follows.
+    pub replay: ReplayClass,
+}
+
+/// A person interrupted the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Interrupted {
+    /// What asked for it: `signal`, `host`, or `resume` when a new prompt closes an unfinished turn.
+    pub by: String,
+}
+
+/// How a turn ended, in the words of the result message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnSubtype {
+    /// The model finished.
+    Success,
+    /// The turn limit was reached.
+    ErrorMaxTurns,
+    /// A model failure, an interrupt or a fault of the runtime ended it.
+    ErrorDuringExecution,
+}
+
+/// Why a turn ended, finer than [`TurnSubtype`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalReason {
+    /// The model finished.
+    Completed,
+    /// The turn limit was reached.
+    MaxTurns,
+    /// The endpoint failed.
+    ApiError,
+    /// Interrupted while the model spoke.
+    AbortedStreaming,
+    /// Interrupted while tools ran.
+    AbortedTools,
+}
+
+/// A call that the gate denied, for `permission_denials`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermissionDenial {
+    /// The tool.
+    pub tool_name: String,
+    /// The call.
+    pub tool_use_id: String,
+    /// Its input.
+    pub tool_input: serde_json::Value,
+}
+
+/// The turn ended; everything the result message needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnEnded {
+    /// How.
+    pub subtype: TurnSubtype,
+    /// Why.
+    pub terminal_reason: TerminalReason,
+    /// True unless the turn succeeded.
+    pub is_error: bool,
+    /// The final text, on success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// What went wrong.
+    #[serde(default)]
+    pub errors: Vec<String>,
+    /// The documented number of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<u32>,
+    /// The endpoint's HTTP status, when it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_error_status: Option<u16>,
+    /// Why the model stopped last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// Model calls of this turn.
+    pub num_turns: u64,
+    /// Wall time of this turn in this process.
+    pub duration_ms: u64,
+    /// Time spent waiting for the model.
+    pub duration_api_ms: u64,
+    /// Tokens of this turn.
+    pub usage: Usage,
+    /// Money of the session so far.
+    pub total_cost_usd: f64,
+    /// Totals of the session so far, per model.
+    pub model_usage: std::collections::BTreeMap<String, ModelTotals>,
+    /// Calls that were denied in this turn.
+    #[serde(default)]
+    pub permission_denials: Vec<PermissionDenial>,
+    /// The mode the turn ended in.
+    pub permission_mode: PermissionMode,
+}
+
+/// A line this version does not interpret.
+#[derive(Debug, Clone)]
+pub struct Unknown {
+    /// Its `type`.
+    pub kind: String,
+    /// The whole line.
+    pub raw: Box<RawValue>,
+}

@@ -1,0 +1,267 @@
+//! The messages a host reads on the stream, in the documented shapes. Borrowed where a record already holds the data, so
+//! that a message is serialised straight from it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::content::Message;
+use crate::model::{ModelTotals, StopReason, Usage};
+use crate::record::{AssistantMessage, PermissionDenial, TerminalReason, TurnSubtype};
+
+/// One line of the output stream.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StreamMessage<'a> {
+    /// A reply of the model.
+    Assistant {
+        /// The reply.
+        message: &'a AssistantMessage,
+        /// The `Agent` call this belongs to; null on the main thread.
+        parent_tool_use_id: Option<&'a str>,
+        /// The session.
+        session_id: &'a str,
+        /// The transcript entry.
+        uuid: &'a str,
+        /// The provider's id of the request, where the environment asks for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request_id: Option<&'a str>,
+    },
+    /// A tool result, or a prompt when replay is on.
+    User {
+        /// The message.
+        message: &'a Message,
+        /// The `Agent` call this belongs to; null on the main thread.
+        parent_tool_use_id: Option<&'a str>,
+        /// The session.
+        session_id: &'a str,
+        /// The transcript entry.
+        uuid: &'a str,
+        /// The tool's typed output.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_use_result: Option<&'a RawValue>,
+        /// True for an echoed prompt.
+        #[serde(rename = "isReplay", skip_serializing_if = "std::ops::Not::not")]
+        is_replay: bool,
+        /// True for texts of the runtime.
+        #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
+        is_synthetic: bool,
+    },
+    /// A piece of a reply that is still being written.
+    StreamEvent {
+        /// The event, shaped as Anthropic's stream events.
+        event: &'a RawValue,
+        /// The `Agent` call this belongs to; null on the main thread.
+        parent_tool_use_id: Option<&'a str>,
+        /// The session.
+        session_id: &'a str,
+        /// New for each event.
+        uuid: &'a str,
+    },
+    /// News of the runtime.
+    System(SystemMessage<'a>),
+    /// The end of a turn.
+    Result(Box<ResultMessage<'a>>),
+}
+
+/// News of the runtime, by `subtype`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub enum SystemMessage<'a> {
+    /// The session is ready; first message of every turn.
+    Init(Box<InitMessage<'a>>),
+    /// A model call failed and is tried again.
+    ApiRetry {
+        /// The attempt that failed, from 1.
+        attempt: u32,
+        /// How many retries there may be.
+        max_retries: u32,
+        /// How long the runtime waits now.
+        retry_delay_ms: u64,
+        /// The HTTP status; null for network errors.
+        error_status: Option<u16>,
+        /// What went wrong.
+        error: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// Older messages were replaced by a summary.
+    CompactBoundary {
+        /// What the compaction was about.
+        compact_metadata: WireCompactMetadata<'a>,
+        /// The transcript entry.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// What the runtime is doing apart from the conversation.
+    Status {
+        /// `compacting`, or null when that is over.
+        status: Option<&'a str>,
+        /// The mode in force.
+        #[serde(rename = "permissionMode", skip_serializing_if = "Option::is_none")]
+        permission_mode: Option<&'a str>,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// A call was denied without anyone being asked.
+    PermissionDenied {
+        /// The tool.
+        tool_name: &'a str,
+        /// The call.
+        tool_use_id: &'a str,
+        /// The layer that decided.
+        decision_reason_type: &'a str,
+        /// Why.
+        decision_reason: &'a str,
+        /// What the model was told.
+        message: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// A background task started.
+    TaskStarted {
+        /// The task.
+        task_id: &'a str,
+        /// The call that started it.
+        tool_use_id: &'a str,
+        /// What it does.
+        description: &'a str,
+        /// `local_bash`.
+        task_type: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// A background task ended.
+    TaskNotification {
+        /// The task.
+        task_id: &'a str,
+        /// The call that started it.
+        tool_use_id: &'a str,
+        /// `completed`, `failed` or `stopped`.
+        status: &'a str,
+        /// Where its output is.
+        output_file: &'a str,
+        /// One line for people.
+        summary: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// Whether a turn is running.
+    SessionStateChanged {
+        /// `idle`, `running` or `requires_action`.
+        state: &'a str,
+        /// True when only the SDK asked for it.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        sdk_host_only: bool,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+}
+
+/// See [`SystemMessage::CompactBoundary`].
+#[derive(Debug, Serialize)]
+pub struct WireCompactMetadata<'a> {
+    /// `auto` or `manual`.
+    pub trigger: &'a str,
+    /// Context size before, in tokens.
+    pub pre_tokens: u64,
+}
+
+/// See [`SystemMessage::Init`].
+#[derive(Debug, Serialize)]
+pub struct InitMessage<'a> {
+    /// The session.
+    pub session_id: &'a str,
+    /// New for each message.
+    pub uuid: &'a str,
+    /// Working directory.
+    pub cwd: &'a str,
+    /// The model's name.
+    pub model: &'a str,
+    /// The mode in force.
+    #[serde(rename = "permissionMode")]
+    pub permission_mode: &'a str,
+    /// Advertised tools.
+    pub tools: Vec<&'a str>,
+    /// MCP servers with their status.
+    pub mcp_servers: Vec<serde_json::Value>,
+    /// Slash commands.
+    pub slash_commands: Vec<&'a str>,
+    /// Subagents.
+    pub agents: Vec<&'a str>,
+    /// Skills.
+    pub skills: Vec<&'a str>,
+    /// Plugins.
+    pub plugins: Vec<serde_json::Value>,
+    /// Output style.
+    pub output_style: &'a str,
+    /// Where the key came from.
+    #[serde(rename = "apiKeySource")]
+    pub api_key_source: &'a str,
+    /// Version of this program.
+    pub qodercli_version: &'a str,
+    /// A version that clients of the sibling CLI accept.
+    pub claude_code_version: &'a str,
+    /// Version of the stdio protocol.
+    pub protocol_version: &'a str,
+    /// Optional behaviours of this runtime.
+    pub capabilities: Vec<&'a str>,
+}
+
+/// The end of a turn.
+#[derive(Debug, Serialize)]
+pub struct ResultMessage<'a> {
+    /// How it ended.
+    pub subtype: TurnSubtype,
+    /// True unless it succeeded.
+    pub is_error: bool,
+    /// Wall time.
+    pub duration_ms: u64,
+    /// Time spent waiting for the model.
+    pub duration_api_ms: u64,
+    /// Model calls.
+    pub num_turns: u64,
+    /// The session.
+    pub session_id: &'a str,
+    /// New for each message.
+    pub uuid: &'a str,
+    /// The final text, on success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<&'a str>,
+    /// Why the model stopped last.
+    pub stop_reason: Option<&'a StopReason>,
+    /// Why the turn ended.
+    pub terminal_reason: TerminalReason,
+    /// Money of the session so far.
+    pub total_cost_usd: f64,
+    /// Tokens of this turn.
+    pub usage: &'a Usage,
+    /// Totals per model.
+    #[serde(rename = "modelUsage")]
+    pub model_usage: &'a BTreeMap<String, ModelTotals>,
+    /// Calls that were denied.
+    pub permission_denials: &'a [PermissionDenial],
+    /// What went wrong, on errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<&'a [String]>,
+    /// The documented number of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<u32>,
+    /// The endpoint's HTTP status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_error_status: Option<u16>,
+}

@@ -1,0 +1,150 @@
+//! `cargo xtask bench`: what the program costs, measured in one run beside floors and peers so that the figures can be
+//! compared on any machine. Only the loopback address is used, and every loop has a bound. This file reads the options,
+//! builds what is measured and runs the benchmarks one after another.
+
+mod measure;
+mod resume;
+mod search;
+mod startup;
+mod stream;
+mod table;
+mod turns;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+use table::Row;
+
+/// What every benchmark is given.
+struct Bench {
+    root: PathBuf,
+    /// The program in its release build.
+    binary: PathBuf,
+    /// A folder for generated files, kept between runs.
+    work: PathBuf,
+    quick: bool,
+}
+
+impl Bench {
+    /// How often to repeat something cheap.
+    fn many(&self) -> usize {
+        if self.quick { 10 } else { 60 }
+    }
+
+    /// How often to repeat something expensive.
+    fn few(&self) -> usize {
+        if self.quick { 3 } else { 7 }
+    }
+}
+
+/// A benchmark: its name, what it measures, and how.
+type Benchmark = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
+
+const BENCHMARKS: &[Benchmark] = &[
+    ("size", startup::size),
+    ("startup", startup::version),
+    ("oneshot", startup::one_shot),
+    ("turns", turns::run),
+    ("stream", stream::run),
+    ("resume", resume::run),
+    ("search", search::run),
+    ("sessions", sessions),
+];
+
+#[derive(Default)]
+struct Options {
+    only: Option<String>,
+    quick: bool,
+    write: bool,
+}
+
+fn read_options(words: &[&str]) -> Result<Options> {
+    let mut options = Options::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--quick" => options.quick = true,
+            "--write" => options.write = true,
+            "--only" => {
+                let name = words.next().context("--only needs the name of a benchmark")?;
+                if !BENCHMARKS.iter().any(|(known, _)| known == name) {
+                    let names: Vec<&str> = BENCHMARKS.iter().map(|(known, _)| *known).collect();
+                    bail!("no benchmark {name:?}; there are {}", names.join(", "));
+                }
+                options.only = Some((*name).to_owned());
+            }
+            other => bail!("unknown option {other:?}; there are --only NAME, --quick and --write"),
+        }
+    }
+    Ok(options)
+}
+
+/// Runs the benchmarks that the options choose.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<ExitCode> {
+    let options = read_options(words)?;
+    process::insist(&mut process::cargo(root, &["build", "--release", "--locked", "-p", "qodercli"]))?;
+    let target = process::target_directory(root);
+    let work = target.join("bench");
+    std::fs::create_dir_all(&work)?;
+    let binary = target.join("release").join("qodercli");
+    let bench = Bench { root: root.to_path_buf(), binary, work, quick: options.quick };
+    let mut rows = Vec::new();
+    let mut failed = false;
+    for (name, benchmark) in BENCHMARKS {
+        if options.only.as_deref().is_some_and(|only| only != *name) {
+            continue;
+        }
+        eprintln!("… {name}");
+        match benchmark(&bench) {
+            Ok(measured) => rows.extend(measured),
+            Err(error) => {
+                failed = true;
+                rows.push(Row::note(*name, format!("failed: {error:#}")));
+            }
+        }
+    }
+    let page = table::page(root, &rows)?;
+    println!("{page}");
+    if options.write {
+        std::fs::write(root.join("docs/benchmarks.md"), page)?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Many sessions open in one process: measured by an example program of the runtime, which prints what it found.
+fn sessions(bench: &Bench) -> Result<Vec<Row>> {
+    if !bench.root.join("crates/runtime/examples/many_sessions.rs").exists() {
+        return Ok(vec![Row::note("1,000 sessions in one process", "not measured: the example is missing")]);
+    }
+    let arguments =
+        ["run", "--release", "--quiet", "--locked", "-p", "qoder-runtime", "--example", "many_sessions"];
+    let output = process::cargo(&bench.root, &arguments).output()?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Ok(vec![Row::note("1,000 sessions in one process", lines.join("; "))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read() {
+        let options = read_options(&["--only", "turns", "--quick"]).unwrap();
+        assert_eq!(options.only.as_deref(), Some("turns"));
+        assert!(options.quick && !options.write);
+    }
+
+    #[test]
+    fn a_wrong_option_is_refused_by_name() {
+        for words in [&["--only"][..], &["--only", "nothing"], &["--fast"]] {
+            assert!(read_options(words).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The repository's own commands: `cargo xtask test` runs everything a change has to pass, `cargo xtask check`
+//! the house rules alone, and `cargo xtask bench` the benchmarks. This file reads the arguments and hands them
+//! on.
+
+mod bench;
+mod check;
+mod process;
+mod suite;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+const USAGE: &str = "usage: cargo xtask <command>
+
+  test                                      format, house rules, lints, all tests, documentation examples
+  check                                     the house rules alone
+  bench [--only NAME] [--quick] [--write]   the benchmarks; --write puts the table into docs/benchmarks.md";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match dispatch(&words) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(words: &[&str]) -> Result<ExitCode> {
+    match words {
+        ["test"] => suite::run(&repository_root()?),
+        ["check"] => check::run(&repository_root()?),
+        ["bench", options @ ..] => bench::run(&repository_root()?, options),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+/// The workspace's root: the folder above this crate's.
+fn repository_root() -> Result<PathBuf> {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").context("run me as `cargo xtask`")?;
+    let root = PathBuf::from(here).parent().context("this crate's folder has no parent")?.to_path_buf();
+    Ok(root)
+}

@@ -1,0 +1,108 @@
+//! How many tests passed and failed, read from what the test runners print. The forms are those
+//! of `cargo nextest` (one summary line) and of `cargo test` (one result line for each test
+//! program).
+
+/// A number of tests that passed and that failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Counts {
+    /// One test with this outcome.
+    pub(crate) fn of(passed: bool) -> Self {
+        Self { passed: u64::from(passed), failed: u64::from(!passed) }
+    }
+
+    /// Adds other tests.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
+/// Reads `Summary [ 1.234s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 0 skipped`.
+pub(super) fn from_nextest(output: &str) -> Counts {
+    let mut counts = Counts::default();
+    let Some(summary) = output.lines().rfind(|line| line.trim_start().starts_with("Summary [")) else {
+        return counts;
+    };
+    let Some((_, parts)) = summary.split_once("run:") else { return counts };
+    for part in without_parentheses(parts).split(',') {
+        let mut words = part.split_whitespace();
+        let number: u64 = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        match words.next() {
+            Some("passed") => counts.passed += number,
+            // Skipped tests were not run; whatever else is neither passed nor skipped went wrong.
+            Some("skipped") | None => {}
+            Some(_) => counts.failed += number,
+        }
+    }
+    counts
+}
+
+/// Remarks such as `(1 slow, 2 leaky)` describe tests that are already counted.
+fn without_parentheses(text: &str) -> String {
+    let mut depth = 0_u32;
+    let mut kept = String::new();
+    for character in text.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            other if depth == 0 => kept.push(other),
+            _ => {}
+        }
+    }
+    kept
+}
+
+/// Adds up the lines `test result: ok. 3 passed; 0 failed; 0 ignored; …`.
+pub(super) fn from_cargo(output: &str) -> Counts {
+    let mut counts = Counts::default();
+    for line in output.lines() {
+        let Some(result) = line.trim_start().strip_prefix("test result: ") else { continue };
+        let Some((_, parts)) = result.split_once(". ") else { continue };
+        for part in parts.split(';') {
+            let mut words = part.split_whitespace();
+            let number: u64 = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+            match words.next() {
+                Some("passed") => counts.passed += number,
+                Some("failed") => counts.failed += number,
+                Some(_) | None => {}
+            }
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nextest_summaries_are_read() {
+        let all = "noise\n     Summary [   0.004s] 12 tests run: 12 passed, 0 skipped\n";
+        assert_eq!(from_nextest(all), Counts { passed: 12, failed: 0 });
+        let one = "     Summary [   0.004s] 1 test run: 1 passed (1 leaky), 3 skipped\n";
+        assert_eq!(from_nextest(one), Counts { passed: 1, failed: 0 });
+        let bad =
+            "Summary [ 9.1s] 8/12 tests run: 5 passed (2 slow, 1 leaky), 2 failed, 1 timed out, 0 skipped\n";
+        assert_eq!(from_nextest(bad), Counts { passed: 5, failed: 3 });
+        assert_eq!(from_nextest("error: could not compile"), Counts::default());
+    }
+
+    #[test]
+    fn a_timeout_is_a_failure() {
+        let output = "Summary [ 9.1s] 8 tests run: 5 passed, 2 failed, 1 timed out, 4 skipped";
+        assert_eq!(from_nextest(output), Counts { passed: 5, failed: 3 });
+    }
+
+    #[test]
+    fn cargo_results_are_added_up() {
+        let output = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+                      test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        assert_eq!(from_cargo(output), Counts { passed: 4, failed: 2 });
+        assert_eq!(from_cargo("error: no such package"), Counts::default());
+    }
+}
