@@ -71,8 +71,9 @@ pub(crate) fn by_event(body: Body) -> Body {
     .boxed()
 }
 
+/// A piece that is nothing but a line end closes the event whose last line came before it.
 fn ends_event(piece: &[u8]) -> bool {
-    piece.ends_with(b"\n\n") || piece.ends_with(b"\n\r\n")
+    piece.ends_with(b"\n\n") || piece.ends_with(b"\n\r\n") || piece == b"\n" || piece == b"\r\n"
 }
 
 /// Cuts behind every blank line. A blank line that is itself spread over two packets is not seen here, which only means
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn cuts_lie_behind_blank_lines_and_nothing_is_lost() {
-        let text = b"data: a\n\ndata: b\ndata: c\r\n\r\n\ndata: rest";
+        let text = b"data: a\n\ndata: b\ndata: c\r\n\r\ndata: rest";
         let pieces = cut(Bytes::from_static(text));
         assert_eq!(pieces.concat(), text);
         assert_eq!(pieces[0], "data: a\n\n");

@@ -1,5 +1,6 @@
-//! Recordings: every request and response of a real endpoint as one JSON line each, and a model that plays them back.
-//! Keys are never written: only the address without query, the body, and a few response headers are.
+//! Recordings: every request and response of a real endpoint as one JSON line each, and a model that
+//! plays them back. Keys are never written: only the address without query, the body, and a few
+//! response headers are.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,5 +1,6 @@
-//! Defaults for well-known models: context window, output limit and price. A default, not an authority: settings and
-//! flags win over it, and a model that is not listed gets a cautious window and no price.
+//! Defaults for well-known models: context window, output limit and price. A default, not an
+//! authority: settings and flags win over it, and a model that is not listed gets a cautious window
+//! and no price.
 
 use qoder_types::Usage;
 

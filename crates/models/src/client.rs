@@ -1,5 +1,6 @@
-//! The HTTP client of a route. Made at the first request, kept for the life of the model so that turns share a
-//! connection. An address without TLS loads no certificates.
+//! The HTTP client of a route. Made at the first request, kept for the life of the
+//! model so that turns share a connection. An address without TLS loads no
+//! certificates.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

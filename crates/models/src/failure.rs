@@ -1,5 +1,6 @@
-//! Classifies what went wrong at an endpoint: HTTP statuses, error bodies, error events and network errors. Messages are
-//! for people: they carry the endpoint's own words and what to check, and never a key.
+//! Classifies what went wrong at an endpoint: HTTP statuses, error bodies, error events and network
+//! errors. Messages are for people: they carry the endpoint's own words and what to check, and never a
+//! key.
 
 use std::error::Error;
 
@@ -34,15 +35,37 @@ pub(crate) fn malformed(message: impl Into<String>) -> ModelFailure {
     failure(ModelFailureClass::MalformedStream, message)
 }
 
-/// The `error` object that all three protocols send, as strictly as it can be relied on.
+/// The `error` object that all three protocols send, as strictly as it can be relied on. Some servers send only a text.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(from = "ErrorForm")]
 pub(crate) struct ErrorBody {
-    #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
     pub(crate) message: Option<String>,
     /// Some endpoints send a number here.
     pub(crate) code: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ErrorForm {
+    Text(String),
+    Fields {
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        message: Option<String>,
+        code: Option<Value>,
+    },
+    Other(serde::de::IgnoredAny),
+}
+
+impl From<ErrorForm> for ErrorBody {
+    fn from(form: ErrorForm) -> Self {
+        match form {
+            ErrorForm::Text(message) => Self { message: Some(message), ..Self::default() },
+            ErrorForm::Fields { kind, message, code } => Self { kind, message, code },
+            ErrorForm::Other(_) => Self::default(),
+        }
+    }
 }
 
 impl ErrorBody {
@@ -262,6 +285,14 @@ mod tests {
         let short = excerpt(&long);
         assert_eq!(short.chars().count(), 201);
         assert!(!short.contains('\n'));
+    }
+
+    #[test]
+    fn an_error_may_be_only_a_text() {
+        assert_eq!(error_detail(r#"{"error":"model not loaded"}"#), "model not loaded");
+        assert_eq!(error_detail(r#"{"error":{"message":"m","code":7}}"#), "m");
+        assert_eq!(error_detail(r#"{"error":[1]}"#), r#"{"error":[1]}"#);
+        assert_eq!(error_detail(" "), "(no text)");
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl Backend for HttpBackend {
         sink: &'a Sink,
     ) -> BoxFuture<'a, Result<Decoded, AttemptFailure>> {
         Box::pin(async move {
-            match tokio::time::timeout(self.timeouts.total, self.exchange(request, sink)).await {
+            let result = match tokio::time::timeout(self.timeouts.total, self.exchange(request, sink)).await {
                 Ok(result) => result,
                 Err(_) => Err(failure(
                     ModelFailureClass::Timeout,
@@ -249,7 +249,12 @@ impl Backend for HttpBackend {
                     ),
                 )
                 .into()),
-            }
+            };
+            // The one place through which every failure of a route passes: an endpoint may quote the key it was sent.
+            result.map_err(|mut failed| {
+                failed.failure.message = self.route.mask(&failed.failure.message);
+                failed
+            })
         })
     }
 }
@@ -344,7 +349,7 @@ async fn read_whole(
         route.protocol.name()
     );
     Err(AttemptFailure {
-        failure: ModelFailure { status: Some(200), ..malformed(route.mask(&message)) },
+        failure: ModelFailure { status: Some(200), ..malformed(message) },
         should_retry: Some(false),
     })
 }

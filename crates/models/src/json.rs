@@ -1,5 +1,6 @@
-//! Small helpers for writing JSON by hand into byte buffers, where the order of keys and the exact bytes matter.
-//! Serialising into memory cannot fail for the types used here; should it ever, `null` is written instead of a panic.
+//! Small helpers for writing JSON by hand into byte buffers, where the order of keys and the exact
+//! bytes matter. Serialising into memory cannot fail for the types used here; should it ever, `null` is
+//! written instead of a panic.
 
 use serde::Serialize;
 

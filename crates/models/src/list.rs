@@ -1,5 +1,6 @@
-//! Asks providers which models they offer. A provider that cannot say is represented by what the settings list for it;
-//! only when nothing at all is known does listing fail.
+//! Asks providers which models they offer. A provider that cannot say is represented
+//! by what the settings list for it; only when nothing at all is known does listing
+//! fail.
 
 use qoder_types::{ModelFailure, ModelFailureClass};
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! The three wire protocols behind one face: how a request becomes bytes and how a response becomes a reply.
-//! Everything that differs between them is in their own modules.
+//! The three wire protocols behind one face: how a request becomes bytes and how a
+//! response becomes a reply. Everything that differs between them is in their own
+//! modules.
 
 use bytes::Bytes;
 use qoder_core::ports::ModelRequest;

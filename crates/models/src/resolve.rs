@@ -1,5 +1,6 @@
-//! From a model's name, settings and the environment to a model that can be asked. Reads no file except a playbook or a
-//! recording, and opens no connection.
+//! From a model's name, settings and the environment to a model that can be
+//! asked. Reads no file except a playbook or a recording, and opens no
+//! connection.
 
 use std::path::Path;
 use std::sync::Arc;

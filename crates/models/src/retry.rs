@@ -1,5 +1,6 @@
-//! When to try again and how long to wait. One policy for every kind of model, so that a playbook's errors behave like
-//! an endpoint's.
+//! When to try again and how long to wait. One policy for every
+//! kind of model, so that a playbook's errors behave like an
+//! endpoint's.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! One way to reach one model: protocol, address, credentials and headers. Owns how addresses are completed, how keys
-//! travel, and that neither a key nor anything secret in an address gets into a message.
+//! One way to reach one model: protocol, address, credentials and headers. Owns how addresses are
+//! completed, how keys travel, and that neither a key nor anything secret in an address gets into a
+//! message.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,6 @@
-//! What people configure about models: the shape of the settings, the options of one process, and the ways in which
-//! they can be wrong. Unknown keys are ignored so that older versions read newer files.
+//! What people configure about models: the shape of the settings, the options of one process, and
+//! the ways in which they can be wrong. Unknown keys are ignored so that older versions read newer
+//! files.
 
 use std::collections::BTreeMap;
 use std::fmt;

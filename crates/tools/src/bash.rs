@@ -22,6 +22,7 @@ use crate::capture::{Activity, Capture, Viewer, pump, pump_to_file};
 use crate::exit_status::one_is_an_answer;
 use crate::process::{ErrorStream, Shell, directory_is_missing, exit_code};
 use crate::schema::{Flag, Whole, definition, is_set, parse};
+use crate::work::interrupted;
 use crate::{SessionShared, ToolSettings, paths};
 
 /// The name the model calls.
@@ -120,6 +121,9 @@ impl Tool for BashTool {
             };
             if let Some(complaint) = complaint(&input.command) {
                 return ToolOutcome::failed(complaint);
+            }
+            if context.cancelled.peek().is_some() {
+                return interrupted();
             }
             let background = is_set(input.run_in_background);
             if background && !context.shared.is::<SessionShared>() {

@@ -3,7 +3,6 @@
 //! The checks come in a fixed order: read before, unchanged since, a real difference, found, unique. Line ends, encoding
 //! and permission bits stay as they were. What is compared and what is replaced is the same open file.
 
-use std::fs::Metadata;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -113,7 +112,7 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutcome, Refusal
     };
     let observed = require_read(context, &path)?;
     let bytes = files::read_all(&mut file, &metadata, shown).map_err(|error| error.refusal())?;
-    require_unchanged(&bytes, &metadata, &observed, shown)?;
+    require_unchanged(&bytes, &observed, shown)?;
     let change = Change::find(input, &bytes, &observed, shown)?;
     let content = encoding::encode(&change.after, change.encoding).ok_or_else(|| {
         refusal(format!(
@@ -146,16 +145,10 @@ pub(crate) fn require_read(context: &ToolContext, path: &ResolvedPath) -> Result
     })
 }
 
-/// Refuses a file whose content is not what the model saw.
-pub(crate) fn require_unchanged(
-    bytes: &[u8],
-    metadata: &Metadata,
-    observed: &Observation,
-    shown: &Path,
-) -> Result<(), Refusal> {
-    let same = files::same_stamp(metadata, observed)
-        || (bytes.len() as u64 == observed.size && files::sha256(bytes) == observed.sha256);
-    if same {
+/// Refuses a file whose content is not what the model saw. The content is at hand, so it is compared and not its
+/// time: two writes can fall into one tick of the file system's clock.
+pub(crate) fn require_unchanged(bytes: &[u8], observed: &Observation, shown: &Path) -> Result<(), Refusal> {
+    if bytes.len() as u64 == observed.size && files::sha256(bytes) == observed.sha256 {
         return Ok(());
     }
     Err(refusal(format!(

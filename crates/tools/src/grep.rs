@@ -209,7 +209,7 @@ impl Search {
         let mut walk = FileWalk::new(&self.root, self.respect_gitignore, stop);
         if let Some(globs) = &self.input.glob {
             let mut builder = OverrideBuilder::new(&self.root);
-            for glob in globs.split_whitespace() {
+            for glob in split_globs(globs) {
                 builder.add(glob).map_err(|error| format!("`glob` is not valid: {error}."))?;
             }
             let overrides = builder.build().map_err(|error| format!("`glob` is not valid: {error}."))?;
@@ -357,5 +357,31 @@ impl Search {
     /// The path relative to the working directory when it lies in it.
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.cwd).unwrap_or(path).to_string_lossy().into_owned()
+    }
+}
+
+/// Several patterns may be given at once, separated by blanks or commas; commas inside braces belong to the pattern.
+fn split_globs(globs: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let is_separator = |letter: char| {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter.is_whitespace() || (letter == ',' && depth == 0)
+    };
+    globs.split(is_separator).filter(|glob| !glob.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_globs_are_told_apart() {
+        assert_eq!(split_globs("*.ts, *.{js,jsx} !x"), ["*.ts", "*.{js,jsx}", "!x"]);
+        assert_eq!(split_globs("*.a,*.b"), ["*.a", "*.b"]);
+        assert!(split_globs(" ").is_empty());
     }
 }

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::io::FdFlags;
@@ -53,8 +54,9 @@ impl Shell {
     ) -> io::Result<Self> {
         let (directory_report, report_writer) = io::pipe()?;
         let script = script(command, report_writer.as_raw_fd(), errors);
-        let mut builder = Command::new("bash");
+        let mut builder = Command::new(bash_path());
         builder
+            .arg0("bash")
             .args(["--noprofile", "--norc", "-c"])
             .arg(script)
             .current_dir(directory)
@@ -112,7 +114,9 @@ impl Shell {
             Ok(status) => status,
             Err(_) => {
                 signal_group(self.group, Signal::KILL);
-                self.child.wait().await
+                // A killed process ends at once, unless it is stuck inside the kernel: then nobody can wait for it.
+                let killed = tokio::time::timeout(TERMINATION_GRACE, self.child.wait()).await;
+                killed.unwrap_or_else(|_| Err(io::Error::other("the killed process does not end")))
             }
         }
     }
@@ -151,6 +155,20 @@ impl Drop for Shell {
             signal_group(self.group, Signal::KILL);
         }
     }
+}
+
+/// Where bash is. Looked up once, and only in absolute directories: a relative entry of the search path would let the
+/// working directory provide the shell.
+fn bash_path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&search)
+            .filter(|directory| directory.is_absolute())
+            .map(|directory| directory.join("bash"))
+            .find(|path| path.is_file())
+            .unwrap_or_else(|| PathBuf::from("/bin/bash"))
+    })
 }
 
 /// The shell reports at its normal end and again from its exit trap, unless the command replaced the trap: one or two

@@ -86,7 +86,7 @@ fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutcome, Refus
         Ok((mut file, metadata)) => {
             let observed = require_read(context, &path)?;
             let bytes = files::read_all(&mut file, &metadata, shown).map_err(|error| error.refusal())?;
-            require_unchanged(&bytes, &metadata, &observed, shown)?;
+            require_unchanged(&bytes, &observed, shown)?;
             let written = Place::open(&path.real, shown)
                 .and_then(|place| place.replace(content, Some(&metadata)))
                 .map_err(|error| error.refusal())?;

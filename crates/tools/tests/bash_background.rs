@@ -1,4 +1,5 @@
 //! Bash in the background: it returns at once, is announced, and ends with its session.
+//!
 //! The register knows every running task, whole process groups included.
 
 mod common;

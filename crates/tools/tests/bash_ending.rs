@@ -1,4 +1,5 @@
 //! Bash: however a command ends, nothing of it survives and nobody waits for it forever.
+//!
 //! Time limits, silence, cancellation, processes that ignore requests, and daemons that hold the pipe.
 
 mod common;
@@ -13,10 +14,10 @@ use serde_json::json;
 async fn a_time_limit_stops_the_command_and_its_grandchildren() {
     let bench = Bench::new();
     let command = "echo started; (sleep 300 & echo $! > child; wait) ";
-    let outcome = bench.run("Bash", json!({ "command": command, "timeout": 300 })).await;
+    let outcome = bench.run("Bash", json!({ "command": command, "timeout": 2000 })).await;
     assert_eq!(outcome.outcome, CallOutcome::Failed);
-    assert!(text(&outcome).contains("time limit of 300 ms") && text(&outcome).contains("started"));
-    assert_eq!(outcome.structured["timedOutAfterMs"], 300);
+    assert!(text(&outcome).contains("time limit of 2000 ms") && text(&outcome).contains("started"));
+    assert_eq!(outcome.structured["timedOutAfterMs"], 2000);
     assert_eq!(outcome.structured["interrupted"], true);
     is_gone(&appears(&bench.path("child")).await).await;
 }
@@ -25,7 +26,7 @@ async fn a_time_limit_stops_the_command_and_its_grandchildren() {
 async fn a_process_that_ignores_the_request_is_killed() {
     let bench = Bench::new();
     let command = "trap '' TERM; bash -c 'trap \"\" TERM; echo $$ > child; while true; do sleep 0.1; done'";
-    let outcome = bench.run("Bash", json!({ "command": command, "timeout": 300 })).await;
+    let outcome = bench.run("Bash", json!({ "command": command, "timeout": 2000 })).await;
     assert_eq!(outcome.outcome, CallOutcome::Failed);
     assert_eq!(outcome.structured["exitCode"], 137);
     is_gone(&appears(&bench.path("child")).await).await;
@@ -34,10 +35,10 @@ async fn a_process_that_ignores_the_request_is_killed() {
 #[tokio::test]
 async fn a_silent_command_is_stopped_and_a_talking_one_is_not() {
     let mut bench = Bench::new();
-    bench.settings.bash_inactivity_seconds = 1;
+    bench.settings.bash_inactivity_seconds = 2;
     let silent = bench.fail("Bash", json!({ "command": "sleep 300" })).await;
-    assert!(silent.contains("printed nothing for 1 s"), "{silent}");
-    let talking = "for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.2; done";
+    assert!(silent.contains("printed nothing for 2 s"), "{silent}");
+    let talking = "for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.4; done";
     assert!(bench.succeed("Bash", json!({ "command": talking })).await.ends_with("7\n"));
 }
 

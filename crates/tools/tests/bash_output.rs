@@ -1,4 +1,5 @@
 //! Bash: what the model gets of the output, and how the exit code is judged.
+//!
 //! Memory stays bounded however much a command prints, and the whole is kept in a private file.
 
 mod common;

@@ -1,4 +1,5 @@
 //! Bash: the command means what it says, and the shell brings nothing of its own.
+//!
 //! Here-documents, comments, exits and syntax errors at the end must survive our reporting of the directory.
 
 mod common;

@@ -1,4 +1,5 @@
 //! Edit: the checks in their order, and what a successful edit keeps.
+//!
 //! Line ends, encoding, permission bits and links stay; what was not read or has changed is refused.
 
 mod common;
@@ -142,4 +143,39 @@ async fn near_misses_are_explained() {
     assert!(blanks.contains("only in white space"), "{blanks}");
     let close = bench.fail("Edit", edit("f.rs", "let answer = 43;", "x")).await;
     assert!(close.contains("closest line") && close.contains("let answer = 42;"), "{close}");
+}
+
+#[tokio::test]
+async fn a_vanished_file_is_reported() {
+    let bench = Bench::new();
+    bench.write("f", "x\n");
+    bench.succeed("Read", json!({ "file_path": "f" })).await;
+    std::fs::remove_file(bench.path("f")).unwrap();
+    assert!(bench.fail("Edit", edit("f", "x", "y")).await.contains("does not exist"));
+    assert!(!bench.path("f").exists());
+}
+
+#[tokio::test]
+async fn write_protection_is_respected() {
+    let bench = Bench::new();
+    let path = bench.write("f", "x\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
+    bench.succeed("Read", json!({ "file_path": "f" })).await;
+    let outcome = bench.run("Edit", edit("f", "x", "y")).await;
+    // The superuser may write everything; the bits stay all the same.
+    let expected =
+        if rustix::process::geteuid().is_root() { "has been updated" } else { "Permission denied" };
+    assert!(text(&outcome).contains(expected), "{}", text(&outcome));
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o444);
+}
+
+#[tokio::test]
+async fn a_large_file_is_edited_too() {
+    let bench = Bench::new();
+    let lines: String = (1..=300_000).map(|number| format!("line {number}\n")).collect();
+    bench.write("large", &lines);
+    bench.succeed("Read", json!({ "file_path": "large", "limit": 5 })).await;
+    let text = bench.succeed("Edit", edit("large", "line 299999\n", "changed\n")).await;
+    assert!(text.contains("299999\tchanged"), "{text}");
+    assert_eq!(bench.content("large"), lines.replace("line 299999\n", "changed\n").as_bytes());
 }

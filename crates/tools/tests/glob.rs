@@ -1,4 +1,5 @@
 //! Glob: which files a pattern finds, in which order, and where it looks.
+//!
 //! Ignore files, hidden files, links, absolute patterns, limits and bad patterns.
 
 mod common;

@@ -1,4 +1,5 @@
 //! Grep: every option, the order of results, the limits, and bad input.
+//!
 //! Files that are ignored, binary or unreadable are passed over; a file that is named is always searched.
 
 mod common;

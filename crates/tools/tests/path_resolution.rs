@@ -1,4 +1,5 @@
 //! Both forms of a path: by spelling and by where the kernel arrives.
+//!
 //! Links, dangling links, loops, missing tails and `..` behind links are what rules are attacked with.
 
 mod common;

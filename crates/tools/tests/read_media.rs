@@ -1,4 +1,5 @@
 //! Read: images, PDF pages and notebooks.
+//!
 //! Small images pass as they are, large ones are made smaller; damaged files are errors and never panics.
 
 mod common;

@@ -1,4 +1,5 @@
 //! Read: what it refuses, and that refusing never blocks.
+//!
 //! Pipes, devices, sockets, pseudo files, directories, binary data, files that are missing, unreadable or too large.
 
 mod common;

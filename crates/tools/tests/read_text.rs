@@ -1,4 +1,5 @@
 //! Read: text with line numbers, windows, cuts, encodings, and the observation that later edits rely on.
+//!
 //! One pass over the file serves all of them, so each is tried against the others.
 
 mod common;

@@ -1,4 +1,5 @@
 //! TodoWrite: the list comes back whole, with an id for every item.
+//!
 //! Ids that were given stay, the others are numbered around them.
 
 mod common;

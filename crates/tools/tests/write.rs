@@ -1,4 +1,5 @@
 //! Write: new files with their directories, and whole files replaced only when they are known.
+//!
 //! Mode and links stay as they were; what cannot be written is an error with a reason.
 
 mod common;

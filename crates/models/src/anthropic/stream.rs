@@ -1,5 +1,6 @@
-//! Reads responses of the Anthropic Messages protocol. Events that somebody reads along are handed on as they came.
-//! One event is parsed into borrowed fields; only the start of a block and of a message is looked at more closely.
+//! Reads responses of the Anthropic Messages protocol. Events that somebody reads along are handed on
+//! as they came. One event is parsed into borrowed fields; only the start of a block and of a message
+//! is looked at more closely.
 
 use std::borrow::Cow;
 
@@ -19,7 +20,7 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type", borrow, default)]
     kind: Cow<'a, str>,
     index: Option<usize>,
     #[serde(borrow)]
@@ -80,8 +81,7 @@ struct MessageBody {
     #[serde(default)]
     content: Vec<Value>,
     stop_reason: Option<String>,
-    #[serde(default)]
-    usage: UsageBody,
+    usage: Option<UsageBody>,
 }
 
 struct Block {
@@ -112,7 +112,7 @@ impl Decoder {
         self.started = true;
         self.reply.id = message.id;
         self.reply.model = message.model;
-        message.usage.apply(&mut self.reply.usage);
+        message.usage.unwrap_or_default().apply(&mut self.reply.usage);
         Ok(())
     }
 
@@ -182,7 +182,11 @@ impl Decoder {
             "content_block_stop" => {}
             "message_delta" => self.end_message(event),
             "message_stop" => return Ok((true, true)),
-            _ => return Ok((false, false)),
+            // Gateways send errors of their own without a type.
+            _ => match &event.error {
+                Some(error) => return Err(from_event(error)),
+                None => return Ok((false, false)),
+            },
         }
         Ok((false, true))
     }
@@ -261,7 +265,7 @@ pub(crate) fn whole(body: &str) -> Option<Decoded> {
     }
     let message: MessageBody = serde_json::from_str(body).ok()?;
     let mut usage = Usage::default();
-    message.usage.apply(&mut usage);
+    message.usage.unwrap_or_default().apply(&mut usage);
     Some(Decoded {
         id: message.id,
         model: message.model,

@@ -1,5 +1,6 @@
-//! What the offline model sees of a conversation: the last thing a person asked and the tool calls since, with results.
-//! Reminders that the runtime adds to messages are not words of the person.
+//! What the offline model sees of a conversation: the last thing a person asked and the tool
+//! calls since, with results. Reminders that the runtime adds to messages are not words of the
+//! person.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! What the offline model says about itself, about what it did not understand, and about calls that did not run.
-//! Plain words, and always what the person can do next.
+//! What the offline model says about itself, about what it did not understand, and
+//! about calls that did not run. Plain words, and always what the person can do
+//! next.
 
 use qoder_types::ToolDefinition;
 

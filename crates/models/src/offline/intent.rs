@@ -1,5 +1,6 @@
-//! What a person's sentence asks for, as far as the rules go. Every rule is a few words at a known place; a sentence that
-//! fits none of them is not understood, and that is said.
+//! What a person's sentence asks for, as far as the rules go. Every rule is a few words
+//! at a known place; a sentence that fits none of them is not understood, and that is
+//! said.
 
 use qoder_types::ToolDefinition;
 use serde_json::{Map, Value};
@@ -217,7 +218,13 @@ fn list(text: &str) -> Option<Intent> {
     };
     let object = unquote(object);
     let words: Vec<&str> = object.split_whitespace().collect();
-    let pattern = words.iter().copied().find(|word| word.contains('*'));
+    let by_kind = match &words[..] {
+        [kind, files] if files.eq_ignore_ascii_case("files") => {
+            extension(kind).map(|name| format!("*.{name}"))
+        }
+        _ => None,
+    };
+    let pattern = words.iter().copied().find(|word| word.contains('*')).or(by_kind.as_deref());
     let names_files =
         words.iter().any(|word| word.eq_ignore_ascii_case("files") || word.eq_ignore_ascii_case("file"));
     let is_list = strip_word_prefix(text, &["list", "ls", "glob"]).is_some();
@@ -235,6 +242,27 @@ fn list(text: &str) -> Option<Intent> {
         None => "*".into(),
     };
     Some(Intent::List { pattern, path: path.or(bare) })
+}
+
+/// The extension of a kind of files: `.rs`, `rs` or `Rust`.
+fn extension(kind: &str) -> Option<String> {
+    const KINDS: &[(&str, &str)] = &[
+        ("rust", "rs"),
+        ("python", "py"),
+        ("javascript", "js"),
+        ("typescript", "ts"),
+        ("markdown", "md"),
+        ("yaml", "{yaml,yml}"),
+    ];
+    const EXTENSIONS: &[&str] = &[
+        "rs", "py", "js", "ts", "tsx", "md", "json", "toml", "yml", "txt", "go", "java", "html", "css", "sh",
+    ];
+    let folded = kind.to_ascii_lowercase();
+    if let Some(bare) = folded.strip_prefix('.') {
+        return bare.chars().all(char::is_alphanumeric).then(|| bare.to_owned());
+    }
+    let named = KINDS.iter().find(|(name, _)| *name == folded).map(|(_, extension)| *extension);
+    named.or_else(|| EXTENSIONS.iter().copied().find(|known| *known == folded)).map(str::to_owned)
 }
 
 fn search(text: &str) -> Option<Intent> {

@@ -60,7 +60,7 @@ impl Backend for Offline {
         Box::pin(async move {
             let decoded = answer(request);
             if request.partial {
-                let length = decoded.content.iter().map(|block| block_length(block)).max().unwrap_or(0);
+                let length = decoded.content.iter().map(block_length).max().unwrap_or(0);
                 tell_whole(sink.clone(), &decoded, length / PIECE + 1);
             }
             Ok(decoded)

@@ -1,5 +1,6 @@
-//! Reading plain English by position: prefixes, quoted parts, words that look like paths. No regular expressions, no
-//! guessing beyond what is written here.
+//! Reading plain English by position: prefixes, quoted parts, words that look
+//! like paths. No regular expressions, no guessing beyond what is written
+//! here.
 
 /// Quote characters and what closes them.
 const QUOTES: &[(char, char)] = &[('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’'), ('«', '»')];

@@ -1,5 +1,6 @@
-//! The next action for an intent, from the steps already taken. Every function here is a small table: nothing done yet,
-//! this came back, that came back.
+//! The next action for an intent, from the steps already taken. Every
+//! function here is a small table: nothing done yet, this came back, that
+//! came back.
 
 use qoder_types::ToolDefinition;
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
-//! A summary without understanding: quotes what the person asked and what was done, newest last, within a fixed length.
-//! Used when a conversation is compacted while no language model is at hand.
+//! A summary without understanding: quotes what the person asked and what was done, newest last,
+//! within a fixed length. Used when a conversation is compacted while no language model is at
+//! hand.
 
 use std::sync::Arc;
 

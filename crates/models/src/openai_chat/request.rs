@@ -1,5 +1,6 @@
-//! Writes requests of the Chat Completions protocol. One message of ours may become several of theirs: every tool result
-//! is a message of its own, and images of tool results follow in a user message because tool messages hold text only.
+//! Writes requests of the Chat Completions protocol. One message of ours may become several of theirs:
+//! every tool result is a message of its own, and images of tool results follow in a user message
+//! because tool messages hold text only.
 
 use bytes::Bytes;
 use qoder_core::ports::ModelRequest;

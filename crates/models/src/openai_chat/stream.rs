@@ -1,5 +1,6 @@
-//! Reads responses of the Chat Completions protocol and tells them as Anthropic-shaped events. Tolerates what imitating
-//! servers do differently: calls without id or index, reasoning under two names, a missing last line.
+//! Reads responses of the Chat Completions protocol and tells them as Anthropic-shaped events.
+//! Tolerates what imitating servers do differently: calls without id or index, reasoning under two
+//! names, a missing last line.
 
 use std::borrow::Cow;
 

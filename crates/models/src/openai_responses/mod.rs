@@ -1,5 +1,6 @@
-//! The OpenAI Responses protocol, without storage at the provider: reasoning travels encrypted with the conversation.
-//! Requests and responses are in a file each.
+//! The OpenAI Responses protocol, without storage at the provider: reasoning
+//! travels encrypted with the conversation. Requests and responses are in a file
+//! each.
 
 pub(crate) mod request;
 pub(crate) mod stream;

@@ -1,5 +1,6 @@
-//! Writes requests of the Responses protocol. One message becomes several input items; reasoning goes back exactly as it
-//! came, from the item kept in its signature.
+//! Writes requests of the Responses protocol. One message becomes several input
+//! items; reasoning goes back exactly as it came, from the item kept in its
+//! signature.
 
 use bytes::Bytes;
 use qoder_core::ports::{ModelRequest, Thinking};

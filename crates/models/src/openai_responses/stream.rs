@@ -1,5 +1,6 @@
-//! Reads responses of the Responses protocol and tells them as Anthropic-shaped events. Items are recognised by their
-//! place in the output; what the finished item says wins over what the pieces said only where pieces were missing.
+//! Reads responses of the Responses protocol and tells them as Anthropic-shaped events. Items are
+//! recognised by their place in the output; what the finished item says wins over what the pieces said
+//! only where pieces were missing.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,6 @@
-//! The Anthropic Messages protocol: text, parallel calls in pieces, signed reasoning sent back byte for byte, images,
-//! usage and price, headers, and blocks that this version does not know.
+//! The Anthropic Messages protocol: text, parallel calls in pieces, signed reasoning sent
+//! back byte for byte, images, usage and price, headers, and blocks that this version does
+//! not know.
 
 use qoder_core::ports::Thinking;
 use qoder_models::resolve;

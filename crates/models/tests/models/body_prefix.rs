@@ -1,5 +1,6 @@
-//! Bodies grow at their end only: body n without its closing brackets is a byte prefix of body n+1, in every protocol.
-//! Providers' caches live from this.
+//! Bodies grow at their end only: body n without its closing brackets is a
+//! byte prefix of body n+1, in every protocol. Providers' caches live from
+//! this.
 
 use qoder_models::resolve;
 use qoder_types::{ContentBlock, Role, ToolResultContent};

@@ -1,5 +1,6 @@
-//! Streams that break: cut off, malformed, not a stream at all. A retry starts the told message again and the reply is
-//! never a mixture of two attempts.
+//! Streams that break: cut off, malformed, not a stream at all. A retry
+//! starts the told message again and the reply is never a mixture of two
+//! attempts.
 
 use qoder_models::resolve;
 use qoder_types::{ContentBlock, ModelFailureClass};
@@ -33,7 +34,9 @@ async fn chat_streams_need_an_end_too() {
     let start = json!({"choices": [{"delta": {"content": "half"}, "finish_reason": null}]});
     let done = Value::String("[DONE]".into());
     let whole = [json!({"choices": [{"delta": {"content": "all"}, "finish_reason": "stop"}]}), done.clone()];
-    let server = Server::start(vec![events(&[start.clone()]), events(&[start, done]), events(&whole)]).await;
+    let server =
+        Server::start(vec![events(std::slice::from_ref(&start)), events(&[start, done]), events(&whole)])
+            .await;
     let told = ask_once(&server.styled("openai", "m")).await;
     assert_eq!(told.reply().content, [ContentBlock::text("all")]);
     assert_eq!(told.retries.len(), 2);
@@ -69,6 +72,19 @@ async fn an_error_inside_the_stream_is_classified() {
     let told = ask(&model, request(vec![user("b")])).await;
     assert_eq!(told.failure().class, ModelFailureClass::InvalidRequest);
     assert!(told.retries.is_empty());
+}
+
+#[tokio::test]
+async fn errors_of_gateways_are_understood_and_never_quote_the_key() {
+    let text = json!({"error": "model not loaded for key sk-ant-secret-1"});
+    let fields = json!({"error": {"message": "no funds", "type": "billing_error"}});
+    let server = Server::start(vec![events(std::slice::from_ref(&fields)), events(&[text])]).await;
+    let mut options = server.options();
+    options.max_attempts = 1;
+    let model = resolve(&options).unwrap();
+    assert_eq!(ask(&model, request(vec![user("a")])).await.failure().class, ModelFailureClass::Permission);
+    let told = ask(&model, request(vec![user("b")])).await;
+    assert!(told.failure().message.contains("model not loaded for key ***"), "{}", told.failure().message);
 }
 
 #[tokio::test]

@@ -1,4 +1,6 @@
-//! One connection serves many turns, also after an error that was answered properly.
+//! One connection serves many turns, also
+//! after an error that was answered
+//! properly.
 
 use qoder_models::resolve;
 

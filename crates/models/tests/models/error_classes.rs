@@ -1,5 +1,6 @@
-//! Every class of failure: which status and body mean what, what is tried again, how waits asked for are honoured, and
-//! that no key gets into a message.
+//! Every class of failure: which status and body mean what, what is tried
+//! again, how waits asked for are honoured, and that no key gets into a
+//! message.
 
 use qoder_types::ModelFailureClass as Class;
 use serde_json::json;

@@ -1,4 +1,6 @@
-//! The fallback model: asked once the main one failed for good in a way that another model may not.
+//! The fallback model: asked once the main one
+//! failed for good in a way that another model may
+//! not.
 
 use qoder_types::{ContentBlock, ModelFailureClass};
 

@@ -1,5 +1,6 @@
-//! Damaged streams: whatever bytes arrive, a call ends with a reply or a failure in words, and what was told before a
-//! reply is well ordered.
+//! Damaged streams: whatever bytes arrive, a call ends with a reply or
+//! a failure in words, and what was told before a reply is well
+//! ordered.
 
 use qoder_models::resolve;
 use serde_json::{Value, json};
@@ -75,8 +76,8 @@ async fn damaged_streams_end_in_a_reply_or_in_words() {
         for _ in 0..count {
             let told = ask(&model, request(vec![user("a")])).await;
             match &told.result {
-                Ok(reply) => {
-                    assert!(!reply.model.contains('\n'));
+                Ok(_) => {
+                    assert_eq!(told.kinds().last(), Some(&"message_stop"));
                     if style != "anthropic" {
                         assert_well_ordered(&told.partials);
                     }

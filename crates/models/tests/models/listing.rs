@@ -1,4 +1,6 @@
-//! Lists of models: asked from the provider, completed from the settings, `offline` alone without any provider.
+//! Lists of models: asked from the provider, completed
+//! from the settings, `offline` alone without any
+//! provider.
 
 use qoder_models::{ModelOptions, ProviderSettings, list_models};
 use qoder_types::ModelFailureClass;

@@ -1,5 +1,6 @@
-//! Behaviour of the models crate, against a hand-made HTTP server that controls every byte, and against playbooks.
-//! One module per behaviour; `support` holds the server and the short ways to ask a model.
+//! Behaviour of the models crate, against a hand-made HTTP server that controls every byte, and
+//! against playbooks. One module per behaviour; `support` holds the server and the short ways to ask
+//! a model.
 
 #[cfg(test)]
 mod anthropic_messages;

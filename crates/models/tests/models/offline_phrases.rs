@@ -1,5 +1,6 @@
-//! The offline model: which sentences it understands, which tools it calls for them, what it says about results,
-//! failures and denials, and how it says that it does not understand.
+//! The offline model: which sentences it understands, which tools it calls for them, what
+//! it says about results, failures and denials, and how it says that it does not
+//! understand.
 
 use std::sync::Arc;
 
@@ -128,6 +129,7 @@ async fn sentences_become_calls() {
         ),
         ("list files in src", "Glob", json!({"pattern": "*", "path": "src"})),
         ("find *.rs files", "Glob", json!({"pattern": "**/*.rs"})),
+        ("list all Rust files in crates", "Glob", json!({"pattern": "**/*.rs", "path": "crates"})),
         (
             "how many lines does src/main.rs have?",
             "Grep",

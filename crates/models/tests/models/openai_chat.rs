@@ -1,5 +1,6 @@
-//! The Chat Completions protocol: text, parallel calls in pieces, reasoning, images, usage, and the ways in which
-//! imitating servers differ.
+//! The Chat Completions protocol: text, parallel calls in pieces,
+//! reasoning, images, usage, and the ways in which imitating servers
+//! differ.
 
 use qoder_models::resolve;
 use qoder_types::{ContentBlock, ImageSource, Role, StopReason, ToolResultContent, Usage};
@@ -9,7 +10,7 @@ use crate::support::{
     Server, ask, ask_once, assert_well_ordered, events, message, pieces, request, status, stream_text, user,
 };
 
-fn delta(delta: Value) -> Value {
+fn delta(delta: &Value) -> Value {
     json!({"id": "chatcmpl-1", "model": "gpt-4o", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
@@ -30,18 +31,18 @@ fn rich_reply() -> Vec<Value> {
     let call =
         |index: u64, piece: &str| json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]});
     vec![
-        delta(json!({"role": "assistant", "content": ""})),
-        delta(json!({"reasoning_content": "hm "})),
-        delta(json!({"reasoning_content": "é"})),
-        delta(json!({"content": "Let me "})),
-        delta(json!({"content": "look 🦀"})),
-        delta(json!({"tool_calls": [{"index": 0, "id": "call_a", "type": "function",
+        delta(&json!({"role": "assistant", "content": ""})),
+        delta(&json!({"reasoning_content": "hm "})),
+        delta(&json!({"reasoning_content": "é"})),
+        delta(&json!({"content": "Let me "})),
+        delta(&json!({"content": "look 🦀"})),
+        delta(&json!({"tool_calls": [{"index": 0, "id": "call_a", "type": "function",
             "function": {"name": "Read", "arguments": ""}}]})),
-        delta(call(0, "{\"file_path\"")),
-        delta(call(0, ":\"日本.txt\"}")),
-        delta(json!({"tool_calls": [{"index": 1, "id": "call_b", "type": "function",
+        delta(&call(0, "{\"file_path\"")),
+        delta(&call(0, ":\"日本.txt\"}")),
+        delta(&json!({"tool_calls": [{"index": 1, "id": "call_b", "type": "function",
             "function": {"name": "Bash", "arguments": "{\"command\":"}}]})),
-        delta(call(1, "\"ls\"}")),
+        delta(&call(1, "\"ls\"}")),
         finish("tool_calls"),
         usage(),
         done(),
@@ -97,11 +98,11 @@ async fn calls_reasoning_and_usage_in_pieces_of_any_size() {
 async fn calls_that_interleave_are_told_in_order() {
     let start = |index: u64, id: &str| {
         delta(
-            json!({"tool_calls": [{"index": index, "id": id, "function": {"name": "Bash", "arguments": ""}}]}),
+            &json!({"tool_calls": [{"index": index, "id": id, "function": {"name": "Bash", "arguments": ""}}]}),
         )
     };
     let call = |index: u64, piece: &str| {
-        delta(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
+        delta(&json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
     };
     let reply = [
         start(0, "a"),
@@ -131,9 +132,9 @@ async fn calls_that_interleave_are_told_in_order() {
 #[tokio::test]
 async fn servers_that_leave_out_ids_indices_and_the_last_line() {
     let reply = [
-        delta(json!({"reasoning": "thinking under another name"})),
-        delta(json!({"tool_calls": [{"function": {"name": "Bash", "arguments": "{\"command\":"}}]})),
-        delta(json!({"tool_calls": [{"function": {"arguments": "\"ls\"}"}}]})),
+        delta(&json!({"reasoning": "thinking under another name"})),
+        delta(&json!({"tool_calls": [{"function": {"name": "Bash", "arguments": "{\"command\":"}}]})),
+        delta(&json!({"tool_calls": [{"function": {"arguments": "\"ls\"}"}}]})),
         finish("tool_calls"),
     ];
     let server = Server::start(vec![events(&reply)]).await;
@@ -146,7 +147,7 @@ async fn servers_that_leave_out_ids_indices_and_the_last_line() {
 #[tokio::test]
 async fn conversation_goes_back_with_own_reasoning_and_images() {
     let server =
-        Server::start(vec![events(&[delta(json!({"content": "ok"})), finish("length"), usage(), done()])])
+        Server::start(vec![events(&[delta(&json!({"content": "ok"})), finish("length"), usage(), done()])])
             .await;
     let mut options = server.styled("openai-chat", "gpt-5-mini");
     options.base_url = Some(format!("{}/v1/", server.url));
@@ -195,7 +196,7 @@ async fn a_filter_is_a_refusal_and_a_whole_completion_is_accepted() {
         "tool_calls": [{"id": "c", "function": {"name": "Bash", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
         "usage": {"prompt_tokens": 4, "completion_tokens": 1}});
     let server = Server::start(vec![
-        events(&[delta(json!({"content": "no"})), finish("content_filter"), done()]),
+        events(&[delta(&json!({"content": "no"})), finish("content_filter"), done()]),
         status(200, &[("content-type", "application/json; charset=utf-8")], &whole.to_string()),
     ])
     .await;

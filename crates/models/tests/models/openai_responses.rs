@@ -1,4 +1,6 @@
-//! The Responses protocol: text, parallel calls, encrypted reasoning sent back, usage, and how a response can end.
+//! The Responses protocol: text, parallel calls,
+//! encrypted reasoning sent back, usage, and how a
+//! response can end.
 
 use qoder_models::resolve;
 use qoder_types::{ContentBlock, ModelFailureClass, Role, StopReason, ToolResultContent, Usage};
@@ -12,7 +14,7 @@ fn created() -> Value {
     json!({"type": "response.created", "response": {"id": "resp_1", "model": "gpt-5", "status": "in_progress", "output": []}})
 }
 
-fn ended(kind: &str, extra: Value) -> Value {
+fn ended(kind: &str, extra: &Value) -> Value {
     let mut response = json!({"id": "resp_1", "model": "gpt-5", "status": "completed", "output": [],
         "usage": {"input_tokens": 50, "output_tokens": 9, "input_tokens_details": {"cached_tokens": 40}}});
     for (key, value) in extra.as_object().unwrap() {
@@ -43,7 +45,7 @@ fn rich_reply() -> Vec<Value> {
         json!({"type": "response.output_item.done", "output_index": 2, "item": call("call_a", "Read", "{\"file_path\":\"a\"}")}),
         json!({"type": "response.output_item.added", "output_index": 3, "item": call("call_b", "Bash", "")}),
         json!({"type": "response.output_item.done", "output_index": 3, "item": call("call_b", "Bash", "{\"command\":\"ls\"}")}),
-        ended("response.completed", json!({})),
+        ended("response.completed", &json!({})),
     ]
 }
 
@@ -51,7 +53,7 @@ fn rich_reply() -> Vec<Value> {
 async fn reasoning_text_and_calls_in_pieces_and_sent_back() {
     let text = stream_text(&rich_reply());
     let server =
-        Server::start(vec![pieces(&text, 3), events(&[created(), ended("response.completed", json!({}))])])
+        Server::start(vec![pieces(&text, 3), events(&[created(), ended("response.completed", &json!({}))])])
             .await;
     let model = resolve(&server.styled("openai-responses", "gpt-5")).unwrap();
     let told = ask(&model, request(vec![user("go")])).await;
@@ -117,10 +119,10 @@ async fn reasoning_text_and_calls_in_pieces_and_sent_back() {
 
 #[tokio::test]
 async fn incomplete_failed_and_error_events() {
-    let cut = ended("response.incomplete", json!({"incomplete_details": {"reason": "max_output_tokens"}}));
+    let cut = ended("response.incomplete", &json!({"incomplete_details": {"reason": "max_output_tokens"}}));
     let failed = ended(
         "response.failed",
-        json!({"status": "failed", "error": {"code": "context_length_exceeded", "message": "too big"}}),
+        &json!({"status": "failed", "error": {"code": "context_length_exceeded", "message": "too big"}}),
     );
     let error = json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down"});
     let mut answers = vec![events(&[created(), cut]), events(&[created(), failed])];

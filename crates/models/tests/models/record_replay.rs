@@ -1,4 +1,6 @@
-//! Recordings: what was recorded plays back to the same replies, without keys, and a recording that does not fit says so.
+//! Recordings: what was recorded plays back to the same
+//! replies, without keys, and a recording that does not fit
+//! says so.
 
 use qoder_models::{ModelOptions, resolve};
 use qoder_types::{ContentBlock, ModelFailureClass, Role};

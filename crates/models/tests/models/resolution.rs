@@ -1,4 +1,6 @@
-//! From names, settings, flags and environment to a route: which provider, which model, which key, and what is refused.
+//! From names, settings, flags and environment to a route:
+//! which provider, which model, which key, and what is
+//! refused.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! Playbooks: matching by turn and content, use once and repeat, errors with retries, partial pieces, resuming in another
-//! process, and what is said when nothing matches.
+//! Playbooks: matching by turn and content, use once and repeat, errors with retries,
+//! partial pieces, resuming in another process, and what is said when nothing
+//! matches.
 
 use std::sync::Arc;
 

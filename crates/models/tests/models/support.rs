@@ -1,5 +1,6 @@
-//! A server that answers with exactly the bytes a test wants, in the pieces it wants, and short ways to ask a model.
-//! The n-th request gets the n-th answer; a request too many is answered 500.
+//! A server that answers with exactly the bytes a test wants, in the pieces it wants, and short
+//! ways to ask a model. The n-th request gets the n-th answer; a request too many is answered
+//! 500.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -134,7 +135,7 @@ async fn serve(mut stream: TcpStream, answers: Arc<Vec<Vec<Step>>>, requests: Ar
 }
 
 async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Received> {
-    let mut piece = [0_u8; 65536];
+    let mut piece = vec![0_u8; 65536];
     loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&buffer[..end]).into_owned();

@@ -1,5 +1,6 @@
-//! Silence and endless calls end: before the first byte, in the middle of a stream, and in all. Dropping the stream ends
-//! the request.
+//! Silence and endless calls end: before the first byte, in the
+//! middle of a stream, and in all. Dropping the stream ends the
+//! request.
 
 use std::time::Duration;
 

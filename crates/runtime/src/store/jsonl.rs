@@ -5,6 +5,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::Record;
@@ -219,6 +220,10 @@ impl LogStore for JsonlStore {
     }
 }
 
+/// How often and how long a lock is waited for whose holder is already dead.
+const DEAD_HOLDER_TRIES: u32 = 100;
+const DEAD_HOLDER_WAIT: Duration = Duration::from_millis(20);
+
 fn take_lock(path: &Path, session_id: &str) -> Result<File, SessionError> {
     let fault = |error: std::io::Error| SessionError::io("lock", path, &error);
     let mut lock = OpenOptions::new()
@@ -229,23 +234,45 @@ fn take_lock(path: &Path, session_id: &str) -> Result<File, SessionError> {
         .mode(0o600)
         .open(path)
         .map_err(fault)?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            // Best effort: the holder may be just about to write its number.
-            let _ = lock.read_to_string(&mut holder);
-            return Err(SessionError::Locked {
-                id: session_id.to_owned(),
-                holder: holder.trim().parse().ok(),
-            });
+    let mut tries = 0;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(fault(error)),
         }
-        Err(TryLockError::Error(error)) => return Err(fault(error)),
+        let holder = holder(&mut lock);
+        // A process that was just killed, or a child it was about to start, may keep the lock for a moment longer.
+        let dying = holder.is_some_and(|pid| !is_alive(pid));
+        if !dying || tries >= DEAD_HOLDER_TRIES {
+            return Err(SessionError::Locked { id: session_id.to_owned(), holder });
+        }
+        tries += 1;
+        std::thread::sleep(DEAD_HOLDER_WAIT);
     }
     lock.set_len(0).map_err(fault)?;
     lock.seek(SeekFrom::Start(0)).map_err(fault)?;
     lock.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(fault)?;
     Ok(lock)
+}
+
+/// The process that wrote its number into the lock; it may be just about to.
+fn holder(lock: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    lock.seek(SeekFrom::Start(0)).ok()?;
+    lock.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+/// False for a process that does not exist any more or only waits to be reaped.
+fn is_alive(pid: u32) -> bool {
+    let number = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let exists = number.is_some_and(|number| {
+        rustix::process::test_kill_process(number) != Err(rustix::io::Errno::SRCH)
+    });
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let dead = state.rsplit(')').next().is_some_and(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')));
+    exists && !dead
 }
 
 /// Cuts a torn tail off, keeping its bytes beside the log, and closes a last line that has no newline.

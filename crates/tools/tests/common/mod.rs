@@ -1,4 +1,5 @@
 //! A bench for trying tools: a private directory, a memory of what was observed, and a record of the news.
+//!
 //! Every test file uses a part of it.
 #![allow(dead_code, reason = "each test file uses a part of the bench")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]

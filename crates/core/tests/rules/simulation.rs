@@ -1,0 +1,292 @@
+//! A driver without IO: performs each step by appending the records that the real driver would append. Replies depend
+//! only on how many there were before, as a scripted model's do, so a continued session sees the same conversation.
+
+use proptest::prelude::*;
+use qoder_core::next::turn_end;
+use qoder_core::recover::close;
+use qoder_core::{Limits, State, Step, next};
+use qoder_types::record::{
+    AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody, SessionStarted, SystemEntry, ToolStarted,
+    UserEntry, UserOrigin,
+};
+use qoder_types::{
+    Behavior, CallOutcome, ContentBlock, Decision, DecisionLayer, Message, MessageContent, PermissionMode, Record,
+    ReplayClass, Role, StopReason, ToolResultContent, Usage,
+};
+
+/// What a simulated call is like.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// Has no effects.
+    Pure,
+    /// Has effects.
+    Effect,
+    /// Is denied by the gate.
+    Denied,
+    /// Names no tool.
+    NoSuchTool,
+}
+
+/// A simulated reply.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// Calls tools.
+    Calls(Vec<Kind>),
+    /// Says something and is cut by the output limit.
+    Cut,
+    /// Says nothing.
+    Empty,
+    /// Says something; the conversation is nearly full then.
+    Full(Vec<Kind>),
+}
+
+/// A simulated session: prompts, and for each what the model does before it finishes.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// One list of replies a prompt; a final text follows each.
+    pub prompts: Vec<Vec<Reply>>,
+    /// Model calls per turn.
+    pub max_turns: Option<u64>,
+}
+
+/// Generates scenarios.
+pub fn scenarios() -> impl Strategy<Value = Scenario> {
+    let kind = prop_oneof![Just(Kind::Pure), Just(Kind::Effect), Just(Kind::Denied), Just(Kind::NoSuchTool)];
+    let calls = prop::collection::vec(kind, 1..4);
+    let reply = prop_oneof![
+        6 => calls.clone().prop_map(Reply::Calls),
+        1 => Just(Reply::Cut),
+        1 => Just(Reply::Empty),
+        1 => calls.prop_map(Reply::Full),
+    ];
+    let prompts = prop::collection::vec(prop::collection::vec(reply, 0..5), 1..4);
+    prompts.prop_map(|prompts| Scenario { prompts, max_turns: None })
+}
+
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    records: Vec<Record>,
+    state: State,
+    limits: Limits,
+}
+
+/// Continues `records` to the end of the scenario.
+pub fn run(records: Vec<Record>, scenario: &Scenario) -> Vec<Record> {
+    let mut state = State::default();
+    for record in &records {
+        state.apply(record);
+    }
+    let limits = Limits {
+        max_turns: scenario.max_turns,
+        context_window: 100_000,
+        max_output_tokens: 1_000,
+        permission_mode: PermissionMode::Default,
+    };
+    let mut simulation = Simulation { scenario, records, state, limits };
+    simulation.drive();
+    simulation.records
+}
+
+/// The prompt with the one thing taken out that a crash may change: how far an effectful call came.
+pub fn normalised_prompt(state: &State) -> Vec<String> {
+    state
+        .prompt
+        .iter()
+        .map(|message| {
+            let mut message = message.message.clone();
+            if let MessageContent::Blocks(blocks) = &mut message.content {
+                for block in blocks {
+                    if let ContentBlock::ToolResult { tool_use_id, content, is_error } = block
+                        && tool_use_id.contains("effect")
+                    {
+                        *content = ToolResultContent::Text("an outcome".to_owned());
+                        *is_error = false;
+                    }
+                }
+            }
+            serde_json::to_string(&message).unwrap()
+        })
+        .collect()
+}
+
+impl Simulation<'_> {
+    fn append(&mut self, body: RecordBody) {
+        let record = Record { seq: self.state.last_seq + 1, timestamp: String::new(), body };
+        self.state.apply(&record);
+        self.records.push(record);
+    }
+
+    fn drive(&mut self) {
+        if !self.state.started {
+            let start = SessionStarted { cwd: "/w".into(), version: "0".into(), forked_from: None };
+            self.append(RecordBody::SessionStarted(start));
+        }
+        for step in 0.. {
+            assert!(step < 10_000, "the session does not come to an end");
+            match next(&self.state, &self.limits) {
+                Step::Idle => {
+                    let given = usize::try_from(self.state.prompts).unwrap();
+                    if given >= self.scenario.prompts.len() {
+                        return;
+                    }
+                    self.user(UserOrigin::Prompt, MessageContent::Text(format!("prompt {given}")), None);
+                }
+                step => self.perform(step),
+            }
+        }
+    }
+
+    fn perform(&mut self, step: Step) {
+        match step {
+            Step::Close(ids, reason) => {
+                for id in ids {
+                    let closing = close(self.state.call(&id).unwrap(), reason);
+                    self.result(&id, closing.text, closing.outcome);
+                }
+            }
+            Step::Decide(ids) => ids.iter().for_each(|id| self.decide(id)),
+            Step::Refuse(ids) => ids.iter().for_each(|id| self.result(id, "denied".into(), CallOutcome::Denied)),
+            Step::Run(ids) => ids.iter().for_each(|id| self.run_call(id)),
+            Step::Notice(text) => self.user(UserOrigin::Notice, MessageContent::Text(text.into()), None),
+            Step::Compact => self.compact(),
+            Step::CallModel => self.call_model(),
+            Step::End(reason) => {
+                let end = turn_end(&self.state, &self.limits, &reason, 0);
+                self.append(RecordBody::TurnEnded(Box::new(end)));
+            }
+            Step::Idle | Step::Promote => unreachable!("inputs are given when the session is idle"),
+        }
+    }
+
+    fn user(&mut self, origin: UserOrigin, content: MessageContent, outcome: Option<CallOutcome>) {
+        let entry = UserEntry {
+            uuid: format!("u{}", self.state.last_seq + 1),
+            parent_uuid: self.state.leaf.clone(),
+            is_sidechain: false,
+            cwd: "/w".into(),
+            version: "0".into(),
+            git_branch: None,
+            is_meta: false,
+            is_compact_summary: origin == UserOrigin::Summary,
+            origin,
+            input_id: None,
+            message: Message { role: Role::User, content },
+            outcome,
+            tool_use_result: None,
+            observations: Vec::new(),
+            new_cwd: None,
+            duration_ms: None,
+        };
+        self.append(RecordBody::User(Box::new(entry)));
+    }
+
+    fn result(&mut self, id: &str, text: String, outcome: CallOutcome) {
+        let block = ContentBlock::ToolResult {
+            tool_use_id: id.to_owned(),
+            content: ToolResultContent::Text(text),
+            is_error: outcome != CallOutcome::Completed,
+        };
+        self.user(UserOrigin::ToolResult, MessageContent::Blocks(vec![block]), Some(outcome));
+    }
+
+    fn decide(&mut self, id: &str) {
+        if id.contains("nosuchtool") {
+            return self.result(id, "there is no such tool".into(), CallOutcome::Failed);
+        }
+        let behavior = if id.contains("denied") { Behavior::Deny } else { Behavior::Allow };
+        let decision = Decision {
+            behavior,
+            layer: DecisionLayer::Rule,
+            rule: None,
+            origin: None,
+            mode: PermissionMode::Default,
+            reason: "simulated".into(),
+        };
+        let decided = Decided { tool_use_id: id.to_owned(), tool_name: "T".into(), decision };
+        self.append(RecordBody::Decided(decided));
+    }
+
+    fn run_call(&mut self, id: &str) {
+        let replay = if id.contains("effect") { ReplayClass::Effectful } else { ReplayClass::Pure };
+        let start = ToolStarted { tool_use_id: id.to_owned(), tool_name: "T".into(), replay };
+        self.append(RecordBody::ToolStarted(start));
+        self.result(id, format!("result of {id}"), CallOutcome::Completed);
+    }
+
+    fn compact(&mut self) {
+        let boundary = SystemEntry {
+            uuid: format!("s{}", self.state.last_seq + 1),
+            parent_uuid: None,
+            logical_parent_uuid: None,
+            is_sidechain: false,
+            subtype: "compact_boundary".into(),
+            content: String::new(),
+            compact_metadata: None,
+            usage: Usage::default(),
+            model: "m".into(),
+            cost_usd: 0.0,
+            duration_api_ms: 0,
+        };
+        self.append(RecordBody::System(Box::new(boundary)));
+        self.user(UserOrigin::Summary, MessageContent::Text("summary".into()), None);
+    }
+
+    fn call_model(&mut self) {
+        if self.state.epoch.is_none() {
+            self.append(RecordBody::Epoch(Epoch {
+                number: 1,
+                reason: "start".into(),
+                model: "m".into(),
+                system: vec!["system".into()],
+                tools: Vec::new(),
+                source: "s".into(),
+            }));
+        }
+        let epoch = self.state.epoch.as_ref().map_or(0, |epoch| epoch.number);
+        self.append(RecordBody::ModelRequested(ModelRequested { model: "m".into(), messages: 0, epoch }));
+        let turn = usize::try_from(self.state.prompts - 1).unwrap();
+        let index = usize::try_from(self.state.turn.as_ref().unwrap().model_calls).unwrap();
+        let (content, stop_reason, input_tokens) = match self.scenario.prompts[turn].get(index) {
+            Some(Reply::Calls(kinds)) => (calls(kinds, turn, index), StopReason::ToolUse, 10),
+            Some(Reply::Full(kinds)) => (calls(kinds, turn, index), StopReason::ToolUse, 99_000),
+            Some(Reply::Cut) => (vec![ContentBlock::text("half a")], StopReason::MaxTokens, 10),
+            Some(Reply::Empty) => (Vec::new(), StopReason::EndTurn, 10),
+            None => (vec![ContentBlock::text(format!("end of {turn}"))], StopReason::EndTurn, 10),
+        };
+        let entry = AssistantEntry {
+            uuid: format!("a{}", self.state.last_seq + 1),
+            parent_uuid: self.state.leaf.clone(),
+            is_sidechain: false,
+            cwd: "/w".into(),
+            version: "0".into(),
+            message: AssistantMessage {
+                id: format!("m{turn}-{index}"),
+                kind: "message".into(),
+                role: Role::Assistant,
+                model: "m".into(),
+                content,
+                stop_reason: Some(stop_reason),
+                stop_sequence: None,
+                usage: Usage { input_tokens, output_tokens: 1, ..Usage::default() },
+            },
+            request_id: None,
+            duration_api_ms: 0,
+            cost_usd: 0.0,
+            context_window: 0,
+            max_output_tokens: 0,
+        };
+        self.append(RecordBody::Assistant(Box::new(entry)));
+    }
+}
+
+fn calls(kinds: &[Kind], turn: usize, index: usize) -> Vec<ContentBlock> {
+    kinds
+        .iter()
+        .enumerate()
+        .map(|(number, kind)| ContentBlock::ToolUse {
+            id: format!("{}-{turn}-{index}-{number}", format!("{kind:?}").to_lowercase()),
+            name: "T".to_owned(),
+            input: serde_json::json!({}),
+        })
+        .collect()
+}
