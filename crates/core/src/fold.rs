@@ -6,7 +6,7 @@ use std::sync::Arc;
 use qoder_types::content::join_text;
 use qoder_types::record::{AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
 use qoder_types::{
-    Behavior, ContentBlock, Message, MessageContent, ModelTotals, Record, Role, ToolResultContent, Usage,
+    Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage,
 };
 
 use crate::ports::PromptMessage;
@@ -232,7 +232,7 @@ impl State {
         if model.is_empty() {
             return;
         }
-        let totals = self.totals.entry(model.to_owned()).or_insert_with(ModelTotals::default);
+        let totals = self.totals.entry(model.to_owned()).or_default();
         totals.input_tokens += usage.input_tokens;
         totals.output_tokens += usage.output_tokens;
         totals.cache_read_input_tokens += usage.cache_read_input_tokens;

@@ -179,6 +179,9 @@ pub enum ToolProgress {
 /// Receives [`ToolProgress`]; must not block.
 pub type ProgressSink = Arc<dyn Fn(ToolProgress) + Send + Sync>;
 
+/// Looks up what the session last saw of a file.
+pub type Observed = Arc<dyn Fn(&Path) -> Option<Observation> + Send + Sync>;
+
 /// What a tool is given besides its input.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -193,7 +196,7 @@ pub struct ToolContext {
     /// Private directory (0700) for outputs that are too long for the model. Created on first use.
     pub output_dir: PathBuf,
     /// Looks up what the session last saw of a file, by real path.
-    pub observed: Arc<dyn Fn(&Path) -> Option<Observation> + Send + Sync>,
+    pub observed: Observed,
     /// Completes when the call shall stop.
     pub cancelled: Cancelled,
     /// Receives news while the call runs.

@@ -30,7 +30,6 @@ impl Interrupt {
     }
 
     /// Completes when it is asked.
-    #[must_use]
     pub fn cancelled(&self) -> Cancelled {
         let mut receiver = self.0.subscribe();
         async move {

@@ -1,6 +1,7 @@
 //! Bash: what the environment of this process may and may not do to a command, and that commands die with it.
 //!
-//! Each probe runs in a process of its own, because a test must not change its own environment or kill itself.
+//! Each test starts itself again in a process of its own, because a test must not change its own environment or kill
+//! itself.
 
 mod common;
 
@@ -9,60 +10,59 @@ use std::process::{Child, Command};
 use common::{Bench, appears, is_gone};
 use serde_json::json;
 
-/// Runs one of the ignored probes below in a process of its own.
-fn probe(name: &str, variables: &[(&str, &str)]) -> std::io::Result<Child> {
+/// Set in the process that a test starts.
+const INNER: &str = "QODER_TEST_INNER";
+
+fn is_inner() -> bool {
+    std::env::var_os(INNER).is_some()
+}
+
+/// Starts the test `name` again as the inner process.
+fn start_inner(name: &str, variables: &[(&str, &str)]) -> std::io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--exact", name, "--ignored", "--nocapture"]);
+    command.args(["--exact", name, "--nocapture"]).env(INNER, "1");
     for (variable, value) in variables {
         command.env(variable, value);
     }
     command.spawn()
 }
 
-#[test]
-fn the_environment_cannot_change_the_meaning_of_a_command() {
+#[tokio::test]
+async fn the_environment_cannot_change_the_meaning_of_a_command() {
     let bench = Bench::new();
+    if is_inner() {
+        let command = "echo ok; shopt -q expand_aliases || echo off";
+        let outcome = bench.run("Bash", json!({ "command": command })).await;
+        assert_eq!(outcome.structured["stdout"], "ok\noff\n");
+        assert_eq!(outcome.structured["stderr"], "");
+        return;
+    }
     let start_file = bench.write("start.sh", "echo from the start file\n");
     let start_file = start_file.to_str().unwrap();
-    let mut child = probe(
-        "probe_environment",
-        &[
-            ("BASH_ENV", start_file),
-            ("ENV", start_file),
-            ("SHELLOPTS", "xtrace"),
-            ("BASHOPTS", "expand_aliases"),
-            ("BASH_FUNC_echo%%", "() { builtin echo replaced; }"),
-        ],
-    )
-    .unwrap();
-    assert!(child.wait().unwrap().success());
-}
-
-#[tokio::test]
-#[ignore = "run by the test above, in a prepared environment"]
-async fn probe_environment() {
-    let bench = Bench::new();
-    let outcome =
-        bench.run("Bash", json!({ "command": "echo ok; shopt -q expand_aliases || echo off" })).await;
-    assert_eq!(outcome.structured["stdout"], "ok\noff\n");
-    assert_eq!(outcome.structured["stderr"], "");
+    let variables = [
+        ("BASH_ENV", start_file),
+        ("ENV", start_file),
+        ("SHELLOPTS", "xtrace"),
+        ("BASHOPTS", "expand_aliases"),
+        ("BASH_FUNC_echo%%", "() { builtin echo replaced; }"),
+    ];
+    let mut inner = start_inner("the_environment_cannot_change_the_meaning_of_a_command", &variables).unwrap();
+    assert!(inner.wait().unwrap().success());
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_command_dies_with_this_process() {
     let bench = Bench::new();
+    if is_inner() {
+        bench.fail("Bash", json!({ "command": "echo $$ > \"${PROBE_FILE:?}\"; exec sleep 50" })).await;
+        return;
+    }
     let file = bench.path("process");
-    let mut child = probe("probe_death", &[("PROBE_FILE", file.to_str().unwrap())]).unwrap();
+    let mut inner =
+        start_inner("a_command_dies_with_this_process", &[("PROBE_FILE", file.to_str().unwrap())]).unwrap();
     let process = appears(&file).await;
-    child.kill().unwrap();
-    child.wait().unwrap();
+    inner.kill().unwrap();
+    inner.wait().unwrap();
     is_gone(&process).await;
-}
-
-#[tokio::test]
-#[ignore = "run by the test above, which kills it"]
-async fn probe_death() {
-    let bench = Bench::new();
-    bench.fail("Bash", json!({ "command": "echo $$ > \"${PROBE_FILE:?}\"; exec sleep 50" })).await;
 }

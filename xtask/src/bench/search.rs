@@ -53,7 +53,7 @@ fn compare(bench: &Bench, tree: &Path, tool: &str, input: &Value, peers: Peers<'
             command.args(*arguments).current_dir(tree);
             command
         })?;
-        let row = Row::new(what.clone(), time(ours), "at most 1.5 × the peer");
+        let row = Row::new(what.clone(), time(ours), "at most 1.1 × rg or fd");
         let name = format!("{peer} ({})", time(cost.wall));
         rows.push(row.against(ours.as_secs_f64(), cost.wall.as_secs_f64(), &name));
     }

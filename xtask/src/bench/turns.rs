@@ -105,16 +105,16 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     rows.push(Row::note("400 reads, wall", time(long.cost.wall)));
     let early = around(&long.rounds, 24, 8)?;
     let late = around(&long.rounds, 400, 20)?;
-    rows.push(Row::new("a read at round 20", time(early), "at most 3 ms"));
-    rows.push(Row::new("a read at round 400", time(late), "at most 2 × round 20").against(
+    rows.push(Row::new("a read at round 20", time(early), "at most 1 ms"));
+    rows.push(Row::new("a read at round 400", time(late), "at most 4 ms more than round 20").against(
         late.as_secs_f64(),
         early.as_secs_f64(),
         "round 20",
     ));
     let hundred = peaks.iter().find(|(rounds, _)| *rounds == 100).map_or(0, |(_, peak)| *peak);
-    rows.push(Row::new("100 reads, peak memory", megabytes(hundred), "at most 30 MiB"));
+    rows.push(Row::new("100 reads, peak memory", megabytes(hundred), "at most 20 MB"));
     rows.push(
-        Row::new("400 reads, peak memory", megabytes(long.cost.peak), "at most 1.5 × 100 reads").against(
+        Row::new("400 reads, peak memory", megabytes(long.cost.peak), "at most 25 MB").against(
             long.cost.peak as f64,
             hundred as f64,
             "100 reads",
@@ -125,7 +125,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         Reply::tool("Bash", json!({ "command": "true", "description": "does nothing" }))
     })?;
     let shell = around(&shell.rounds, repetitions, repetitions)?;
-    rows.push(Row::new("a shell command (`true`)", time(shell), "at most 10 ms").against(
+    rows.push(Row::new("a shell command (`true`)", time(shell), "at most 3 ms").against(
         shell.as_secs_f64(),
         early.as_secs_f64(),
         "a read",
@@ -138,7 +138,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         Reply::tool("Grep", json!({ "pattern": "line 7: the quick" }))
     })?;
     let grep = around(&grep.rounds, repetitions, repetitions)?;
-    rows.push(Row::new("a search in 128 files", time(grep), "at most 10 ms").against(
+    rows.push(Row::new("a search in 128 files", time(grep), "at most 3 ms").against(
         grep.as_secs_f64(),
         early.as_secs_f64(),
         "a read",

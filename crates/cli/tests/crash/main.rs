@@ -2,6 +2,8 @@
 //! call has a truthful outcome, and every request is a byte extension of the one before. The number of kills is
 //! QODER_CRASH_KILLS (25 without it); QODER_CRASH_SEED repeats a run.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap fails the test")]
+
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -90,7 +92,7 @@ fn a_session_killed_at_random_moments_loses_and_repeats_nothing() {
 fn one_session(random: &mut Random, most_kills: u64, seed: u64) -> u64 {
     let sandbox = Sandbox::new();
     for note in 0..7 {
-        sandbox.write(&format!("notes-{note}.txt"), &"a line of notes\n".repeat(40));
+        sandbox.write(format!("notes-{note}.txt"), "a line of notes\n".repeat(40));
     }
     let server = ScriptedServer::start(script());
     let id = format!("00000000-0000-4000-8000-{:012x}", random.below(1 << 40));

@@ -3,6 +3,8 @@
 //! passed over (8), and limits always end in a terminal record (9). A simulated driver does what the real one does,
 //! without IO.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
 mod simulation;
 
 use proptest::prelude::*;
