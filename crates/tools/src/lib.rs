@@ -15,6 +15,7 @@ mod files;
 mod glob;
 mod grep;
 mod grep_sink;
+mod guard;
 mod near_miss;
 pub mod paths;
 mod process;

@@ -17,6 +17,8 @@ use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
+use crate::guard::{self, Guarded};
+
 /// How long a process group may take to end when it is asked to.
 pub(crate) const TERMINATION_GRACE: Duration = Duration::from_secs(2);
 
@@ -42,6 +44,7 @@ pub(crate) struct Shell {
     pub(crate) group: Pid,
     directory_report: PipeReader,
     armed: bool,
+    _guarded: Guarded,
 }
 
 impl Shell {
@@ -76,11 +79,15 @@ impl Shell {
             }
         }
         let parent = rustix::process::getpid();
+        let guard = guard::pipe();
         // SAFETY: the closure runs in the child between fork and exec. It makes only direct system calls, allocates
         // nothing and takes no lock; `report_writer` is owned by it and therefore open.
         unsafe {
             builder.pre_exec(move || {
                 rustix::process::setsid()?;
+                if let Some(guard) = guard {
+                    rustix::io::write(guard, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
+                }
                 rustix::io::fcntl_setfd(report_writer.as_fd(), FdFlags::empty())?;
                 die_with_parent(parent)
             });
@@ -91,7 +98,7 @@ impl Shell {
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
             .ok_or_else(|| io::Error::other("the started process has no id"))?;
-        Ok(Self { child, group, directory_report, armed: true })
+        Ok(Self { child, group, directory_report, armed: true, _guarded: Guarded::new(group) })
     }
 
     /// Waits until the shell itself has ended.

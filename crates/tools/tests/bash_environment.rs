@@ -55,7 +55,9 @@ async fn the_environment_cannot_change_the_meaning_of_a_command() {
 async fn a_command_dies_with_this_process() {
     let bench = Bench::new();
     if is_inner() {
-        bench.fail("Bash", json!({ "command": "echo $$ > \"${PROBE_FILE:?}\"; exec sleep 50" })).await;
+        // The number is that of a grandchild, which the kernel alone would let live on.
+        let command = "sleep 50 & echo $! > \"${PROBE_FILE:?}\"; wait";
+        bench.fail("Bash", json!({ "command": command })).await;
         return;
     }
     let file = bench.path("process");

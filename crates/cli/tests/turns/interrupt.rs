@@ -1,0 +1,158 @@
+//! SIGINT ends a turn properly, while the model speaks and while a command runs: a result, no call without an outcome,
+//! no process left behind, and a session that goes on. A second SIGINT ends the program at once.
+
+use std::path::Path;
+
+use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Finished, Live, Wire, assert_calls_in_order, bodies, calls, command, records, results_in, stream,
+    wait_until,
+};
+
+const SESSION: &str = "50000000-0000-4000-8000-000000000001";
+
+fn assert_interrupted(finished: &Finished, terminal_reason: &str) {
+    assert_eq!(finished.code, 130, "{}\n{}", finished.stdout, finished.stderr);
+    let result = finished.result();
+    assert_eq!((&result["type"], &result["is_error"]), (&json!("result"), &json!(true)));
+    assert_eq!(result["subtype"], "error_during_execution");
+    assert_eq!(result["terminal_reason"], terminal_reason);
+    assert_eq!(result["errors"], json!(["Interrupted by the user."]));
+    assert!(result.get("result").is_none(), "{result}");
+}
+
+fn assert_log_is_closed(sandbox: &Sandbox) {
+    assert_calls_in_order(sandbox);
+    assert_eq!(records(sandbox, "interrupt").len(), 1);
+    let last = sandbox.transcript_lines().pop().unwrap();
+    assert_eq!((&last["type"], &last["isError"]), (&json!("turn-end"), &json!(true)));
+}
+
+#[test]
+fn while_the_model_speaks() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::by(|_, number| match number {
+        0 => Reply::StalledStream {
+            after_events: 4,
+            ms: 120_000,
+            reply: Box::new(Reply::text("a long story that never ends")),
+        },
+        _ => Reply::text("going on"),
+    }));
+    let mut command = command(&sandbox, &server, Wire::Messages);
+    command.args(["-p", "tell me", "--output-format", "stream-json", "--include-partial-messages"]);
+    command.args(["--session-id", SESSION]);
+    let mut live = Live::start(command);
+    live.until(|line| line["event"]["type"] == "content_block_delta");
+    live.interrupt();
+    let finished = live.finish();
+    assert_interrupted(&finished, "aborted_streaming");
+    assert_log_is_closed(&sandbox);
+    assert_eq!(records(&sandbox, "assistant"), Vec::<Value>::new(), "half a reply is not kept");
+    let again = stream(&sandbox, &server, &["and now?", "--resume", SESSION]);
+    assert_eq!(again.success()["result"], "going on");
+    let messages = bodies(&server).pop().unwrap()["messages"].clone();
+    let texts: Vec<&str> =
+        messages.as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["tell me", "[Request interrupted by user]", "and now?"]);
+}
+
+/// Starts a turn whose command writes its process id into a file, and waits until it has.
+fn start_command(sandbox: &Sandbox, server: &ScriptedServer) -> (Live, Pid) {
+    let mut command = command(sandbox, server, Wire::Messages);
+    command.args(["-p", "wait", "--output-format", "stream-json", "--session-id", SESSION]);
+    command.args(["--allowed-tools", "Bash"]);
+    let live = Live::start(command);
+    let file = sandbox.project().join("pid");
+    let read = || std::fs::read_to_string(&file).unwrap_or_default();
+    wait_until("the command runs", || read().ends_with('\n'));
+    let process = Pid::from_raw(read().trim().parse().unwrap()).unwrap();
+    (live, process)
+}
+
+/// True when a process is gone or dead and only not collected by its parent.
+fn is_gone(process: Pid) -> bool {
+    let status = Path::new("/proc").join(process.as_raw_nonzero().to_string()).join("stat");
+    std::fs::read_to_string(status).map_or(true, |text| text.contains(") Z "))
+}
+
+#[test]
+fn while_a_command_runs() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::by(|_, number| match number {
+        0 => calls(&[
+            ("toolu_sleep", "Bash", json!({ "command": "sleep 60 & echo $! > pid; wait" })),
+            ("toolu_later", "Bash", json!({ "command": "touch later" })),
+        ]),
+        _ => Reply::text("going on"),
+    }));
+    let (live, process) = start_command(&sandbox, &server);
+    live.interrupt();
+    let finished = live.finish();
+    assert_interrupted(&finished, "aborted_tools");
+    assert_log_is_closed(&sandbox);
+    assert!(is_gone(process), "the command's process is still there");
+    assert!(!sandbox.project().join("later").exists(), "the call after it must not run");
+    let again = stream(&sandbox, &server, &["and now?", "--resume", SESSION]);
+    assert_eq!(again.success()["result"], "going on");
+    let request = bodies(&server).pop().unwrap();
+    let messages = request["messages"].as_array().unwrap();
+    assert_eq!(messages.last().unwrap(), &json!({ "role": "user", "content": "and now?" }));
+    let results = results_in(&json!({ "messages": messages[..3] }));
+    let seen: Vec<(&str, bool)> = results.iter().map(|(id, _, failed)| (id.as_str(), *failed)).collect();
+    assert_eq!(seen, [("toolu_sleep", true), ("toolu_later", true)]);
+    let outcomes: Vec<Value> = records(&sandbox, "user")
+        .iter()
+        .filter(|entry| entry["origin"] == "tool_result")
+        .map(|entry| entry["outcome"].clone())
+        .collect();
+    assert_eq!(outcomes, ["interrupted", "not_run"]);
+}
+
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let sandbox = Sandbox::new();
+    let stubborn = "trap '' TERM INT; echo $$ > pid; while :; do sleep 0.1; done";
+    let server = ScriptedServer::start(Script::by(move |_, number| match number {
+        0 => calls(&[("toolu_stubborn", "Bash", json!({ "command": stubborn }))]),
+        _ => Reply::text("going on"),
+    }));
+    let (live, process) = start_command(&sandbox, &server);
+    live.interrupt();
+    wait_until("the interrupt is on record", || {
+        let text = std::fs::read_to_string(&sandbox.session_files()[0]).unwrap();
+        text.contains("{\"type\":\"interrupt\"")
+    });
+    live.interrupt();
+    let finished = live.finish();
+    assert_eq!((finished.code, finished.of("result").len()), (130, 0), "{}", finished.stdout);
+    if !is_gone(process) {
+        // It ignores every polite signal; nothing of it may outlive the test.
+        kill_process(process, Signal::KILL).ok();
+    }
+    let again = stream(&sandbox, &server, &["and now?", "--resume", SESSION]);
+    assert_eq!(again.success()["result"], "going on");
+    assert_calls_in_order(&sandbox);
+}
+
+#[test]
+fn a_waiting_input_is_not_lost() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::by(|_, number| match number {
+        0 => Reply::StalledStream { after_events: 2, ms: 120_000, reply: Box::new(Reply::text("never")) },
+        _ => Reply::text("going on"),
+    }));
+    let mut command = command(&sandbox, &server, Wire::Messages);
+    command.args(["-p", "wait", "--output-format", "json", "--session-id", SESSION]);
+    let live = Live::start(command);
+    wait_until("the model is asked", || server.requests().len() == 1);
+    live.interrupt();
+    assert_interrupted(&live.finish(), "aborted_streaming");
+    let first = &records(&sandbox, "user")[0];
+    assert_eq!(first["message"]["content"], "wait");
+    let again = stream(&sandbox, &server, &["again", "--continue"]);
+    assert_eq!(again.success()["session_id"], SESSION);
+}

@@ -1,0 +1,30 @@
+//! Behaviour of whole turns of the real program against a scripted model: what is printed, what the model is sent, what
+//! is kept, and what happens when something goes wrong. One module per behaviour; `support` holds the short ways to run
+//! the program and to read what it said.
+
+#[cfg(test)]
+mod compaction;
+#[cfg(test)]
+mod interrupt;
+#[cfg(test)]
+mod model_faults;
+#[cfg(test)]
+mod one_connection;
+#[cfg(test)]
+mod output_formats;
+#[cfg(test)]
+mod path_permissions;
+#[cfg(test)]
+mod permissions;
+#[cfg(test)]
+mod prompt_prefix;
+#[cfg(test)]
+mod stream_input;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod three_protocols;
+#[cfg(test)]
+mod tool_errors;
+#[cfg(test)]
+mod turn_limits;
