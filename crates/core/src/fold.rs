@@ -108,6 +108,7 @@ impl State {
                 self.calls.clear();
                 // What was read before is no longer in front of the model; an edit has to look again.
                 self.observations = Arc::default();
+                self.memory.clear();
                 self.context = crate::state::ContextMeter::default();
                 if let Some(epoch) = &mut self.epoch {
                     epoch.number += 1;
@@ -118,6 +119,7 @@ impl State {
                 self.follow_up();
             }
             UserOrigin::Notice => {
+                self.memory.extend(entry.memory.iter().cloned());
                 self.push_message(entry.message.clone());
                 if let Some(turn) = &mut self.turn
                     && turn.interrupted.is_some()

@@ -1,7 +1,7 @@
 //! The state of a session: what the fold of its records comes to. Everything the loop knows is here, so a turn can be
 //! continued from any prefix of the log.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use qoder_types::record::{InputAdmitted, PermissionDenial, TurnEnded};
@@ -142,6 +142,8 @@ pub struct State {
     pub calls: Vec<Call>,
     /// What was last seen of each file, by real path.
     pub observations: Arc<HashMap<String, Observation>>,
+    /// Memory files that were brought to the model inside the conversation.
+    pub memory: BTreeSet<String>,
     /// Totals per model.
     pub totals: BTreeMap<String, ModelTotals>,
     /// Money so far.

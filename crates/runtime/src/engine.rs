@@ -10,6 +10,7 @@ use qoder_tools::SessionShared;
 
 use crate::events::Host;
 use crate::gate::Gate;
+use crate::memory::NestedMemory;
 use crate::toolbox::Toolbox;
 
 /// What a session is driven with.
@@ -38,6 +39,8 @@ pub struct Engine {
     pub shared: Arc<SessionShared>,
     /// Whoever listens.
     pub host: Arc<dyn Host>,
+    /// Finds memory files of folders below the working directory.
+    pub nested_memory: Option<NestedMemory>,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
     /// True when the provider's request id goes onto assistant messages.

@@ -42,17 +42,8 @@ pub struct MemoryPlaces<'a> {
 /// Finds and reads everything, outermost first.
 #[must_use]
 pub fn discover(places: &MemoryPlaces<'_>, settings: &Settings) -> Vec<MemoryPiece> {
-    let mut names = settings.list("context.fileName");
-    if names.is_empty() {
-        names.push("AGENTS.md".to_owned());
-    }
-    let mut finder = Finder {
-        excluded: excludes(settings),
-        boundary: places.project_root.to_path_buf(),
-        seen: BTreeSet::new(),
-        pieces: Vec::new(),
-        total: 0,
-    };
+    let names = file_names(settings);
+    let mut finder = Finder::new(excludes(settings), places.project_root);
     for name in &names {
         finder.file(&places.config_root.join(name), places.config_root);
     }
@@ -78,6 +69,51 @@ pub fn discover(places: &MemoryPlaces<'_>, settings: &Settings) -> Vec<MemoryPie
         }
     }
     finder.pieces
+}
+
+/// Finds memory files of folders below the working directory, which count once a file beside them was read.
+#[derive(Debug)]
+pub struct NestedMemory {
+    names: Vec<String>,
+    cwd: PathBuf,
+    excluded: globset::GlobSet,
+}
+
+impl NestedMemory {
+    /// A finder for a trusted project; `None` for any other.
+    #[must_use]
+    pub fn new(places: &MemoryPlaces<'_>, settings: &Settings) -> Option<Self> {
+        places.trusted.then(|| Self {
+            names: file_names(settings),
+            cwd: places.cwd.to_path_buf(),
+            excluded: excludes(settings),
+        })
+    }
+
+    /// Memory files between the working directory and `file` that are not in `known`, outermost first.
+    #[must_use]
+    pub fn beside(&self, file: &Path, known: &BTreeSet<String>) -> Vec<MemoryPiece> {
+        let mut folders: Vec<&Path> = file
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(&self.cwd) && *folder != self.cwd)
+            .collect();
+        folders.reverse();
+        let mut finder = Finder::new(self.excluded.clone(), &self.cwd);
+        for folder in folders {
+            for path in self.names.iter().map(|name| folder.join(name)) {
+                if !known.contains(path.to_string_lossy().as_ref()) {
+                    finder.file(&path, &self.cwd);
+                }
+            }
+        }
+        finder.pieces
+    }
+}
+
+fn file_names(settings: &Settings) -> Vec<String> {
+    let names = settings.list("context.fileName");
+    if names.is_empty() { vec!["AGENTS.md".to_owned()] } else { names }
 }
 
 fn excludes(settings: &Settings) -> globset::GlobSet {
@@ -126,6 +162,11 @@ struct Finder {
 }
 
 impl Finder {
+    fn new(excluded: globset::GlobSet, boundary: &Path) -> Self {
+        let boundary = boundary.to_path_buf();
+        Self { excluded, boundary, seen: BTreeSet::new(), pieces: Vec::new(), total: 0 }
+    }
+
     fn file(&mut self, path: &Path, root: &Path) {
         if let Some(text) = self.read(path, root) {
             let text = self.with_imports(&text, path, root, 0);

@@ -126,6 +126,7 @@ impl Session {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            memory: Vec::new(),
         }
     }
 

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::Gate;
-use crate::memory::{MemoryPlaces, discover};
+use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::prompt::{PromptParts, Surroundings, build};
-use crate::settings::{Places, Settings, SettingsError, collect_rules, load_user};
+use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::store::jsonl::Durability;
 use crate::toolbox::Toolbox;
 use crate::trust::{self, Trust};
@@ -163,9 +163,9 @@ impl Setup {
         let config_root = layout::config_root(&options.environment);
         let cwd = real_directory("--cwd", &options.cwd)?;
         let project_root = trust::project_root(&cwd);
-        let user = load_user(&config_root, &options.environment)?;
+        let personal = load_personal(&config_root, options.settings.as_deref(), &options.environment)?;
         let trust =
-            trust::lookup(&project_root, &cwd, &user, &config_root, &options.environment, options.trust);
+            trust::lookup(&project_root, &cwd, &personal, &config_root, &options.environment, options.trust);
         let all = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
         let settings = Settings::load(&Places {
             config_root: config_root.clone(),
@@ -176,6 +176,7 @@ impl Setup {
             environment: options.environment.clone(),
         })?;
         let mut warnings = settings.warnings.clone();
+        warnings.extend(untrusted_notice(trust, &project_root, &cwd));
         let rules =
             collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
         warn_unknown_tools(&rules, &mut warnings);
@@ -261,6 +262,7 @@ impl Setup {
             hidden_environment: self.hidden_environment().into(),
             shared: SessionShared::new(),
             host,
+            nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),
             replay_user_messages: self.options.replay_user_messages,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
@@ -301,16 +303,19 @@ impl Setup {
         Toolbox::new(tools)
     }
 
-    fn system_prompt(&self, additional: &[PathBuf]) -> SystemPrompt {
-        let places = MemoryPlaces {
+    fn memory_places(&self) -> MemoryPlaces<'_> {
+        MemoryPlaces {
             config_root: &self.config_root,
             cwd: &self.cwd,
             project_root: &self.project_root,
             trusted: self.trust.is_trusted(),
-        };
+        }
+    }
+
+    fn system_prompt(&self, additional: &[PathBuf]) -> SystemPrompt {
         // An empty prompt was asked for: nothing at all goes in front of the messages.
         let bare = self.options.system_prompt.as_deref() == Some("");
-        let memory = if bare { Vec::new() } else { discover(&places, &self.settings) };
+        let memory = if bare { Vec::new() } else { discover(&self.memory_places(), &self.settings) };
         let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         build(
             &PromptParts {
@@ -378,7 +383,10 @@ fn choose_mode(options: &Options, settings: &Settings) -> Result<(PermissionMode
         (Some(mode), _) => (mode, true),
         (None, None) => (PermissionMode::Default, false),
         (None, Some(value)) => match value.as_str().and_then(PermissionMode::parse) {
-            Some(mode) => (mode, false),
+            Some(mode) => {
+                let layer = settings.origin(key).map(|layer| layer.source);
+                (mode, layer == Some(RuleSource::FlagSettings))
+            }
             None => {
                 let problem = format!("is {value}; accepted are {}", PermissionMode::ACCEPTED);
                 return Err(value_error(settings, key, problem).into());
@@ -427,6 +435,25 @@ fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions,
         max_output_tokens: options
             .max_output_tokens
             .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
+    })
+}
+
+/// Files that are left out of an untrusted folder are worth a word, because their author expects them to count.
+fn untrusted_notice(trust: Trust, project_root: &Path, cwd: &Path) -> Option<String> {
+    if trust.is_trusted() {
+        return None;
+    }
+    let names = ["AGENTS.md", "AGENTS.local.md", ".qoder/settings.json", ".qoder/settings.local.json", ".qoder/rules"];
+    let found: Vec<&str> = names
+        .into_iter()
+        .filter(|name| [project_root, cwd].iter().any(|folder| folder.join(name).exists()))
+        .collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "{} is not trusted, so its {} not used; trust it with `qodercli trust`, or for one run with --trust",
+            project_root.display(),
+            if found.len() == 1 { format!("{} is", found[0]) } else { format!("{} are", found.join(", ")) },
+        )
     })
 }
 

@@ -316,6 +316,7 @@ impl LogBuilder {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            memory: Vec::new(),
         };
         change(&mut entry);
         self.push(RecordBody::User(Box::new(entry)))

@@ -160,6 +160,9 @@ pub struct UserEntry {
     /// For a tool result: milliseconds the tool ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// For a notice: the memory files it brings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<String>,
 }
 
 /// The model's message inside an [`AssistantEntry`].

@@ -5,8 +5,8 @@ use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::support::{
-    ID, append, assert_failure, assert_success, feed, kinds, log_of, log_text, online, records, run, run_with,
-    sealed, server, side_of,
+    ID, append, assert_failure, assert_success, feed, kinds, log_of, log_text, online, records, run,
+    run_with, sealed, server, side_of,
 };
 
 /// A session of one turn, and the server that answers the next ones.
@@ -56,12 +56,15 @@ fn assert_repaired(sandbox: &Sandbox, server: &ScriptedServer, lost: &str) -> Va
 
 #[test]
 fn a_torn_tail_is_cut_and_kept_and_the_session_goes_on() {
-    for torn in ["{\"type\":\"user\",\"uuid\":\"half a rec", "\u{0}\u{0}\u{0}", "{\"type\":\"turn-end\"}garbage\n"] {
+    for torn in
+        ["{\"type\":\"user\",\"uuid\":\"half a rec", "\u{0}\u{0}\u{0}", "{\"type\":\"turn-end\"}garbage\n"]
+    {
         let sandbox = Sandbox::new();
         let server = session(&sandbox);
         let intact = log_text(&sandbox, ID);
         append(&sandbox, ID, torn);
-        let resumed = run_with(&sandbox, &server, &["-p", "second", "--resume", ID, "--output-format", "json"]);
+        let resumed =
+            run_with(&sandbox, &server, &["-p", "second", "--resume", ID, "--output-format", "json"]);
         assert_success(&resumed.exits(0).json(), ID, "second answer");
         let kept = side_of(&sandbox, ID).join(format!("torn-{}", intact.len()));
         assert_eq!(std::fs::read_to_string(kept).unwrap(), torn);
@@ -165,7 +168,8 @@ fn records_of_a_newer_version_are_kept() {
     assert_success(&resumed.exits(0).json(), ID, "second answer");
     let log = log_text(&sandbox, ID);
     assert!(log.contains(&newer) && log.contains(&changed));
-    let numbers: Vec<u64> = records(&sandbox, ID).iter().map(|record| record["seq"].as_u64().unwrap()).collect();
+    let numbers: Vec<u64> =
+        records(&sandbox, ID).iter().map(|record| record["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 

@@ -57,7 +57,8 @@ fn a_disk_that_fills_up_in_the_middle_of_a_turn_does_not_run_what_is_not_announc
     let read = Reply::tool("Read", json!({"file_path": "long.txt"}));
     let run_it = Reply::tool("Bash", json!({"command": "echo ran >> effects"}));
     let server = server(vec![read, run_it, Reply::text("done")]);
-    let arguments = ["-p", "go", "--session-id", ID, "--allowed-tools", "Bash", "--output-format", "stream-json"];
+    let arguments =
+        ["-p", "go", "--session-id", ID, "--allowed-tools", "Bash", "--output-format", "stream-json"];
     // The epoch fits, the content of the file does not.
     let full = finish(limited(&online(&sandbox, &server, &arguments), 96)).exits(55);
     let lines = full.lines();

@@ -10,9 +10,12 @@ use crate::support::{
 #[test]
 fn a_second_process_is_refused_and_told_who_is_first() {
     let sandbox = Sandbox::new();
-    let server = ScriptedServer::start(Script::by(|_, number| {
-        if number == 0 { stalled() } else { Reply::text("now me") }
-    }));
+    let server =
+        ScriptedServer::start(Script::by(
+            |_, number| {
+                if number == 0 { stalled() } else { Reply::text("now me") }
+            },
+        ));
     let mut first = start(online(&sandbox, &server, &["-p", "wait", "--session-id", ID]));
     wait_for("the request", || !server.requests().is_empty());
     let before = log_text(&sandbox, ID);

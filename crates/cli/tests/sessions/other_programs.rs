@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{ID, OTHER_ID, assert_success, kinds, log_text, records, run, run_with, server, tool_results};
+use crate::support::{
+    ID, OTHER_ID, assert_success, kinds, log_text, records, run, run_with, server, tool_results,
+};
 
 /// Where the log of a session of the project is, before there is any.
 fn place(sandbox: &Sandbox, id: &str) -> PathBuf {
@@ -35,7 +37,8 @@ fn assistant(uuid: &str, parent: &str, content: Value, stop_reason: &str) -> Val
 }
 
 fn finished_chain() -> Vec<Value> {
-    let call = json!([{"type": "tool_use", "id": "toolu_9", "name": "Read", "input": {"file_path": "a.txt"}}]);
+    let call =
+        json!([{"type": "tool_use", "id": "toolu_9", "name": "Read", "input": {"file_path": "a.txt"}}]);
     let result = json!([{"type": "tool_result", "tool_use_id": "toolu_9", "content": "1\tcontent of a"}]);
     vec![
         json!({"type": "summary", "summary": "about a", "leafUuid": "u"}),
@@ -51,7 +54,8 @@ fn a_finished_chain_goes_on_with_a_prompt() {
     let sandbox = Sandbox::new();
     let before = write(&sandbox, &finished_chain());
     let server = server(vec![Reply::text("x"), Reply::text("y"), Reply::text("and more")]);
-    let resumed = run_with(&sandbox, &server, &["-p", "what else", "--resume", ID, "--output-format", "json"]);
+    let resumed =
+        run_with(&sandbox, &server, &["-p", "what else", "--resume", ID, "--output-format", "json"]);
     assert_success(&resumed.exits(0).json(), ID, "and more");
     let log = log_text(&sandbox, ID);
     assert!(log.starts_with(&before), "what the other program wrote stays as it is");
@@ -65,7 +69,13 @@ fn a_finished_chain_goes_on_with_a_prompt() {
             (message["role"].as_str().unwrap().to_owned(), kind.to_owned())
         })
         .collect();
-    let expected = [("user", "text"), ("assistant", "tool_use"), ("user", "tool_result"), ("assistant", "text"), ("user", "text")];
+    let expected = [
+        ("user", "text"),
+        ("assistant", "tool_use"),
+        ("user", "tool_result"),
+        ("assistant", "text"),
+        ("user", "text"),
+    ];
     assert_eq!(shape, expected.map(|(role, kind)| (role.to_owned(), kind.to_owned())));
     let prompt = records(&sandbox, ID).into_iter().find(|record| record["message"]["content"] == "what else");
     let prompt = prompt.unwrap();
@@ -99,7 +109,8 @@ fn an_open_call_of_another_program_gets_an_outcome() {
     sandbox.write("a.txt", "real content\n");
     write(&sandbox, &finished_chain()[..3]);
     let server = server(vec![Reply::text("x"), Reply::text("go on then")]);
-    let resumed = run_with(&sandbox, &server, &["-p", "stop that", "--resume", ID, "--output-format", "json"]);
+    let resumed =
+        run_with(&sandbox, &server, &["-p", "stop that", "--resume", ID, "--output-format", "json"]);
     assert_success(&resumed.exits(0).json(), ID, "go on then");
     assert_eq!(tool_results(&sandbox, ID)[0].0, "not_run");
 }

@@ -20,11 +20,16 @@ fn a_session_goes_on_with_a_new_prompt() {
     let requests = server.requests();
     let (first, last) = (requests[0].json(), requests[1].json());
     assert_eq!(first["messages"].as_array().unwrap().len(), 1);
-    let roles: Vec<&str> =
-        last["messages"].as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    let roles: Vec<&str> = last["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
     assert_eq!(sandbox.session_files().len(), 1, "one session, one file");
-    let numbers: Vec<u64> = records(&sandbox, ID).iter().map(|record| record["seq"].as_u64().unwrap()).collect();
+    let numbers: Vec<u64> =
+        records(&sandbox, ID).iter().map(|record| record["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 
@@ -120,7 +125,10 @@ fn an_id_whose_prompt_never_reached_the_log_is_started() {
     run(&sandbox, &["-p", "now", "--session-id", ID]).exits(0);
     assert_eq!(kinds(&sandbox, ID).iter().filter(|kind| *kind == "session-start").count(), 1);
     let prompts = records(&sandbox, ID).into_iter().filter(|record| record["origin"] == "prompt");
-    assert_eq!(prompts.map(|record| record["message"]["content"].clone()).collect::<Vec<_>>(), [json!("now")]);
+    assert_eq!(
+        prompts.map(|record| record["message"]["content"].clone()).collect::<Vec<_>>(),
+        [json!("now")]
+    );
 }
 
 #[test]

@@ -12,7 +12,9 @@ use crate::support::{
 
 /// A server that is silent at its first request and answers from then on.
 fn silent_once(answer: &'static str) -> ScriptedServer {
-    ScriptedServer::start(Script::by(move |_, number| if number == 0 { stalled() } else { Reply::text(answer) }))
+    ScriptedServer::start(Script::by(
+        move |_, number| if number == 0 { stalled() } else { Reply::text(answer) },
+    ))
 }
 
 #[test]
@@ -46,11 +48,14 @@ fn a_turn_that_waited_for_the_model_can_be_replaced_by_a_prompt() {
     assert_eq!(interrupt["by"], "resume");
     let text = server.requests()[1].json()["messages"].to_string();
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}"));
-    assert!(at("first") < at("cut off before it finished") && at("cut off before it finished") < at("second"));
+    assert!(
+        at("first") < at("cut off before it finished") && at("cut off before it finished") < at("second")
+    );
 }
 
 /// A command that says it has begun and then waits until the project has a file `stop`.
-const SLOW: &str = "echo ran >> effects; i=0; while [ ! -e stop ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done";
+const SLOW: &str =
+    "echo ran >> effects; i=0; while [ ! -e stop ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done";
 
 fn killed_in_a_command(sandbox: &Sandbox, server: &ScriptedServer) {
     let arguments = ["-p", "do it", "--session-id", ID, "--allowed-tools", "Bash"];

@@ -158,12 +158,12 @@ fn faults_that_will_not_pass_end_the_turn() {
 #[test]
 fn faults_that_do_not_pass_are_given_up_after_the_last_attempt() {
     let cases = [
-        (fault(529, "overloaded_error", "busy"), Some(529), "busy"),
-        (fault(429, "rate_limit_error", "slow down"), Some(429), "slow down"),
-        (Reply::Malformed, None, ""),
-        (Reply::CutStream { after_events: 3, reply: Box::new(Reply::text("never whole")) }, None, ""),
+        (fault(529, "overloaded_error", "busy"), Some(529), 10_500, "busy"),
+        (fault(429, "rate_limit_error", "slow down"), Some(429), 10_500, "slow down"),
+        (Reply::Malformed, None, 10_500, ""),
+        (Reply::CutStream { after_events: 3, reply: Box::new(Reply::text("never whole")) }, None, 500, ""),
     ];
-    for (reply, status, words) in cases {
+    for (reply, status, code, words) in cases {
         let (finished, requests) = fails_with(reply);
         assert_eq!((requests, finished.code), (3, 1), "{}", finished.stdout);
         assert_eq!(finished.shape(), ["system/init", "system/api_retry", "system/api_retry", "result"]);
@@ -175,7 +175,7 @@ fn faults_that_do_not_pass_are_given_up_after_the_last_attempt() {
         assert_eq!(attempts, [(json!(1), json!(2)), (json!(2), json!(2))]);
         let result = finished.result();
         assert_eq!(result["api_error_status"].as_u64(), status);
-        assert_eq!(result["error_code"], 10_500);
+        assert_eq!(result["error_code"], code);
         let error = result["errors"][0].as_str().unwrap();
         assert!(error.contains(words) && error.ends_with("(after 3 attempts)"), "{error}");
     }

@@ -162,7 +162,7 @@ fn stream_json_messages_have_the_documented_shapes() {
     ]);
     assert_eq!(message["content"], content);
     let result = &lines[2]["message"];
-    let block = json!([{ "type": "tool_result", "tool_use_id": "toolu_look", "content": "1\thello" }]);
+    let block = json!([{ "type": "tool_result", "tool_use_id": "toolu_look", "content": "     1\thello\n" }]);
     assert_eq!(result, &json!({ "role": "user", "content": block }));
     assert_eq!(lines[2]["tool_use_result"]["type"], "text", "{}", lines[2]);
 }

@@ -160,6 +160,6 @@ fn additional_directories_belong_to_the_workspace() {
     assert_eq!(succeeded(&outcomes(&sandbox, &[read(path)], &[])), [false]);
     let folder = other.project().to_str().unwrap();
     let allowed = outcomes(&Sandbox::new(), &[read(path)], &["--add-dir", folder]);
-    assert_eq!(allowed, [(true, "1\tfrom elsewhere".to_owned())]);
+    assert_eq!(allowed, [(true, "     1\tfrom elsewhere\n".to_owned())]);
     drop(sandbox);
 }

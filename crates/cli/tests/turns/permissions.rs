@@ -69,7 +69,7 @@ fn read_write_run() -> [(&'static str, &'static str, Value); 3] {
 fn by_default_only_reads_run_and_denials_are_told() {
     let attempt = attempt_in(sandbox(), &read_write_run(), &[]);
     assert!(!attempt.made("written.txt") && !attempt.made("ran.txt"));
-    assert_eq!(attempt.results[0], ("1\thello".to_owned(), false));
+    assert_eq!(attempt.results[0], ("     1\thello\n".to_owned(), false));
     let denials = json!([
         { "tool_name": "Write", "tool_use_id": "toolu_write",
           "tool_input": { "file_path": "written.txt", "content": "x" } },

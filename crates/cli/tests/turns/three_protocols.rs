@@ -36,8 +36,12 @@ fn scenario(wire: Wire) -> Seen {
 
 fn snapshots(seen: &Seen) -> Vec<String> {
     let project = seen.sandbox.project().to_str().unwrap();
-    let whole = |request: &qoder_testkit::ReceivedRequest| prompt_snapshot(&request.json());
-    seen.requests.iter().map(whole).map(|text| text.replace(project, "PROJECT")).collect()
+    let whole = |request: &qoder_testkit::ReceivedRequest| {
+        // Before the snapshot, because that shows only the start of long texts.
+        let text = request.json().to_string().replace(project, "/p");
+        prompt_snapshot(&serde_json::from_str(&text).unwrap())
+    };
+    seen.requests.iter().map(whole).collect()
 }
 
 #[test]
@@ -49,7 +53,7 @@ fn anthropic_messages() {
     let first = "\
 model: scripted-large
 system: text \"You compare files.\" (cached)
-tools: Read, Bash
+tools: Bash, Read
 user: text \"compare a.txt and b.txt\"
 ";
     let then = "\
@@ -57,8 +61,8 @@ assistant: thinking \"Two files are needed.\"
 assistant: text \"I read both.\"
 assistant: tool_use Read {\"file_path\":\"a.txt\"}
 assistant: tool_use Read {\"file_path\":\"b.txt\"}
-user: tool_result \"1\\talpha\"
-user: tool_result \"<missing>\" (error)
+user: tool_result \"     1\\talpha\\n\"
+user: tool_result \"File does not exist: /p/b.txt. The working directory is /p. Did you mean /p/a.tx\"… (error)
 ";
     assert_eq!(snapshots(&seen), [first.to_owned(), format!("{first}{then}")]);
 }
@@ -70,7 +74,7 @@ fn openai_chat() {
     assert_eq!(seen.requests[0].header("authorization"), Some("Bearer key-of-the-test"));
     let first = "\
 model: scripted-large
-tools: Read, Bash
+tools: Bash, Read
 system: text \"You compare files.\"
 user: text \"compare a.txt and b.txt\"
 ";
@@ -78,8 +82,8 @@ user: text \"compare a.txt and b.txt\"
 assistant: text \"I read both.\"
 assistant: tool_use Read \"{\\\"file_path\\\":\\\"a.txt\\\"}\"
 assistant: tool_use Read \"{\\\"file_path\\\":\\\"b.txt\\\"}\"
-tool: text \"1\\talpha\"
-tool: text \"<missing>\"
+tool: text \"     1\\talpha\\n\"
+tool: text \"File does not exist: /p/b.txt. The working directory is /p. Did you mean /p/a.tx\"…
 ";
     assert_eq!(snapshots(&seen), [first.to_owned(), format!("{first}{then}")]);
 }
@@ -92,7 +96,7 @@ fn openai_responses() {
     let first = "\
 model: scripted-large
 system: \"You compare files.\"
-tools: Read, Bash
+tools: Bash, Read
 user: text \"compare a.txt and b.txt\"
 ";
     let then = "\
@@ -100,8 +104,8 @@ item: reasoning
 assistant: text \"I read both.\"
 item: tool_use Read \"{\\\"file_path\\\":\\\"a.txt\\\"}\"
 item: tool_use Read \"{\\\"file_path\\\":\\\"b.txt\\\"}\"
-item: tool_result \"1\\talpha\"
-item: tool_result \"<missing>\"
+item: tool_result \"     1\\talpha\\n\"
+item: tool_result \"File does not exist: /p/b.txt. The working directory is /p. Did you mean /p/a.tx\"…
 ";
     assert_eq!(snapshots(&seen), [first.to_owned(), format!("{first}{then}")]);
 }

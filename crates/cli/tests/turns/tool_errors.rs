@@ -32,7 +32,7 @@ fn senseless_calls_are_told_what_is_wrong_and_the_turn_goes_on() {
     assert_eq!(ids, ["toolu_1", "toolu_2", "toolu_3", "toolu_4", "toolu_5", "toolu_6", "toolu_7"]);
     let failed: Vec<bool> = results.iter().map(|(.., failed)| *failed).collect();
     assert_eq!(failed[..6], [true, true, true, true, true, false]);
-    assert_eq!(results[0].1, "There is no tool named Frobnicate. The tools are: Read, Bash.");
+    assert_eq!(results[0].1, "There is no tool named Frobnicate. The tools are: Bash, Read.");
     assert!(
         results[1].1.contains("not valid JSON") && results[1].1.contains("not an object"),
         "{}",
@@ -52,7 +52,7 @@ fn senseless_calls_are_told_what_is_wrong_and_the_turn_goes_on() {
         );
     }
     assert!(results[4].1.contains("missing.txt"), "{}", results[4].1);
-    assert_eq!(results[5].1, "1\thello");
+    assert_eq!(results[5].1, "     1\thello\n");
     assert_calls_in_order(&sandbox);
     let denials = &finished.result()["permission_denials"];
     assert_eq!(denials, &json!([]), "a senseless call is an error, not a denial");

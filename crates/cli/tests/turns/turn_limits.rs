@@ -150,5 +150,5 @@ fn the_last_calls_of_a_limited_turn_have_results() {
     let mut messages = request.clone();
     messages["messages"].as_array_mut().unwrap().pop();
     let results = results_in(&messages);
-    assert_eq!((results.len(), results[0].1.as_str()), (1, "1\thello"), "{request:#}");
+    assert_eq!((results.len(), results[0].1.as_str()), (1, "     1\thello\n"), "{request:#}");
 }

@@ -176,6 +176,7 @@ impl Simulation<'_> {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            memory: Vec::new(),
         };
         self.append(RecordBody::User(Box::new(entry)));
     }

@@ -47,6 +47,8 @@ pub struct Driver<'a> {
     started: Instant,
     task_events: tools::TaskEvents,
     inbox: Option<Inbox>,
+    /// Files that tools have read since the last reply.
+    read_files: Vec<std::path::PathBuf>,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,
 }
@@ -71,6 +73,7 @@ impl<'a> Driver<'a> {
             started: Instant::now(),
             task_events: tools::TaskEvents::default(),
             inbox: None,
+            read_files: Vec::new(),
             quiet: false,
         }
     }
@@ -110,6 +113,7 @@ impl<'a> Driver<'a> {
                 Step::Run(ids) => self.run_calls(&ids).await?,
                 Step::Notice(text) => self.notice(text)?,
                 Step::Compact => self.compact().await?,
+                Step::CallModel if self.bring_memory()? => {}
                 Step::CallModel => self.call_model().await?,
                 Step::End(reason) => ended = Some(self.end(&reason)?),
             }
@@ -200,6 +204,31 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
+    /// Brings memory files that lie beside files read since the last reply. False when there are none.
+    fn bring_memory(&mut self) -> Result<bool, DriveError> {
+        let files = std::mem::take(&mut self.read_files);
+        let Some(nested) = &self.engine.nested_memory else { return Ok(false) };
+        let mut known = self.session.state.memory.clone();
+        let mut text = String::new();
+        let mut brought = Vec::new();
+        for file in files {
+            for piece in nested.beside(&file, &known) {
+                let path = piece.path.to_string_lossy().into_owned();
+                text.push_str(&format!("\n\n## {path}\n{}", piece.text.trim_end()));
+                known.insert(path.clone());
+                brought.push(path);
+            }
+        }
+        if brought.is_empty() {
+            return Ok(false);
+        }
+        let text = format!("Instructions for the folder you are reading in:{text}");
+        let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
+        entry.memory = brought;
+        self.session.append(RecordBody::User(Box::new(entry)))?;
+        Ok(true)
+    }
+
     fn close(&mut self, ids: &[String], reason: CloseReason) -> Result<(), DriveError> {
         for id in ids {
             let Some(call) = self.session.state.call(id) else { continue };
@@ -224,6 +253,10 @@ impl<'a> Driver<'a> {
     }
 
     fn interrupt_turn(&mut self) -> Result<(), DriveError> {
+        // A call that was cut off has put it on record already.
+        if self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some()) {
+            return Ok(());
+        }
         self.session.append(RecordBody::Interrupted(Interrupted { by: "signal".to_owned() }))?;
         Ok(())
     }

@@ -234,6 +234,7 @@ impl Driver<'_> {
         let mut entry = self.session.user_entry(UserOrigin::ToolResult, message);
         entry.outcome = Some(outcome.outcome);
         entry.tool_use_result = serde_json::value::to_raw_value(&outcome.structured).ok();
+        self.read_files.extend(outcome.observations.iter().map(|seen| PathBuf::from(&seen.path)));
         entry.observations = outcome.observations;
         entry.new_cwd = outcome.new_cwd.map(|cwd| cwd.to_string_lossy().into_owned());
         entry.duration_ms = Some(elapsed_ms);

@@ -144,9 +144,11 @@ fn pointer(path: &str) -> String {
     path.split('.').fold(String::new(), |pointer, part| pointer + "/" + part)
 }
 
-/// Reads the user's own file alone, for decisions that come before the others may be read.
-pub fn load_user(
+/// Reads what the person alone has written, the user's file and `--settings`: for decisions that come before a
+/// project's files may be read.
+pub fn load_personal(
     config_root: &Path,
+    flag: Option<&str>,
     environment: &BTreeMap<String, String>,
 ) -> Result<Settings, SettingsError> {
     Settings::load(&Places {
@@ -154,7 +156,7 @@ pub fn load_user(
         project_root: PathBuf::new(),
         sources: vec![RuleSource::UserSettings],
         trusted: false,
-        flag: None,
+        flag: flag.map(str::to_owned),
         environment: environment.clone(),
     })
 }

@@ -1,0 +1,119 @@
+//! The first things somebody tries, without a key or network: the phrases that the offline model understands, with
+//! real tools behind them and the real gate before them.
+
+use qoder_testkit::Sandbox;
+
+use crate::support::{ID, assert_success, run, tool_results};
+
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("README.md", "# Widget\n\nMakes widgets.\n\nMore later.\n");
+    sandbox.write("Cargo.toml", "[package]\nname = \"widget\"\n");
+    sandbox.write("src/main.rs", "fn main() {\n    // TODO: widgets\n}\n");
+    sandbox.write("src/lib.rs", "// nothing\n");
+    sandbox
+}
+
+#[test]
+fn a_file_is_shown() {
+    let sandbox = repository();
+    let shown = run(&sandbox, &["-p", "show me README.md"]).exits(0);
+    assert!(shown.stdout.contains("# Widget\n\nMakes widgets."), "{}", shown.stdout);
+    let below = run(&sandbox, &["-p", "show me main.rs"]).exits(0);
+    assert!(below.stdout.contains("fn main()"), "a bare name is looked for: {}", below.stdout);
+    let missing = run(&sandbox, &["-p", "show me nothing.txt"]).exits(0);
+    assert!(missing.stdout.contains("The call of Read failed"), "{}", missing.stdout);
+}
+
+#[test]
+fn text_is_found() {
+    let sandbox = repository();
+    let found = run(&sandbox, &["-p", "find every TODO in src"]).exits(0);
+    assert!(found.stdout.contains("main.rs") && found.stdout.contains("TODO: widgets"), "{}", found.stdout);
+    assert!(!found.stdout.contains("lib.rs"));
+    let none = run(&sandbox, &["-p", "find every FIXME in src"]).exits(0);
+    assert_eq!(none.stdout, "`FIXME` does not occur in src.\n");
+}
+
+#[test]
+fn lines_are_counted() {
+    let sandbox = repository();
+    let counted = run(&sandbox, &["-p", "how many lines does main.rs have?"]).exits(0);
+    assert!(counted.stdout.trim_end().ends_with("src/main.rs has 3 lines."), "{}", counted.stdout);
+    let none = run(&sandbox, &["-p", "how many lines does other.rs have?"]).exits(0);
+    assert_eq!(none.stdout, "There is no file named other.rs here.\n");
+}
+
+#[test]
+fn text_is_replaced_only_when_edits_are_accepted() {
+    let sandbox = repository();
+    let prompt = "replace \"widgets\" with \"gadgets\" in src/main.rs";
+    let denied =
+        run(&sandbox, &["-p", prompt, "--session-id", ID, "--output-format", "json"]).exits(0).json();
+    assert!(denied["result"].as_str().unwrap().contains("--permission-mode acceptEdits"), "{denied}");
+    let denials = denied["permission_denials"].as_array().unwrap();
+    assert_eq!(denials.len(), 1);
+    assert_eq!(denials[0]["tool_name"], "Edit");
+    assert_eq!(denials[0]["tool_input"]["new_string"], "gadgets");
+    assert!(denials[0]["tool_use_id"].is_string());
+    let text = || std::fs::read_to_string(sandbox.project().join("src/main.rs")).unwrap();
+    assert!(text().contains("TODO: widgets"));
+    let outcomes: Vec<String> = tool_results(&sandbox, ID).into_iter().map(|result| result.0).collect();
+    assert_eq!(outcomes, ["completed", "denied"]);
+
+    let replaced = run(&sandbox, &["-p", prompt, "--permission-mode", "acceptEdits"]).exits(0);
+    assert!(replaced.stdout.starts_with("Replaced `widgets` with `gadgets` in src/main.rs."));
+    assert_eq!(text(), "fn main() {\n    // TODO: gadgets\n}\n");
+}
+
+#[test]
+fn a_command_runs_with_a_rule_that_allows_it() {
+    let sandbox = repository();
+    let denied = run(&sandbox, &["-p", "run touch made"]).exits(0);
+    assert!(denied.stdout.contains("--allowed-tools 'Bash(touch made)'"), "{}", denied.stdout);
+    assert!(!sandbox.project().join("made").exists());
+    let allowed = run(&sandbox, &["-p", "run touch made", "--allowed-tools", "Bash(touch made)"]).exits(0);
+    assert_eq!(allowed.stdout, "`touch made` ran without output.\n");
+    assert!(sandbox.project().join("made").exists());
+    let other = run(&sandbox, &["-p", "run touch other", "--allowed-tools", "Bash(touch made)"]).exits(0);
+    assert!(other.stdout.contains("was not allowed"), "{}", other.stdout);
+    assert!(!sandbox.project().join("other").exists());
+    let failed = run(&sandbox, &["-p", "run false", "--allowed-tools", "Bash"]).exits(0);
+    assert!(failed.stdout.contains("The call of Bash failed"), "{}", failed.stdout);
+}
+
+#[test]
+fn a_repository_is_described() {
+    let sandbox = repository();
+    let arguments = ["-p", "what does this repository do", "--session-id", ID, "--output-format", "json"];
+    let described = run(&sandbox, &arguments).exits(0).json();
+    let text = described["result"].as_str().unwrap().to_owned();
+    assert_success(&described, ID, &text);
+    for expected in ["> # Widget", "> Makes widgets.", "name = \"widget\"", "- src/", "- README.md"] {
+        assert!(text.contains(expected), "{expected} is not in {text}");
+    }
+}
+
+#[test]
+fn any_tool_is_called_with_json() {
+    let sandbox = repository();
+    let called =
+        run(&sandbox, &["-p", "call Read with {\"file_path\": \"Cargo.toml\", \"limit\": 1}"]).exits(0);
+    assert!(called.stdout.starts_with("Read returned:") && called.stdout.contains("[package]"));
+    assert!(!called.stdout.contains("name ="), "{}", called.stdout);
+    let wrong = run(&sandbox, &["-p", "call Read with {\"path\": 1}"]).exits(0);
+    assert!(wrong.stdout.contains("file_path"), "the model is told what is missing: {}", wrong.stdout);
+    let unknown = run(&sandbox, &["-p", "call Nothing with {}"]).exits(0);
+    assert!(unknown.stdout.contains("no tool `Nothing`"), "{}", unknown.stdout);
+}
+
+#[test]
+fn what_is_not_understood_is_answered_with_what_is() {
+    let sandbox = repository();
+    let answer = run(&sandbox, &["-p", "compose a sonnet about the sea"]).exits(0);
+    for expected in ["I did not understand", "not a language model", "show me README.md", "ANTHROPIC_API_KEY"]
+    {
+        assert!(answer.stdout.contains(expected), "{expected} is not in {}", answer.stdout);
+    }
+    assert_eq!(answer.stderr, "", "nothing is wrong");
+}
