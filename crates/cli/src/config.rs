@@ -55,15 +55,15 @@ pub fn show(
             .iter()
             .map(|(key, value, origin)| json!({"key": key, "value": value, "origin": origin}))
             .collect();
-        println!("{:#}", Value::Array(list));
+        host::say(&format!("{:#}", Value::Array(list)))?;
         return Ok(Exit::Success);
     }
     if key.is_none() {
-        println!("folder: {} ({})", setup.cwd.display(), trust_text(&setup));
-        println!("config: {}", setup.config_root.display());
+        host::say(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
+        host::say(&format!("config: {}", setup.config_root.display()))?;
     }
     for (key, value, origin) in rows {
-        println!("{key} = {value}  [{origin}]");
+        host::say(&format!("{key} = {value}  [{origin}]"))?;
     }
     Ok(Exit::Success)
 }
@@ -88,7 +88,7 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>)
         Value::Object(map) => {
             for (name, below) in map {
                 let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-                if name.to_lowercase().contains("key") && name != "apiKeyEnv" && below.is_string() {
+                if holds_secret(name) && below.is_string() {
                     rows.push((path, Value::String("***".to_owned()), String::new()));
                 } else {
                     flatten(below, &path, rows);
@@ -99,12 +99,19 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>)
     }
 }
 
+/// True for names such as `apiKey` and `Authorization`; the name of a variable is no secret.
+fn holds_secret(name: &str) -> bool {
+    let folded = name.to_lowercase();
+    let telling = ["key", "authorization", "token", "secret", "password", "cookie"];
+    !folded.ends_with("env") && telling.iter().any(|word| folded.contains(word))
+}
+
 /// Puts a folder on the list of trusted ones.
 pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
     let folder = print::current_directory(folder)?;
     let root = layout::config_root(environment);
     let trusted = qoder_runtime::trust::add(&folder, &root, &layout::home(environment))?;
-    println!("trusted: {}", trusted.display());
+    host::say(&format!("trusted: {}", trusted.display()))?;
     Ok(Exit::Success)
 }
 
@@ -131,13 +138,13 @@ pub fn list_models(arguments: &Arguments, environment: BTreeMap<String, String>)
             .iter()
             .map(|model| json!({"id": model.id, "displayName": model.display_name, "provider": model.provider}))
             .collect();
-        println!("{}", Value::Array(list));
+        host::say(&Value::Array(list).to_string())?;
         return Ok(Exit::Success);
     }
     for model in models {
         match model.display_name {
-            Some(name) => println!("{}  {name}  [{}]", model.id, model.provider),
-            None => println!("{}  [{}]", model.id, model.provider),
+            Some(name) => host::say(&format!("{}  {name}  [{}]", model.id, model.provider))?,
+            None => host::say(&format!("{}  [{}]", model.id, model.provider))?,
         }
     }
     Ok(Exit::Success)

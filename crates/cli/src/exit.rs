@@ -1,6 +1,7 @@
 //! Exit codes and the way errors are told: one line that names the thing, one that says what to do. The codes are
 //! documented in `docs/exit-codes.md`.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use qoder_runtime::error::{DriveError, SessionError};
@@ -53,12 +54,24 @@ impl Fault {
         Self { exit: Exit::Input, message: message.into(), hint: hint.into() }
     }
 
-    /// Tells it on stderr.
-    pub fn report(&self) {
-        eprintln!("error: {}", self.message);
-        if !self.hint.is_empty() {
-            eprintln!("  hint: {}", self.hint);
+    /// Whoever read the output is gone.
+    pub fn output(error: &std::io::Error) -> Self {
+        Self {
+            exit: Exit::OutputClosed,
+            message: format!("the output was closed ({error})"),
+            hint: String::new(),
         }
+    }
+
+    /// Tells it on stderr, if that is still open.
+    pub fn report(&self) {
+        let mut out = std::io::stderr().lock();
+        let mut told = writeln!(out, "error: {}", self.message);
+        if !self.hint.is_empty() {
+            told = told.and_then(|()| writeln!(out, "  hint: {}", self.hint));
+        }
+        // The exit code says it too.
+        let _ = told;
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::exit::Fault;
+use crate::host::tell;
 
 /// How long piped text may take to begin when there is a prompt already.
 const PATIENCE_MS: i64 = 500;
@@ -56,10 +57,10 @@ fn begins_soon() -> bool {
     let wait = Timespec { tv_sec: 0, tv_nsec: PATIENCE_MS * 1_000_000 };
     match poll(&mut fds, Some(&wait)) {
         Ok(0) => {
-            eprintln!(
+            tell(&format!(
                 "warning: nothing arrived on stdin within {PATIENCE_MS} ms; going on without it (redirect it from \
                  /dev/null to avoid the wait)"
-            );
+            ));
             false
         }
         Ok(_) => true,

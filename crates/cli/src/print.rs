@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     let opened = open_session(arguments, &setup);
     let mut session = match opened {
         Ok(session) => session,
-        Err(fault) => return Err(announce_failure(fault, format)),
+        Err(fault) => return Err(announce_failure(fault, format, "")),
     };
     if arguments.debug {
         host::tell(&format!("debug: session {} at record {}", session.id, session.state.last_seq));
@@ -69,7 +69,15 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     });
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
     runtime.shutdown_background();
-    exit
+    if arguments.no_session_persistence {
+        // Often there is none; one that cannot be removed is in the system's temporary folder.
+        let _ = std::fs::remove_dir_all(session.outputs());
+    }
+    match exit {
+        // A turn that was started ends with a result, also when its log cannot be written any more.
+        Err(fault) if fault.exit == Exit::Session => Err(announce_failure(fault, format, &session.id)),
+        other => other,
+    }
 }
 
 fn check_session_flags(arguments: &Arguments) -> Result<(), Fault> {
@@ -150,15 +158,16 @@ fn session_to_resume(arguments: &Arguments, setup: &Setup) -> Result<Option<Stri
         .ok_or_else(|| SessionError::NoneToContinue { project: setup.cwd.clone() }.into())
 }
 
-/// Programs that read JSON learn of a session that cannot be opened by a result message, too.
-fn announce_failure(fault: Fault, format: OutputFormat) -> Fault {
+/// Programs that read JSON learn of a session that cannot be opened or written by a result message, too.
+fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str) -> Fault {
     if format != OutputFormat::Text {
         let message = serde_json::json!({
             "type": "result", "subtype": "error_during_execution", "is_error": true, "duration_ms": 0,
-            "duration_api_ms": 0, "num_turns": 0, "session_id": "", "uuid": new_id(), "errors": [fault.message],
+            "duration_api_ms": 0, "num_turns": 0, "session_id": session_id, "uuid": new_id(), "errors": [fault.message],
             "usage": qoder_types::Usage::default(), "total_cost_usd": 0.0, "permission_denials": [],
         });
-        println!("{message}");
+        // The fault itself is told on stderr, whether or not anybody reads this.
+        let _ = host::say(&message.to_string());
     }
     fault
 }
@@ -254,7 +263,8 @@ fn refuse_control(request_id: &str, format: OutputFormat) {
     if format == OutputFormat::StreamJson {
         let answer = serde_json::json!({"type": "control_response", "response": {
             "subtype": "error", "request_id": request_id, "error": "control requests are not supported by this version"}});
-        println!("{answer}");
+        // A closed output is met again, and reported, by the turn.
+        let _ = host::say(&answer.to_string());
     }
 }
 

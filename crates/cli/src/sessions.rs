@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::arguments::SessionsAction;
 use crate::exit::{Exit, Fault};
-use crate::host::tell;
+use crate::host::{say, tell};
 use crate::print::current_directory;
 
 /// Runs a sessions command.
@@ -27,7 +27,7 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
         SessionsAction::Show { id, json } => show(environment, id, *json),
         SessionsAction::Delete { id } => {
             catalog::delete(&locate(environment, id)?, id)?;
-            println!("deleted {id}");
+            say(&format!("deleted {id}"))?;
             Ok(Exit::Success)
         }
         SessionsAction::Export { id, format } => export(environment, id, format),
@@ -57,7 +57,7 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
     let sessions = catalog::list(&root, (!all).then_some(cwd.as_path()));
     if as_json {
         let rows: Vec<_> = sessions.iter().map(info_json).collect();
-        println!("{:#}", serde_json::Value::Array(rows));
+        say(&format!("{:#}", serde_json::Value::Array(rows)))?;
         return Ok(Exit::Success);
     }
     if sessions.is_empty() {
@@ -118,14 +118,14 @@ fn show(environment: &BTreeMap<String, String>, id: &str, as_json: bool) -> Resu
             "unfinished": state.is_unfinished(), "totalCostUsd": state.total_cost_usd, "modelUsage": state.totals,
             "contextTokens": state.context.tokens(), "epoch": state.epoch.as_ref().map(|epoch| epoch.number),
         });
-        println!("{summary:#}");
+        say(&format!("{summary:#}"))?;
         return Ok(Exit::Success);
     }
-    println!("session {id}\nlog     {}\ncwd     {}", paths.log.display(), state.cwd);
+    say(&format!("session {id}\nlog     {}\ncwd     {}", paths.log.display(), state.cwd))?;
     let open = if state.is_unfinished() { ", unfinished: --resume goes on" } else { "" };
-    println!("records {}{open}\ncost    ${:.4}\n", state.last_seq, state.total_cost_usd);
+    say(&format!("records {}{open}\ncost    ${:.4}\n", state.last_seq, state.total_cost_usd))?;
     for line in lines {
-        println!("{line}");
+        say(&line)?;
     }
     Ok(Exit::Success)
 }
@@ -238,7 +238,7 @@ fn repair(environment: &BTreeMap<String, String>, id: &str) -> Result<Exit, Faul
     let new = new_id();
     let folder = paths.log.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
     let saved = catalog::repair(&paths, id, &SessionPaths::new(&folder, &new), &new)?;
-    println!("{new}");
+    say(&new)?;
     tell(&format!("saved {} records as {new}; the original is unchanged", saved.saved));
     if !saved.lost.is_empty() {
         let lines: Vec<String> = saved.lost.iter().take(20).map(u64::to_string).collect();

@@ -187,7 +187,7 @@ impl State {
         }
         let content: Vec<ContentBlock> =
             message.content.iter().filter(|block| says(block)).cloned().collect();
-        self.calls = content.iter().filter_map(as_call).collect();
+        self.calls = distinct_calls(&content);
         let text = join_text(&content);
         let empty = content.is_empty();
         if !empty {
@@ -251,7 +251,18 @@ impl State {
 
 /// Providers refuse empty text blocks, so they are left out of the prompt.
 fn says(block: &ContentBlock) -> bool {
-    !matches!(block, ContentBlock::Text { text } if text.is_empty())
+    !matches!(block, ContentBlock::Text { text } if text.trim().is_empty())
+}
+
+/// The calls of a reply. Of two with one id, as another program may have written them, only the first can be answered.
+fn distinct_calls(content: &[ContentBlock]) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    for call in content.iter().filter_map(as_call) {
+        if calls.iter().all(|known| known.id != call.id) {
+            calls.push(call);
+        }
+    }
+    calls
 }
 
 fn as_call(block: &ContentBlock) -> Option<Call> {

@@ -59,7 +59,8 @@ impl Session {
         };
         let branch = git_branch(cwd);
         let mut session = Self { id: id.to_owned(), state, store, redactor, outputs, branch };
-        if !session.state.started {
+        // A transcript of another program has entries but no record of ours yet.
+        if session.state.last_seq == 0 {
             session.append(RecordBody::SessionStarted(SessionStarted {
                 cwd: cwd.to_string_lossy().into_owned(),
                 version: VERSION.to_owned(),

@@ -163,7 +163,11 @@ impl Setup {
         let config_root = layout::config_root(&options.environment);
         let cwd = real_directory("--cwd", &options.cwd)?;
         let project_root = trust::project_root(&cwd);
-        let personal = load_personal(&config_root, options.settings.as_deref(), &options.environment)?;
+        let personal = match load_personal(&config_root, options.settings.as_deref(), &options.environment) {
+            // A file that was not to be read at all stops nothing, and trusts nothing.
+            Err(_) if !reads_user_file(&options) => Settings::default(),
+            loaded => loaded?,
+        };
         let trust =
             trust::lookup(&project_root, &cwd, &personal, &config_root, &options.environment, options.trust);
         let all = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
@@ -349,6 +353,10 @@ impl Setup {
         hidden.dedup();
         hidden
     }
+}
+
+fn reads_user_file(options: &Options) -> bool {
+    options.setting_sources.as_ref().is_none_or(|sources| sources.contains(&RuleSource::UserSettings))
 }
 
 fn real_directory(option: &'static str, path: &Path) -> Result<PathBuf, SetupError> {

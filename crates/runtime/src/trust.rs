@@ -59,7 +59,7 @@ pub fn lookup(
     if flag || asked {
         return Trust::ThisRun;
     }
-    let home = layout::home(environment);
+    let home = real(layout::home(environment));
     if project_root == Path::new("/") || project_root == home {
         return Trust::No;
     }
@@ -67,10 +67,15 @@ pub fn lookup(
         folder.strip_prefix("~/").map_or_else(|| PathBuf::from(&folder), |rest| home.join(rest))
     });
     let listed = configured.chain(stored(config_root)).any(|folder| {
-        let real = folder.canonicalize().unwrap_or(folder);
-        real == project_root || real == cwd
+        let folder = real(folder);
+        folder == project_root || folder == cwd
     });
     if listed { Trust::Listed } else { Trust::No }
+}
+
+/// The path with links resolved; one that does not exist stays as it is.
+fn real(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
 }
 
 fn stored(config_root: &Path) -> Vec<PathBuf> {
@@ -82,7 +87,7 @@ fn stored(config_root: &Path) -> Vec<PathBuf> {
 /// Puts a folder on the user's list.
 pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, SessionError> {
     let real = folder.canonicalize().map_err(|error| SessionError::io("trust", folder, &error))?;
-    if real == Path::new("/") || real == home {
+    if real == Path::new("/") || real == self::real(home.to_path_buf()) {
         let refusal = std::io::Error::other("the root and the home directory cannot be trusted as a whole");
         return Err(SessionError::io("trust", &real, &refusal));
     }

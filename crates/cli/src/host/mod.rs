@@ -4,11 +4,13 @@
 mod json_lines;
 mod text;
 
+use std::io::Write;
 use std::sync::Arc;
 
 use qoder_runtime::events::Host;
 
 use crate::arguments::OutputFormat;
+use crate::exit::Fault;
 
 /// What the host shall show.
 #[derive(Debug, Clone, Copy)]
@@ -34,5 +36,12 @@ pub fn make(view: View) -> Arc<dyn Host> {
 pub fn tell(text: &str) {
     let clean: String =
         text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
-    eprintln!("{clean}");
+    // Nobody is left to tell when stderr is closed; the work goes on.
+    let _ = writeln!(std::io::stderr(), "{clean}");
+}
+
+/// A line on stdout. Whoever read it may be gone, which is no reason to panic.
+pub fn say(text: &str) -> Result<(), Fault> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Fault::output(&error))
 }

@@ -50,7 +50,7 @@ impl Text {
         self.pause();
         let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut shown.mid_line) {
-            eprintln!();
+            tell("");
         }
         if self.colour {
             tell_dim(text);
@@ -177,7 +177,8 @@ fn text_delta(event: &str) -> Option<String> {
 
 fn tell_dim(text: &str) {
     let clean: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    eprintln!("\x1b[2m{clean}\x1b[0m");
+    // As in `tell`: a closed terminal is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "\x1b[2m{clean}\x1b[0m");
 }
 
 fn first_line(text: &str) -> String {
@@ -227,7 +228,7 @@ impl Spinner {
             let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
             for frame in frames.iter().cycle() {
                 if seen.load(Ordering::Acquire) {
-                    eprint!("\r{frame}");
+                    let _ = write!(std::io::stderr(), "\r{frame}");
                 }
                 std::thread::sleep(Duration::from_millis(90));
             }
@@ -237,7 +238,7 @@ impl Spinner {
 
     fn pause(&self) {
         if self.running.swap(false, Ordering::AcqRel) {
-            eprint!("\r\x1b[K");
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 

@@ -73,7 +73,7 @@ fn a_command_runs_with_a_rule_that_allows_it() {
     assert!(denied.stdout.contains("--allowed-tools 'Bash(touch made)'"), "{}", denied.stdout);
     assert!(!sandbox.project().join("made").exists());
     let allowed = run(&sandbox, &["-p", "run touch made", "--allowed-tools", "Bash(touch made)"]).exits(0);
-    assert_eq!(allowed.stdout, "`touch made` ran without output.\n");
+    assert!(allowed.stdout.contains("succeeded without output"), "{}", allowed.stdout);
     assert!(sandbox.project().join("made").exists());
     let other = run(&sandbox, &["-p", "run touch other", "--allowed-tools", "Bash(touch made)"]).exits(0);
     assert!(other.stdout.contains("was not allowed"), "{}", other.stdout);

@@ -20,7 +20,7 @@ fn a_playbook_answers_and_goes_on_after_a_resume() {
     let first = run(&sandbox, &[&["-p", "please add", "--session-id", ID], &rules[..]].concat()).exits(0);
     assert_success(&first.json(), ID, "it is 42");
     assert_eq!(first.json()["num_turns"], 2);
-    assert_eq!(tool_results(&sandbox, ID), [("completed".to_owned(), "42".to_owned())]);
+    assert_eq!(tool_results(&sandbox, ID), [("completed".to_owned(), "42\n".to_owned())]);
     let second = run(&sandbox, &[&["-p", "more", "--resume", ID], &rules[..]].concat()).exits(0);
     assert_success(&second.json(), ID, "third");
 }

@@ -86,7 +86,8 @@ fn a_file_that_is_not_json_is_told_with_its_place() {
             refused.says(&[&format!("error: {file}{place}"), "hint: "]);
         }
     }
-    run(&sandbox, &["-p", "hello", "--settings", "{\"a\" 1}"]).exits(52).says(&["error: --settings:1:"]);
+    let flag = ["-p", "hello", "--setting-sources", "", "--settings", "{\"a\" 1}"];
+    run(&sandbox, &flag).exits(52).says(&["error: --settings:1:"]);
     assert!(sandbox.session_files().is_empty());
 }
 

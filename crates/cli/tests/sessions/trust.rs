@@ -125,6 +125,9 @@ fn the_home_and_the_root_cannot_be_trusted() {
     let link = sandbox.project().join("home");
     std::os::unix::fs::symlink(sandbox.home(), &link).unwrap();
     run(&sandbox, &["trust", "home"]).says(&["cannot be trusted as a whole"]);
+    let mut command = offline(&sandbox, &["trust", &home]);
+    command.env("HOME", &link);
+    finish(command).says(&["cannot be trusted as a whole"]);
 }
 
 #[test]

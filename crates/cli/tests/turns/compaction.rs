@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{assert_calls_in_order, bodies, fault, keys, records, stream};
+use crate::support::{assert_calls_in_order, bodies, counted, fault, keys, records, stream};
 
 const SUMMARY: &str = "The user wants the notes read; notes.txt says hello.";
 const SMALL_WINDOW: &str = r#"{"model":{"contextWindow":10000}}"#;
@@ -187,4 +187,38 @@ fn a_summary_that_cannot_be_had_is_a_clear_error() {
         assert_eq!(finished.system("status").last().unwrap()["status"], Value::Null);
         assert_calls_in_order(&sandbox);
     }
+}
+
+#[test]
+fn a_prompt_after_a_full_turn_is_summarised_first_and_not_lost() {
+    let sandbox = sandbox();
+    let server = ScriptedServer::start(Script::by(|request, _| {
+        if asks_for_summary(request) {
+            Reply::text(SUMMARY)
+        } else if holds_summary(request) {
+            Reply::text("As I said: hello.")
+        } else {
+            counted("A very long story.", json!({ "input_tokens": 9_000, "output_tokens": 5 }))
+        }
+    }));
+    let session = "40000000-0000-4000-8000-000000000002";
+    let first = stream(&sandbox, &server, &["tell", "--settings", SMALL_WINDOW, "--session-id", session]);
+    assert_eq!(first.system("compact_boundary"), Vec::<Value>::new(), "a finished turn needs no room");
+    let second = stream(&sandbox, &server, &["and again?", "--settings", SMALL_WINDOW, "--resume", session]);
+    assert_eq!(second.success()["result"], "As I said: hello.");
+    assert_eq!(second.system("compact_boundary").len(), 1);
+    let last = bodies(&server).pop().unwrap();
+    assert!(last["messages"].to_string().contains("and again?"), "{last:#}");
+}
+
+#[test]
+fn a_first_prompt_that_does_not_fit_is_a_clear_error() {
+    let sandbox = sandbox();
+    let words = "prompt is too long: 210000 tokens > 200000 maximum";
+    let server = ScriptedServer::start(Script::list(vec![fault(400, "invalid_request_error", words)]));
+    let finished = stream(&sandbox, &server, &["a very long prompt"]);
+    assert_eq!((finished.code, server.requests().len()), (1, 1), "{}", finished.stdout);
+    let result = finished.result();
+    assert_eq!((&result["error_code"], &result["api_error_status"]), (&json!(80_411), &json!(400)));
+    assert!(result["errors"][0].as_str().unwrap().contains(words), "{result}");
 }

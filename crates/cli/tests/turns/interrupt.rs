@@ -156,3 +156,49 @@ fn a_waiting_input_is_not_lost() {
     let again = stream(&sandbox, &server, &["again", "--continue"]);
     assert_eq!(again.success()["session_id"], SESSION);
 }
+
+#[test]
+fn while_an_attempt_is_waited_for() {
+    let sandbox = Sandbox::new();
+    let busy = Reply::HttpError {
+        status: 529,
+        headers: vec![("retry-after".to_owned(), "50".to_owned())],
+        body: "{}".to_owned(),
+    };
+    let server = ScriptedServer::start(Script::list(vec![busy]));
+    let mut command = command(&sandbox, &server, Wire::Messages);
+    command.args(["-p", "hello", "--output-format", "stream-json"]);
+    let mut live = Live::start(command);
+    live.until(|line| line["subtype"] == "api_retry" && line["retry_delay_ms"] == 50_000);
+    live.interrupt();
+    assert_interrupted(&live.finish(), "aborted_streaming");
+    assert_log_is_closed(&sandbox);
+}
+
+#[test]
+fn a_message_that_waits_behind_the_interrupted_turn_gets_its_own() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::by(|_, number| match number {
+        0 => Reply::StalledStream { after_events: 2, ms: 120_000, reply: Box::new(Reply::text("never")) },
+        _ => Reply::text("the second answer"),
+    }));
+    let mut command = command(&sandbox, &server, Wire::Messages);
+    command.args(["-p", "--input-format", "stream-json", "--output-format", "stream-json"]);
+    let line = |text: &str| json!({ "type": "user", "message": { "role": "user", "content": text } });
+    let live = Live::start_with(command, &format!("{}\n{}\n", line("first"), line("second")));
+    wait_until("both messages are on record and the model is asked", || {
+        let files = sandbox.session_files();
+        let text = files.first().map(|file| std::fs::read_to_string(file).unwrap()).unwrap_or_default();
+        text.matches("{\"type\":\"input\"").count() == 2 && server.requests().len() == 1
+    });
+    live.interrupt();
+    let finished = live.finish();
+    let ends: Vec<(Value, Value)> = finished
+        .of("result")
+        .into_iter()
+        .map(|result| (result["terminal_reason"].clone(), result["result"].clone()))
+        .collect();
+    let expected =
+        [(json!("aborted_streaming"), Value::Null), (json!("completed"), json!("the second answer"))];
+    assert_eq!(ends, expected, "{}", finished.stderr);
+}

@@ -111,16 +111,8 @@ pub fn run(command: Command) -> Finished {
 }
 
 /// Runs a command to its end with this input.
-pub fn feed(mut command: Command, input: &str) -> Finished {
-    command.stdin(Stdio::piped());
-    let mut live = Live::start_as_set(command);
-    let mut stdin = live.child.stdin.take().unwrap();
-    let input = input.to_owned();
-    // A program that stops reading early must not stop the test.
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
-    let finished = live.finish();
-    writer.join().unwrap();
-    finished
+pub fn feed(command: Command, input: &str) -> Finished {
+    Live::start_with(command, input).finish()
 }
 
 /// Runs `-p` with stream-json over Anthropic Messages.
@@ -143,6 +135,17 @@ impl Live {
     pub fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null());
         Self::start_as_set(command)
+    }
+
+    /// Starts a command with this input and then its end.
+    pub fn start_with(mut command: Command, input: &str) -> Self {
+        command.stdin(Stdio::piped());
+        let mut live = Self::start_as_set(command);
+        let mut stdin = live.child.stdin.take().unwrap();
+        let input = input.to_owned();
+        // On a thread of its own, because a program that stops reading must not stop the test.
+        std::thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
+        live
     }
 
     fn start_as_set(mut command: Command) -> Self {

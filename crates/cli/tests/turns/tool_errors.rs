@@ -160,3 +160,45 @@ fn arguments_that_are_not_json_are_an_error_the_model_can_repair() {
     let call = &request["messages"][1]["content"][0];
     assert!(call["input"].is_object(), "the endpoint only takes objects: {call}");
 }
+
+#[test]
+fn calls_that_share_an_id_have_results_of_their_own() {
+    for wire in Wire::ALL {
+        for id in ["toolu_same", ""] {
+            let sandbox = Sandbox::new();
+            sandbox.write("notes.txt", "hello\n");
+            let read = |path: &str| (id, "Read", json!({ "file_path": path }));
+            let twice = calls(&[read("notes.txt"), read("missing.txt")]);
+            let server = ScriptedServer::start(Script::by_assistant_count(vec![twice, Reply::text("done")]));
+            let mut command = command_at(&sandbox, &server.base_url(), wire);
+            command.args(["-p", "go", "--output-format", "stream-json"]);
+            let finished = run(command);
+            assert_eq!(finished.success()["result"], "done", "{wire:?} {id:?}");
+            let results = finished.of("user");
+            assert_eq!(results.len(), 2, "{wire:?} {id:?}");
+            let ids: Vec<Value> =
+                results.iter().map(|line| line["message"]["content"][0]["tool_use_id"].clone()).collect();
+            assert_ne!(ids[0], ids[1], "{wire:?} {id:?}: each call is answered by its own id");
+            assert_calls_in_order(&sandbox);
+        }
+    }
+}
+
+#[test]
+fn a_text_of_blanks_beside_a_call_is_not_sent_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "hello\n");
+    let blank = Reply::Blocks {
+        thinking: None,
+        text: Some("\n\n".to_owned()),
+        tools: vec![("toolu_1".to_owned(), "Read".to_owned(), json!({ "file_path": "notes.txt" }))],
+        stop_reason: None,
+        usage: None,
+    };
+    let server = ScriptedServer::start(Script::by_assistant_count(vec![blank, Reply::text("done")]));
+    stream(&sandbox, &server, &["go"]).success();
+    // Endpoints refuse texts that hold nothing but blanks.
+    let reply = &bodies(&server)[1]["messages"][1]["content"];
+    let kinds: Vec<&Value> = reply.as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["tool_use"], "{reply}");
+}

@@ -115,7 +115,13 @@ impl<'a> Driver<'a> {
                 Step::Compact => self.compact().await?,
                 Step::CallModel if self.bring_memory()? => {}
                 Step::CallModel => self.call_model().await?,
-                Step::End(reason) => ended = Some(self.end(&reason)?),
+                Step::End(reason) => {
+                    ended = Some(self.end(&reason)?);
+                    // The interrupt was for this turn; inputs that wait behind it get a turn of their own.
+                    if self.interrupt.is_triggered() {
+                        return Ok(ended);
+                    }
+                }
             }
             self.forward_task_events()?;
             while let Some(Ok(input)) = self.inbox.as_mut().map(Inbox::try_recv) {

@@ -1,12 +1,14 @@
 //! Asking the model: the request is recorded before it is sent, pieces go to the host as they come, and only the
 //! complete reply is recorded.
 
+use std::collections::HashSet;
+
 use futures::StreamExt;
 use qoder_core::ports::{ModelEvent, ModelRequest};
 use qoder_core::render;
 use qoder_types::record::{AssistantEntry, AssistantMessage, ModelFailed, ModelRequested, RecordBody};
 use qoder_types::wire::{StreamMessage, SystemMessage};
-use qoder_types::{ModelFailure, ModelFailureClass, ModelReply, Role};
+use qoder_types::{ContentBlock, ModelFailure, ModelFailureClass, ModelReply, Role};
 
 use super::{Driver, arrival};
 use crate::VERSION;
@@ -109,7 +111,8 @@ impl Driver<'_> {
         }))
     }
 
-    fn take_reply(&mut self, reply: ModelReply) -> Result<(), DriveError> {
+    fn take_reply(&mut self, mut reply: ModelReply) -> Result<(), DriveError> {
+        tell_calls_apart(&mut reply.content);
         let limits = &self.limits;
         let entry = AssistantEntry {
             uuid: new_id(),
@@ -135,5 +138,18 @@ impl Driver<'_> {
         };
         let record = self.session.append(RecordBody::Assistant(Box::new(entry)))?;
         self.emit_assistant(&record)
+    }
+}
+
+/// Some endpoints send several calls with the same id, or with none. Each needs one to be answered by.
+fn tell_calls_apart(content: &mut [ContentBlock]) {
+    let mut known = HashSet::new();
+    for block in content {
+        if let ContentBlock::ToolUse { id, .. } = block {
+            if id.is_empty() || known.contains(id) {
+                *id = format!("toolu_{}", new_id().replace('-', ""));
+            }
+            known.insert(id.clone());
+        }
     }
 }
