@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use qoder_runtime::error::SessionError;
 use qoder_runtime::layout;
 use qoder_runtime::settings::KNOWN_KEYS;
 use qoder_runtime::setup::{Options, Setup};
@@ -110,7 +111,13 @@ fn holds_secret(name: &str) -> bool {
 pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
     let folder = print::current_directory(folder)?;
     let root = layout::config_root(environment);
-    let trusted = qoder_runtime::trust::add(&folder, &root, &layout::home(environment))?;
+    let trusted = match qoder_runtime::trust::add(&folder, &root, &layout::home(environment)) {
+        // The folder was refused; anything else is about the place where the list is kept.
+        Err(error @ SessionError::Io { what: "trust", .. }) => {
+            return Err(Fault::input(error.to_string(), "trust a project's own folder"));
+        }
+        added => added?,
+    };
     host::say(&format!("trusted: {}", trusted.display()))?;
     Ok(Exit::Success)
 }

@@ -164,7 +164,7 @@ fn parse(bytes: &[u8]) -> Option<Line> {
                 return Some(Line::Bad("a user message is empty".to_owned()));
             }
             Some(Line::User(InputAdmitted {
-                input_id: line.uuid.unwrap_or_else(new_id),
+                input_id: line.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id),
                 message: Message { role: Role::User, content: message.content },
             }))
         }

@@ -48,11 +48,14 @@ fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
             "give such text through a file or stdin after converting it",
         ));
     }
-    let arguments = match Arguments::try_parse_from(words) {
+    let mut arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => return Ok(usage(&error)),
     };
     let environment = environment();
+    if arguments.session_id.is_none() && arguments.resume.is_none() && !arguments.r#continue {
+        arguments.session_id = environment.get("QODER_SESSION_ID").filter(|id| !id.is_empty()).cloned();
+    }
     if arguments.list_models {
         return config::list_models(&arguments, environment);
     }

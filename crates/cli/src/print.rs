@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         Err(fault) => return Err(announce_failure(fault, format, "")),
     };
     if arguments.debug {
-        host::tell(&format!("debug: session {} at record {}", session.id, session.state.last_seq));
+        debug(&setup, &engine, &session);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -65,7 +65,8 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
             one_turn(&engine, &mut session, prompt).await
         };
         engine.shared.shutdown().await;
-        driven
+        let told = Driver::new(&engine, &mut session, Interrupt::default()).forward_task_events();
+        driven.and_then(|exit| told.map(|()| exit).map_err(Fault::from))
     });
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
     runtime.shutdown_background();
@@ -77,6 +78,29 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         // A turn that was started ends with a result, also when its log cannot be written any more.
         Err(fault) if fault.exit == Exit::Session => Err(announce_failure(fault, format, &session.id)),
         other => other,
+    }
+}
+
+/// What was decided before the first step, for whoever wonders.
+fn debug(setup: &Setup, engine: &Engine, session: &Session) {
+    let facts = engine.model.facts();
+    let layers: Vec<String> =
+        setup.settings.layers.iter().map(qoder_runtime::settings::Layer::name).collect();
+    let tools: Vec<&str> = engine.toolbox.names().collect();
+    for line in [
+        format!("session {} at record {}", session.id, session.state.last_seq),
+        format!("config root {}, settings [{}]", setup.config_root.display(), layers.join(", ")),
+        format!(
+            "folder {}, project {}, trust {:?}",
+            setup.cwd.display(),
+            setup.project_root.display(),
+            setup.trust
+        ),
+        format!("model {}, window {}, key from {}", facts.name, facts.context_window, facts.key_source),
+        format!("mode {}, tools [{}]", engine.gate.mode.as_str(), tools.join(", ")),
+        format!("durability {:?}", setup.durability),
+    ] {
+        host::tell(&format!("debug: {line}"));
     }
 }
 
@@ -240,6 +264,10 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
             let Some(receiver) = &mut inbox else { break };
             let input = tokio::select! {
                 input = receiver.recv() => input,
+                () = session.task_events.arrival() => {
+                    Driver::new(engine, session, interrupt).forward_task_events()?;
+                    continue;
+                }
                 () = watching.interrupted() => return Ok(Exit::Interrupted),
             };
             let Some(input) = input else { break };

@@ -249,7 +249,7 @@ impl State {
     }
 }
 
-/// Providers refuse empty text blocks, so they are left out of the prompt.
+/// Providers refuse text blocks of nothing but blanks, so they are left out of the prompt.
 fn says(block: &ContentBlock) -> bool {
     !matches!(block, ContentBlock::Text { text } if text.trim().is_empty())
 }

@@ -36,7 +36,15 @@ fn resident_kib() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
+/// Every open session holds its log and its lock.
+fn allow_many_files() -> Result<(), rustix::io::Errno> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    allow_many_files()?;
     let count: usize = std::env::args().nth(1).map_or(Ok(1_000), |text| text.parse())?;
     let folder = std::env::temp_dir().join(format!("qodercli-many-{}", std::process::id()));
     let project = folder.join("project");

@@ -22,21 +22,22 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Decides about one call. The error is for the model: the input names a place that cannot exist.
+    /// Decides about one call; its relative paths start at `cwd`. Rules keep their anchors wherever a command moved the
+    /// session to: otherwise `cd` would lift a denial. The error is for the model: the input names a place that cannot
+    /// exist.
     pub fn decide(&self, tool: &dyn Tool, input: &Value, cwd: &Path) -> Result<Decision, String> {
         let name = &tool.definition().name;
         let mut accesses = Vec::new();
         for access in tool.accesses(input) {
             accesses.push(resolve(access, cwd)?);
         }
-        let workspace = Workspace { cwd: cwd.to_path_buf(), ..self.workspace.clone() };
         let decision = decide(&Question {
             tool: name,
             accesses: &accesses,
             mode: self.mode,
             trusted: self.trusted,
             rules: &self.rules,
-            workspace: &workspace,
+            workspace: &self.workspace,
         });
         Ok(match decision.behavior {
             Behavior::Allow | Behavior::Deny => decision,

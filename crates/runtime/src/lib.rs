@@ -17,6 +17,7 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod store;
+pub mod task_events;
 pub mod toolbox;
 pub mod trust;
 

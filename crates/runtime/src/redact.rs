@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use qoder_types::record::{RecordBody, UserEntry};
 use qoder_types::{ContentBlock, MessageContent, ToolResultContent};
 use regex::Regex;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Beginnings of well-known tokens. A text without any of them is not looked at further.
@@ -105,10 +106,40 @@ impl Redactor {
     fn user(&self, entry: &mut UserEntry) {
         self.content(&mut entry.message.content);
         if let Some(raw) = &entry.tool_use_result
-            && let Cow::Owned(clean) = self.text(raw.get())
-            && let Ok(clean) = RawValue::from_string(clean)
+            && let Some(clean) = self.raw(raw)
         {
             entry.tool_use_result = Some(clean);
+        }
+    }
+
+    /// The JSON without secrets, if it has any. Looked at string by string: in the raw text an escape such as `\n` right
+    /// before a token would hide where it begins, and a value may be written with escapes.
+    fn raw(&self, raw: &RawValue) -> Option<Box<RawValue>> {
+        let text = raw.get();
+        let escaped = |value: &String| value.contains(|c: char| matches!(c, '"' | '\\') || c.is_control());
+        let suspect = PREFIXES.iter().any(|prefix| text.contains(prefix))
+            || self.values.iter().any(|value| escaped(value) || text.contains(value.as_str()));
+        if !suspect {
+            return None;
+        }
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        self.value(&mut value).then(|| serde_json::value::to_raw_value(&value).ok()).flatten()
+    }
+
+    /// True when something was taken out.
+    fn value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.text(text) {
+                Cow::Owned(clean) => {
+                    *text = clean;
+                    true
+                }
+                Cow::Borrowed(_) => false,
+            },
+            // Every part is looked at, so no short circuit.
+            Value::Array(items) => items.iter_mut().fold(false, |found, item| self.value(item) | found),
+            Value::Object(map) => map.values_mut().fold(false, |found, item| self.value(item) | found),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
@@ -161,6 +192,18 @@ fn shapes() -> Option<&'static Regex> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_cleaned_string_by_string() {
+        let redactor = Redactor::new(["quoted\"secret".to_owned()]);
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let clean = |value: &Value| {
+            redactor.raw(&serde_json::value::to_raw_value(value).unwrap()).map(|raw| raw.get().to_owned())
+        };
+        let dirty = serde_json::json!({"a": format!("1\n{token}"), "b": ["x", "quoted\"secret"], "c": 1.5});
+        assert_eq!(clean(&dirty).as_deref(), Some(r#"{"a":"1\n[redacted]","b":["x","[redacted]"],"c":1.5}"#));
+        assert_eq!(clean(&serde_json::json!({"a": "a task-list"})), None);
+    }
 
     #[test]
     fn values_and_shapes_are_taken_out_and_ordinary_text_stays() {

@@ -15,6 +15,7 @@ use crate::redact::Redactor;
 use crate::store::jsonl::{Durability, JsonlStore};
 use crate::store::line::Line;
 use crate::store::memory::MemoryStore;
+use crate::task_events::TaskEvents;
 
 /// A session that this process drives.
 pub struct Session {
@@ -22,6 +23,8 @@ pub struct Session {
     pub id: String,
     /// The fold of its records.
     pub state: State,
+    /// News of its background tasks.
+    pub task_events: TaskEvents,
     store: Box<dyn LogStore>,
     redactor: Redactor,
     outputs: PathBuf,
@@ -58,7 +61,8 @@ impl Session {
             Keep::Nowhere { outputs } => (Box::new(MemoryStore), outputs),
         };
         let branch = git_branch(cwd);
-        let mut session = Self { id: id.to_owned(), state, store, redactor, outputs, branch };
+        let task_events = TaskEvents::default();
+        let mut session = Self { id: id.to_owned(), state, task_events, store, redactor, outputs, branch };
         // A transcript of another program has entries but no record of ours yet.
         if session.state.last_seq == 0 {
             session.append(RecordBody::SessionStarted(SessionStarted {

@@ -87,6 +87,17 @@ fn text_that_is_not_text_is_refused() {
 }
 
 #[test]
+fn a_prompt_without_end_is_refused() {
+    let sandbox = Sandbox::new();
+    let endless = vec![b'x'; (64 << 20) + 2];
+    refused(
+        &sandbox,
+        feed(offline(&sandbox, &["-p"]), &endless),
+        &["error: the prompt is longer than 64 MiB"],
+    );
+}
+
+#[test]
 fn unknown_options_are_named() {
     let sandbox = Sandbox::new();
     refused(&sandbox, run(&sandbox, &["-p", "x", "--no-such-option"]), &["--no-such-option"]);

@@ -5,8 +5,8 @@ use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::support::{
-    ID, append, assert_failure, assert_success, feed, kinds, log_of, log_text, online, records, run,
-    run_with, sealed, server, side_of,
+    ID, OTHER_ID, append, assert_failure, assert_success, feed, kinds, log_of, log_text, online, records,
+    run, run_with, sealed, server, side_of,
 };
 
 /// A session of one turn, and the server that answers the next ones.
@@ -124,6 +124,31 @@ fn a_flipped_byte_is_found_by_the_checksum() {
 }
 
 #[test]
+fn a_session_without_its_beginning_is_repaired_in_its_place() {
+    let sandbox = Sandbox::new();
+    let server = session(&sandbox);
+    change_lines(&sandbox, |lines| lines[0] = "{}garbage".to_owned());
+    assert_refused(&sandbox, &server, 1, "it is not a JSON object");
+    assert_repaired(&sandbox, &server, "lost 1 lines: 1");
+    let newest = run(&sandbox, &["sessions", "list", "--json"]).exits(0).json()[0].clone();
+    let repaired = records(&sandbox, newest["sessionId"].as_str().unwrap());
+    let prompt = repaired.iter().rfind(|record| record["origin"] == "prompt").unwrap();
+    assert_eq!(prompt["message"]["content"], "second");
+    assert_eq!(prompt["cwd"], sandbox.project().display().to_string());
+}
+
+#[test]
+fn an_empty_log_is_no_session_but_its_id_can_be_used() {
+    let sandbox = Sandbox::new();
+    session(&sandbox);
+    std::fs::write(log_of(&sandbox, ID), "").unwrap();
+    run(&sandbox, &["-p", "x", "--resume", ID]).exits(55).says(&["No conversation found"]);
+    assert_eq!(run(&sandbox, &["sessions", "list", "--json"]).exits(0).json(), json!([]));
+    run(&sandbox, &["-p", "x", "--session-id", ID]).exits(0);
+    assert_eq!(records(&sandbox, ID)[0]["type"], "session-start");
+}
+
+#[test]
 fn a_gap_and_a_repeat_in_the_numbers_are_refused() {
     let sandbox = Sandbox::new();
     let server = session(&sandbox);
@@ -208,6 +233,13 @@ fn a_prompt_of_ten_megabytes_moves_to_a_blob_and_comes_back() {
         content.as_str().map_or_else(|| content[0]["text"].as_str().unwrap().to_owned(), str::to_owned)
     };
     assert!(text(0) == prompt && text(1) == prompt, "the model reads the same bytes after the resume");
+
+    let fork = ["-p", "a copy", "--resume", ID, "--fork-session", "--session-id", OTHER_ID];
+    run_with(&sandbox, &server, &fork).exits(0);
+    let copied = side_of(&sandbox, OTHER_ID).join("blobs").join(&name);
+    assert!(std::fs::read_to_string(copied).unwrap() == prompt, "a copy has blobs of its own");
+    let exported = run(&sandbox, &["sessions", "export", ID]).exits(0).stdout;
+    assert!(exported.contains(&prompt), "{} bytes", exported.len());
 
     std::fs::remove_file(blob).unwrap();
     let at = line_of(&sandbox, "user");

@@ -23,12 +23,12 @@ fn write(sandbox: &Sandbox, entries: &[Value]) -> String {
     text
 }
 
-fn user(uuid: &str, parent: Value, content: Value) -> Value {
+fn user(uuid: &str, parent: &Value, content: &Value) -> Value {
     json!({"parentUuid": parent, "isSidechain": false, "type": "user", "userType": "external", "uuid": uuid,
         "message": {"role": "user", "content": content}, "sessionId": ID, "timestamp": "2026-01-01T00:00:00.000Z"})
 }
 
-fn assistant(uuid: &str, parent: &str, content: Value, stop_reason: &str) -> Value {
+fn assistant(uuid: &str, parent: &str, content: &Value, stop_reason: &str) -> Value {
     json!({"parentUuid": parent, "isSidechain": false, "type": "assistant", "uuid": uuid, "sessionId": ID,
         "message": {"id": "msg_x", "type": "message", "role": "assistant", "model": "other-model",
             "content": content, "stop_reason": stop_reason, "stop_sequence": null,
@@ -42,10 +42,10 @@ fn finished_chain() -> Vec<Value> {
     let result = json!([{"type": "tool_result", "tool_use_id": "toolu_9", "content": "1\tcontent of a"}]);
     vec![
         json!({"type": "summary", "summary": "about a", "leafUuid": "u"}),
-        user("u1", Value::Null, json!("what is in a.txt")),
-        assistant("a1", "u1", call, "tool_use"),
-        user("u2", json!("a1"), result),
-        assistant("a2", "u2", json!([{"type": "text", "text": "It has content."}]), "end_turn"),
+        user("u1", &Value::Null, &json!("what is in a.txt")),
+        assistant("a1", "u1", &call, "tool_use"),
+        user("u2", &json!("a1"), &result),
+        assistant("a2", "u2", &json!([{"type": "text", "text": "It has content."}]), "end_turn"),
     ]
 }
 
@@ -96,7 +96,7 @@ fn tools_of_a_resumed_chain_run_in_the_working_directory() {
 #[test]
 fn a_chain_that_ends_with_a_prompt_is_continued() {
     let sandbox = Sandbox::new();
-    write(&sandbox, &[user("u1", Value::Null, json!([{"type": "text", "text": "say something"}]))]);
+    write(&sandbox, &[user("u1", &Value::Null, &json!([{"type": "text", "text": "say something"}]))]);
     let server = server(vec![Reply::text("something")]);
     let resumed = run_with(&sandbox, &server, &["--resume", ID, "--output-format", "json"]).exits(0);
     assert_success(&resumed.json(), ID, "something");

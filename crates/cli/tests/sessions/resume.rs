@@ -160,6 +160,18 @@ fn a_session_of_another_project_says_which() {
 }
 
 #[test]
+fn a_directory_is_the_same_by_every_name() {
+    let sandbox = Sandbox::new();
+    let link = sandbox.home().join("link");
+    std::os::unix::fs::symlink(sandbox.project(), &link).unwrap();
+    run(&sandbox, &["-p", "hello", "--session-id", ID]).exits(0);
+    let by_link = link.display().to_string();
+    let resumed = run(&sandbox, &["--resume", ID, "--cwd", &by_link, "--output-format", "json"]).exits(0);
+    assert_eq!(resumed.json()["session_id"], ID);
+    assert_eq!(sandbox.session_files().len(), 1);
+}
+
+#[test]
 fn a_title_stands_for_its_session() {
     let sandbox = Sandbox::new();
     let server = server(vec![Reply::text("a"), Reply::text("b")]);

@@ -7,7 +7,8 @@ use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::support::{
-    ID, assert_success, kill_when, kinds, log_has, online, records, run_with, server, stalled, tool_results,
+    ID, OTHER_ID, append, assert_success, kill_when, kinds, log_has, log_text, online, records, run,
+    run_with, server, stalled, start, tool_results, wait_for,
 };
 
 /// A server that is silent at its first request and answers from then on.
@@ -51,6 +52,21 @@ fn a_turn_that_waited_for_the_model_can_be_replaced_by_a_prompt() {
     assert!(
         at("first") < at("cut off before it finished") && at("cut off before it finished") < at("second")
     );
+}
+
+#[test]
+fn an_unfinished_turn_can_be_finished_in_a_copy() {
+    let sandbox = Sandbox::new();
+    let server = silent_once("in the copy");
+    let command = online(&sandbox, &server, &["-p", "first", "--session-id", ID]);
+    kill_when(command, "the request", || !server.requests().is_empty());
+    let before = log_text(&sandbox, ID);
+    let arguments = ["--resume", ID, "--fork-session", "--session-id", OTHER_ID, "--output-format", "json"];
+    let resumed = run_with(&sandbox, &server, &arguments).exits(0);
+    assert_success(&resumed.json(), OTHER_ID, "in the copy");
+    assert_eq!(log_text(&sandbox, ID), before);
+    let shown = run(&sandbox, &["sessions", "show", ID, "--json"]).exits(0).json();
+    assert_eq!(shown["unfinished"], true, "the original still waits");
 }
 
 /// A command that says it has begun and then waits until the project has a file `stop`.
@@ -117,6 +133,27 @@ fn a_prompt_after_a_cut_off_command_comes_after_its_outcome() {
 }
 
 #[test]
+fn another_program_may_write_a_line_while_the_session_is_in_use() {
+    let sandbox = Sandbox::new();
+    let server =
+        server(vec![Reply::tool("Bash", json!({"command": SLOW})), Reply::text("one"), Reply::text("two")]);
+    let arguments = ["-p", "do it", "--session-id", ID, "--allowed-tools", "Bash"];
+    let mut child = start(online(&sandbox, &server, &arguments));
+    let effects = sandbox.project().join("effects");
+    wait_for("the command", || effects.exists());
+    let title = json!({"type": "custom-title", "customTitle": "In use", "sessionId": ID});
+    append(&sandbox, ID, &format!("{title}\n"));
+    sandbox.write("stop", "");
+    assert!(child.wait().unwrap().success());
+    let lines = records(&sandbox, ID);
+    let at = lines.iter().position(|line| line["type"] == "custom-title").unwrap();
+    assert!(at < lines.len() - 1, "the session went on after it");
+    let resumed =
+        run_with(&sandbox, &server, &["-p", "more", "--resume", "In use", "--output-format", "json"]);
+    assert_success(&resumed.exits(0).json(), ID, "two");
+}
+
+#[test]
 fn a_read_that_was_cut_off_runs_again() {
     let sandbox = Sandbox::new();
     sandbox.write("notes.txt", "what it says\n");
@@ -124,7 +161,7 @@ fn a_read_that_was_cut_off_runs_again() {
     let server = server(vec![read, Reply::text("read it")]);
     run_with(&sandbox, &server, &["-p", "read", "--session-id", ID]).exits(0);
     // The log as it would be had the process died between the start of the tool and its result.
-    let log = crate::support::log_text(&sandbox, ID);
+    let log = log_text(&sandbox, ID);
     let lines: Vec<&str> = log.lines().collect();
     let started = lines.iter().position(|line| line.contains("\"type\":\"tool-start\"")).unwrap();
     assert!(lines[started].contains("\"replay\":\"pure\""), "{}", lines[started]);
@@ -141,11 +178,12 @@ fn a_read_that_was_cut_off_runs_again() {
 #[test]
 fn a_prompt_is_safe_as_soon_as_the_model_is_asked() {
     let sandbox = Sandbox::new();
-    let server = silent_once("yes");
+    let silent = server(vec![stalled()]);
     let prompt = "x".repeat(100_000);
-    let command = online(&sandbox, &server, &["-p", &prompt, "--session-id", ID]);
+    let command = online(&sandbox, &silent, &["-p", &prompt, "--session-id", ID]);
     kill_when(command, "the record of the request", || log_has(&sandbox, "\"type\":\"model-request\""));
     let kept = records(&sandbox, ID).into_iter().find(|record| record["origin"] == "prompt").unwrap();
     assert_eq!(kept["message"]["content"], prompt);
-    run_with(&sandbox, &server, &["--resume", ID]).exits(0);
+    let resumed = run_with(&sandbox, &server(vec![Reply::text("yes")]), &["--resume", ID]).exits(0);
+    assert_eq!(resumed.stdout, "yes\n");
 }

@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use qoder_testkit::{Reply, Sandbox};
+use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
 use crate::support::{ID, finish, log_text, offline, online, run, run_with, server};
@@ -60,6 +60,67 @@ fn secrets_in_prompts_files_and_output_are_taken_out_everywhere() {
     }
     assert!(log_text(&sandbox, ID).contains("use [redacted] and [redacted] and [redacted]"));
     assert_eq!(server.requests()[0].header("x-api-key"), Some(KEY), "the endpoint gets its key");
+}
+
+#[test]
+fn a_private_key_in_a_file_is_taken_out_whole() {
+    let sandbox = Sandbox::new();
+    let lines = "MIIEpAIBAAKCAQEA7lines\n".repeat(20);
+    let text =
+        format!("before\n-----BEGIN RSA PRIVATE KEY-----\n{lines}-----END RSA PRIVATE KEY-----\nafter\n");
+    sandbox.write("id_rsa.txt", text);
+    let arguments = ["-p", "show me id_rsa.txt", "--session-id", ID, "--output-format", "stream-json"];
+    let run = run(&sandbox, &arguments).exits(0);
+    assert!(run.stdout.contains("before") && run.stdout.contains("after"), "{}", run.stdout);
+    assert!(!run.stdout.contains("MIIEpAIBAAK"), "{}", run.stdout);
+    assert_absent(&sandbox.config(), "MIIEpAIBAAK");
+}
+
+#[test]
+fn long_output_is_as_clean_as_short_output_wherever_it_is_shown() {
+    let sandbox = Sandbox::new();
+    let token = token();
+    sandbox.write("credentials.txt", format!("{token}\n"));
+    let command = "cat credentials.txt; seq 100000; cat credentials.txt";
+    let run_it = Reply::tool("Bash", json!({"command": command}));
+    // The model looks for it where the whole output is kept.
+    let outputs = sandbox.config().join("projects");
+    let look = Reply::tool("Grep", json!({"pattern": "ghp_", "path": outputs, "output_mode": "content"}));
+    let server = server(vec![run_it, look, Reply::text("ok")]);
+    let arguments = ["-p", "run it", "--session-id", ID, "--yolo", "--output-format", "stream-json"];
+    let run = run_with(&sandbox, &server, &arguments).exits(0);
+    assert!(run.stdout.contains("[redacted]"));
+    for text in [&run.stdout, &log_text(&sandbox, ID)] {
+        let around =
+            text.find(&token).map(|at| String::from_utf8_lossy(&text.as_bytes()[at.saturating_sub(200)..at]));
+        assert_eq!(around, None, "the token stands after this");
+    }
+    for request in server.requests() {
+        assert!(!String::from_utf8_lossy(&request.body).contains(&token));
+    }
+}
+
+#[test]
+fn an_endpoint_that_repeats_the_key_in_its_errors_is_cleaned() {
+    let sandbox = Sandbox::new();
+    let body = json!({"type": "error", "error": {"type": "api_error", "message": format!("bad key {KEY}")}});
+    let error = move |status| Reply::HttpError { status, headers: Vec::new(), body: body.to_string() };
+    let script = Script::by(move |_, number| if number < 2 { error(500) } else { error(401) });
+    let server = ScriptedServer::start(script);
+    for format in ["stream-json", "json", "text"] {
+        let mut command =
+            online(&sandbox, &server, &["-p", "x", "--output-format", format, "--verbose", "--debug"]);
+        command.env("ANTHROPIC_API_KEY", KEY);
+        let run = finish(command).exits(41);
+        let told = format!("{}{}", run.stdout, run.stderr);
+        assert!(told.contains("bad key ***"), "{told}");
+        assert!(!told.contains(KEY), "{told}");
+    }
+    assert_absent(&sandbox.config(), KEY);
+    let mut command = online(&sandbox, &server, &["--list-models"]);
+    command.env("ANTHROPIC_API_KEY", KEY);
+    let run = finish(command);
+    assert!(!run.stdout.contains(KEY) && !run.stderr.contains(KEY), "{run:?}");
 }
 
 #[test]

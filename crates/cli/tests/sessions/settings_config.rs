@@ -55,7 +55,7 @@ fn json_has_key_value_and_origin() {
     assert_eq!(row("general.durability"), default);
     let keys: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row["key"]).collect();
     let mut sorted = keys.clone();
-    sorted.sort_by_key(|key| key.to_string());
+    sorted.sort_by_key(ToString::to_string);
     assert_eq!(keys, sorted);
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -129,10 +129,7 @@ fn a_second_signal_ends_the_program_at_once() {
     live.interrupt();
     let finished = live.finish();
     assert_eq!((finished.code, finished.of("result").len()), (130, 0), "{}", finished.stdout);
-    if !is_gone(process) {
-        // It ignores every polite signal; nothing of it may outlive the test.
-        kill_process(process, Signal::KILL).ok();
-    }
+    wait_until("the command is gone", || is_gone(process));
     let again = stream(&sandbox, &server, &["and now?", "--resume", SESSION]);
     assert_eq!(again.success()["result"], "going on");
     assert_calls_in_order(&sandbox);
@@ -201,4 +198,37 @@ fn a_message_that_waits_behind_the_interrupted_turn_gets_its_own() {
     let expected =
         [(json!("aborted_streaming"), Value::Null), (json!("completed"), json!("the second answer"))];
     assert_eq!(ends, expected, "{}", finished.stderr);
+}
+
+#[test]
+fn while_the_conversation_is_summarised() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "hello\n");
+    let server = ScriptedServer::start(Script::by(|_, number| match number {
+        0 => Reply::Blocks {
+            thinking: None,
+            text: None,
+            tools: vec![("toolu_1".to_owned(), "Read".to_owned(), json!({ "file_path": "notes.txt" }))],
+            stop_reason: None,
+            usage: Some(json!({ "input_tokens": 9_000, "output_tokens": 5 })),
+        },
+        1 => Reply::StalledStream { after_events: 3, ms: 120_000, reply: Box::new(Reply::text("summary")) },
+        _ => Reply::text("going on"),
+    }));
+    let mut command = command(&sandbox, &server, Wire::Messages);
+    command.args(["-p", "read", "--output-format", "stream-json", "--session-id", SESSION]);
+    command.args(["--context-window", "10000"]);
+    let live = Live::start(command);
+    wait_until("a summary is asked for", || server.requests().len() == 2);
+    live.interrupt();
+    let finished = live.finish();
+    let reason = finished.result()["terminal_reason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("aborted_"), "{reason}");
+    assert_interrupted(&finished, &reason);
+    assert_log_is_closed(&sandbox);
+    assert_eq!(finished.system("status").last().unwrap()["status"], Value::Null);
+    assert_eq!(finished.system("compact_boundary"), Vec::<Value>::new());
+    stream(&sandbox, &server, &["and now?", "--resume", SESSION]).success();
+    let last = bodies(&server).pop().unwrap();
+    assert!(last["messages"].to_string().contains("and now?"), "{last:#}");
 }

@@ -3,6 +3,8 @@
 //! the program and to read what it said.
 
 #[cfg(test)]
+mod background_tasks;
+#[cfg(test)]
 mod compaction;
 #[cfg(test)]
 mod interrupt;

@@ -125,13 +125,21 @@ fn fails_with(reply: Reply) -> (Finished, usize) {
     assert_eq!(records(&sandbox, "assistant"), Vec::<Value>::new());
     let last = sandbox.transcript_lines().pop().unwrap();
     assert_eq!((&last["type"], &last["isError"]), (&json!("turn-end"), &json!(true)));
+    let kept = sandbox.transcript_lines().iter().map(Value::to_string).collect::<String>();
+    assert!(!kept.contains("key-of-the-test"), "a key must not be kept");
     (finished, server.requests().len())
 }
 
 #[test]
 fn faults_that_will_not_pass_end_the_turn() {
     let cases = [
-        (fault(401, "authentication_error", "invalid x-api-key"), 401, Some(105), 41, "ANTHROPIC_API_KEY"),
+        (
+            fault(401, "authentication_error", "invalid x-api-key: key-of-the-test"),
+            401,
+            Some(105),
+            41,
+            "ANTHROPIC_API_KEY",
+        ),
         (fault(403, "permission_error", "not for you"), 403, None, 1, "not for you"),
         (fault(404, "not_found_error", "model: nothing"), 404, None, 1, MODEL),
         (fault(400, "invalid_request_error", "messages: wrong"), 400, Some(416), 1, "messages: wrong"),

@@ -163,3 +163,44 @@ fn additional_directories_belong_to_the_workspace() {
     assert_eq!(allowed, [(true, "     1\tfrom elsewhere\n".to_owned())]);
     drop(sandbox);
 }
+
+#[test]
+fn a_rule_speaks_of_the_same_place_after_the_directory_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret/key.txt", "the key\n");
+    sandbox.write("top.pem", "the key\n");
+    sandbox.write("sub/fine.txt", "fine\n");
+    let replies = vec![
+        calls(&[("toolu_cd", "Bash", json!({ "command": "cd sub" }))]),
+        calls(&[
+            ("toolu_0", "Read", json!({ "file_path": "../secret/key.txt" })),
+            ("toolu_1", "Read", json!({ "file_path": "../top.pem" })),
+            ("toolu_2", "Read", json!({ "file_path": "fine.txt" })),
+            ("toolu_3", "Write", json!({ "file_path": "../allowed.txt", "content": "x" })),
+            ("toolu_4", "Write", json!({ "file_path": "allowed.txt", "content": "x" })),
+        ]),
+        Reply::text("done"),
+    ];
+    let server = ScriptedServer::start(Script::by_assistant_count(replies));
+    let rules = [
+        "--disallowed-tools",
+        "Read(secret/**),Read(*.pem)",
+        "--allowed-tools",
+        "Bash(cd:*),Edit(./allowed.txt)",
+    ];
+    stream(&sandbox, &server, &[&["go"], &rules[..]].concat()).success();
+    let failed: Vec<bool> = results_in(&bodies(&server)[2]).into_iter().map(|(.., failed)| failed).collect();
+    assert_eq!(failed, [true, true, false, false, true]);
+    assert_calls_in_order(&sandbox);
+}
+
+#[test]
+fn a_link_to_a_protected_folder_is_protected() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/hooks/README", "");
+    std::os::unix::fs::symlink(".git/hooks", sandbox.project().join("scripts")).unwrap();
+    let wanted = [write("scripts/pre-commit"), write(".Git/hooks/pre-commit")];
+    let outcomes = outcomes(&sandbox, &wanted, &["--permission-mode", "acceptEdits"]);
+    assert_eq!(succeeded(&outcomes), [false, false], "{outcomes:#?}");
+    assert!(!sandbox.project().join(".git/hooks/pre-commit").exists());
+}

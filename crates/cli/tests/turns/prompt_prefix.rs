@@ -69,3 +69,25 @@ fn every_request_extends_the_one_before_it() {
         assert_grows(&bodies, wire);
     }
 }
+
+#[test]
+fn ends_of_turns_and_other_flags_change_nothing_that_was_read() {
+    let sandbox = Sandbox::new();
+    sandbox.write("0.txt", "line\n");
+    let server = ScriptedServer::start(script());
+    let session = "20000000-0000-4000-8000-000000000002";
+    let turn = |prompt: &str, more: &[&str]| {
+        let mut command = command(&sandbox, &server, Wire::Messages);
+        command.args(["-p", prompt, "--output-format", "json"]).args(more);
+        run(command)
+    };
+    let limited = turn("start", &["--session-id", session, "--max-turns", "3"]);
+    assert_eq!(limited.code, 53);
+    let edits = turn("go on", &["--resume", session, "--max-turns", "2", "--permission-mode", "acceptEdits"]);
+    assert_eq!(edits.code, 53);
+    let verbose = turn("go on", &["--resume", session, "--verbose", "--permission-mode", "yolo"]);
+    assert_eq!(verbose.code, 0, "{}", verbose.stderr);
+    let bodies: Vec<Vec<u8>> = server.requests().into_iter().map(|request| request.body).collect();
+    assert_eq!(bodies.len(), 12);
+    assert_grows(&bodies, Wire::Messages);
+}

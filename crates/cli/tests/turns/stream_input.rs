@@ -122,3 +122,32 @@ fn text_on_stdin_is_added_to_the_prompt() {
     let finished = feed(command, "a change\n");
     assert_eq!(finished.stdout, "you said: review this\n\na change\n", "{}", finished.stderr);
 }
+
+#[test]
+fn a_message_with_an_empty_id_gets_one() {
+    let (sandbox, server) = (Sandbox::new(), echo());
+    let input = format!("{}\n{}\n", line("", &json!("one")), line("", &json!("two")));
+    let finished = run_lines(&sandbox, &server, &input, &[]);
+    let results: Vec<Value> = finished.of("result").iter().map(|result| result["result"].clone()).collect();
+    assert_eq!(results, ["you said: one", "you said: two"]);
+    let ids: Vec<Value> = records(&sandbox, "user").iter().map(|entry| entry["uuid"].clone()).collect();
+    assert!(ids.len() == 2 && ids[0] != ids[1] && ids[0] != "", "{ids:?}");
+}
+
+#[test]
+fn an_error_of_one_turn_does_not_end_the_others() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::by(|request, _| {
+        let last = request["messages"].as_array().unwrap().last().unwrap();
+        match last["content"].as_str() {
+            Some("bad") => crate::support::fault(400, "invalid_request_error", "not this"),
+            _ => Reply::text("fine"),
+        }
+    }));
+    let texts = ["good", "bad", "good again"];
+    let input: Vec<String> = IDS.iter().zip(texts).map(|(id, text)| line(id, &json!(text))).collect();
+    let finished = run_lines(&sandbox, &server, &(input.join("\n") + "\n"), &[]);
+    let ends: Vec<Value> = finished.of("result").iter().map(|result| result["is_error"].clone()).collect();
+    assert_eq!(ends, [false, true, false]);
+    assert_eq!(finished.code, 0, "the last turn went well");
+}

@@ -2,7 +2,7 @@
 //! does not end in a minute; no test depends on how long anything takes.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -141,14 +141,15 @@ impl Live {
     pub fn start_with(mut command: Command, input: &str) -> Self {
         command.stdin(Stdio::piped());
         let mut live = Self::start_as_set(command);
-        let mut stdin = live.child.stdin.take().unwrap();
+        let mut stdin = live.take_stdin();
         let input = input.to_owned();
         // On a thread of its own, because a program that stops reading must not stop the test.
         std::thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
         live
     }
 
-    fn start_as_set(mut command: Command) -> Self {
+    /// Starts a command whose input is set already.
+    pub fn start_as_set(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (sender, lines) = channel();
@@ -168,6 +169,11 @@ impl Live {
             text
         });
         Self { child, lines, stdout: String::new(), stderr: Some(reader) }
+    }
+
+    /// The input of a command that was started with a pipe.
+    pub fn take_stdin(&mut self) -> ChildStdin {
+        self.child.stdin.take().unwrap()
     }
 
     /// Waits for a line of the output.

@@ -152,3 +152,24 @@ fn the_last_calls_of_a_limited_turn_have_results() {
     let results = results_in(&messages);
     assert_eq!((results.len(), results[0].1.as_str()), (1, "     1\thello\n"), "{request:#}");
 }
+
+#[test]
+fn a_refusal_is_an_error_with_its_own_code() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::list(vec![stopped("I will not", "refusal")]));
+    let finished = stream(&sandbox, &server, &["do something bad"]);
+    let result = finished.result();
+    assert_eq!((finished.code, server.requests().len()), (1, 1));
+    assert_eq!((&result["subtype"], &result["error_code"]), (&json!("error_during_execution"), &json!(406)));
+    assert_eq!(result["stop_reason"], "refusal");
+}
+
+#[test]
+fn a_paused_turn_is_continued_and_an_unknown_end_is_an_end() {
+    let sandbox = Sandbox::new();
+    let replies = vec![stopped("a moment", "pause_turn"), stopped("here it is", "brand_new_reason")];
+    let server = ScriptedServer::start(Script::list(replies));
+    let result = stream(&sandbox, &server, &["search"]).success();
+    assert_eq!((&result["result"], &result["num_turns"]), (&json!("here it is"), &json!(2)));
+    assert_eq!(result["stop_reason"], "brand_new_reason");
+}

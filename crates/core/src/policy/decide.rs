@@ -11,7 +11,7 @@ use super::rule::{Rule, RuleSet};
 /// The places that rules and modes speak of. All paths are real paths.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// Working directory.
+    /// The directory the session was started in; relative patterns of rules start here.
     pub cwd: PathBuf,
     /// Root of the project.
     pub project_root: PathBuf,

@@ -1,6 +1,6 @@
 //! Path patterns of rules, in the manner of gitignore, with four anchors: `//x` from the root of the file system,
-//! `~/x` from home, `/x` from the project root, and anything else from the working directory (a bare name at any depth
-//! below it). A pattern that names a directory covers what is in it.
+//! `~/x` from home, `/x` from the project root, and anything else from where the session was started (a bare name at any
+//! depth below it). A pattern that names a directory covers what is in it.
 
 use std::path::{Path, PathBuf};
 

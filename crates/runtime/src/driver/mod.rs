@@ -45,7 +45,6 @@ pub struct Driver<'a> {
     limits: Limits,
     options: RenderOptions,
     started: Instant,
-    task_events: tools::TaskEvents,
     inbox: Option<Inbox>,
     /// Files that tools have read since the last reply.
     read_files: Vec<std::path::PathBuf>,
@@ -71,7 +70,6 @@ impl<'a> Driver<'a> {
             limits,
             options,
             started: Instant::now(),
-            task_events: tools::TaskEvents::default(),
             inbox: None,
             read_files: Vec::new(),
             quiet: false,
@@ -119,6 +117,7 @@ impl<'a> Driver<'a> {
                     ended = Some(self.end(&reason)?);
                     // The interrupt was for this turn; inputs that wait behind it get a turn of their own.
                     if self.interrupt.is_triggered() {
+                        self.forward_task_events()?;
                         return Ok(ended);
                     }
                 }

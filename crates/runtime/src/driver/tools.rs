@@ -27,19 +27,6 @@ const MOST_TOGETHER: usize = 10;
 /// Pieces of tool output that may wait for the host; further ones are dropped, they are ephemeral.
 const WAITING_OUTPUT: usize = 1024;
 
-/// News of background tasks, which may outlive the call that started them.
-pub(super) struct TaskEvents {
-    sender: mpsc::UnboundedSender<(String, ToolProgress)>,
-    receiver: mpsc::UnboundedReceiver<(String, ToolProgress)>,
-}
-
-impl Default for TaskEvents {
-    fn default() -> Self {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver }
-    }
-}
-
 /// A call that is about to run.
 struct Ready {
     id: String,
@@ -208,7 +195,7 @@ impl Driver<'_> {
         let wanted = self.engine.host.wants_tool_output();
         // Weak, so that a background task that outlives the call does not keep the group waiting.
         let output = output.downgrade();
-        let tasks = self.task_events.sender.clone();
+        let tasks = self.session.task_events.sender();
         let id = id.to_owned();
         Arc::new(move |progress| match progress {
             ToolProgress::Output(text) => {
@@ -242,8 +229,9 @@ impl Driver<'_> {
         self.emit_user(&record, false)
     }
 
-    pub(super) fn forward_task_events(&mut self) -> Result<(), DriveError> {
-        while let Ok((tool_use_id, progress)) = self.task_events.receiver.try_recv() {
+    /// Announces what became of background tasks, also of those that an earlier turn started.
+    pub fn forward_task_events(&mut self) -> Result<(), DriveError> {
+        while let Some((tool_use_id, progress)) = self.session.task_events.next() {
             let uuid = new_id();
             let session_id = &self.session.id;
             let message = match &progress {
