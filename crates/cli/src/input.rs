@@ -163,6 +163,9 @@ fn parse(bytes: &[u8]) -> Option<Line> {
             if text.trim().is_empty() && !blocks {
                 return Some(Line::Bad("a user message is empty".to_owned()));
             }
+            if text.contains('\0') {
+                return Some(Line::Bad("a user message contains a NUL character".to_owned()));
+            }
             Some(Line::User(InputAdmitted {
                 input_id: line.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id),
                 message: Message { role: Role::User, content: message.content },

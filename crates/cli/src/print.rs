@@ -224,8 +224,9 @@ fn take_prompt(
         Driver::new(engine, session, interrupt.clone()).close_unfinished_turn()?;
     }
     let message = Message::user(text);
-    let taken = if session.state.inputs.is_empty() {
-        session.prompt(message, None)
+    // Behind waiting inputs it waits too; an echo needs the turn to be announced first.
+    let taken = if session.state.inputs.is_empty() && !engine.replay_user_messages {
+        session.prompt(message)
     } else {
         session.append(RecordBody::InputAdmitted(InputAdmitted { input_id: new_id(), message }))
     };
@@ -238,8 +239,6 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
     let mut lines = input::lines();
     let (sender, inbox) = mpsc::unbounded_channel();
     let mut inbox = Some(inbox);
-    let arrived = Arc::new(tokio::sync::Notify::new());
-    let notify = Arc::clone(&arrived);
     let reader = tokio::spawn(async move {
         while let Some(line) = lines.recv().await {
             match line {
@@ -247,14 +246,11 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
                     if sender.send(input).is_err() {
                         return;
                     }
-                    notify.notify_one();
                 }
                 input::Line::Control(request_id) => refuse_control(&request_id, format),
                 input::Line::Bad(problem) => host::tell(&format!("warning: {problem}")),
             }
         }
-        drop(sender);
-        notify.notify_one();
     });
     let mut exit = Exit::Success;
     loop {
@@ -271,7 +267,7 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
                 () = watching.interrupted() => return Ok(Exit::Interrupted),
             };
             let Some(input) = input else { break };
-            session.append(RecordBody::InputAdmitted(input)).map_err(SessionError::Store)?;
+            Driver::new(engine, session, interrupt.clone()).admit(input)?;
         }
         let mut driver = Driver::new(engine, session, interrupt);
         if let Some(receiver) = inbox.take() {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use qoder_types::content::join_text;
 use qoder_types::record::{AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
-use qoder_types::{
-    Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage,
-};
+use qoder_types::{Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage};
 
 use crate::ports::PromptMessage;
 use crate::state::{Call, EpochState, ReplySummary, State, Turn};
@@ -25,11 +23,14 @@ impl State {
     /// Applies one record.
     pub fn apply(&mut self, record: &Record) {
         self.last_seq = record.seq;
-        self.started = true;
         match &record.body {
             RecordBody::SessionStarted(started) => self.cwd.clone_from(&started.cwd),
             RecordBody::Epoch(epoch) => self.apply_epoch(epoch),
-            RecordBody::InputAdmitted(input) => self.inputs.push_back(input.clone()),
+            RecordBody::InputAdmitted(input) => {
+                if self.input_ids.insert(input.input_id.clone()) {
+                    self.inputs.push_back(input.clone());
+                }
+            }
             RecordBody::User(entry) => self.apply_user(entry),
             RecordBody::Assistant(entry) => self.apply_assistant(entry),
             RecordBody::System(entry) => self.apply_system(entry),
@@ -135,6 +136,7 @@ impl State {
         if let Some(id) = &entry.input_id {
             self.inputs.retain(|input| input.input_id != *id);
         }
+        self.input_ids.insert(entry.uuid.clone());
         let text = entry.message.content.to_text();
         self.prompts += 1;
         if self.first_prompt.is_none() {
@@ -154,6 +156,8 @@ impl State {
         if let Some(turn) = &mut self.turn {
             turn.reply = None;
             turn.failure = None;
+            // A notice inside an interrupted turn must not hide that the model was speaking.
+            turn.requested = turn.requested && turn.interrupted.is_some();
         }
     }
 

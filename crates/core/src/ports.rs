@@ -182,6 +182,9 @@ pub type ProgressSink = Arc<dyn Fn(ToolProgress) + Send + Sync>;
 /// Looks up what the session last saw of a file.
 pub type Observed = Arc<dyn Fn(&Path) -> Option<Observation> + Send + Sync>;
 
+/// True for places that a search must pass over: a rule keeps their content from the model.
+pub type Hidden = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
 /// What a tool is given besides its input.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -197,6 +200,8 @@ pub struct ToolContext {
     pub output_dir: PathBuf,
     /// Looks up what the session last saw of a file, by real path.
     pub observed: Observed,
+    /// What a search must pass over; `None` is nothing.
+    pub hidden: Option<Hidden>,
     /// Completes when the call shall stop.
     pub cancelled: Cancelled,
     /// Receives news while the call runs.

@@ -1,7 +1,7 @@
 //! The state of a session: what the fold of its records comes to. Everything the loop knows is here, so a turn can be
 //! continued from any prefix of the log.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use qoder_types::record::{InputAdmitted, PermissionDenial, TurnEnded};
@@ -120,8 +120,6 @@ impl ContextMeter {
 pub struct State {
     /// Number of the last record.
     pub last_seq: u64,
-    /// True after the first record.
-    pub started: bool,
     /// Working directory.
     pub cwd: String,
     /// The fixed part of the prompt.
@@ -138,6 +136,8 @@ pub struct State {
     pub turn: Option<Turn>,
     /// Inputs that wait for their turn.
     pub inputs: VecDeque<InputAdmitted>,
+    /// Ids of every input and prompt, so that the same one sent twice counts once.
+    pub input_ids: HashSet<String>,
     /// The calls of the last reply, in order.
     pub calls: Vec<Call>,
     /// What was last seen of each file, by real path.

@@ -119,7 +119,8 @@ impl Drop for Tape {
         line.response = self.route.mask(&String::from_utf8_lossy(&self.response));
         if let Err(error) = self.recorder.append(&line) {
             // A recording is an aid; the conversation goes on without it, but not silently.
-            eprintln!("cannot record to {}: {error}", self.recorder.path.display());
+            // Nobody is left to tell when stderr is closed.
+            let _ = writeln!(std::io::stderr(), "cannot record to {}: {error}", self.recorder.path.display());
         }
     }
 }

@@ -71,7 +71,7 @@ fn open_all(options: Options, count: usize) -> Result<(), Box<dyn std::error::Er
         let id = new_id();
         let keep = Keep::Files { paths: SessionPaths::new(&folder, &id), durability: setup.durability };
         let mut session = Session::open(&id, keep, setup.redactor(), &setup.cwd)?;
-        session.prompt(Message::user("show me a.txt"), None)?;
+        session.prompt(Message::user("show me a.txt"))?;
         runtime.block_on(Driver::new(&engine, &mut session, Interrupt::default()).run())?;
         sessions.push(session);
     }
@@ -79,7 +79,10 @@ fn open_all(options: Options, count: usize) -> Result<(), Box<dyn std::error::Er
     let grown = resident_kib().saturating_sub(before);
     let per = |total: f64| total / sessions.len().max(1) as f64;
     println!("sessions open: {}", sessions.len());
-    println!("wall per session (open, two model calls, one tool): {:.2} ms", per(elapsed.as_secs_f64() * 1e3));
+    println!(
+        "wall per session (open, two model calls, one tool): {:.2} ms",
+        per(elapsed.as_secs_f64() * 1e3)
+    );
     println!("memory per open session: {:.1} KiB", per(grown as f64));
     Ok(())
 }

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use qoder_core::policy::{Question, ResolvedAccess, RuleSet, Workspace, decide};
-use qoder_core::ports::{Access, Tool};
+use qoder_core::policy::{Question, ResolvedAccess, RuleSet, Workspace, decide, hidden_from_search};
+use qoder_core::ports::{Access, Hidden, Tool};
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode};
 use serde_json::Value;
 
@@ -43,6 +43,13 @@ impl Gate {
             Behavior::Allow | Behavior::Deny => decision,
             Behavior::Ask => self.nobody_answers(decision, name, &accesses),
         })
+    }
+
+    /// What searches must pass over.
+    #[must_use]
+    pub fn hidden(&self) -> Option<Hidden> {
+        let hidden = hidden_from_search(&self.rules, &self.workspace)?;
+        Some(std::sync::Arc::new(hidden))
     }
 
     /// In print mode without a host nobody can answer, and absence of a decision is a denial.

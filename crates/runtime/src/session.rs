@@ -136,11 +136,8 @@ impl Session {
     }
 
     /// Takes a prompt into the log. It opens a turn.
-    pub fn prompt(&mut self, message: Message, uuid: Option<String>) -> Result<Record, LogStoreError> {
-        let mut entry = self.user_entry(UserOrigin::Prompt, message);
-        if let Some(uuid) = uuid {
-            entry.uuid = uuid;
-        }
+    pub fn prompt(&mut self, message: Message) -> Result<Record, LogStoreError> {
+        let entry = self.user_entry(UserOrigin::Prompt, message);
         self.append(RecordBody::User(Box::new(entry)))
     }
 }

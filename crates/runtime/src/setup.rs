@@ -451,7 +451,13 @@ fn untrusted_notice(trust: Trust, project_root: &Path, cwd: &Path) -> Option<Str
     if trust.is_trusted() {
         return None;
     }
-    let names = ["AGENTS.md", "AGENTS.local.md", ".qoder/settings.json", ".qoder/settings.local.json", ".qoder/rules"];
+    let names = [
+        "AGENTS.md",
+        "AGENTS.local.md",
+        ".qoder/settings.json",
+        ".qoder/settings.local.json",
+        ".qoder/rules",
+    ];
     let found: Vec<&str> = names
         .into_iter()
         .filter(|name| [project_root, cwd].iter().any(|folder| folder.join(name).exists()))

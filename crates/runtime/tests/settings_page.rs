@@ -1,7 +1,5 @@
 //! `docs/settings.md` lists exactly the keys that the program knows. `UPDATE_DOCS=1` writes the table anew.
 
-#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
-
 use std::path::Path;
 
 use qoder_runtime::settings::KNOWN_KEYS;
@@ -12,7 +10,8 @@ const END: &str = "<!-- keys: end -->";
 fn table() -> String {
     let mut table = String::from("| key | default | meaning |\n| --- | --- | --- |\n");
     for known in KNOWN_KEYS {
-        let default = if known.default.is_empty() { "–".to_owned() } else { format!("`{}`", known.default) };
+        let default =
+            if known.default.is_empty() { "–".to_owned() } else { format!("`{}`", known.default) };
         table.push_str(&format!("| `{}` | {default} | {} |\n", known.path, known.meaning));
     }
     table

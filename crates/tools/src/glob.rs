@@ -12,14 +12,14 @@ use std::time::SystemTime;
 use futures::future::BoxFuture;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::DirEntry;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Hidden, Tool, ToolContext, ToolOutcome};
 use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::schema::{definition, parse};
-use crate::walk::{FileWalk, is_out_of_scope};
+use crate::walk::{FileWalk, out_of_scope};
 use crate::work::{StopFlag, interrupted, off_thread};
 use crate::{ToolSettings, bounds, paths};
 
@@ -140,6 +140,7 @@ struct Search {
     pattern: GlobSet,
     depth: Option<usize>,
     respect_gitignore: bool,
+    hidden: Option<Hidden>,
 }
 
 /// A match with its age, sorted newest first and then by path.
@@ -179,7 +180,8 @@ impl Search {
                 ));
             }
         }
-        Ok(Self { root, pattern, depth: depth(&rest), respect_gitignore })
+        let hidden = context.hidden.clone();
+        Ok(Self { root, pattern, depth: depth(&rest), respect_gitignore, hidden })
     }
 
     fn run(&self, stop: &StopFlag, output_dir: &Path) -> ToolOutcome {
@@ -212,7 +214,7 @@ impl Search {
         walk.builder().max_depth(self.depth);
         let all: Arc<Mutex<Vec<Match>>> = Arc::default();
         let prefix = self.root.as_os_str().len() + usize::from(self.root != Path::new("/"));
-        walk.visit(is_out_of_scope, || {
+        walk.visit(out_of_scope(self.hidden.as_ref()), || {
             let mut collector = Collector { all: all.clone(), own: Vec::new() };
             move |entry| {
                 if let Some(found) = self.examine(entry, prefix) {

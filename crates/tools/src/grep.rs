@@ -13,7 +13,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Hidden, Tool, ToolContext, ToolOutcome};
 use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ use crate::bounds::{self, RESULT_CHARACTERS};
 use crate::files::is_system_tree;
 use crate::grep_sink::{Collected, Entry, FileSink};
 use crate::schema::{Flag, Whole, definition, is_set, parse};
-use crate::walk::{FileWalk, is_out_of_scope};
+use crate::walk::{FileWalk, out_of_scope};
 use crate::work::{StopFlag, interrupted, off_thread};
 use crate::{ToolSettings, paths};
 
@@ -161,6 +161,7 @@ struct Search {
     cwd: PathBuf,
     matcher: RegexMatcher,
     respect_gitignore: bool,
+    hidden: Option<Hidden>,
     offset: u64,
     limit: u64,
 }
@@ -197,6 +198,7 @@ impl Search {
             mode: input.output_mode.unwrap_or(OutputMode::FilesWithMatches),
             offset: input.offset.map_or(0, |whole| whole.0),
             cwd: context.cwd.clone(),
+            hidden: context.hidden.clone(),
             limit,
             root,
             matcher,
@@ -254,7 +256,7 @@ impl Search {
             }
         };
         let collected = Mutex::new(Collected::new(needed));
-        walk.visit(is_out_of_scope, || {
+        walk.visit(out_of_scope(self.hidden.as_ref()), || {
             let mut searcher = self.searcher();
             let matcher = self.matcher.clone();
             let (collected, search) = (&collected, &self);

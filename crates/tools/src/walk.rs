@@ -8,6 +8,8 @@ use std::path::Path;
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
+use qoder_core::ports::Hidden;
+
 use crate::files::is_system_tree;
 use crate::work::StopFlag;
 
@@ -66,8 +68,14 @@ impl FileWalk {
     }
 }
 
+/// What a search with this context leaves out.
+pub(crate) fn out_of_scope(hidden: Option<&Hidden>) -> impl Fn(&Path) -> bool + Send + Sync + 'static {
+    let hidden = hidden.cloned();
+    move |path| is_out_of_scope(path) || hidden.as_ref().is_some_and(|hidden| hidden(path))
+}
+
 /// What no search is meant to find: version-control metadata and pseudo files.
-pub(crate) fn is_out_of_scope(path: &Path) -> bool {
+fn is_out_of_scope(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(".git"))
         || (path.parent() == Some(Path::new("/")) && is_system_tree(path))
 }

@@ -46,7 +46,8 @@ async fn the_environment_cannot_change_the_meaning_of_a_command() {
         ("BASHOPTS", "expand_aliases"),
         ("BASH_FUNC_echo%%", "() { builtin echo replaced; }"),
     ];
-    let mut inner = start_inner("the_environment_cannot_change_the_meaning_of_a_command", &variables).unwrap();
+    let mut inner =
+        start_inner("the_environment_cannot_change_the_meaning_of_a_command", &variables).unwrap();
     assert!(inner.wait().unwrap().success());
 }
 

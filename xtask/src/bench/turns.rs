@@ -113,13 +113,11 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     ));
     let hundred = peaks.iter().find(|(rounds, _)| *rounds == 100).map_or(0, |(_, peak)| *peak);
     rows.push(Row::new("100 reads, peak memory", megabytes(hundred), "at most 20 MB"));
-    rows.push(
-        Row::new("400 reads, peak memory", megabytes(long.cost.peak), "at most 25 MB").against(
-            long.cost.peak as f64,
-            hundred as f64,
-            "100 reads",
-        ),
-    );
+    rows.push(Row::new("400 reads, peak memory", megabytes(long.cost.peak), "at most 25 MB").against(
+        long.cost.peak as f64,
+        hundred as f64,
+        "100 reads",
+    ));
     let repetitions = if bench.quick { 20 } else { 60 };
     let shell = run_loop(bench, &Sandbox::new(), repetitions, &[], |_| {
         Reply::tool("Bash", json!({ "command": "true", "description": "does nothing" }))

@@ -35,11 +35,18 @@ fn number(name: &str, default: u64) -> u64 {
 fn script() -> Script {
     let mut replies: Vec<Reply> = (0..TURNS)
         .map(|turn| {
-            let read = ("Read".to_owned(), json!({"file_path": format!("notes-{}.txt", turn % 7), "limit": turn + 1}));
-            let effect = ("Bash".to_owned(), json!({"command": format!("echo effect-{turn} >> effects.txt")}));
+            let read = (
+                "Read".to_owned(),
+                json!({"file_path": format!("notes-{}.txt", turn % 7), "limit": turn + 1}),
+            );
+            let effect =
+                ("Bash".to_owned(), json!({"command": format!("echo effect-{turn} >> effects.txt")}));
             Reply::ToolCalls(match turn % 3 {
                 0 => vec![effect],
-                1 => vec![read.clone(), ("Read".to_owned(), json!({"file_path": "notes-0.txt", "offset": turn}))],
+                1 => vec![
+                    read.clone(),
+                    ("Read".to_owned(), json!({"file_path": "notes-0.txt", "offset": turn})),
+                ],
                 _ => vec![read, effect],
             })
         })
@@ -102,8 +109,9 @@ fn one_session(random: &mut Random, most_kills: u64, seed: u64) -> u64 {
     let output = loop {
         assert!(started.elapsed() < GUARD, "no progress; seed {seed}");
         // Before the prompt is in the log there is nothing to resume: the session is started again.
-        let admitted = sandbox.transcript_lines().iter().any(|line| line["type"] == "user");
-        let arguments: Vec<&str> = if admitted { vec!["--resume", &id] } else { vec!["--session-id", &id, prompt] };
+        let admitted = prompt_is_in_the_log(&sandbox);
+        let arguments: Vec<&str> =
+            if admitted { vec!["--resume", &id] } else { vec!["--session-id", &id, prompt] };
         let mut child = command(&sandbox, &server, &arguments).spawn().unwrap();
         let moment = if kills < most_kills { Duration::from_millis(2 + random.below(150)) } else { GUARD };
         if run_until(&mut child, moment) {
@@ -117,6 +125,14 @@ fn one_session(random: &mut Random, most_kills: u64, seed: u64) -> u64 {
     check_log(&sandbox, prompt, seed);
     check_requests(&server, seed);
     kills
+}
+
+/// Looks at the raw text: a killed process may have left half a line.
+fn prompt_is_in_the_log(sandbox: &Sandbox) -> bool {
+    let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+    sandbox.session_files().into_iter().map(text).any(|log| {
+        log.split_inclusive('\n').any(|line| line.starts_with("{\"type\":\"user\"") && line.ends_with('\n'))
+    })
 }
 
 /// Every call has exactly one result, and what the results say about effects is true.
@@ -158,8 +174,10 @@ fn check_log(sandbox: &Sandbox, prompt: &str, seed: u64) {
 
 /// Each request only adds to the one before.
 fn check_requests(server: &ScriptedServer, seed: u64) {
-    let requests = server.requests();
+    let mut requests = server.requests();
     assert!(requests.len() > TURNS, "seed {seed}");
+    // What a killed process had sent may be read after the first request of the next one.
+    requests.sort_by_key(|request| request.body.len());
     for pair in requests.windows(2) {
         let (before, after) = (&pair[0].body, &pair[1].body);
         let open = before.strip_suffix(b"]}").expect("messages stand last in the body");

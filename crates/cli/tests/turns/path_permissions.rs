@@ -204,3 +204,27 @@ fn a_link_to_a_protected_folder_is_protected() {
     assert_eq!(succeeded(&outcomes), [false, false], "{outcomes:#?}");
     assert!(!sandbox.project().join(".git/hooks/pre-commit").exists());
 }
+
+#[test]
+fn what_may_not_be_read_is_neither_searched_nor_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret/key.pem", "needle in the key\n");
+    sandbox.write("open/notes.txt", "needle in the notes\n");
+    let wanted = [
+        ("Grep", json!({ "pattern": "needle", "output_mode": "content" })),
+        ("Glob", json!({ "pattern": "**/*" })),
+        ("Grep", json!({ "pattern": "needle", "path": "secret" })),
+    ];
+    let free = outcomes(&sandbox, &wanted, &[]);
+    assert!(free[0].1.contains("key.pem") && free[1].1.contains("key.pem") && free[2].0, "{free:?}");
+    for flags in [
+        &["--disallowed-tools", "Read(/secret/**)"][..],
+        &["--settings", r#"{"permissions":{"ask":["Read(*.pem)","Read(/secret)"]}}"#],
+    ] {
+        let bound = outcomes(&sandbox, &wanted, flags);
+        for (found, text) in &bound[..2] {
+            assert!(*found && text.contains("notes.txt") && !text.contains("key"), "{flags:?}: {text}");
+        }
+        assert!(!bound[2].1.contains("key"), "{flags:?}: {}", bound[2].1);
+    }
+}

@@ -320,6 +320,25 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// What searches must pass over: places whose reading a rule denies or wants to be asked about. `None` is nothing.
+pub fn hidden_from_search(
+    rules: &RuleSet,
+    workspace: &Workspace,
+) -> Option<impl Fn(&Path) -> bool + Send + Sync + use<>> {
+    let mut patterns = Vec::new();
+    let mut everything = false;
+    for rule in rules.deny.iter().chain(&rules.ask).filter(|rule| rule.tool == "Read") {
+        let Some(content) = &rule.content else { continue };
+        match PathPattern::compile(content, workspace) {
+            Some(pattern) => patterns.push(pattern),
+            // A pattern that cannot be read must not silently lose a denial.
+            None => everything = true,
+        }
+    }
+    (everything || !patterns.is_empty())
+        .then_some(move |path: &Path| everything || patterns.iter().any(|pattern| pattern.covers(path)))
+}
+
 /// Files that make another program run code later. `acceptEdits`, `auto` and broad rules do not cover them.
 #[must_use]
 pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {

@@ -8,6 +8,6 @@ mod pattern;
 mod rule;
 
 pub use command::{CommandReading, read_command};
-pub use decide::{Question, ResolvedAccess, Workspace, decide, is_protected};
+pub use decide::{Question, ResolvedAccess, Workspace, decide, hidden_from_search, is_protected};
 pub use pattern::PathPattern;
 pub use rule::{Rule, RuleError, RuleSet, split_rules};

@@ -6,12 +6,12 @@ use qoder_core::next::turn_end;
 use qoder_core::recover::close;
 use qoder_core::{Limits, State, Step, next};
 use qoder_types::record::{
-    AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody, SessionStarted, SystemEntry, ToolStarted,
-    UserEntry, UserOrigin,
+    AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody, SessionStarted,
+    SystemEntry, ToolStarted, UserEntry, UserOrigin,
 };
 use qoder_types::{
-    Behavior, CallOutcome, ContentBlock, Decision, DecisionLayer, Message, MessageContent, PermissionMode, Record,
-    ReplayClass, Role, StopReason, ToolResultContent, Usage,
+    Behavior, CallOutcome, ContentBlock, Decision, DecisionLayer, Message, MessageContent, PermissionMode,
+    Record, ReplayClass, Role, StopReason, ToolResultContent, Usage,
 };
 
 /// What a simulated call is like.
@@ -117,7 +117,7 @@ impl Simulation<'_> {
     }
 
     fn drive(&mut self) {
-        if !self.state.started {
+        if self.state.last_seq == 0 {
             let start = SessionStarted { cwd: "/w".into(), version: "0".into(), forked_from: None };
             self.append(RecordBody::SessionStarted(start));
         }
@@ -145,7 +145,9 @@ impl Simulation<'_> {
                 }
             }
             Step::Decide(ids) => ids.iter().for_each(|id| self.decide(id)),
-            Step::Refuse(ids) => ids.iter().for_each(|id| self.result(id, "denied".into(), CallOutcome::Denied)),
+            Step::Refuse(ids) => {
+                ids.iter().for_each(|id| self.result(id, "denied".into(), CallOutcome::Denied))
+            }
             Step::Run(ids) => ids.iter().for_each(|id| self.run_call(id)),
             Step::Notice(text) => self.user(UserOrigin::Notice, MessageContent::Text(text.into()), None),
             Step::Compact => self.compact(),

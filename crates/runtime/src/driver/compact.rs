@@ -2,7 +2,9 @@
 
 use qoder_core::render;
 use qoder_types::content::join_text;
-use qoder_types::record::{CompactMetadata, ModelFailed, RecordBody, SystemEntry, UserOrigin};
+use qoder_types::record::{
+    CompactMetadata, ModelFailed, ModelRequested, RecordBody, SystemEntry, UserOrigin,
+};
 use qoder_types::wire::{StreamMessage, SystemMessage, WireCompactMetadata};
 use qoder_types::{ModelFailure, ModelFailureClass, ModelReply};
 
@@ -17,6 +19,13 @@ const MOST_SHRINKS: u32 = 4;
 impl Driver<'_> {
     pub(super) async fn compact(&mut self) -> Result<(), DriveError> {
         self.emit_status(Some("compacting"))?;
+        let state = &self.session.state;
+        let requested = ModelRequested {
+            model: self.engine.model.facts().name,
+            messages: state.prompt.len() as u64,
+            epoch: state.epoch.as_ref().map_or(0, |epoch| epoch.number),
+        };
+        self.session.append(RecordBody::ModelRequested(requested))?;
         let outcome = self.summarise().await?;
         match outcome {
             Called::Reply(reply) => self.take_summary(&reply)?,

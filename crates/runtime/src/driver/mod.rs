@@ -14,7 +14,7 @@ use qoder_core::render::RenderOptions;
 use qoder_core::{Limits, Step, next};
 use qoder_types::record::{Epoch, InputAdmitted, Interrupted, RecordBody, TurnEnded, UserOrigin};
 use qoder_types::wire::StreamMessage;
-use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Role, ToolResultContent};
+use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
 
 use crate::engine::Engine;
 use crate::error::DriveError;
@@ -46,6 +46,8 @@ pub struct Driver<'a> {
     options: RenderOptions,
     started: Instant,
     inbox: Option<Inbox>,
+    /// The prompt to repeat on the stream once the turn is announced.
+    echo: Option<Record>,
     /// Files that tools have read since the last reply.
     read_files: Vec<std::path::PathBuf>,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
@@ -71,6 +73,7 @@ impl<'a> Driver<'a> {
             options,
             started: Instant::now(),
             inbox: None,
+            echo: None,
             read_files: Vec::new(),
             quiet: false,
         }
@@ -97,6 +100,9 @@ impl<'a> Driver<'a> {
             if !announced && step != Step::Idle && step != Step::Promote {
                 self.ensure_epoch()?;
                 self.emit_init()?;
+                if let Some(prompt) = self.echo.take() {
+                    self.emit_user(&prompt, true)?;
+                }
                 announced = true;
             }
             match step {
@@ -129,7 +135,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn admit(&mut self, input: InputAdmitted) -> Result<(), DriveError> {
+    /// Takes an input into the log. The same id again is the same input again.
+    pub fn admit(&mut self, input: InputAdmitted) -> Result<(), DriveError> {
+        if self.session.state.input_ids.contains(&input.input_id) {
+            let text = format!("the input {} was sent before; it counts once", input.input_id);
+            return self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output);
+        }
         self.session.append(RecordBody::InputAdmitted(input))?;
         Ok(())
     }
@@ -197,9 +208,7 @@ impl<'a> Driver<'a> {
         entry.input_id = Some(input.input_id);
         let record = self.session.append(RecordBody::User(Box::new(entry)))?;
         self.started = Instant::now();
-        if self.engine.replay_user_messages {
-            self.emit_user(&record, true)?;
-        }
+        self.echo = self.engine.replay_user_messages.then_some(record);
         Ok(())
     }
 

@@ -184,6 +184,7 @@ impl Driver<'_> {
             roots: Arc::clone(&self.engine.roots),
             output_dir: self.session.outputs().to_path_buf(),
             observed: Arc::new(observed),
+            hidden: self.engine.gate.hidden(),
             cancelled: self.interrupt.cancelled(),
             progress: self.progress_sink(id, output),
             hidden_environment: Arc::clone(&self.engine.hidden_environment),

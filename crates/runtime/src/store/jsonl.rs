@@ -267,11 +267,13 @@ fn holder(lock: &mut File) -> Option<u32> {
 /// False for a process that does not exist any more or only waits to be reaped.
 fn is_alive(pid: u32) -> bool {
     let number = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    let exists = number.is_some_and(|number| {
-        rustix::process::test_kill_process(number) != Err(rustix::io::Errno::SRCH)
-    });
+    let exists = number
+        .is_some_and(|number| rustix::process::test_kill_process(number) != Err(rustix::io::Errno::SRCH));
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let dead = state.rsplit(')').next().is_some_and(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')));
+    let dead = state
+        .rsplit(')')
+        .next()
+        .is_some_and(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')));
     exists && !dead
 }
 

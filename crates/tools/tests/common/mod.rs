@@ -82,6 +82,7 @@ impl Bench {
             roots: Arc::from([self.cwd.clone()]),
             output_dir: self.outputs.clone(),
             observed: Arc::new(move |path: &Path| observed.lock().unwrap().get(path).cloned()),
+            hidden: None,
             cancelled,
             progress: Arc::new(move |item| news.lock().unwrap().push(item)),
             hidden_environment: self.hidden.clone().into(),
