@@ -17,6 +17,7 @@ pub struct Text {
     streams: bool,
     progress: bool,
     colour: bool,
+    verbose: bool,
     spinner: Option<Spinner>,
     state: Mutex<Shown>,
 }
@@ -37,6 +38,7 @@ impl Text {
         Self {
             streams: out,
             progress: err || verbose,
+            verbose,
             colour: err && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
             spinner: (out && err).then(Spinner::start),
             state: Mutex::default(),
@@ -198,14 +200,17 @@ impl Host for Text {
     }
 
     fn wants_tool_output(&self) -> bool {
-        false
+        self.verbose
     }
 
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message) => self.message(message),
             Event::Partial(event) => self.partial(event),
-            Event::ToolOutput { .. } => Ok(()),
+            Event::ToolOutput { text, .. } => {
+                text.lines().for_each(|line| self.progress(&format!("  | {line}")));
+                Ok(())
+            }
             Event::Warning(text) => {
                 self.pause();
                 tell(&format!("warning: {text}"));

@@ -81,7 +81,7 @@ fn put(folder: &Path, content: &[u8]) -> std::io::Result<String> {
 pub fn has_blobs(line: &[u8]) -> bool {
     // `blobs` is the last key before the checksum, so a look at the end is enough.
     let tail = &line[line.len().saturating_sub(64 * 1024)..];
-    tail.windows(11).any(|window| window == b",\"blobs\":{\"")
+    memchr::memmem::rfind(tail, b",\"blobs\":{\"").is_some()
 }
 
 /// Puts the content of blobs back into a line.
