@@ -15,17 +15,31 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 use crate::failure::failure;
-use crate::route::Route;
+use crate::route::{Route, is_loopback};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Tools may run for minutes between two turns; the connection should still be there.
 const POOL_IDLE: Duration = Duration::from_secs(900);
 
+/// Variables that name further certificates.
+const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
+/// Every variable that this file looks at; those behind the first two name proxies.
+pub(crate) const VARIABLES: [&str; 8] = [
+    CERTIFICATES[0],
+    CERTIFICATES[1],
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
 /// Builds the client for a route.
 pub(crate) fn build(route: &Route, environment: &BTreeMap<String, String>) -> Result<Client, ModelFailure> {
     let tls = if route.is_plain() { without_roots()? } else { with_platform_roots(environment)? };
     let mut builder = Client::builder();
-    if route.is_loopback() {
+    if route.is_loopback() && !proxy_is_local(environment) {
         // A proxy elsewhere cannot reach a server on this machine.
         builder = builder.no_proxy();
     }
@@ -37,11 +51,18 @@ pub(crate) fn build(route: &Route, environment: &BTreeMap<String, String>) -> Re
         .tcp_keepalive(Duration::from_secs(60))
         // `x-api-key` would travel along to wherever a redirect points.
         .redirect(Policy::none())
-        // Compressed streams arrive in larger and later pieces.
-        .no_gzip()
         .user_agent(concat!("qodercli/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(|error| configuration(format!("cannot set up HTTP: {error}")))
+}
+
+/// True when a proxy is configured that runs on this machine itself.
+fn proxy_is_local(environment: &BTreeMap<String, String>) -> bool {
+    VARIABLES[CERTIFICATES.len()..].iter().any(|name| {
+        let value = environment.get(*name).map(String::as_str).unwrap_or_default();
+        let address = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+        reqwest::Url::parse(&address).is_ok_and(|url| is_loopback(&url))
+    })
 }
 
 fn configuration(message: String) -> ModelFailure {
@@ -61,7 +82,7 @@ fn without_roots() -> Result<ClientConfig, ModelFailure> {
 
 fn with_platform_roots(environment: &BTreeMap<String, String>) -> Result<ClientConfig, ModelFailure> {
     let mut extra = Vec::new();
-    for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+    for name in CERTIFICATES {
         if let Some(path) = environment.get(name).filter(|path| !path.is_empty()) {
             extra.extend(read_roots(name, path)?);
         }
@@ -74,7 +95,8 @@ fn with_platform_roots(environment: &BTreeMap<String, String>) -> Result<ClientC
     })?;
     let mut tls =
         builder()?.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    // One request at a time gains nothing from HTTP/2, and its machinery is large.
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(tls)
 }
 

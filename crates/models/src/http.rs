@@ -94,12 +94,11 @@ impl HttpBackend {
         options: &ModelOptions,
         recorder: Option<Arc<Recorder>>,
     ) -> Self {
-        let certificates = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
         Self {
             route: Arc::new(route),
             entry,
             timeouts: Timeouts::new(options),
-            environment: certificates
+            environment: client::VARIABLES
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), options.variable(name)?.to_owned())))
                 .collect(),

@@ -146,8 +146,7 @@ impl Route {
 
     /// True for a server on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        is_loopback(&self.base)
     }
 
     /// `text` without any key of this route.
@@ -207,6 +206,12 @@ fn parse_base(text: &str, subject: &str) -> Result<Url, ModelConfigError> {
     }
     url.set_path(&path);
     Ok(url)
+}
+
+/// True when an address is on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

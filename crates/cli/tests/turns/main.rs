@@ -21,6 +21,8 @@ mod permissions;
 #[cfg(test)]
 mod prompt_prefix;
 #[cfg(test)]
+mod proxy;
+#[cfg(test)]
 mod stream_input;
 #[cfg(test)]
 mod support;

@@ -17,6 +17,8 @@ mod fallback;
 #[cfg(test)]
 mod garbage;
 #[cfg(test)]
+mod https;
+#[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod offline_phrases;
