@@ -14,7 +14,7 @@ use crate::exit::Fault;
 use crate::host::tell;
 
 /// How long piped text may take to begin when there is a prompt already.
-const PATIENCE_MS: i64 = 500;
+const PATIENCE_SECONDS: i64 = 3;
 /// The longest prompt or line that is accepted.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
@@ -54,11 +54,11 @@ fn begins_soon() -> bool {
         return false;
     }
     let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
-    let wait = Timespec { tv_sec: 0, tv_nsec: PATIENCE_MS * 1_000_000 };
+    let wait = Timespec { tv_sec: PATIENCE_SECONDS, tv_nsec: 0 };
     match poll(&mut fds, Some(&wait)) {
         Ok(0) => {
             tell(&format!(
-                "warning: nothing arrived on stdin within {PATIENCE_MS} ms; going on without it (redirect it from \
+                "warning: nothing arrived on stdin within {PATIENCE_SECONDS} s; going on without it (redirect it from \
                  /dev/null to avoid the wait)"
             ));
             false
@@ -102,7 +102,9 @@ pub enum Line {
     User(InputAdmitted),
     /// A control request, answered with an error until the protocol is spoken.
     Control(String),
-    /// Not usable; the text says why.
+    /// A user message that cannot be taken; the text says why. Its sender waits for a result.
+    Refused(String),
+    /// Not a message at all; the text says why.
     Bad(String),
 }
 
@@ -117,6 +119,7 @@ struct UserLine {
 
 #[derive(Deserialize)]
 struct UserContent {
+    role: Option<Role>,
     content: MessageContent,
 }
 
@@ -146,7 +149,7 @@ fn parse(bytes: &[u8]) -> Option<Line> {
     if bytes.is_empty() {
         return None;
     }
-    let line: UserLine = match serde_json::from_slice(bytes) {
+    let line: UserLine = match serde_json::from_slice(bytes).or_else(|_| serde_json::from_str(&mend(bytes))) {
         Ok(line) => line,
         Err(error) => {
             let start: String = String::from_utf8_lossy(bytes).chars().take(80).collect();
@@ -156,15 +159,18 @@ fn parse(bytes: &[u8]) -> Option<Line> {
     match line.kind.as_str() {
         "user" => {
             let Some(message) = line.message else {
-                return Some(Line::Bad("a user message has no `message.content`".to_owned()));
+                return Some(Line::Refused("a user message has no `message.content`".to_owned()));
             };
+            if message.role.is_some_and(|role| role != Role::User) {
+                return Some(Line::Refused("a user message has another role than `user`".to_owned()));
+            }
             let text = message.content.to_text();
             let blocks = matches!(&message.content, MessageContent::Blocks(blocks) if !blocks.is_empty());
             if text.trim().is_empty() && !blocks {
-                return Some(Line::Bad("a user message is empty".to_owned()));
+                return Some(Line::Refused("a user message is empty".to_owned()));
             }
             if text.contains('\0') {
-                return Some(Line::Bad("a user message contains a NUL character".to_owned()));
+                return Some(Line::Refused("a user message contains a NUL character".to_owned()));
             }
             Some(Line::User(InputAdmitted {
                 input_id: line.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id),
@@ -174,5 +180,77 @@ fn parse(bytes: &[u8]) -> Option<Line> {
         "control_request" => line.request_id.map(Line::Control),
         // Other kinds belong to hosts that know more than we do.
         _ => None,
+    }
+}
+
+/// The text of a line that JSON does not accept because of half a character: bytes that are no UTF-8 and escapes of one
+/// half of a surrogate pair become the replacement character. Clients pass on such text from their users.
+fn mend(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    let mut rest: &str = &text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let (kept, length) = match (half(escape), escape.get(6..).and_then(half)) {
+            (None, _) => (escape.chars().take(2).collect(), escape.chars().take(2).map(char::len_utf8).sum()),
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (escape[..12].to_owned(), 12),
+            (Some(_), _) => ("\\ufffd".to_owned(), 6),
+        };
+        out.push_str(&kept);
+        rest = &escape[length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The number of a surrogate's escape at the start of `text`.
+fn half(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok().filter(|number| (0xd800..0xe000).contains(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(line: &[u8]) -> String {
+        match parse(line) {
+            Some(Line::User(input)) => input.message.content.to_text(),
+            Some(Line::Bad(problem) | Line::Refused(problem)) => format!("bad: {problem}"),
+            Some(Line::Control(_)) | None => "nothing".to_owned(),
+        }
+    }
+
+    #[test]
+    fn half_characters_are_replaced_and_whole_ones_kept() {
+        let line =
+            |content: &str| format!(r#"{{"type":"user","message":{{"role":"user","content":"{content}"}}}}"#);
+        let cases = [
+            (r"a\ud800b", "a\u{fffd}b"),
+            (r"\udc00", "\u{fffd}"),
+            (r"\ud83d\ude00\ud800", "😀\u{fffd}"),
+            (r"\\ud800 \n\ud800", "\\ud800 \n\u{fffd}"),
+        ];
+        for (written, read) in cases {
+            assert_eq!(content(line(written).as_bytes()), read, "{written}");
+        }
+        let mut bytes = line("a!b").into_bytes();
+        let at = bytes.iter().position(|byte| *byte == b'!').unwrap();
+        bytes[at] = 0xff;
+        assert_eq!(content(&bytes), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn messages_that_are_none_are_named() {
+        for (line, problem) in [
+            (r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#, "another role"),
+            (r#"{"type":"user","message":{"role":"user","content":" "}}"#, "empty"),
+            (r#"{"type":"user","message":{"role":"user","content":"a\u0000"}}"#, "NUL"),
+            (r#"{"type":"user"}"#, "no `message.content`"),
+            ("not json", "not a JSON message"),
+        ] {
+            assert!(content(line.as_bytes()).contains(problem), "{line}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use qoder_core::ports::Thinking;
-use qoder_runtime::setup::{Options, Setup};
+use qoder_runtime::setup::{Options, Setup, TOOL_NAMES};
 use qoder_types::{PermissionMode, RuleSource};
 
 use crate::arguments::{Arguments, OutputFormat};
@@ -46,7 +46,7 @@ pub fn from_arguments(
         permission_mode: permission_mode(arguments, variable("QODER_PERMISSION_MODE"))?,
         allowed_tools: arguments.allowed_tools.clone(),
         disallowed_tools: arguments.disallowed_tools.clone(),
-        tools: tools(arguments),
+        tools: tools(arguments)?,
         system_prompt,
         append_system_prompt: arguments
             .append_system_prompt
@@ -80,8 +80,8 @@ fn permission_mode(arguments: &Arguments, variable: Option<String>) -> Result<Op
 }
 
 /// `None` is every tool; an empty list is none.
-fn tools(arguments: &Arguments) -> Option<Vec<String>> {
-    let lists = arguments.tools.as_ref()?;
+fn tools(arguments: &Arguments) -> Result<Option<Vec<String>>, Fault> {
+    let Some(lists) = &arguments.tools else { return Ok(None) };
     let names: Vec<String> = lists
         .iter()
         .flat_map(|list| list.split([',', ' ']))
@@ -89,7 +89,14 @@ fn tools(arguments: &Arguments) -> Option<Vec<String>> {
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect();
-    (!names.iter().any(|name| name == "default")).then_some(names)
+    let is_known = |name: &str| TOOL_NAMES.contains(&name) || name.starts_with("mcp__") || name == "default";
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+        return Err(Fault::input(
+            format!("--tools: `{name}` is not a tool"),
+            format!("accepted are default, {}, and names that start with mcp__", TOOL_NAMES.join(", ")),
+        ));
+    }
+    Ok((!names.iter().any(|name| name == "default")).then_some(names))
 }
 
 fn setting_sources(arguments: &Arguments) -> Result<Option<Vec<RuleSource>>, Fault> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use qoder_runtime::catalog;
 use qoder_runtime::driver::{Driver, emit_result};
@@ -24,6 +25,7 @@ use crate::{input, options, signals};
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     check_session_flags(arguments)?;
+    qoder_tools::own_process_tree();
     let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
     let format = options::output_format(arguments, &setup)?;
     for warning in &setup.warnings {
@@ -239,6 +241,8 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
     let mut lines = input::lines();
     let (sender, inbox) = mpsc::unbounded_channel();
     let mut inbox = Some(inbox);
+    let refused = Arc::new(AtomicBool::new(false));
+    let (refusal, session_id) = (Arc::clone(&refused), session.id.clone());
     let reader = tokio::spawn(async move {
         while let Some(line) = lines.recv().await {
             match line {
@@ -248,7 +252,14 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
                     }
                 }
                 input::Line::Control(request_id) => refuse_control(&request_id, format),
-                input::Line::Bad(problem) => host::tell(&format!("warning: {problem}")),
+                input::Line::Refused(problem) => {
+                    refusal.store(true, Ordering::Relaxed);
+                    announce_failure(Fault::input(problem, ""), format, &session_id).report();
+                }
+                input::Line::Bad(problem) => {
+                    refusal.store(true, Ordering::Relaxed);
+                    host::tell(&format!("warning: {problem}"));
+                }
             }
         }
     });
@@ -280,7 +291,7 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
         }
     }
     reader.abort();
-    Ok(exit)
+    Ok(if exit == Exit::Success && refused.load(Ordering::Relaxed) { Exit::Input } else { exit })
 }
 
 fn refuse_control(request_id: &str, format: OutputFormat) {

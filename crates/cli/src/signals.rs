@@ -1,10 +1,11 @@
-//! SIGINT and SIGTERM: the first ends the turn with a proper result, a second SIGINT ends the program at once.
+//! SIGINT, SIGTERM and SIGHUP: the first ends the turn with a proper result, a second SIGINT ends the program at once.
+//! A hang-up that the parent chose to ignore (`nohup`) stays ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use qoder_runtime::interrupt::Interrupt;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::exit::Exit;
@@ -33,8 +34,8 @@ impl Drop for Watch {
 /// Turns signals into `interrupt`.
 pub fn watch(interrupt: Interrupt) -> Watch {
     let told = interrupt.clone();
-    let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), hang_up());
+    let (Ok(mut int), Ok(mut term), Ok(mut hang_up)) = signals else {
         // Without handlers a signal ends the program, which is safe: the session is resumed from its log.
         return Watch { task: None, interrupt };
     };
@@ -48,9 +49,19 @@ pub fn watch(interrupt: Interrupt) -> Watch {
                     }
                 }
                 _ = term.recv() => {}
+                Some(()) = async { hang_up.as_mut()?.recv().await } => {}
             }
             told.trigger();
         }
     });
     Watch { task: Some(task), interrupt }
+}
+
+/// The hang-up signal, unless it is to be ignored: taking it over would undo what the parent asked for.
+fn hang_up() -> std::io::Result<Option<Signal>> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    // Bit 0 is signal 1, the hang-up.
+    if mask & 1 == 1 { Ok(None) } else { signal(SignalKind::hangup()).map(Some) }
 }

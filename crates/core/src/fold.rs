@@ -58,7 +58,7 @@ impl State {
                     turn.denials.push(qoder_types::record::PermissionDenial {
                         tool_name: call.name.clone(),
                         tool_use_id: call.id.clone(),
-                        tool_input: call.input.clone(),
+                        tool_input: bounded(&call.input),
                     });
                 }
             }
@@ -105,6 +105,10 @@ impl State {
             UserOrigin::Prompt => self.apply_prompt(entry),
             UserOrigin::ToolResult => self.apply_result(entry),
             UserOrigin::Summary => {
+                if let Some(turn) = &mut self.turn {
+                    let quick = self.context.replies <= 1;
+                    turn.quick_compactions = if quick { turn.quick_compactions + 1 } else { 0 };
+                }
                 self.prompt.clear();
                 self.calls.clear();
                 // What was read before is no longer in front of the model; an edit has to look again.
@@ -301,6 +305,32 @@ fn block_bytes(block: &ContentBlock) -> u64 {
         ContentBlock::Image { .. } | ContentBlock::Document { .. } => 6_000,
         ContentBlock::RedactedThinking { data } => data.len() as u64,
         ContentBlock::Unknown(value) => value_bytes(value) as u64,
+    }
+}
+
+/// The longest input that a list of denials keeps whole.
+const DENIAL_BYTES: usize = 16 * 1024;
+
+/// An input for the list of denials; long texts in a large one are cut, the call itself has them.
+fn bounded(input: &serde_json::Value) -> serde_json::Value {
+    let mut input = input.clone();
+    if value_bytes(&input) > DENIAL_BYTES {
+        cut_texts(&mut input);
+    }
+    input
+}
+
+fn cut_texts(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) if text.len() > 1_000 => {
+            let end = (0..=1_000).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            text.truncate(end);
+            text.push_str("[… cut …]");
+        }
+        Value::Array(items) => items.iter_mut().for_each(cut_texts),
+        Value::Object(map) => map.values_mut().for_each(cut_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

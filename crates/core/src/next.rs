@@ -9,6 +9,8 @@ use crate::state::{State, Turn};
 
 /// Replies in a row that the output limit may cut before the turn ends.
 const MAX_CONTINUATIONS: u32 = 3;
+/// Summaries in a row, with hardly a reply between them, before the turn ends.
+const MAX_QUICK_COMPACTIONS: u32 = 3;
 /// Empty replies in a row before the turn ends.
 const MAX_EMPTY_REPLIES: u32 = 3;
 
@@ -190,7 +192,19 @@ fn limited(turn: &Turn, limits: &Limits) -> Option<Step> {
 
 fn full(state: &State, limits: &Limits) -> Option<Step> {
     let worth_it = state.prompt.len() > 2 && state.context.replies > 0;
-    (worth_it && state.context.tokens() > limits.compaction_threshold()).then_some(Step::Compact)
+    if !worth_it || state.context.tokens() <= limits.compaction_threshold() {
+        return None;
+    }
+    if state.turn.as_ref().is_some_and(|turn| turn.quick_compactions >= MAX_QUICK_COMPACTIONS) {
+        return Some(Step::End(EndReason::ModelFailed {
+            message: "The conversation fills the model's context again right after each summary. Ask for less at a \
+                      time, or use a model with a larger window."
+                .to_owned(),
+            status: None,
+            class: ModelFailureClass::ContextTooLong,
+        }));
+    }
+    Some(Step::Compact)
 }
 
 /// The record of a turn's end.

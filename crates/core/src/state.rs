@@ -83,6 +83,8 @@ pub struct Turn {
     pub continuations: u32,
     /// Consecutive empty replies.
     pub empty_replies: u32,
+    /// Summaries in a row after which at most one reply fitted.
+    pub quick_compactions: u32,
     /// Set when a person interrupted: what asked for it.
     pub interrupted: Option<String>,
     /// True once the interrupt was told to the model.

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use qoder_core::policy::{Question, ResolvedAccess, RuleSet, Workspace, decide, hidden_from_search};
+use qoder_core::policy::{
+    Question, ResolvedAccess, RuleSet, Workspace, decide, hidden_from_search, is_protected,
+};
 use qoder_core::ports::{Access, Hidden, Tool};
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode};
 use serde_json::Value;
@@ -38,6 +40,7 @@ impl Gate {
             trusted: self.trusted,
             rules: &self.rules,
             workspace: &self.workspace,
+            cwd,
         });
         Ok(match decision.behavior {
             Behavior::Allow | Behavior::Deny => decision,
@@ -55,6 +58,17 @@ impl Gate {
     /// In print mode without a host nobody can answer, and absence of a decision is a denial.
     fn nobody_answers(&self, asked: Decision, tool: &str, accesses: &[ResolvedAccess]) -> Decision {
         let way = match accesses.first() {
+            _ if asked.layer == DecisionLayer::SafetyCheck => {
+                "run it by hand, or allow it by a rule that names exactly this where one can".to_owned()
+            }
+            Some(ResolvedAccess::Edit { real, .. }) if is_protected(real, &self.workspace) => {
+                format!("allow it by a rule that names the file: --allowed-tools 'Edit(/{})'", real.display())
+            }
+            Some(ResolvedAccess::Edit { real, .. } | ResolvedAccess::Read { real, .. })
+                if !self.workspace.roots.iter().any(|root| real.starts_with(root)) =>
+            {
+                "add the directory with --add-dir".to_owned()
+            }
             Some(ResolvedAccess::Command(_)) => {
                 "allow it with --allowed-tools 'Bash(COMMAND)' or a rule in the settings".to_owned()
             }

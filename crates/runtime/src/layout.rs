@@ -20,10 +20,22 @@ pub fn config_root(environment: &BTreeMap<String, String>) -> PathBuf {
         .unwrap_or_else(|| home(environment).join(".qoder"))
 }
 
-/// The person's home directory.
+/// The person's home directory: the variable, else what the password database says.
 #[must_use]
 pub fn home(environment: &BTreeMap<String, String>) -> PathBuf {
-    environment.get("HOME").filter(|home| !home.is_empty()).map_or_else(|| PathBuf::from("/"), PathBuf::from)
+    let variable = environment.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let known = || std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    variable.or_else(known).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// A path of a person's settings, with a leading `~` replaced by the home directory.
+#[must_use]
+pub fn expand_home(path: &str, environment: &BTreeMap<String, String>) -> PathBuf {
+    match path.strip_prefix('~') {
+        Some("") => home(environment),
+        Some(rest) if rest.starts_with('/') => home(environment).join(rest.trim_start_matches('/')),
+        Some(_) | None => PathBuf::from(path),
+    }
 }
 
 /// The name of a project's folder under `projects/`: every character of the canonical path that is not a letter or

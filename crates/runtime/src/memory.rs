@@ -9,6 +9,7 @@ use ignore::WalkBuilder;
 use serde::Deserialize;
 
 use crate::settings::Settings;
+use crate::trust::is_repository;
 
 /// The most bytes of one file.
 const FILE_CAP: usize = 64 * 1024;
@@ -102,12 +103,23 @@ impl NestedMemory {
         let mut finder = Finder::new(self.excluded.clone(), &self.cwd);
         for folder in folders {
             for path in self.names.iter().map(|name| folder.join(name)) {
-                if !known.contains(path.to_string_lossy().as_ref()) {
+                if !known.contains(path.to_string_lossy().as_ref()) && !self.is_of_nested_repository(&path) {
                     finder.file(&path, &self.cwd);
                 }
             }
         }
         finder.pieces
+    }
+
+    /// True when a repository of its own lies between the working directory and the real place of `path`: that one needs
+    /// trust of its own.
+    fn is_of_nested_repository(&self, path: &Path) -> bool {
+        path.canonicalize().is_ok_and(|real| {
+            real.ancestors()
+                .skip(1)
+                .take_while(|folder| folder.starts_with(&self.cwd) && *folder != self.cwd)
+                .any(is_repository)
+        })
     }
 }
 

@@ -85,11 +85,7 @@ impl Redactor {
         match body {
             RecordBody::User(entry) => self.user(entry),
             RecordBody::InputAdmitted(input) => self.content(&mut input.message.content),
-            RecordBody::Assistant(entry) => {
-                for block in &mut entry.message.content {
-                    self.values_only(block);
-                }
-            }
+            RecordBody::Assistant(entry) => self.reply(&mut entry.message.content),
             RecordBody::ModelFailed(failed) => self.string(&mut failed.failure.message),
             RecordBody::TurnEnded(ended) => ended.errors.iter_mut().for_each(|error| self.string(error)),
             RecordBody::Epoch(epoch) => epoch.system.iter_mut().for_each(|text| self.string(text)),
@@ -166,15 +162,56 @@ impl Redactor {
         }
     }
 
-    /// A reply is signed or will be run, so only the values of our own keys are taken out of its text.
-    fn values_only(&self, block: &mut ContentBlock) {
-        if let ContentBlock::Text { text } = block {
-            for value in &self.values {
-                if text.contains(value.as_str()) {
-                    *text = text.replace(value.as_str(), PLACEHOLDER);
-                }
+    /// Takes the values of our own keys out of a reply. Shapes stay: a reply can only repeat what the model was shown,
+    /// and that was clean. Reasoning that is changed does not fit its signature any more, so it is left out whole.
+    fn reply(&self, content: &mut Vec<ContentBlock>) {
+        content.retain(
+            |block| !matches!(block, ContentBlock::Thinking { thinking, .. } if self.holds_value(thinking)),
+        );
+        for block in content {
+            match block {
+                ContentBlock::Text { text } => self.values_in(text),
+                ContentBlock::ToolUse { input, .. } => self.values_in_json(input),
+                ContentBlock::Image { .. }
+                | ContentBlock::Document { .. }
+                | ContentBlock::ToolResult { .. }
+                | ContentBlock::Thinking { .. }
+                | ContentBlock::RedactedThinking { .. }
+                | ContentBlock::Unknown(_) => {}
             }
         }
+    }
+
+    fn holds_value(&self, text: &str) -> bool {
+        self.values.iter().any(|value| text.contains(value.as_str()))
+    }
+
+    fn values_in(&self, text: &mut String) {
+        for value in &self.values {
+            if text.contains(value.as_str()) {
+                *text = text.replace(value.as_str(), PLACEHOLDER);
+            }
+        }
+    }
+
+    fn values_in_json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.values_in(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.values_in_json(item)),
+            Value::Object(map) => map.values_mut().for_each(|item| self.values_in_json(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// A piece of a reply on its way to the host, as JSON text. Keys have no characters that JSON escapes.
+    #[must_use]
+    pub fn piece<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.holds_value(text) {
+            return Cow::Borrowed(text);
+        }
+        let mut text = text.to_owned();
+        self.values_in(&mut text);
+        Cow::Owned(text)
     }
 
     fn string(&self, text: &mut String) {
@@ -203,6 +240,36 @@ mod tests {
         let dirty = serde_json::json!({"a": format!("1\n{token}"), "b": ["x", "quoted\"secret"], "c": 1.5});
         assert_eq!(clean(&dirty).as_deref(), Some(r#"{"a":"1\n[redacted]","b":["x","[redacted]"],"c":1.5}"#));
         assert_eq!(clean(&serde_json::json!({"a": "a task-list"})), None);
+    }
+
+    #[test]
+    fn a_reply_loses_our_own_keys_wherever_they_stand() {
+        let redactor = Redactor::new(["my-own-secret-value".to_owned()]);
+        let mut content = vec![
+            ContentBlock::Thinking {
+                thinking: "the key is my-own-secret-value".into(),
+                signature: "s".into(),
+            },
+            ContentBlock::Thinking { thinking: "harmless".into(), signature: "t".into() },
+            ContentBlock::text("it is my-own-secret-value"),
+            ContentBlock::ToolUse {
+                id: "1".into(),
+                name: "Bash".into(),
+                input: serde_json::json!({"command": "echo my-own-secret-value", "list": ["my-own-secret-value"]}),
+            },
+        ];
+        redactor.reply(&mut content);
+        let expected = vec![
+            ContentBlock::Thinking { thinking: "harmless".into(), signature: "t".into() },
+            ContentBlock::text("it is [redacted]"),
+            ContentBlock::ToolUse {
+                id: "1".into(),
+                name: "Bash".into(),
+                input: serde_json::json!({"command": "echo [redacted]", "list": ["[redacted]"]}),
+            },
+        ];
+        assert_eq!(content, expected);
+        assert_eq!(redactor.piece(r#"{"text":"my-own-secret-value"}"#), r#"{"text":"[redacted]"}"#);
     }
 
     #[test]

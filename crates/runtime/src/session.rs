@@ -100,6 +100,12 @@ impl Session {
         Ok(records)
     }
 
+    /// Knows the session's secrets.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     /// Makes everything so far survive a loss of power.
     pub fn sync(&mut self) -> Result<(), LogStoreError> {
         self.store.sync()

@@ -162,14 +162,13 @@ impl Setup {
     pub fn prepare(options: Options) -> Result<Self, SetupError> {
         let config_root = layout::config_root(&options.environment);
         let cwd = real_directory("--cwd", &options.cwd)?;
-        let project_root = trust::project_root(&cwd);
         let personal = match load_personal(&config_root, options.settings.as_deref(), &options.environment) {
             // A file that was not to be read at all stops nothing, and trusts nothing.
             Err(_) if !reads_user_file(&options) => Settings::default(),
             loaded => loaded?,
         };
-        let trust =
-            trust::lookup(&project_root, &cwd, &personal, &config_root, &options.environment, options.trust);
+        let (trust, project_root) =
+            trust::lookup(&cwd, &personal, &config_root, &options.environment, options.trust);
         let all = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
         let settings = Settings::load(&Places {
             config_root: config_root.clone(),
@@ -180,19 +179,16 @@ impl Setup {
             environment: options.environment.clone(),
         })?;
         let mut warnings = settings.warnings.clone();
-        warnings.extend(untrusted_notice(trust, &project_root, &cwd));
+        warnings.extend(trust::untrusted_notice(trust, &project_root, &cwd));
         let rules =
             collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
         warn_unknown_tools(&rules, &mut warnings);
         let (mode, mode_is_explicit) = choose_mode(&options, &settings)?;
         let model_options = model_options(&options, &settings)?;
+        // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
-            None | Some("process") => Durability::Process,
             Some("power") => Durability::Power,
-            Some(other) => {
-                let problem = format!("is `{other}`; accepted are process and power");
-                return Err(value_error(&settings, "general.durability", problem).into());
-            }
+            _ => Durability::Process,
         };
         Ok(Self {
             options,
@@ -234,7 +230,7 @@ impl Setup {
         }
         for folder in self.settings.list("permissions.additionalDirectories") {
             // A configured directory that is not on this machine is no reason to stop.
-            roots.extend(expand_home(&folder, &self.options.environment).canonicalize());
+            roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
         }
         let gate = Gate {
             rules: self.rules.clone(),
@@ -248,17 +244,13 @@ impl Setup {
                 config_dir: self.config_root.clone(),
             },
         };
-        let effort = self
-            .options
-            .effort
-            .clone()
-            .or_else(|| self.settings.text("model.reasoningEffort").map(str::to_owned));
+        let (thinking, effort) = self.thinking();
         Ok(Engine {
             model,
             toolbox: self.toolbox(),
             gate,
             max_turns: self.max_turns(),
-            thinking: self.options.thinking,
+            thinking,
             effort,
             max_output_tokens: self.model_options.max_output_tokens,
             system: self.system_prompt(&roots[1..]),
@@ -274,6 +266,20 @@ impl Setup {
 
     fn variable(&self, name: &str) -> Option<&str> {
         self.options.environment.get(name).map(String::as_str)
+    }
+
+    /// How much to think: what the flags say, else the setting, whose lowest level is not to think at all.
+    fn thinking(&self) -> (Thinking, Option<String>) {
+        let chosen = self.options.thinking;
+        let configured = self.settings.text("model.reasoningEffort");
+        match (&self.options.effort, configured) {
+            (Some(effort), _) => (chosen, Some(effort.clone())),
+            (None, Some("disabled" | "off" | "none")) if chosen == Thinking::Default => {
+                (Thinking::Disabled, None)
+            }
+            (None, Some("disabled" | "off" | "none") | None) => (chosen, None),
+            (None, Some(level)) => (chosen, Some(level.to_owned())),
+        }
     }
 
     fn max_turns(&self) -> Option<u64> {
@@ -331,7 +337,7 @@ impl Setup {
             &Surroundings {
                 cwd: &self.cwd,
                 additional,
-                git: self.project_root.join(".git").exists(),
+                git: trust::is_repository(&trust::project_root(&self.cwd)),
                 date: &date,
             },
         )
@@ -371,15 +377,8 @@ fn real_directory(option: &'static str, path: &Path) -> Result<PathBuf, SetupErr
     Err(SetupError::Option { option, problem: format!("{} is not a directory", path.display()) })
 }
 
-fn expand_home(path: &str, environment: &BTreeMap<String, String>) -> PathBuf {
-    match path.strip_prefix("~/") {
-        Some(rest) => layout::home(environment).join(rest),
-        None => PathBuf::from(path),
-    }
-}
-
 fn value_error(settings: &Settings, key: &str, problem: String) -> SettingsError {
-    let place = settings.origin(key).map_or_else(|| "settings".to_owned(), crate::settings::Layer::name);
+    let place = settings.origin(key).map_or_else(|| "settings".to_owned(), |layer| layer.place(key));
     SettingsError::Value { place, key: key.to_owned(), problem }
 }
 
@@ -387,19 +386,15 @@ fn value_error(settings: &Settings, key: &str, problem: String) -> SettingsError
 /// comes from the person, not from the folder, and trusts none of the folder's files.
 fn choose_mode(options: &Options, settings: &Settings) -> Result<(PermissionMode, bool), SetupError> {
     let key = "general.defaultPermissionMode";
-    let (mode, explicit) = match (options.permission_mode, settings.get(key)) {
+    // Loading has refused any other word.
+    let (mode, explicit) = match (options.permission_mode, settings.text(key).and_then(PermissionMode::parse))
+    {
         (Some(mode), _) => (mode, true),
         (None, None) => (PermissionMode::Default, false),
-        (None, Some(value)) => match value.as_str().and_then(PermissionMode::parse) {
-            Some(mode) => {
-                let layer = settings.origin(key).map(|layer| layer.source);
-                (mode, layer == Some(RuleSource::FlagSettings))
-            }
-            None => {
-                let problem = format!("is {value}; accepted are {}", PermissionMode::ACCEPTED);
-                return Err(value_error(settings, key, problem).into());
-            }
-        },
+        (None, Some(mode)) => {
+            let layer = settings.origin(key).map(|layer| layer.source);
+            (mode, layer == Some(RuleSource::FlagSettings))
+        }
     };
     if mode == PermissionMode::BypassPermissions && settings.flag("security.disableYoloMode", false) {
         return Err(SetupError::Option {
@@ -443,31 +438,6 @@ fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions,
         max_output_tokens: options
             .max_output_tokens
             .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
-    })
-}
-
-/// Files that are left out of an untrusted folder are worth a word, because their author expects them to count.
-fn untrusted_notice(trust: Trust, project_root: &Path, cwd: &Path) -> Option<String> {
-    if trust.is_trusted() {
-        return None;
-    }
-    let names = [
-        "AGENTS.md",
-        "AGENTS.local.md",
-        ".qoder/settings.json",
-        ".qoder/settings.local.json",
-        ".qoder/rules",
-    ];
-    let found: Vec<&str> = names
-        .into_iter()
-        .filter(|name| [project_root, cwd].iter().any(|folder| folder.join(name).exists()))
-        .collect();
-    (!found.is_empty()).then(|| {
-        format!(
-            "{} is not trusted, so its {} not used; trust it with `qodercli trust`, or for one run with --trust",
-            project_root.display(),
-            if found.len() == 1 { format!("{} is", found[0]) } else { format!("{} are", found.join(", ")) },
-        )
     })
 }
 

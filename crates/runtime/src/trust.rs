@@ -42,35 +42,41 @@ fn file(config_root: &Path) -> PathBuf {
     config_root.join("trusted-folders.json")
 }
 
-/// Looks up whether `project_root` is trusted. `user` are the user's own settings alone.
+/// Looks up whether `cwd` is trusted, and as part of which folder: the one whose files count. Trust of a folder inside a
+/// repository does not reach the repository's own files. `user` are the user's own settings alone.
 #[must_use]
 pub fn lookup(
-    project_root: &Path,
     cwd: &Path,
     user: &Settings,
     config_root: &Path,
     environment: &BTreeMap<String, String>,
     flag: bool,
-) -> Trust {
+) -> (Trust, PathBuf) {
+    let home = real(layout::home(environment));
+    let repository = project_root(cwd);
+    // No way of trusting reaches these two, so they are taken out before any is looked at.
+    let mut candidates = vec![repository.clone(), cwd.to_path_buf()];
+    candidates.retain(|folder| !is_too_wide(folder, &home));
+    let Some(widest) = candidates.first().cloned() else { return (Trust::No, repository) };
     if !user.flag("security.folderTrust.enabled", true) {
-        return Trust::SwitchedOff;
+        return (Trust::SwitchedOff, widest);
     }
     let asked = environment.get("QODER_TRUST").is_some_and(|value| matches!(value.as_str(), "1" | "true"));
     if flag || asked {
-        return Trust::ThisRun;
+        return (Trust::ThisRun, widest);
     }
-    let home = real(layout::home(environment));
-    if project_root == Path::new("/") || project_root == home {
-        return Trust::No;
+    let configured = user.list("permissions.trustDirectories");
+    let configured = configured.iter().map(|folder| layout::expand_home(folder, environment));
+    let listed: Vec<PathBuf> = configured.chain(stored(config_root)).map(real).collect();
+    match candidates.into_iter().find(|folder| listed.contains(folder)) {
+        Some(folder) => (Trust::Listed, folder),
+        None => (Trust::No, repository),
     }
-    let configured = user.list("permissions.trustDirectories").into_iter().map(|folder| {
-        folder.strip_prefix("~/").map_or_else(|| PathBuf::from(&folder), |rest| home.join(rest))
-    });
-    let listed = configured.chain(stored(config_root)).any(|folder| {
-        let folder = real(folder);
-        folder == project_root || folder == cwd
-    });
-    if listed { Trust::Listed } else { Trust::No }
+}
+
+/// True for folders that hold everything a person has: nobody can vouch for all of that.
+fn is_too_wide(folder: &Path, home: &Path) -> bool {
+    folder == Path::new("/") || folder == home
 }
 
 /// The path with links resolved; one that does not exist stays as it is.
@@ -87,7 +93,7 @@ fn stored(config_root: &Path) -> Vec<PathBuf> {
 /// Puts a folder on the user's list.
 pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, SessionError> {
     let real = folder.canonicalize().map_err(|error| SessionError::io("trust", folder, &error))?;
-    if real == Path::new("/") || real == self::real(home.to_path_buf()) {
+    if is_too_wide(&real, &self::real(home.to_path_buf())) {
         let refusal = std::io::Error::other("the root and the home directory cannot be trusted as a whole");
         return Err(SessionError::io("trust", &real, &refusal));
     }
@@ -118,5 +124,37 @@ pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, Se
 /// looks at names; runs nothing and follows nothing.
 #[must_use]
 pub fn project_root(cwd: &Path) -> PathBuf {
-    cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).unwrap_or(cwd).to_path_buf()
+    cwd.ancestors().find(|folder| is_repository(folder)).unwrap_or(cwd).to_path_buf()
+}
+
+/// True when a folder has a version-control entry, be it a folder, a file or a link.
+#[must_use]
+pub fn is_repository(folder: &Path) -> bool {
+    folder.join(".git").symlink_metadata().is_ok()
+}
+
+/// Files that are left out of an untrusted folder are worth a word, because their author expects them to count.
+#[must_use]
+pub fn untrusted_notice(trust: Trust, project_root: &Path, cwd: &Path) -> Option<String> {
+    if trust.is_trusted() {
+        return None;
+    }
+    let names = [
+        "AGENTS.md",
+        "AGENTS.local.md",
+        ".qoder/settings.json",
+        ".qoder/settings.local.json",
+        ".qoder/rules",
+    ];
+    let found: Vec<&str> = names
+        .into_iter()
+        .filter(|name| [project_root, cwd].iter().any(|folder| folder.join(name).exists()))
+        .collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "{} is not trusted, so its {} not used; trust it with `qodercli trust`, or for one run with --trust",
+            project_root.display(),
+            if found.len() == 1 { format!("{} is", found[0]) } else { format!("{} are", found.join(", ")) },
+        )
+    })
 }

@@ -10,6 +10,7 @@ mod bounds;
 mod capture;
 mod edit;
 mod encoding;
+mod escaped;
 mod exit_status;
 mod files;
 mod glob;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 
 use qoder_core::ports::Tool;
 
+pub use escaped::own_process_tree;
 pub use shared::SessionShared;
 
 /// What a person may set about the tools.

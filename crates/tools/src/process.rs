@@ -17,6 +17,7 @@ use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
+use crate::escaped;
 use crate::guard::{self, Guarded};
 
 /// How long a process group may take to end when it is asked to.
@@ -44,6 +45,7 @@ pub(crate) struct Shell {
     pub(crate) group: Pid,
     directory_report: PipeReader,
     armed: bool,
+    mark: String,
     _guarded: Guarded,
 }
 
@@ -66,6 +68,8 @@ impl Shell {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        let mark = escaped::new_mark();
+        builder.env(escaped::VARIABLE, &mark);
         for name in SHELL_VARIABLES {
             builder.env_remove(name);
         }
@@ -98,7 +102,8 @@ impl Shell {
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
             .ok_or_else(|| io::Error::other("the started process has no id"))?;
-        Ok(Self { child, group, directory_report, armed: true, _guarded: Guarded::new(group) })
+        escaped::remember(group);
+        Ok(Self { child, group, directory_report, armed: true, mark, _guarded: Guarded::new(group) })
     }
 
     /// Waits until the shell itself has ended.
@@ -130,6 +135,12 @@ impl Shell {
 
     /// Ends what the shell left behind in its group; tells whether there was something.
     pub(crate) async fn end_leftovers(&mut self) -> bool {
+        let left = self.end_group().await;
+        escaped::end_marked(&self.mark).await;
+        left
+    }
+
+    async fn end_group(&mut self) -> bool {
         if !group_exists(self.group) {
             self.armed = false;
             return false;
@@ -161,6 +172,7 @@ impl Drop for Shell {
         if self.armed {
             signal_group(self.group, Signal::KILL);
         }
+        escaped::forget(self.group);
     }
 }
 

@@ -34,6 +34,18 @@ fn prompts_that_say_nothing_are_refused() {
 }
 
 #[test]
+fn a_tool_that_does_not_exist_is_refused() {
+    let sandbox = Sandbox::new();
+    for list in ["Foo", "Read,Foo", "Read Foo", "read", "default,Foo"] {
+        let texts = ["error: --tools: `", "` is not a tool", "accepted are default, Bash, Read, ", "mcp__"];
+        refused(&sandbox, run(&sandbox, &["-p", "hello", "--tools", list]), &texts);
+    }
+    for list in ["", "default", "Read,Bash", "mcp__server__tool,Skill"] {
+        run(&sandbox, &["-p", "hello", "--tools", list]).exits(0);
+    }
+}
+
+#[test]
 fn a_closed_standard_input_is_no_input() {
     let sandbox = Sandbox::new();
     let closed = |arguments: &[&str]| {
@@ -180,7 +192,7 @@ fn a_prompt_may_come_from_standard_input_alone_and_be_large() {
 }
 
 #[test]
-fn input_lines_that_are_no_messages_are_skipped_with_a_warning() {
+fn input_lines_that_cannot_be_taken_are_told_and_the_others_count() {
     let sandbox = Sandbox::new();
     let server = server(vec![Reply::text("one"), Reply::text("two")]);
     let arguments =
@@ -188,9 +200,12 @@ fn input_lines_that_are_no_messages_are_skipped_with_a_warning() {
     let good = json!({"type": "user", "message": {"role": "user", "content": "hello"}});
     let empty = json!({"type": "user", "message": {"role": "user", "content": ""}});
     let input = format!("not json\n\n{{}}\n[1]\n{empty}\n{{\"type\":\"user\"}}\n\u{0}\n{good}\n");
-    let taken = feed(online(&sandbox, &server, &arguments), input.as_bytes()).exits(0);
+    let taken = feed(online(&sandbox, &server, &arguments), input.as_bytes()).exits(42);
     let results: Vec<Value> = taken.lines().into_iter().filter(|line| line["type"] == "result").collect();
-    assert_eq!(results.len(), 1);
-    assert_eq!(results[0]["result"], "one");
+    let told = |problem: &str| results.iter().filter(|result| result["errors"][0] == problem).count();
+    assert_eq!(told("a user message is empty"), 1, "{results:?}");
+    assert_eq!(told("a user message has no `message.content`"), 1, "{results:?}");
+    assert_eq!(results.iter().filter(|result| result["result"] == "one").count(), 1);
+    assert_eq!(results.len(), 3);
     taken.says(&["warning: an input line is not a JSON message", "not json", "a user message is empty"]);
 }

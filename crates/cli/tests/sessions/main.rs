@@ -11,9 +11,13 @@ mod disk;
 #[cfg(test)]
 mod first_commands;
 #[cfg(test)]
+mod hang_up;
+#[cfg(test)]
 mod lock;
 #[cfg(test)]
 mod memory;
+#[cfg(test)]
+mod notes;
 #[cfg(test)]
 mod other_programs;
 #[cfg(test)]
@@ -30,6 +34,10 @@ mod sessions_command;
 mod settings;
 #[cfg(test)]
 mod settings_config;
+#[cfg(test)]
+mod settings_files;
+#[cfg(test)]
+mod settings_values;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

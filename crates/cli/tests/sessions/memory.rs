@@ -113,6 +113,26 @@ fn imports_do_not_leave_the_project() {
 }
 
 #[test]
+fn a_folder_below_counts_once_read_but_a_nested_repository_does_not() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/HEAD", "ref: refs/heads/main\n");
+    sandbox.write("below/AGENTS.md", "MEMORY-BELOW");
+    sandbox.write("below/a.txt", "a\n");
+    sandbox.write("other/.git", "gitdir: elsewhere\n");
+    sandbox.write("other/AGENTS.md", "MEMORY-OF-ANOTHER-REPOSITORY");
+    sandbox.write("other/deep/AGENTS.md", "MEMORY-DEEP-IN-ANOTHER-REPOSITORY");
+    sandbox.write("other/deep/b.txt", "b\n");
+    std::os::unix::fs::symlink("other/deep", sandbox.project().join("link")).unwrap();
+    let read = |path: &str| Reply::tool("Read", json!({"file_path": path}));
+    let server =
+        server(vec![read("below/a.txt"), read("other/deep/b.txt"), read("link/b.txt"), Reply::text("done")]);
+    run_with(&sandbox, &server, &["-p", "read", "--trust"]).exits(0);
+    let last = server.requests().pop().unwrap().json()["messages"].to_string();
+    assert!(last.contains("MEMORY-BELOW"), "{last}");
+    assert!(!last.contains("ANOTHER-REPOSITORY"), "{last}");
+}
+
+#[test]
 fn files_can_be_left_out_and_have_other_names() {
     let sandbox = Sandbox::new();
     sandbox.write("AGENTS.md", "FIRST-NAME");

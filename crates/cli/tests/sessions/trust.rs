@@ -110,6 +110,85 @@ fn a_trusted_project_is_trusted_in_its_folders() {
 }
 
 #[test]
+fn trust_of_a_folder_does_not_reach_the_repository_around_it() {
+    let sandbox = project();
+    sandbox.write(".git/HEAD", "ref: refs/heads/main\n");
+    sandbox.write("deep/AGENTS.md", "MEMORY-ON-THE-WAY\n");
+    sandbox.write("deep/down/AGENTS.md", "MEMORY-DEEP-DOWN\n");
+    sandbox.write("deep/down/.qoder/settings.json", json!({"language": "LANGUAGE-DEEP-DOWN"}).to_string());
+    run(&sandbox, &["trust", "deep/down"]).exits(0);
+    let down = sandbox.project().join("deep/down").display().to_string();
+    assert_used(&sandbox, false, &["--cwd", &down], |_| {});
+    let system = system_prompt(&sandbox, &["--cwd", &down]);
+    assert!(system.contains("MEMORY-DEEP-DOWN") && system.contains("LANGUAGE-DEEP-DOWN"), "{system}");
+    assert!(!system.contains("MEMORY-ON-THE-WAY"), "{system}");
+    // Nor does the workspace.
+    for (name, inside) in [("deep/down/new.txt", true), ("new.txt", false)] {
+        let file = sandbox.project().join(name);
+        let prompt = format!("call Write with {}", json!({"file_path": file, "content": "y"}));
+        run(&sandbox, &["-p", &prompt, "--cwd", &down, "--permission-mode", "acceptEdits"]).exits(0);
+        assert_eq!(file.exists(), inside, "{name}");
+    }
+    assert_used(&sandbox, false, &[], |_| {});
+}
+
+/// Every way to trust a folder that no list is needed for.
+fn vouched(sandbox: &Sandbox, way: &str, arguments: &[&str]) -> Command {
+    let mut command = offline(sandbox, arguments);
+    match way {
+        "--trust" => drop(command.arg("--trust")),
+        "QODER_TRUST" => drop(command.env("QODER_TRUST", "1")),
+        _ => user_settings(sandbox, &json!({"security": {"folderTrust": {"enabled": false}}})),
+    }
+    command
+}
+
+#[test]
+fn no_way_of_trusting_reaches_the_home_or_the_root() {
+    for way in ["--trust", "QODER_TRUST", "folderTrust"] {
+        let sandbox = Sandbox::new();
+        let home = sandbox.home().display().to_string();
+        for folder in [home.as_str(), "/"] {
+            let shown = finish(vouched(&sandbox, way, &["config", "--cwd", folder])).exits(0);
+            assert!(shown.stdout.contains("not trusted"), "{way}: {}", shown.stdout);
+        }
+        // A home that is a repository, as some people keep theirs, lends nothing to the folders in it.
+        sandbox.write(sandbox.home().join(".git/HEAD"), "ref: refs/heads/main\n");
+        sandbox.write(sandbox.home().join("AGENTS.md"), "MEMORY-OF-THE-HOME\n");
+        let inner = sandbox.write(sandbox.home().join("inner/AGENTS.md"), "MEMORY-INSIDE\n");
+        let inner = inner.parent().unwrap().display().to_string();
+        let server = server(vec![Reply::text("ok")]);
+        let mut command = vouched(&sandbox, way, &["-p", "hello", "--cwd", &inner]);
+        command.env("ANTHROPIC_BASE_URL", server.base_url()).env("ANTHROPIC_API_KEY", "test");
+        finish(command).exits(0);
+        let system = system_of(&server.requests()[0].json());
+        assert!(
+            system.contains("MEMORY-INSIDE") && !system.contains("MEMORY-OF-THE-HOME"),
+            "{way}: {system}"
+        );
+    }
+}
+
+#[test]
+fn without_the_variable_the_home_is_that_of_the_password_database() {
+    let sandbox = Sandbox::new();
+    let user = rustix::process::getuid().as_raw().to_string();
+    let passwords = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let home = passwords.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.get(2) == Some(&user.as_str())).then(|| fields[5].to_owned())
+    });
+    let expected = std::path::Path::new(home.as_deref().unwrap_or("/")).join(".qoder");
+    for value in [None, Some("")] {
+        // Any command that names the configuration root will do; a settings file there is not read.
+        let mut command = offline(&sandbox, &["-p", "hello", "--debug", "--setting-sources", ""]);
+        command.arg("--no-session-persistence").env_remove("QODER_CONFIG_DIR").env_remove("HOME");
+        command.envs(value.map(|value| ("HOME", value)));
+        finish(command).exits(0).says(&[&format!("config root {},", expected.display())]);
+    }
+}
+
+#[test]
 fn the_home_and_the_root_cannot_be_trusted() {
     let sandbox = Sandbox::new();
     let home = sandbox.home().display().to_string();

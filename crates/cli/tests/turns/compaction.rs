@@ -222,3 +222,18 @@ fn a_first_prompt_that_does_not_fit_is_a_clear_error() {
     assert_eq!((&result["error_code"], &result["api_error_status"]), (&json!(80_411), &json!(400)));
     assert!(result["errors"][0].as_str().unwrap().contains(words), "{result}");
 }
+
+#[test]
+fn a_conversation_that_fills_the_window_after_every_summary_comes_to_an_end() {
+    let sandbox = sandbox();
+    let server = ScriptedServer::start(Script::by(|request, _| {
+        if asks_for_summary(request) { Reply::text(SUMMARY) } else { read_notes(9_500) }
+    }));
+    let finished = stream(&sandbox, &server, &["read the notes", "--settings", SMALL_WINDOW]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    let result = finished.result();
+    assert!(result["errors"][0].as_str().unwrap().contains("right after each summary"), "{result}");
+    assert_eq!(result["error_code"], 80411);
+    assert_eq!(finished.system("compact_boundary").len(), 3);
+    assert_calls_in_order(&sandbox);
+}

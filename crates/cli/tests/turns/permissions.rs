@@ -248,9 +248,15 @@ fn a_projects_settings_count_only_when_the_folder_is_trusted() {
 fn removing_everything_is_never_automatic() {
     let sandbox = sandbox();
     let project = sandbox.project().to_str().unwrap().to_owned();
-    let wanted = [("toolu_1", "Bash", json!({ "command": format!("rm -rf {project}") }))];
-    let attempt =
-        attempt_in(sandbox, &wanted, &["--permission-mode", "bypassPermissions", "--allowed-tools", "Bash"]);
+    let wanted = [
+        ("toolu_1", "Bash", json!({ "command": format!("rm -rf {project}") })),
+        ("toolu_2", "Bash", json!({ "command": "rm -rf ~" })),
+        ("toolu_3", "Bash", json!({ "command": "true; rm -rf \"$HOME\"" })),
+    ];
+    let attempt = attempt_in(sandbox, &wanted, &["--allowed-tools", "Bash"]);
     assert!(attempt.made("notes.txt"));
-    assert_eq!(attempt.denied(), ["toolu_1"]);
+    assert_eq!(attempt.denied(), ["toolu_1", "toolu_2", "toolu_3"]);
+    let attempt = attempt_in(self::sandbox(), &wanted[1..], &["--permission-mode", "bypassPermissions"]);
+    assert!(attempt.made("notes.txt"));
+    assert_eq!(attempt.denied(), ["toolu_2", "toolu_3"]);
 }

@@ -74,9 +74,18 @@ fn bad_lines_are_named_and_skipped() {
     ]
     .join("\n");
     let finished = run_lines(&sandbox, &server, &input, &[]);
-    assert_eq!(finished.success()["result"], "you said: still there");
+    // Every user message gets a result; what was no message is only named. The exit code tells that not all was taken.
+    assert_eq!(finished.code, 42, "{}", finished.stderr);
+    let results = finished.of("result");
+    let refused: Vec<&Value> = results.iter().filter(|result| result["is_error"] == true).collect();
+    assert_eq!(refused.len(), 2, "{results:?}");
+    assert_eq!(refused[0]["errors"], json!(["a user message has no `message.content`"]));
+    assert_eq!(refused[1]["errors"], json!(["a user message is empty"]));
+    let taken: Vec<&Value> = results.iter().filter(|result| result["is_error"] == false).collect();
+    assert_eq!(taken.len(), 1);
+    assert_eq!(taken[0]["result"], "you said: still there");
     let warnings: Vec<&str> = finished.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
-    assert_eq!(warnings.len(), 5, "{}", finished.stderr);
+    assert_eq!(warnings.len(), 3, "{}", finished.stderr);
     assert!(warnings[0].contains("this is no JSON"), "{}", warnings[0]);
     assert_eq!(server.requests().len(), 1);
 }

@@ -1,6 +1,6 @@
 //! Reading a shell command far enough to judge it. A command is read only when it is one simple command of literal
 //! words; anything with an operator, a substitution, a redirection, a variable or a glob is not understood, and what is
-//! not understood is never allowed by a rule that names words.
+//! not understood is never allowed by a rule that names words. Deny and ask rules look through programs that run others.
 
 /// What could be read of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,12 +11,23 @@ pub enum CommandReading {
     NotUnderstood,
 }
 
+/// Programs that run what their arguments name.
+const RUNNERS: [&str; 31] = [
+    "env", "timeout", "time", "nice", "ionice", "nohup", "stdbuf", "command", "builtin", "exec", "sudo",
+    "doas", "su", "pkexec", "setsid", "xargs", "parallel", "watch", "chroot", "unshare", "nsenter", "strace",
+    "ltrace", "script", "flock", "taskset", "chrt", "busybox", "find", "eval", "trap",
+];
+/// Shells, whose arguments may be whole scripts.
+const SHELLS: [&str; 6] = ["bash", "sh", "dash", "zsh", "ksh", "fish"];
+/// How deep scripts inside scripts are read.
+const DEPTH: u32 = 4;
+
 /// Reads a command.
 #[must_use]
 pub fn read_command(command: &str) -> CommandReading {
     let mut words: Vec<String> = Vec::new();
     let mut current: Option<String> = None;
-    let mut chars = command.trim().chars();
+    let mut chars = command.trim_matches([' ', '\t', '\n']).chars();
     while let Some(c) = chars.next() {
         match c {
             ' ' | '\t' => words.extend(current.take()),
@@ -59,46 +70,103 @@ fn is_plain_inside_quotes(c: char) -> bool {
     !c.is_control() && (c.is_ascii() || c.is_alphanumeric())
 }
 
-/// True when a rule's content covers the words of a command: exactly, or as a prefix with `:*` or a final ` *`.
-pub(super) fn covers(content: &str, words: &[String]) -> bool {
-    let (pattern, prefix) = match content.strip_suffix(":*").or_else(|| content.strip_suffix(" *")) {
-        Some(pattern) => (pattern, true),
-        None => (content, false),
-    };
-    let CommandReading::Words(wanted) = read_command(pattern) else { return false };
-    if prefix { words.starts_with(&wanted) } else { words == wanted }
+/// Stands between words, so that a blank inside a word is not one between words.
+const BETWEEN: char = '\u{1f}';
+
+/// What a rule says about commands: `words` exactly, `words:*` and `words *` as a prefix of whole words, and any other
+/// `*` for any text inside one simple command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CommandPattern {
+    text: String,
+    prefix: bool,
 }
 
-/// True when a deny or ask rule's content may speak of the words: as [`covers`], looking past the command's directory.
-pub(super) fn touches(content: &str, words: &[String]) -> bool {
-    if covers(content, words) {
-        return true;
+impl CommandPattern {
+    /// Reads a rule's content; `None` when it is not one simple command.
+    pub(super) fn parse(content: &str) -> Option<Self> {
+        let (body, prefix) = match content.strip_suffix(":*").or_else(|| content.strip_suffix(" *")) {
+            Some(body) => (body, true),
+            None => (content, false),
+        };
+        // A star is no literal; for reading it stands in as a letter that nobody writes.
+        let CommandReading::Words(words) = read_command(&body.replace('*', STAR_TEXT)) else { return None };
+        let text = words.join(&BETWEEN.to_string()).replace(STAR_TEXT, "*");
+        Some(Self { text, prefix })
     }
-    let Some((first, rest)) = words.split_first() else { return false };
-    let Some((_, base)) = first.rsplit_once('/') else { return false };
-    let mut shortened = vec![base.to_owned()];
-    shortened.extend_from_slice(rest);
-    covers(content, &shortened)
+
+    /// True when the words are what the rule says.
+    pub(super) fn covers(&self, words: &[String]) -> bool {
+        let joined = words.join(&BETWEEN.to_string());
+        matches(&self.text, &joined) || (self.prefix && matches(&format!("{}{BETWEEN}*", self.text), &joined))
+    }
 }
 
-/// True for a removal of the root, the home directory, a system directory, or the workspace itself.
-pub(super) fn removes_everything(words: &[String], home: &str, roots: &[String]) -> bool {
-    let Some((first, rest)) = words.split_first() else { return false };
-    let name = first.rsplit('/').next().unwrap_or(first);
-    if !matches!(name, "rm" | "rmdir" | "shred" | "unlink") {
-        return false;
+const STAR_TEXT: &str = "ꙮ";
+
+/// Matches with `*` for any text. Linear in practice: only the last star is ever tried again.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if p < pattern.len() && pattern[p] == '*' {
+            star = Some((p, t));
+            p += 1;
+        } else if p < pattern.len() && pattern[p] == text[t] {
+            p += 1;
+            t += 1;
+        } else if let Some((at, from)) = star {
+            p = at + 1;
+            t = from + 1;
+            star = Some((at, from + 1));
+        } else {
+            return false;
+        }
     }
-    const SYSTEM: [&str; 14] = [
-        "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/sbin",
-        "/sys", "/usr", "/var",
-    ];
-    rest.iter().filter(|word| !word.starts_with('-')).any(|word| {
-        let path = word.trim_end_matches('/').trim_end_matches("/.");
-        path.is_empty()
-            || path == home
-            || SYSTEM.contains(&path)
-            || roots.iter().any(|root| root == path || root.starts_with(&format!("{path}/")))
-    })
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+/// The commands that a simple command may come to: itself, and what it runs when it is a program that runs others. The
+/// flag is true when something in it is a script that cannot be read.
+pub(super) fn views(words: &[String]) -> (Vec<Vec<String>>, bool) {
+    let mut all = Vec::new();
+    let mut opaque = false;
+    collect_views(words, &mut all, &mut opaque, DEPTH);
+    (all, opaque)
+}
+
+fn collect_views(words: &[String], all: &mut Vec<Vec<String>>, opaque: &mut bool, depth: u32) {
+    let Some((first, rest)) = words.split_first() else { return };
+    all.push(words.to_vec());
+    let base = base_name(first);
+    if base != first {
+        let mut by_base = vec![base.to_owned()];
+        by_base.extend_from_slice(rest);
+        all.push(by_base);
+    }
+    if depth == 0 {
+        *opaque = true;
+        return;
+    }
+    if SHELLS.contains(&base) || matches!(base, "eval" | "trap" | "su" | "script" | "watch") {
+        for word in rest.iter().filter(|word| !word.starts_with('-')) {
+            match read_command(word) {
+                CommandReading::Words(inner) => collect_views(&inner, all, opaque, depth - 1),
+                CommandReading::NotUnderstood => *opaque = true,
+            }
+        }
+    }
+    if RUNNERS.contains(&base) {
+        // Where the inner command begins depends on options; every place is looked at.
+        for start in 0..rest.len().min(16) {
+            collect_views(&rest[start..], all, opaque, depth - 1);
+        }
+    }
+}
+
+/// The last part of a path.
+pub(super) fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
 }
 
 #[cfg(test)]
@@ -112,9 +180,13 @@ mod tests {
         }
     }
 
+    fn covers(content: &str, command: &str) -> bool {
+        CommandPattern::parse(content).unwrap().covers(&words(command))
+    }
+
     #[test]
     fn reads_plain_commands_and_nothing_else() {
-        assert_eq!(words("git  log\t--oneline 'a b' \"c d\""), ["git", "log", "--oneline", "a b", "c d"]);
+        assert_eq!(words("git  log\t--oneline 'a b' \"c d\"\n"), ["git", "log", "--oneline", "a b", "c d"]);
         for command in [
             "",
             "a && b",
@@ -138,30 +210,64 @@ mod tests {
             "a !b",
             "\u{202e}a",
             "a \u{200b}b",
+            "ls\u{3000}",
         ] {
             assert_eq!(read_command(command), CommandReading::NotUnderstood, "{command:?}");
         }
     }
 
     #[test]
-    fn prefixes_end_at_a_word() {
-        assert!(covers("npm run test:*", &words("npm run test -- x")));
-        assert!(covers("npm run test:*", &words("npm run test")));
-        assert!(covers("git log *", &words("git log -3")));
-        assert!(!covers("npm run test:*", &words("npm run tests")));
-        assert!(!covers("npm run build", &words("npm run build x")));
-        assert!(!covers("terraform:*", &words("./terraform apply")));
-        assert!(touches("terraform:*", &words("./terraform apply")));
+    fn patterns_match_whole_words_and_stars() {
+        let must_match = [
+            ("npm run test:*", "npm run test -- x"),
+            ("npm run test:*", "npm run test"),
+            ("git log *", "git log -3"),
+            ("echo push*", "echo push origin"),
+            ("echo push*", "echo pushing"),
+            ("echo * --force", "echo a b --force"),
+            ("git * main", "git merge main"),
+            ("*", "anything at all"),
+        ];
+        for (content, command) in must_match {
+            assert!(covers(content, command), "{content} must cover {command}");
+        }
+        let must_not_match = [
+            ("npm run test:*", "npm run tests"),
+            ("npm run build", "npm run build x"),
+            ("terraform:*", "./terraform apply"),
+            ("echo 'a b'", "echo a b"),
+            ("echo * --force", "echo --forced"),
+        ];
+        for (content, command) in must_not_match {
+            assert!(!covers(content, command), "{content} must not cover {command}");
+        }
+        for content in ["echo $X", "a && b", "X=1 a", "~/bin/x"] {
+            assert_eq!(CommandPattern::parse(content), None, "{content}");
+        }
     }
 
     #[test]
-    fn wholesale_removal_is_seen() {
-        let roots = ["/w/p".to_owned()];
-        for command in ["rm -rf /", "rm -rf /etc/", "/bin/rm -r /home/u", "rm -rf /w/p", "rm -rf /w"] {
-            assert!(removes_everything(&words(command), "/home/u", &roots), "{command}");
+    fn programs_that_run_others_are_looked_through() {
+        let rule = CommandPattern::parse("rm:*").unwrap();
+        for command in [
+            "rm x",
+            "/bin/rm x",
+            "env rm x",
+            "env -i A=1 rm x",
+            "timeout 5 rm x",
+            "nice -n 5 rm x",
+            "command rm x",
+            "bash -c 'rm x'",
+            "sudo -u root rm x",
+            "xargs rm",
+            "find . -exec rm x",
+            "env bash -c 'nice rm x'",
+        ] {
+            let (views, _) = views(&words(command));
+            assert!(views.iter().any(|view| rule.covers(view)), "{command}");
         }
-        for command in ["rm -rf target", "rm -rf /w/p/target", "ls /"] {
-            assert!(!removes_everything(&words(command), "/home/u", &roots), "{command}");
-        }
+        assert!(views(&words("bash -c 'a; b'")).1);
+        let (plain, opaque) = views(&words("echo rm x"));
+        assert!(!opaque && !plain.iter().any(|view| rule.covers(view)));
     }
 }

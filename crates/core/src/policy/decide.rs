@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode};
 
-use super::command::{self, CommandReading, read_command};
+use super::command::{CommandPattern, CommandReading, read_command, views};
+use super::danger::{self, Danger};
 use super::pattern::PathPattern;
 use super::rule::{Rule, RuleSet};
 
@@ -70,6 +71,8 @@ pub struct Question<'a> {
     pub rules: &'a RuleSet,
     /// The places.
     pub workspace: &'a Workspace,
+    /// Where relative paths of a command start.
+    pub cwd: &'a Path,
 }
 
 /// Decides. Pure; total over any input.
@@ -82,13 +85,16 @@ pub fn decide(question: &Question<'_>) -> Decision {
         return judge.by_rule(Behavior::Deny, rule);
     }
     if let Some(reason) = accesses.iter().find_map(|access| judge.never_automatic(access)) {
-        return judge.say(Behavior::Ask, DecisionLayer::SafetyCheck, reason);
+        return judge.closed(reason);
     }
     if let Some(rule) = judge.first_match(&question.rules.ask, Matching::Widest) {
         return judge.by_rule(Behavior::Ask, rule);
     }
     if mode == PermissionMode::Plan && accesses.iter().any(|access| !judge.is_read(access)) {
         return judge.say(Behavior::Deny, DecisionLayer::Mode, "plan mode makes no changes".to_owned());
+    }
+    if let Some(reason) = accesses.iter().find_map(|access| judge.not_unless_named(access)) {
+        return judge.closed(reason);
     }
     if let Some(rule) = judge.allowing_rule() {
         return judge.by_rule(Behavior::Allow, rule);
@@ -151,13 +157,13 @@ impl<'a> Judge<'a> {
     /// A call is allowed by rules when each of its accesses is.
     fn allowing_rule(&self) -> Option<&'a Rule> {
         let rules = &self.question.rules.allow;
-        if let Some(rule) = rules.iter().find(|rule| rule.covers_whole(self.question.tool)) {
-            let protected = self.question.accesses.iter().any(|access| self.touches_protected(access));
-            return (!protected).then_some(rule);
-        }
-        let mut deciding = None;
+        let whole = rules.iter().find(|rule| rule.covers_whole(self.question.tool));
+        let mut deciding = whole.filter(|_| self.question.accesses.is_empty());
         for access in self.question.accesses {
-            let rule = rules.iter().find(|rule| self.speaks_of(rule, access, Matching::Narrowest));
+            let named = rules.iter().find(|rule| self.speaks_of(rule, access, Matching::Narrowest));
+            // A rule for the whole tool covers edits of ordinary files in the workspace, and no others.
+            let edit = matches!(access, ResolvedAccess::Edit { .. });
+            let rule = named.or(whole.filter(|_| !edit || self.is_workspace_edit(access)));
             match rule {
                 Some(rule) => deciding = Some(rule),
                 None if self.is_workspace_read(access) => {}
@@ -171,13 +177,17 @@ impl<'a> Judge<'a> {
         let Some(content) = &rule.content else { return false };
         match access {
             ResolvedAccess::Command(text) => {
-                if rule.tool != "Bash" {
-                    return false;
-                }
-                match (read_command(text), matching) {
-                    (CommandReading::Words(words), Matching::Narrowest) => command::covers(content, &words),
-                    (CommandReading::Words(words), Matching::Widest) => command::touches(content, &words),
-                    (CommandReading::NotUnderstood, _) => false,
+                let CommandReading::Words(words) = read_command(text) else { return false };
+                match (rule.tool.as_str(), matching) {
+                    ("Bash", Matching::Narrowest) => {
+                        CommandPattern::parse(content).is_some_and(|pattern| pattern.covers(&words))
+                    }
+                    ("Bash", Matching::Widest) => CommandPattern::parse(content)
+                        .is_none_or(|pattern| views(&words).0.iter().any(|view| pattern.covers(view))),
+                    ("Read" | "Edit" | "Write" | "NotebookEdit", Matching::Widest) => {
+                        self.names_path(content, &words)
+                    }
+                    _ => false,
                 }
             }
             ResolvedAccess::Read { lexical, real } => {
@@ -193,6 +203,20 @@ impl<'a> Judge<'a> {
             }
             ResolvedAccess::Internal | ResolvedAccess::Other => false,
         }
+    }
+
+    /// True when a word of a command names a place that the pattern covers.
+    fn names_path(&self, content: &str, words: &[String]) -> bool {
+        let workspace = self.question.workspace;
+        let Some(pattern) = PathPattern::compile(content, workspace) else { return true };
+        let parts = words.iter().skip(1).flat_map(|word| word.split('='));
+        parts.filter(|part| !part.is_empty() && !part.starts_with('-')).any(|part| {
+            let path = match part.strip_prefix("~/") {
+                Some(rest) => workspace.home.join(rest),
+                None => self.question.cwd.join(part),
+            };
+            pattern.covers(&danger::normalise(&path))
+        })
     }
 
     fn path_match(&self, content: &str, lexical: &Path, real: &Path, matching: Matching, edit: bool) -> bool {
@@ -252,25 +276,54 @@ impl<'a> Judge<'a> {
     /// What no rule and no mode makes automatic.
     fn never_automatic(&self, access: &ResolvedAccess) -> Option<String> {
         let ResolvedAccess::Command(text) = access else { return None };
-        let workspace = self.question.workspace;
-        match read_command(text) {
-            CommandReading::Words(words) => {
-                let roots: Vec<String> =
-                    workspace.roots.iter().map(|root| root.to_string_lossy().into_owned()).collect();
-                command::removes_everything(&words, &workspace.home.to_string_lossy(), &roots).then(|| {
-                    "removing the root, the home directory, a system directory or the workspace is never automatic"
-                        .to_owned()
-                })
+        if danger::look(text, self.question.cwd, self.question.workspace) == Some(Danger::System) {
+            let what = "removing the root, the home directory or a system directory is never automatic";
+            return Some(what.to_owned());
+        }
+        let understood = match read_command(text) {
+            CommandReading::Words(words) => !views(&words).1,
+            CommandReading::NotUnderstood => false,
+        };
+        let judges_commands = |rule: &Rule| {
+            matches!(rule.tool.as_str(), "Bash" | "Read" | "Edit" | "Write") && rule.content.is_some()
+        };
+        (!understood && self.question.rules.deny.iter().any(judges_commands)).then(|| {
+            "the command is not one plain command, so it cannot be shown that no deny rule speaks of it"
+                .to_owned()
+        })
+    }
+
+    /// What outside bypass no broad rule and no mode covers.
+    fn not_unless_named(&self, access: &ResolvedAccess) -> Option<String> {
+        let ResolvedAccess::Command(text) = access else { return None };
+        if self.mode == PermissionMode::BypassPermissions {
+            return None;
+        }
+        match danger::look(text, self.question.cwd, self.question.workspace)? {
+            Danger::System | Danger::Workspace => {
+                Some("removing the workspace or a folder above it is never automatic".to_owned())
             }
-            CommandReading::NotUnderstood => {
-                let denied =
-                    self.question.rules.deny.iter().any(|rule| rule.tool == "Bash" && rule.content.is_some());
-                denied.then(|| {
-                    "the command is not one plain command, so it cannot be shown that no Bash deny rule speaks of it"
-                        .to_owned()
-                })
+            Danger::Privilege => {
+                let named = self
+                    .question
+                    .rules
+                    .allow
+                    .iter()
+                    .any(|rule| self.speaks_of(rule, access, Matching::Narrowest));
+                (!named).then(|| "taking privileges needs a rule that names exactly this command".to_owned())
             }
         }
+    }
+
+    /// Asks, or denies in the modes that never ask.
+    fn closed(&self, reason: String) -> Decision {
+        let behavior = match self.mode {
+            PermissionMode::Auto | PermissionMode::DontAsk | PermissionMode::Plan => Behavior::Deny,
+            PermissionMode::Default | PermissionMode::AcceptEdits | PermissionMode::BypassPermissions => {
+                Behavior::Ask
+            }
+        };
+        self.say(behavior, DecisionLayer::SafetyCheck, reason)
     }
 
     fn by_knowledge_and_mode(&self) -> Decision {
@@ -328,7 +381,10 @@ pub fn hidden_from_search(
     let mut patterns = Vec::new();
     let mut everything = false;
     for rule in rules.deny.iter().chain(&rules.ask).filter(|rule| rule.tool == "Read") {
-        let Some(content) = &rule.content else { continue };
+        let Some(content) = &rule.content else {
+            everything = true;
+            continue;
+        };
         match PathPattern::compile(content, workspace) {
             Some(pattern) => patterns.push(pattern),
             // A pattern that cannot be read must not silently lose a denial.
@@ -342,28 +398,72 @@ pub fn hidden_from_search(
 /// Files that make another program run code later. `acceptEdits`, `auto` and broad rules do not cover them.
 #[must_use]
 pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
-    const FOLDERS: [&str; 6] = [".git", ".qoder", ".vscode", ".idea", ".husky", ".claude"];
-    const FILES: [&str; 20] = [
+    const FOLDERS: [&str; 17] = [
+        ".git",
+        ".hg",
+        ".svn",
+        ".jj",
+        ".bzr",
+        ".qoder",
+        ".claude",
+        ".vscode",
+        ".idea",
+        ".husky",
+        ".zed",
+        ".cursor",
+        ".devcontainer",
+        ".cargo",
+        ".githooks",
+        ".direnv",
+        ".ssh",
+    ];
+    const FILES: [&str; 46] = [
         ".bashrc",
         ".bash_profile",
         ".bash_login",
         ".bash_logout",
+        ".bash_aliases",
         ".profile",
         ".zshrc",
         ".zshenv",
         ".zprofile",
         ".zlogin",
+        ".zlogout",
         ".kshrc",
         ".cshrc",
+        ".tcshrc",
+        ".login",
         ".envrc",
+        ".env.fish",
+        "config.fish",
         ".gitconfig",
         ".gitmodules",
         ".gitattributes",
         ".mcp.json",
+        "mcp.json",
         ".ripgreprc",
         ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".pnpmfile.cjs",
         ".inputrc",
         ".direnvrc",
+        ".mise.toml",
+        "mise.toml",
+        ".tool-versions",
+        ".pre-commit-config.yaml",
+        ".lefthook.yml",
+        "lefthook.yml",
+        ".vimrc",
+        ".exrc",
+        ".nvimrc",
+        ".gdbinit",
+        ".lldbinit",
+        ".pythonrc",
+        ".condarc",
+        ".netrc",
+        ".pypirc",
+        ".hgrc",
     ];
     if path.starts_with(&workspace.config_dir) || path.starts_with(workspace.home.join(".ssh")) {
         return true;

@@ -3,6 +3,7 @@
 //! the mode. What is not understood asks; absence of a decision is a denial.
 
 mod command;
+mod danger;
 mod decide;
 mod pattern;
 mod rule;

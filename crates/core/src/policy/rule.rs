@@ -3,6 +3,8 @@
 
 use qoder_types::{Behavior, RuleOrigin};
 
+use super::command::CommandPattern;
+
 /// One rule as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
@@ -48,6 +50,9 @@ impl Rule {
         if content.as_deref().is_some_and(|content| content.contains('\0')) {
             return Err(error("it contains a NUL character"));
         }
+        if matches!(name, "Bash") && content.as_deref().is_some_and(|content| !is_command(content)) {
+            return Err(error("its command is not one plain command of literal words and `*`"));
+        }
         let content = content.filter(|content| !content.is_empty() && content != "*" && content != ":*");
         Ok(Self { tool: canonical_name(name).to_owned(), content, text: text.to_owned(), origin })
     }
@@ -76,6 +81,11 @@ impl Rule {
             }
         }
     }
+}
+
+/// True when a rule's content can be compared with commands.
+fn is_command(content: &str) -> bool {
+    matches!(content, "" | "*" | ":*") || CommandPattern::parse(content).is_some()
 }
 
 /// Older and foreign names of our tools.
@@ -173,7 +183,7 @@ mod tests {
             ("Bash(*)", "Bash", None),
             ("Bash(npm run test:*)", "Bash", Some("npm run test:*")),
             ("Edit(src/**)", "Edit", Some("src/**")),
-            ("Bash(echo \\(x\\))", "Bash", Some("echo (x)")),
+            ("Edit(a\\(x\\))", "Edit", Some("a(x)")),
             ("Task", "Agent", None),
             ("mcp__git__*", "mcp__git__*", None),
         ];
@@ -181,7 +191,7 @@ mod tests {
             let rule = Rule::parse(text, origin()).unwrap();
             assert_eq!((rule.tool.as_str(), rule.content.as_deref()), (tool, content), "{text}");
         }
-        for text in ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)"] {
+        for text in ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)", "Bash(a && b)", "Bash(echo $X)"] {
             assert!(Rule::parse(text, origin()).is_err(), "{text:?}");
         }
     }

@@ -69,6 +69,7 @@ impl Driver<'_> {
             };
             match event {
                 Some(Ok(ModelEvent::Partial(event))) => {
+                    let event = self.session.redactor().piece(&event);
                     self.engine.host.emit(Event::Partial(&event)).map_err(DriveError::Output)?;
                 }
                 Some(Ok(ModelEvent::Retry { attempt, max_retries, delay_ms, failure })) => {

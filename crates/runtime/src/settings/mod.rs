@@ -2,6 +2,8 @@
 //! field, scalars of higher layers win, lists that exclude or grant are united. Every effective value knows its layer.
 
 mod keys;
+mod kinds;
+mod limits;
 mod merge;
 mod parse;
 mod rules;
@@ -13,6 +15,7 @@ use qoder_types::RuleSource;
 use serde_json::Value;
 
 pub use keys::{KNOWN_KEYS, KnownKey};
+pub use kinds::Kind;
 pub use parse::SettingsError;
 pub use rules::collect_rules;
 
@@ -34,6 +37,20 @@ impl Layer {
     #[must_use]
     pub fn name(&self) -> String {
         self.file.as_ref().map_or_else(|| "--settings".to_owned(), |file| file.display().to_string())
+    }
+
+    /// The layer's name with the line of the value at a dotted path, when it has one.
+    #[must_use]
+    pub fn place(&self, path: &str) -> String {
+        format!("{}{}", self.name(), self.lines_at(&[path]))
+    }
+
+    /// `:` and the line of the value at a dotted path, then at the names of members below it, which may hold dots.
+    fn lines_at(&self, path: &[&str]) -> String {
+        let escaped = |name: &&str| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let below: String = path.iter().skip(1).map(escaped).collect();
+        let pointer = path.first().map(|path| pointer(path)).unwrap_or_default() + &below;
+        self.lines.get(&pointer).map(|line| format!(":{line}")).unwrap_or_default()
     }
 }
 
@@ -75,20 +92,28 @@ impl Settings {
                 continue;
             }
             if let Some(layer) = parse::read_file(source, &file_of(places, source), &places.environment)? {
-                settings.add(layer);
+                settings.add(layer, places)?;
             }
         }
         if let Some(flag) = &places.flag {
-            settings.add(parse::read_flag(flag, &places.environment)?);
+            settings.add(parse::read_flag(flag, &places.environment)?, places)?;
         }
         Ok(settings)
     }
 
-    fn add(&mut self, mut layer: Layer) {
+    fn add(&mut self, mut layer: Layer, places: &Places) -> Result<(), SettingsError> {
         self.warnings.extend(keys::check(&layer));
-        self.warnings.extend(keys::take_forbidden(&mut layer));
+        self.warnings.extend(limits::take_forbidden(&mut layer));
+        kinds::check(&layer)?;
+        self.warnings.extend(limits::confine_directories(
+            &mut layer,
+            &places.project_root,
+            &places.environment,
+        ));
+        self.warnings.extend(limits::confine_times(&mut layer, &self.layers));
         merge::merge(&mut self.effective, &layer.value, "");
         self.layers.push(layer);
+        Ok(())
     }
 
     /// The effective value at a dotted path such as `general.maxAttempts`.

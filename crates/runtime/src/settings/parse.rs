@@ -2,15 +2,20 @@
 //! is an error, because one of the two would be lost in silence.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use qoder_types::RuleSource;
+use rustix::fs::{Mode, OFlags};
 use serde_json::{Map, Value};
 
 use super::Layer;
+
+/// The most bytes of a settings file.
+const FILE_CAP: u64 = 4 * 1024 * 1024;
 
 /// A layer that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +71,7 @@ impl SettingsError {
                 "settings are JSON; comments are allowed, trailing commas and single quotes are not"
             }
             Self::Unreadable { .. } => "check the path and its permissions, or leave the file out",
-            Self::Value { .. } => "`qodercli config` shows the known keys and what they take",
+            Self::Value { .. } => "correct the value, or remove the key to have its default",
         }
     }
 }
@@ -77,11 +82,31 @@ pub(super) fn read_file(
     path: &Path,
     environment: &BTreeMap<String, String>,
 ) -> Result<Option<Layer>, SettingsError> {
-    match std::fs::read(path) {
+    match read_bounded(path) {
         Ok(bytes) => read_bytes(source, Some(path), &bytes, environment).map(Some),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(SettingsError::Unreadable { path: path.to_path_buf(), problem: error.to_string() }),
     }
+}
+
+/// Reads a regular file of a bounded size. Opening must not wait: a pipe that nobody writes to would hang the start.
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
+    let mut file = std::fs::File::from(descriptor);
+    let facts = file.metadata()?;
+    if facts.is_dir() {
+        return Err(std::io::Error::other("it is a directory, not a file"));
+    }
+    if !facts.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.by_ref().take(FILE_CAP + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_CAP {
+        return Err(std::io::Error::other("it is larger than 4 MiB"));
+    }
+    Ok(bytes)
 }
 
 /// Reads `--settings`: JSON that starts with `{`, or a path.
@@ -90,7 +115,7 @@ pub(super) fn read_flag(flag: &str, environment: &BTreeMap<String, String>) -> R
         return read_bytes(RuleSource::FlagSettings, None, flag.as_bytes(), environment);
     }
     let path = Path::new(flag);
-    let bytes = std::fs::read(path).map_err(|error| SettingsError::Unreadable {
+    let bytes = read_bounded(path).map_err(|error| SettingsError::Unreadable {
         path: path.to_path_buf(),
         problem: error.to_string(),
     })?;

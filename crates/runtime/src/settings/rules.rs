@@ -47,11 +47,12 @@ fn add_layer(
 ) -> Result<(), SettingsError> {
     let pointer = format!("/permissions/{key}");
     let name = format!("permissions.{key}");
-    let wrong = |problem: String| SettingsError::Value { place: layer.name(), key: name.clone(), problem };
+    let wrong =
+        |problem: String| SettingsError::Value { place: layer.place(&name), key: name.clone(), problem };
     let items = match layer.value.pointer(&pointer) {
         None => return Ok(()),
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(wrong("takes a list of rules".to_owned())),
+        Some(_) => return Err(wrong("is not a list of rules".to_owned())),
     };
     for (index, item) in items.iter().enumerate() {
         let Some(text) = item.as_str() else {

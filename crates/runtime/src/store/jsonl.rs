@@ -10,6 +10,7 @@ use std::time::Duration;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::Record;
 
+use super::notes::Notes;
 use super::{blob, line};
 use crate::error::SessionError;
 use crate::layout::SessionPaths;
@@ -37,6 +38,8 @@ pub struct Scan {
     pub torn: u64,
     /// True when the last intact line has no newline.
     pub open_end: bool,
+    /// Titles and tags.
+    pub notes: Notes,
 }
 
 /// Reads a log from the start and hands every line to `visit`. A bad last line is a torn tail and reported in the
@@ -75,6 +78,9 @@ pub fn scan(paths: &SessionPaths, mut visit: impl FnMut(line::Line)) -> Result<S
                     }
                     scan.last_seq = record.seq;
                 }
+                if let line::Line::Foreign(body) = &decoded {
+                    scan.notes.see(line::kind(body), text, scan.intact);
+                }
                 visit(decoded);
                 scan.intact += read;
                 scan.open_end = !complete;
@@ -105,6 +111,7 @@ pub struct JsonlStore {
     dirty: bool,
     created: bool,
     buffer: Vec<u8>,
+    notes: Notes,
     _lock: File,
 }
 
@@ -130,10 +137,13 @@ impl JsonlStore {
             .mode(0o600)
             .open(&paths.log)
             .map_err(|error| SessionError::io("open", &paths.log, &error))?;
+        let mut notes = Notes::default();
         if !created {
-            let scan = scan(paths, visit)?;
+            let mut scan = scan(paths, visit)?;
             repair_tail(&mut file, paths, &scan)
                 .map_err(|error| SessionError::io("repair", &paths.log, &error))?;
+            notes = std::mem::take(&mut scan.notes);
+            notes.start_at(scan.intact + u64::from(scan.open_end));
         }
         Ok(Self {
             file,
@@ -144,6 +154,7 @@ impl JsonlStore {
             dirty: created,
             created,
             buffer: Vec::new(),
+            notes,
             _lock: lock,
         })
     }
@@ -175,6 +186,7 @@ impl JsonlStore {
             }
         }
         self.file.write_all(&self.buffer)?;
+        self.notes.wrote(self.buffer.len());
         if self.buffer.capacity() > 1024 * 1024 {
             self.buffer = Vec::new();
         }
@@ -197,13 +209,23 @@ impl LogStore for JsonlStore {
         let written = self.write(records);
         self.guard(written)?;
         self.dirty = true;
-        if self.durability == Durability::Power { self.sync() } else { Ok(()) }
+        if self.durability == Durability::Power { self.flush() } else { Ok(()) }
     }
 
     fn sync(&mut self) -> Result<(), LogStoreError> {
         if self.ended {
             return Err(LogStoreError::Ended { place: self.place() });
         }
+        let kept = self.notes.keep_near_end(&mut self.file, &self.paths.log);
+        self.dirty |= matches!(kept, Ok(true));
+        self.guard(kept.map(|_| ()))?;
+        self.flush()
+    }
+}
+
+impl JsonlStore {
+    /// Makes what was written survive a loss of power.
+    fn flush(&mut self) -> Result<(), LogStoreError> {
         if !self.dirty {
             return Ok(());
         }

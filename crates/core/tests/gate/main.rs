@@ -1,0 +1,223 @@
+//! The gate as a table: rules, mode and call on one side, the decision on the other. Every rule that stops something
+//! stands beside an ordinary neighbour that still runs.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::path::Path;
+
+use qoder_core::policy::{Question, ResolvedAccess, Rule, RuleSet, Workspace, decide};
+use qoder_types::Behavior::{Allow, Ask, Deny};
+use qoder_types::{Behavior, Decision, PermissionMode, RuleOrigin, RuleSource};
+
+const DEFAULT: PermissionMode = PermissionMode::Default;
+const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
+
+fn workspace() -> Workspace {
+    Workspace {
+        cwd: "/w/p".into(),
+        project_root: "/w/p".into(),
+        home: "/home/u".into(),
+        roots: vec!["/w/p".into()],
+        config_dir: "/home/u/.qoder".into(),
+    }
+}
+
+fn rules(lists: &[(Behavior, &[&str])]) -> RuleSet {
+    let mut set = RuleSet::default();
+    for (behavior, texts) in lists {
+        for text in *texts {
+            let origin = RuleOrigin { source: RuleSource::CliArg, file: None, line: None };
+            set.add(*behavior, Rule::parse(text, origin).unwrap());
+        }
+    }
+    set
+}
+
+fn judge(
+    lists: &[(Behavior, &[&str])],
+    mode: PermissionMode,
+    tool: &str,
+    access: ResolvedAccess,
+) -> Decision {
+    decide(&Question {
+        tool,
+        accesses: &[access],
+        mode,
+        trusted: true,
+        rules: &rules(lists),
+        workspace: &workspace(),
+        cwd: Path::new("/w/p"),
+    })
+}
+
+fn command(lists: &[(Behavior, &[&str])], mode: PermissionMode, text: &str) -> Behavior {
+    judge(lists, mode, "Bash", ResolvedAccess::Command(text.to_owned())).behavior
+}
+
+fn edit(lists: &[(Behavior, &[&str])], mode: PermissionMode, path: &str) -> Behavior {
+    judge(lists, mode, "Write", ResolvedAccess::Edit { lexical: path.into(), real: path.into() }).behavior
+}
+
+fn read(lists: &[(Behavior, &[&str])], mode: PermissionMode, path: &str) -> Behavior {
+    judge(lists, mode, "Read", ResolvedAccess::Read { lexical: path.into(), real: path.into() }).behavior
+}
+
+#[test]
+fn deny_rules_for_commands_hold_in_every_mode() {
+    let rules: &[(Behavior, &[&str])] =
+        &[(Deny, &["Bash(rm:*)", "Bash(echo push*)", "Bash(git * --force)"]), (Allow, &["Bash"])];
+    for mode in [DEFAULT, BYPASS, PermissionMode::AcceptEdits] {
+        for text in [
+            "rm x",
+            "/bin/rm x",
+            "env rm x",
+            "timeout 5 rm x",
+            "nice -n 5 rm x",
+            "command rm x",
+            "bash -c 'rm x'",
+            "xargs rm",
+            "echo push origin",
+            "git push origin --force",
+        ] {
+            assert_eq!(command(rules, mode, text), Deny, "{mode:?} {text}");
+        }
+        // What cannot be read might be denied; somebody has to look.
+        for text in ["X=1 rm x", "true; rm x", "$(echo rm) x", "bash -c 'a; b'", "r\"\"m x > y"] {
+            assert_ne!(command(rules, mode, text), Allow, "{mode:?} {text}");
+        }
+        for text in ["ls", "echo pull", "git push origin", "grep rm file"] {
+            assert_eq!(command(rules, mode, text), Allow, "{mode:?} {text}");
+        }
+    }
+}
+
+#[test]
+fn allow_rules_match_what_is_written_and_nothing_else() {
+    let rules: &[(Behavior, &[&str])] =
+        &[(Allow, &["Bash(npm run test:*)", "Bash(git status)", "Bash(cargo * --locked)"])];
+    for text in ["npm run test", "npm run test -- x", "git  status", "git 'status'", "cargo build --locked"] {
+        assert_eq!(command(rules, DEFAULT, text), Allow, "{text}");
+    }
+    for text in [
+        "npm run tests",
+        "npm run test; ls",
+        "npm run test && ls",
+        "git status -s",
+        "./git status",
+        "env git status",
+        "X=1 git status",
+        "git status > f",
+        "npm run test $(ls)",
+        "cargo build --locked | sh",
+        "git status\nls",
+    ] {
+        assert_eq!(command(rules, DEFAULT, text), Ask, "{text}");
+    }
+}
+
+#[test]
+fn wholesale_removal_is_never_automatic_and_privileges_need_a_name() {
+    let broad: &[(Behavior, &[&str])] = &[(Allow, &["Bash"])];
+    for text in [
+        "rm -rf /",
+        "rm -rf ~",
+        "rm -rf \"$HOME\"",
+        "sudo rm -rf /etc",
+        "rm -rf /usr/../etc",
+        "true; rm -rf /*",
+    ] {
+        assert_eq!(command(broad, DEFAULT, text), Ask, "{text}");
+        assert_eq!(command(&[], BYPASS, text), Ask, "{text}");
+        assert_eq!(command(broad, PermissionMode::DontAsk, text), Deny, "{text}");
+    }
+    for text in ["rm -rf .", "rm -rf ..", "rm -rf *", "rm -rf /w"] {
+        assert_eq!(command(&[(Allow, &["Bash", "Bash(rm:*)"])], DEFAULT, text), Ask, "{text}");
+    }
+    assert_eq!(command(broad, DEFAULT, "sudo id"), Ask);
+    assert_eq!(command(&[(Allow, &["Bash(sudo id)"])], DEFAULT, "sudo id"), Allow);
+    assert_eq!(command(&[], BYPASS, "sudo id"), Allow);
+    for text in ["rm -rf target", "rm notes.txt", "ls /", "cd .. && ls"] {
+        assert_eq!(command(broad, DEFAULT, text), Allow, "{text}");
+    }
+}
+
+#[test]
+fn file_rules_bind_commands_that_name_the_file() {
+    let rules: &[(Behavior, &[&str])] =
+        &[(Deny, &["Read(secret.txt)", "Edit(/conf/**)"]), (Allow, &["Bash"])];
+    for text in [
+        "cat secret.txt",
+        "cat ./a/../secret.txt",
+        "head --file=secret.txt",
+        "touch conf/x",
+        "env cat /w/p/secret.txt",
+    ] {
+        assert_eq!(command(rules, BYPASS, text), Deny, "{text}");
+    }
+    assert_ne!(command(rules, BYPASS, "cat secret.txt | head"), Allow);
+    assert_eq!(command(rules, BYPASS, "cat notes.txt"), Allow);
+}
+
+#[test]
+fn broad_edit_rules_stay_in_the_workspace_and_off_protected_files() {
+    let broad: &[(Behavior, &[&str])] = &[(Allow, &["Edit"])];
+    assert_eq!(edit(broad, DEFAULT, "/w/p/src/a.rs"), Allow);
+    for path in [
+        "/w/other/a",
+        "/home/u/x",
+        "/w/p/.git/config",
+        "/w/p/.envrc",
+        "/w/p/.hg/hgrc",
+        "/w/p/.cargo/config.toml",
+    ] {
+        assert_eq!(edit(broad, DEFAULT, path), Ask, "{path}");
+        assert_eq!(edit(broad, PermissionMode::Auto, path), Deny, "{path}");
+        assert_eq!(edit(&[], BYPASS, path), Allow, "{path}");
+    }
+    assert_eq!(edit(&[(Allow, &["Edit(//w/other/**)"])], DEFAULT, "/w/other/a"), Allow);
+    assert_eq!(edit(&[(Allow, &["Edit(/.envrc)"])], DEFAULT, "/w/p/.envrc"), Allow);
+    assert_eq!(edit(&[(Allow, &["Edit(/**)"])], DEFAULT, "/w/p/.envrc"), Ask);
+    assert_eq!(edit(&[(Deny, &["Read(a.rs)"]), (Allow, &["Edit"])], BYPASS, "/w/p/a.rs"), Deny);
+}
+
+#[test]
+fn modes_do_what_they_say() {
+    let cases = [
+        (DEFAULT, Allow, Ask, Ask),
+        (PermissionMode::AcceptEdits, Allow, Allow, Ask),
+        (PermissionMode::Plan, Allow, Deny, Deny),
+        (PermissionMode::DontAsk, Allow, Deny, Deny),
+        (PermissionMode::Auto, Allow, Allow, Deny),
+        (BYPASS, Allow, Allow, Allow),
+    ];
+    for (mode, reading, editing, running) in cases {
+        assert_eq!(read(&[], mode, "/w/p/a"), reading, "{mode:?}");
+        assert_eq!(edit(&[], mode, "/w/p/a"), editing, "{mode:?}");
+        assert_eq!(command(&[], mode, "make"), running, "{mode:?}");
+    }
+    // Plan makes no changes, whatever is allowed.
+    assert_eq!(edit(&[(Allow, &["Edit"])], PermissionMode::Plan, "/w/p/a"), Deny);
+    assert_eq!(command(&[(Allow, &["Bash"])], PermissionMode::Plan, "make"), Deny);
+    assert_eq!(read(&[], DEFAULT, "/etc/passwd"), Ask);
+    assert_eq!(read(&[], DEFAULT, "/w/p-old/a"), Ask);
+}
+
+#[test]
+fn a_deny_rule_never_loosens() {
+    let commands = ["ls", "rm -rf /", "sudo id", "a && b", "git push --force", "cat secret.txt"];
+    let allow: &[&str] = &["Bash", "Bash(git:*)"];
+    let strictness = |behavior| match behavior {
+        Allow => 0,
+        Ask => 1,
+        Deny => 2,
+    };
+    for text in commands {
+        for mode in [DEFAULT, BYPASS, PermissionMode::Auto, PermissionMode::DontAsk] {
+            let before = command(&[(Allow, allow)], mode, text);
+            for deny in ["Bash(ls)", "Bash(git:*)", "Read(secret.txt)", "Bash"] {
+                let after = command(&[(Allow, allow), (Deny, &[deny])], mode, text);
+                assert!(strictness(after) >= strictness(before), "{deny} on {text} in {mode:?}");
+            }
+        }
+    }
+}
