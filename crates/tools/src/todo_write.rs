@@ -36,7 +36,7 @@ struct TodoWriteInput {
 struct TodoItem {
     /// Identifies the item; filled in when it is left out.
     #[serde(default)]
-    id: Option<String>,
+    id: Option<TodoId>,
     /// What is to be done, as an instruction.
     content: String,
     /// How far it is.
@@ -44,6 +44,26 @@ struct TodoItem {
     /// How urgent it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     priority: Option<TodoPriority>,
+    /// What is being done while the item is in progress, as in "Running the tests".
+    #[serde(default, rename = "activeForm", skip_serializing_if = "Option::is_none")]
+    active_form: Option<String>,
+}
+
+/// Models write numbers as well as texts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum TodoId {
+    Text(String),
+    Number(u64),
+}
+
+impl TodoId {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -106,12 +126,16 @@ fn write_list(mut todos: Vec<TodoItem>) -> ToolOutcome {
     }
     fill_in_ids(&mut todos);
     let count = |status| todos.iter().filter(|item| item.status == status).count();
+    let (running, pending) = (count(TodoStatus::InProgress), count(TodoStatus::Pending));
+    let advice = match (running, pending) {
+        (0, 0) => "Nothing is left to do.",
+        (0, _) => "Mark the next item in progress before you start it.",
+        _ => "Go on with the item in progress.",
+    };
     let text = format!(
-        "The list has {} items: {} completed, {} in progress, {} pending. Go on with the item in progress.",
+        "The list has {} items: {} completed, {running} in progress, {pending} pending. {advice}",
         todos.len(),
         count(TodoStatus::Completed),
-        count(TodoStatus::InProgress),
-        count(TodoStatus::Pending)
     );
     ToolOutcome::completed(text, json!({ "success": true, "todos": todos }))
 }
@@ -120,10 +144,8 @@ fn write_list(mut todos: Vec<TodoItem>) -> ToolOutcome {
 fn fill_in_ids(todos: &mut [TodoItem]) {
     let mut taken = HashSet::new();
     for item in todos.iter_mut() {
-        let usable = item.id.as_ref().is_some_and(|id| !id.is_empty() && taken.insert(id.clone()));
-        if !usable {
-            item.id = None;
-        }
+        let id = item.id.take().map(TodoId::into_text);
+        item.id = id.filter(|id| !id.is_empty() && taken.insert(id.clone())).map(TodoId::Text);
     }
     let mut number = 0_usize;
     for item in todos.iter_mut().filter(|item| item.id.is_none()) {
@@ -134,6 +156,6 @@ fn fill_in_ids(todos: &mut [TodoItem]) {
                 break candidate;
             }
         };
-        item.id = Some(id);
+        item.id = Some(TodoId::Text(id));
     }
 }

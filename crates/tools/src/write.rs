@@ -3,6 +3,7 @@
 //! A file that exists must have been read and be unchanged, so that nothing is lost that the model never saw. Missing
 //! parent directories are created; the content appears in one step.
 
+use std::borrow::Cow;
 use std::fs::Metadata;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::atomic::Place;
 use crate::edit::{require_read, require_unchanged};
+use crate::encoding;
 use crate::files::{self, FileError};
 use crate::paths::{self, ResolvedPath};
 use crate::schema::{definition, parse, path_field};
@@ -29,6 +31,7 @@ const NAME: &str = "Write";
 /// - A file that exists must have been read with Read in this conversation first.
 /// - To change a part of a file use Edit: it is shorter and safer. Use Write for new files and complete rewrites.
 /// - `file_path` should be absolute; missing directories are created.
+/// - A file that exists keeps its encoding, permissions and kind of line ends; write `\n`.
 /// - Do not create documentation or README files unless the person asks for them.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct WriteInput {
@@ -81,12 +84,15 @@ fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutcome, Refus
     let path = paths::resolve(&context.cwd, &input.file_path)
         .map_err(|error| refusal(format!("Cannot write: {error}.")))?;
     let shown = path.lexical.as_path();
-    let content = input.content.as_bytes();
+    let mut content = input.content.as_bytes();
+    let kept;
     let (written, text) = match files::open_regular(&path.real, shown) {
         Ok((mut file, metadata)) => {
             let observed = require_read(context, &path)?;
             let bytes = files::read_all(&mut file, &metadata, shown).map_err(|error| error.refusal())?;
             require_unchanged(&bytes, &observed, shown)?;
+            kept = in_the_manner_of(&bytes, &input.content);
+            content = &kept;
             let written = Place::open(&path.real, shown)
                 .and_then(|place| place.replace(content, Some(&metadata)))
                 .map_err(|error| error.refusal())?;
@@ -107,6 +113,16 @@ fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutcome, Refus
         files::sha256(content),
     ));
     Ok(outcome)
+}
+
+/// The new content with the encoding and the line ends of the old one. A file whose every line ends as on Windows keeps
+/// that; an encoding that lacks one of the new characters gives way to UTF-8.
+fn in_the_manner_of(old: &[u8], content: &str) -> Vec<u8> {
+    let Some((encoding, text)) = encoding::decode(old) else { return content.as_bytes().to_vec() };
+    let lines = text.matches('\n').count();
+    let windows = lines > 0 && text.matches("\r\n").count() == lines && !content.contains('\r');
+    let content = if windows { Cow::Owned(content.replace('\n', "\r\n")) } else { Cow::Borrowed(content) };
+    encoding::encode(&content, encoding).unwrap_or_else(|| content.as_bytes().to_vec())
 }
 
 /// Creates a file that does not exist, and the directories in which it is to be.

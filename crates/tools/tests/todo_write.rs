@@ -35,3 +35,19 @@ async fn an_item_without_content_is_refused() {
     assert!(bench.fail("TodoWrite", input).await.contains("todos[0].content"));
     assert!(bench.succeed("TodoWrite", json!({ "todos": [] })).await.contains("0 items"));
 }
+
+#[tokio::test]
+async fn numbers_as_ids_and_the_active_form_are_taken() {
+    let bench = Bench::new();
+    let input = json!({ "todos": [
+        { "content": "a", "status": "completed", "id": 7, "activeForm": "Doing a" },
+        { "content": "b", "status": "pending", "id": "7" },
+    ] });
+    let outcome = bench.run("TodoWrite", input).await;
+    let expected = json!([
+        { "id": "7", "content": "a", "status": "completed", "activeForm": "Doing a" },
+        { "id": "1", "content": "b", "status": "pending" },
+    ]);
+    assert_eq!(outcome.structured["todos"], expected);
+    assert!(text(&outcome).contains("Mark the next item in progress"), "{}", text(&outcome));
+}

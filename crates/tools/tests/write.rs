@@ -67,3 +67,24 @@ async fn impossible_places_are_refused() {
     assert!(bench.fail("Write", write("file/below", "x")).await.contains("Cannot use"));
     assert!(bench.fail("Write", write(&"n".repeat(300), "x")).await.contains("Cannot use"));
 }
+
+#[tokio::test]
+async fn line_ends_and_encoding_of_an_existing_file_are_kept() {
+    let bench = Bench::new();
+    let cases: [(&[u8], &str, &[u8]); 5] = [
+        (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),
+        (b"a\nb\r\n", "x\ny\n", b"x\ny\n"),
+        (b"a\r\n", "x\r\ny\n", b"x\r\ny\n"),
+        (b"\xEF\xBB\xBFa\n", "x\n", b"\xEF\xBB\xBFx\n"),
+        (b"\xFF\xFEa\0\n\0", "x\n", b"\xFF\xFEx\0\n\0"),
+    ];
+    for (old, content, new) in cases {
+        bench.write("f", old);
+        bench.succeed("Read", json!({ "file_path": "f" })).await;
+        bench.succeed("Write", write("f", content)).await;
+        assert_eq!(bench.content("f"), new, "{old:?}");
+        // What was written is what is known of the file.
+        bench.succeed("Write", write("f", "again")).await;
+        std::fs::remove_file(bench.path("f")).unwrap();
+    }
+}

@@ -60,6 +60,7 @@ pub enum ContentBlock {
     /// Prose.
     Text {
         /// The text.
+        #[serde(default)]
         text: String,
     },
     /// An image given to the model.
@@ -82,6 +83,7 @@ pub enum ContentBlock {
         /// The tool's name as advertised.
         name: String,
         /// The arguments. When the model sent text that is not JSON this is a string with that text.
+        #[serde(default)]
         input: Value,
     },
     /// What a tool call came to.

@@ -42,6 +42,7 @@ impl JsonLines {
         if lines.buffer.len() > LONGEST_LINE {
             lines.buffer = shorten(&lines.buffer);
         }
+        escape_separators(&mut lines.buffer);
         lines.buffer.push(b'\n');
         write_line(&lines.buffer)
     }
@@ -57,7 +58,9 @@ impl JsonLines {
         buffer.extend_from_slice(session_id.as_bytes());
         buffer.extend_from_slice(b"\",\"uuid\":\"");
         buffer.extend_from_slice(new_id().as_bytes());
-        buffer.extend_from_slice(b"\"}\n");
+        buffer.extend_from_slice(b"\"}");
+        escape_separators(buffer);
+        buffer.push(b'\n');
         write_line(buffer)
     }
 }
@@ -82,6 +85,16 @@ fn write_line(line: &[u8]) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Some readers end a line at U+2028 and U+2029 too; inside JSON they can only stand in texts, where an escape is equal.
+fn escape_separators(line: &mut Vec<u8>) {
+    let is_separator = |window: &[u8]| window[..2] == [0xE2, 0x80] && matches!(window[2], 0xA8 | 0xA9);
+    if !line.contains(&0xE2) || !line.windows(3).any(is_separator) {
+        return;
+    }
+    let text = String::from_utf8_lossy(line).replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    *line = text.into_bytes();
 }
 
 fn shorten(line: &[u8]) -> Vec<u8> {

@@ -1,14 +1,15 @@
 //! Text on stdout: the answer alone when piped; on a terminal the answer as it is written, with tool lines and a spinner
 //! on stderr. Colour only on a terminal, and not when NO_COLOR is set.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use qoder_runtime::events::{Event, Host};
-use qoder_types::ContentBlock;
 use qoder_types::wire::{StreamMessage, SystemMessage};
+use qoder_types::{ContentBlock, StopReason};
 
 use super::tell;
 
@@ -26,7 +27,9 @@ pub struct Text {
 struct Shown {
     /// True when the last character on the terminal was not a newline.
     mid_line: bool,
-    /// The answer that was streamed in this turn, to not print it twice.
+    /// True while the reply that is coming was shown as it came.
+    streams_now: bool,
+    /// True when the last complete reply was shown as it came, to not print it twice.
     streamed: bool,
 }
 
@@ -77,7 +80,14 @@ impl Text {
         match message {
             StreamMessage::System(SystemMessage::Init(_)) => self.spin(),
             StreamMessage::Assistant { message, .. } => {
-                self.end_line()?;
+                {
+                    let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                    shown.streamed = std::mem::take(&mut shown.streams_now);
+                }
+                // A reply that the output limit cut goes on in the next one, on the same line.
+                if message.stop_reason != Some(StopReason::MaxTokens) {
+                    self.end_line()?;
+                }
                 for block in &message.content {
                     if let ContentBlock::ToolUse { name, input, .. } = block {
                         self.progress(&format!("• {name} {}", brief(input)));
@@ -124,7 +134,7 @@ impl Text {
                     && !streamed
                 {
                     let mut out = std::io::stdout().lock();
-                    out.write_all(text.as_bytes())?;
+                    out.write_all(self.clean(text).as_bytes())?;
                     if !text.ends_with('\n') {
                         out.write_all(b"\n")?;
                     }
@@ -149,32 +159,48 @@ impl Text {
     }
 
     fn partial(&self, event: &str) -> std::io::Result<()> {
-        let Some(text) = text_delta(event) else { return Ok(()) };
+        let Some(text) = text_piece(event).filter(|text| !text.is_empty()) else { return Ok(()) };
         self.pause();
         let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())?;
+        out.write_all(self.clean(&text).as_bytes())?;
         out.flush()?;
         shown.mid_line = !text.ends_with('\n');
-        shown.streamed = true;
+        shown.streams_now = true;
         Ok(())
+    }
+
+    /// An answer for this output: on a terminal without what would steer the terminal.
+    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.streams || !text.contains(steers_terminal) {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(text.replace(steers_terminal, "\u{fffd}"))
     }
 }
 
-/// The text of a `text_delta`, if the event is one.
-fn text_delta(event: &str) -> Option<String> {
+/// Control characters but line end and tab, and marks that turn the direction of text around.
+fn steers_terminal(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text that a stream event adds to the answer.
+fn text_piece(event: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Piece {
-        delta: Delta,
+    struct Event {
+        delta: Option<Part>,
+        content_block: Option<Part>,
     }
     #[derive(serde::Deserialize)]
-    struct Delta {
+    struct Part {
         #[serde(rename = "type")]
-        kind: String,
+        kind: Option<String>,
         text: Option<String>,
     }
-    let piece: Piece = serde_json::from_str(event).ok()?;
-    (piece.delta.kind == "text_delta").then_some(piece.delta.text).flatten()
+    let event: Event = serde_json::from_str(event).ok()?;
+    let part = event.delta.or(event.content_block)?;
+    matches!(part.kind.as_deref(), Some("text_delta" | "text")).then_some(part.text).flatten()
 }
 
 fn tell_dim(text: &str) {

@@ -29,6 +29,8 @@ mod stream_input;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod three_protocols;
 #[cfg(test)]
 mod tool_errors;
