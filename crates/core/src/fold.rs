@@ -197,8 +197,12 @@ impl State {
             message.content.iter().filter(|block| says(block)).cloned().collect();
         self.calls = distinct_calls(&content);
         let text = join_text(&content);
-        let empty = content.is_empty();
-        if !empty {
+        // Reasoning alone is no answer.
+        let silent = |block: &ContentBlock| {
+            matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
+        };
+        let empty = content.iter().all(silent);
+        if !content.is_empty() {
             self.push_message(Message { role: Role::Assistant, content: MessageContent::Blocks(content) });
         }
         let total = message.usage.total_input() + message.usage.output_tokens;

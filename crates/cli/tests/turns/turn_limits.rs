@@ -97,6 +97,21 @@ fn empty_replies_are_nudged_and_then_an_error() {
 }
 
 #[test]
+fn reasoning_alone_is_no_answer() {
+    let sandbox = Sandbox::new();
+    let thinking = Reply::Blocks {
+        thinking: Some(("hm".to_owned(), "sig".to_owned())),
+        text: None,
+        tools: Vec::new(),
+        stop_reason: Some("end_turn".to_owned()),
+        usage: None,
+    };
+    let server = ScriptedServer::start(Script::list(vec![thinking, Reply::text("here it is")]));
+    assert_eq!(stream(&sandbox, &server, &["go"]).success()["result"], "here it is");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
 fn one_empty_reply_is_nudged() {
     let sandbox = Sandbox::new();
     let server = ScriptedServer::start(Script::list(vec![Reply::text(""), Reply::text("here I am")]));
