@@ -50,6 +50,9 @@ impl FileWalk {
     {
         self.builder.filter_entry(move |entry| entry.depth() == 0 || !skip(entry.path()));
         let stop = self.stop;
+        if is_small(&self.builder) {
+            self.builder.threads(1);
+        }
         self.builder.build_parallel().run(|| {
             let stop = stop.clone();
             let mut visitor = make_visitor();
@@ -66,6 +69,15 @@ impl FileWalk {
             })
         });
     }
+}
+
+/// How many entries make a tree worth several threads.
+const SMALL_TREE: usize = 400;
+
+/// True for a tree of few entries. Threads that wait for one another sleep a millisecond at a time, which is longer than
+/// such a tree takes.
+fn is_small(builder: &WalkBuilder) -> bool {
+    builder.build().take(SMALL_TREE).count() < SMALL_TREE
 }
 
 /// What a search with this context leaves out.
