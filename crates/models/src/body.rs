@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use futures::stream::{self, BoxStream, StreamExt};
 use qoder_types::{ModelFailure, ModelFailureClass};
 
@@ -17,6 +17,9 @@ use crate::route::Route;
 const WHOLE_LIMIT: usize = 32 << 20;
 /// The most that one event may be long.
 const EVENT_LIMIT: usize = 64 << 20;
+
+/// The byte order mark.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The body of a response.
 pub(crate) type Body = BoxStream<'static, Result<Bytes, ModelFailure>>;
@@ -46,29 +49,63 @@ pub(crate) fn guard(body: Body, route: Arc<Route>, idle: Duration) -> Body {
     .boxed()
 }
 
-/// Cuts pieces behind every event and adds the limit on the length of one.
+/// Waits for the first byte that matters, which is given back to tell a stream from a document. Byte order marks and
+/// blank space in front of it are dropped: the event parser panics at the former.
+pub(crate) async fn open(mut body: Body) -> Result<(Option<u8>, Body), ModelFailure> {
+    let mut held = Bytes::new();
+    while let Some(piece) = body.next().await {
+        let piece = piece?;
+        held = if held.is_empty() { piece } else { Bytes::from([held, piece].concat()) };
+        skip_front(&mut held);
+        if !held.is_empty() && !MARK.starts_with(&held) {
+            break;
+        }
+    }
+    let first = held.first().copied();
+    if held.is_empty() {
+        return Ok((first, body));
+    }
+    Ok((first, stream::iter([Ok(held)]).chain(body).boxed()))
+}
+
+fn skip_front(bytes: &mut Bytes) {
+    loop {
+        if bytes.starts_with(MARK) {
+            bytes.advance(MARK.len());
+        } else if bytes.first().is_some_and(u8::is_ascii_whitespace) {
+            bytes.advance(1);
+        } else {
+            return;
+        }
+    }
+}
+
+/// Cuts pieces behind every event and adds the limit on the length of one. A last event whose blank line is missing is
+/// closed.
 pub(crate) fn by_event(body: Body) -> Body {
     let mut length = 0_usize;
-    body.flat_map(move |piece| {
-        let pieces = match piece {
-            Ok(bytes) => cut(bytes),
-            Err(error) => return stream::iter(vec![Err(error)]),
-        };
-        let mut checked = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            length = length.saturating_add(piece.len());
-            if length > EVENT_LIMIT {
-                checked.push(Err(malformed("one event of the stream is too long")));
-                break;
+    let closing = stream::iter([Ok(Bytes::from_static(b"\n\n"))]);
+    body.chain(closing)
+        .flat_map(move |piece| {
+            let pieces = match piece {
+                Ok(bytes) => cut(bytes),
+                Err(error) => return stream::iter(vec![Err(error)]),
+            };
+            let mut checked = Vec::with_capacity(pieces.len());
+            for piece in pieces {
+                length = length.saturating_add(piece.len());
+                if length > EVENT_LIMIT {
+                    checked.push(Err(malformed("one event of the stream is too long")));
+                    break;
+                }
+                if ends_event(&piece) {
+                    length = 0;
+                }
+                checked.push(Ok(piece));
             }
-            if ends_event(&piece) {
-                length = 0;
-            }
-            checked.push(Ok(piece));
-        }
-        stream::iter(checked)
-    })
-    .boxed()
+            stream::iter(checked)
+        })
+        .boxed()
 }
 
 /// A piece that is nothing but a line end closes the event whose last line came before it.
@@ -123,5 +160,22 @@ mod tests {
         assert_eq!(pieces[1], "data: b\ndata: c\r\n\r\n");
         assert_eq!(pieces.last().unwrap(), "data: rest");
         assert!(cut(Bytes::new()).is_empty());
+    }
+
+    #[tokio::test]
+    async fn marks_and_blanks_in_front_are_dropped_however_they_are_cut() {
+        let text = b" \r\n\xEF\xBB\xBF\xEF\xBB\xBF\ndata: a\xEF\xBB\xBF";
+        for size in 1..=text.len() {
+            let pieces: Vec<Result<Bytes, ModelFailure>> =
+                text.chunks(size).map(|piece| Ok(Bytes::from_static(piece))).collect();
+            let (first, body) = open(stream::iter(pieces).boxed()).await.unwrap();
+            assert_eq!(first, Some(b'd'), "{size}");
+            assert_eq!(collect(body).await.unwrap(), b"data: a\xEF\xBB\xBF", "{size}");
+        }
+        for short in [&b""[..], b" \n", b"\xEF\xBB"] {
+            let (first, body) = open(stream::iter([Ok(Bytes::from_static(short))]).boxed()).await.unwrap();
+            assert_eq!(first.is_some(), short.starts_with(b"\xEF"));
+            assert_eq!(collect(body).await.unwrap().is_empty(), first.is_none());
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! plays them back. Keys are never written: only the address without query, the body, and a few
 //! response headers are.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,21 +50,33 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The file is created at the first response.
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, writing: Mutex::new(()) }
+    /// Opens the file once, so that a path that cannot be written is known before a call is paid for.
+    pub(crate) fn new(path: PathBuf) -> Result<Self, ModelConfigError> {
+        match open_for_writing(&path) {
+            Ok(_) => Ok(Self { path, writing: Mutex::new(()) }),
+            Err(error) => Err(ModelConfigError::Unreadable {
+                path: path.display().to_string(),
+                line: None,
+                reason: format!("it cannot be opened for recording (--record): {error}"),
+            }),
+        }
     }
 
     fn append(&self, line: &Line) -> std::io::Result<()> {
         let _guard = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
-        options.open(&self.path)?.write_all(&text)
+        open_for_writing(&self.path)?.write_all(&text)
     }
+}
+
+/// Opens a recording at its end. Only its owner may read it.
+fn open_for_writing(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Collects one response; written when it is dropped, so that responses that break off are recorded as well.
@@ -145,6 +157,8 @@ impl Replay {
         let unreadable =
             |line, reason: String| ModelConfigError::Unreadable { path: shown.clone(), line, reason };
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(None, error.to_string()))?;
+        // Some editors put a byte order mark in front.
+        let text = text.trim_start_matches('\u{feff}');
         let mut lines = Vec::new();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let parsed: Line =

@@ -37,7 +37,7 @@ pub(crate) fn malformed(message: impl Into<String>) -> ModelFailure {
 
 /// The `error` object that all three protocols send, as strictly as it can be relied on. Some servers send only a text.
 #[derive(Debug, Default, Deserialize)]
-#[serde(from = "ErrorForm")]
+#[serde(from = "Value")]
 pub(crate) struct ErrorBody {
     pub(crate) kind: Option<String>,
     pub(crate) message: Option<String>,
@@ -45,25 +45,31 @@ pub(crate) struct ErrorBody {
     pub(crate) code: Option<Value>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ErrorForm {
-    Text(String),
-    Fields {
-        #[serde(rename = "type")]
-        kind: Option<String>,
-        message: Option<String>,
-        code: Option<Value>,
-    },
-    Other(serde::de::IgnoredAny),
-}
-
-impl From<ErrorForm> for ErrorBody {
-    fn from(form: ErrorForm) -> Self {
-        match form {
-            ErrorForm::Text(message) => Self { message: Some(message), ..Self::default() },
-            ErrorForm::Fields { kind, message, code } => Self { kind, message, code },
-            ErrorForm::Other(_) => Self::default(),
+impl From<Value> for ErrorBody {
+    fn from(value: Value) -> Self {
+        let fields = match value {
+            Value::Object(fields) => fields,
+            Value::String(message) if !message.is_empty() => {
+                return Self { message: Some(message), ..Self::default() };
+            }
+            Value::String(_) | Value::Array(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {
+                return Self::default();
+            }
+        };
+        let text = |name: &str| match fields.get(name)? {
+            Value::String(text) if text.is_empty() => None,
+            Value::String(text) => Some(text.clone()),
+            nested @ (Value::Object(_) | Value::Array(_)) => Some(nested.to_string()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        };
+        Self {
+            kind: text("type").or_else(|| text("status")),
+            message: text("message").or_else(|| text("detail")),
+            code: ["code", "status", "status_code"]
+                .iter()
+                .filter_map(|name| fields.get(*name))
+                .find(|code| code.is_number() || code.as_str().is_some_and(|text| !text.is_empty()))
+                .cloned(),
         }
     }
 }
@@ -72,14 +78,66 @@ impl ErrorBody {
     fn code_text(&self) -> Option<&str> {
         self.code.as_ref().and_then(Value::as_str)
     }
+
+    /// The code where it is the number of a failed HTTP status.
+    fn status(&self) -> Option<u16> {
+        let code = self.code.as_ref()?;
+        let number = match code {
+            Value::String(text) => text.trim().parse().ok()?,
+            other => other.as_u64()?,
+        };
+        u16::try_from(number).ok().filter(|status| (400..600).contains(status))
+    }
+
+    /// True when it says nothing at all, as where a field `error` is always there.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kind.is_none() && self.message.is_none() && self.code.is_none()
+    }
 }
+
+/// The error that a JSON text means which is no reply: under `error`, or as the text itself, alone or in a list.
+pub(crate) fn refusal(text: &str) -> Option<ErrorBody> {
+    let value = match serde_json::from_str(text).ok()? {
+        Value::Array(list) => list.into_iter().next()?,
+        other => other,
+    };
+    if let Some(inner) = value.get("error") {
+        let mut error = ErrorBody::from(inner.clone());
+        if !error.is_empty() {
+            let outer = ErrorBody::from(value);
+            error.message = error.message.or(outer.message);
+            error.code = error.code.or(outer.code);
+            return Some(error);
+        }
+    }
+    let is_named_error = ["object", "type"].iter().any(|name| value.get(*name).is_some_and(|v| v == "error"));
+    let mut error = ErrorBody::from(value);
+    error.kind = error.kind.filter(|kind| kind != "error");
+    (is_named_error || (error.message.is_some() && error.status().is_some())).then_some(error)
+}
+
+/// The words, in lower case, by which endpoints say that the prompt does not fit.
+const TOO_LONG: [&str; 14] = [
+    "prompt is too long",
+    "input is too long",
+    "context_length",
+    "context window",
+    "maximum context length",
+    "maximum model length",
+    "model's context length",
+    "context size has been exceeded",
+    "exceeds the available context size",
+    "exceed_context_size",
+    "exceed context limit",
+    "exceeds the maximum number of tokens",
+    "reduce the length of the messages",
+    "reduce the length of the prompt",
+];
 
 /// True when the endpoint's words mean that the prompt does not fit.
 fn says_too_long(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    ["prompt is too long", "context_length_exceeded", "maximum context length", "exceeds the context window"]
-        .iter()
-        .any(|phrase| text.contains(phrase))
+    TOO_LONG.iter().any(|phrase| text.contains(phrase))
 }
 
 fn class_of_kind(kind: &str) -> Option<ModelFailureClass> {
@@ -90,8 +148,11 @@ fn class_of_kind(kind: &str) -> Option<ModelFailureClass> {
         "not_found_error" | "model_not_found" => Class::NotFound,
         "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => Class::RateLimit,
         "overloaded_error" | "server_is_overloaded" | "slow_down" => Class::Overloaded,
-        "request_too_large" | "context_length_exceeded" => Class::ContextTooLong,
+        "request_too_large" | "context_length_exceeded" | "exceed_context_size_error" => {
+            Class::ContextTooLong
+        }
         "invalid_request_error" | "invalid_prompt" => Class::InvalidRequest,
+        "unavailable_error" => Class::Overloaded,
         "api_error" | "server_error" | "internal_error" | "internal_server_error" => Class::Server,
         "timeout_error" => Class::Timeout,
         _ => return None,
@@ -100,25 +161,33 @@ fn class_of_kind(kind: &str) -> Option<ModelFailureClass> {
 
 /// The failure that an `error` event inside a stream means.
 pub(crate) fn from_event(error: &ErrorBody) -> ModelFailure {
-    let message = error.message.clone().unwrap_or_default();
-    let kind = error.kind.as_deref().or(error.code_text()).unwrap_or("error");
-    let class = if says_too_long(&message) {
-        ModelFailureClass::ContextTooLong
-    } else {
-        error
-            .code_text()
-            .and_then(class_of_kind)
-            .or_else(|| class_of_kind(kind))
-            .unwrap_or(ModelFailureClass::Server)
+    use ModelFailureClass as Class;
+    let message = error.message.clone().unwrap_or_else(|| "(no text)".into());
+    let status = error.status();
+    let code = error.code.as_ref().map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
+    let kind = error.kind.clone().or(code).unwrap_or_else(|| "error".into());
+    let named = error.code_text().and_then(class_of_kind);
+    let class = named
+        .or_else(|| status.map(|status| class_of_status(status, &format!("{kind} {message}"))))
+        .or_else(|| class_of_kind(&kind))
+        .unwrap_or(Class::Server);
+    let class = match class {
+        // Only where the words cannot be about something else, such as a limit on tokens per minute.
+        Class::InvalidRequest | Class::Server
+            if status.is_none() && (says_too_long(&message) || says_too_long(&kind)) =>
+        {
+            Class::ContextTooLong
+        }
+        other => other,
     };
-    failure(class, format!("the endpoint reported {kind}: {message}"))
+    ModelFailure { status, ..failure(class, format!("the endpoint reported {kind}: {message}")) }
 }
 
 pub(crate) fn class_of_status(status: u16, text: &str) -> ModelFailureClass {
     use ModelFailureClass as Class;
     match status {
         413 => Class::ContextTooLong,
-        400 | 422 if says_too_long(text) => Class::ContextTooLong,
+        400 | 422 | 500 if says_too_long(text) => Class::ContextTooLong,
         401 => Class::Authentication,
         402 | 403 => Class::Permission,
         404 => Class::NotFound,
@@ -184,13 +253,8 @@ fn advice(class: ModelFailureClass, status: u16, headers: &HeaderMap, route: &Ro
 
 /// The words of an error body: `error.message` with its type, or the first part of whatever came.
 fn error_detail(body: &str) -> String {
-    #[derive(Deserialize)]
-    struct Wrapper {
-        error: ErrorBody,
-    }
-    if let Ok(Wrapper { error }) = serde_json::from_str::<Wrapper>(body)
-        && let Some(message) = &error.message
-    {
+    let error = refusal(body).or_else(|| serde_json::from_str::<ErrorBody>(body).ok()).unwrap_or_default();
+    if let Some(message) = &error.message {
         return match error.kind.as_deref().or(error.code_text()) {
             Some(kind) => format!("{kind}: {message}"),
             None => message.clone(),

@@ -22,7 +22,7 @@ use crate::call::{Backend, Decoded, Sink};
 use crate::cassette::{Recorder, Tape};
 use crate::catalog::{DEFAULT_OUTPUT, Entry};
 use crate::client;
-use crate::failure::{self, AttemptFailure, ErrorBody, failure, malformed};
+use crate::failure::{self, AttemptFailure, failure, malformed};
 use crate::partial::tell_whole;
 use crate::protocol::{HeadOptions, Protocol};
 use crate::route::Route;
@@ -33,6 +33,8 @@ const IDLE_MS: u64 = 300_000;
 const TOTAL_MS: u64 = 600_000;
 /// How long to wait for the end of a response after its last event; reading it makes the connection reusable.
 const DRAIN: Duration = Duration::from_millis(100);
+/// How long to wait for more, such as token counts, when the reply is complete but the endpoint has not said the last word.
+const SETTLE: Duration = Duration::from_secs(3);
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy)]
@@ -276,7 +278,10 @@ pub(crate) async fn read(
         return Err(failure::from_status(status, &headers, &text, route));
     }
     let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("");
-    let mut decoded = if content_type.is_empty() || content_type.contains("event-stream") {
+    let (first, body) = body::open(body).await?;
+    // An error or a whole reply may call itself a stream; no event starts like one.
+    let is_document = matches!(first, Some(b'{' | b'[' | b'<'));
+    let mut decoded = if !is_document && (content_type.is_empty() || content_type.contains("event-stream")) {
         read_events(body, route.protocol, sink).await?
     } else {
         let bytes = body::collect(body).await?;
@@ -289,26 +294,44 @@ pub(crate) async fn read(
 async fn read_events(body: Body, protocol: Protocol, sink: Option<Sink>) -> Result<Decoded, AttemptFailure> {
     let mut decoder = protocol.decoder(sink);
     let mut events = body::by_event(body).eventsource();
-    while let Some(event) = events.next().await {
-        let event = match event {
-            Ok(event) => event,
-            Err(EventStreamError::Transport(failure)) => return Err(failure.into()),
-            Err(EventStreamError::Utf8(_)) => return Err(malformed("the stream is not valid UTF-8").into()),
-            Err(EventStreamError::Parser(_)) => {
+    loop {
+        let next = if decoder.may_end() {
+            // Whatever goes wrong from here on, and be it silence, costs at most the token counts.
+            match tokio::time::timeout(SETTLE, events.next()).await {
+                Ok(Some(Ok(event))) => Some(Ok(event)),
+                Ok(Some(Err(_)) | None) | Err(_) => return Ok(decoder.finish()),
+            }
+        } else {
+            events.next().await
+        };
+        let event = match next {
+            Some(Ok(event)) => event,
+            Some(Err(EventStreamError::Transport(failure))) => return Err(failure.into()),
+            Some(Err(EventStreamError::Utf8(_))) => {
+                return Err(malformed("the stream is not valid UTF-8").into());
+            }
+            Some(Err(EventStreamError::Parser(_))) => {
                 return Err(malformed("the stream does not consist of server-sent events").into());
             }
+            None => return Err(malformed("the stream ended before the reply was complete").into()),
         };
-        if decoder.event(event.data)? {
-            let drain = async { while events.next().await.is_some() {} };
-            // An endpoint that keeps the response open only loses the reuse of its connection.
-            let _ = tokio::time::timeout(DRAIN, drain).await;
-            return Ok(decoder.finish());
+        if event.data.trim().is_empty() {
+            continue;
+        }
+        match decoder.event(event.data) {
+            Ok(false) => {}
+            Ok(true) => {
+                let drain = async { while let Some(Ok(_)) = events.next().await {} };
+                // An endpoint that keeps the response open only loses the reuse of its connection.
+                let _ = tokio::time::timeout(DRAIN, drain).await;
+                return Ok(decoder.finish());
+            }
+            Err(failed) if failed.class == ModelFailureClass::MalformedStream && decoder.may_end() => {
+                return Ok(decoder.finish());
+            }
+            Err(failed) => return Err(failed.into()),
         }
     }
-    if decoder.may_end() {
-        return Ok(decoder.finish());
-    }
-    Err(malformed("the stream ended before the reply was complete").into())
 }
 
 /// An answer with status 200 that does not call itself a stream.
@@ -318,10 +341,6 @@ async fn read_whole(
     route: &Route,
     sink: Option<Sink>,
 ) -> Result<Decoded, AttemptFailure> {
-    #[derive(serde::Deserialize)]
-    struct Refusal {
-        error: ErrorBody,
-    }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let start = text.trim_start();
     if start.starts_with("data:") || start.starts_with("event:") {
@@ -335,9 +354,7 @@ async fn read_whole(
         }
         return Ok(decoded);
     }
-    if let Ok(Refusal { error }) = serde_json::from_str::<Refusal>(&text)
-        && error.message.is_some()
-    {
+    if let Some(error) = failure::refusal(&text) {
         return Err(failure::from_event(&error).into());
     }
     let kind = if start.starts_with('<') { "a web page" } else { "something that is not a reply" };

@@ -1,9 +1,11 @@
-//! Asks providers which models they offer. A provider that cannot say is represented
-//! by what the settings list for it; only when nothing at all is known does listing
-//! fail.
+//! Asks providers which models they offer, page by page. A provider that cannot say
+//! is represented by what the settings list for it; only when nothing at all is known
+//! does listing fail.
 
 use qoder_types::{ModelFailure, ModelFailureClass};
+use reqwest::Client;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::client;
 use crate::failure::{self, excerpt, failure, malformed};
@@ -23,15 +25,16 @@ pub struct ListedModel {
     pub provider: String,
 }
 
-#[derive(Deserialize)]
-struct Page {
-    data: Vec<Entry>,
-}
+/// A provider that always promises more must not hold up listing for ever.
+const MOST_PAGES: usize = 20;
 
 #[derive(Deserialize)]
-struct Entry {
-    id: String,
-    display_name: Option<String>,
+struct Page {
+    data: Vec<Value>,
+    #[serde(default)]
+    has_more: Value,
+    #[serde(default)]
+    last_id: Value,
 }
 
 /// What every configured provider offers. Without any provider the list holds the `offline` model alone.
@@ -73,11 +76,44 @@ pub async fn list_models(options: &ModelOptions) -> Result<Vec<ListedModel>, Mod
 
 async fn ask(route: &Route, options: &ModelOptions) -> Result<Vec<ListedModel>, ModelFailure> {
     let client = client::build(route, &options.environment)?;
-    let request = client
-        .get(route.models_endpoint())
-        .headers(route.request_headers())
-        .timeout(Timeouts::new(options).idle())
-        .send();
+    let mut models: Vec<ListedModel> = Vec::new();
+    let mut after: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let page = ask_page(&client, route, options, after.as_deref()).await?;
+        let known = models.len();
+        for entry in &page.data {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let Some(id) = text("id").filter(|id| !models.iter().any(|model| model.id == *id)) else {
+                continue;
+            };
+            models.push(ListedModel {
+                id: id.to_owned(),
+                display_name: text("display_name").map(str::to_owned),
+                provider: route.provider.clone(),
+            });
+        }
+        let next = page.last_id.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+        // A page that brings nothing new would come again and again.
+        if page.has_more != Value::Bool(true) || next.is_none() || models.len() == known {
+            break;
+        }
+        after = next;
+    }
+    Ok(models)
+}
+
+async fn ask_page(
+    client: &Client,
+    route: &Route,
+    options: &ModelOptions,
+    after: Option<&str>,
+) -> Result<Page, ModelFailure> {
+    let mut address = route.models_endpoint();
+    if let Some(after) = after {
+        address.query_pairs_mut().append_pair("after_id", after);
+    }
+    let request =
+        client.get(address).headers(route.request_headers()).timeout(Timeouts::new(options).idle()).send();
     let response = request.await.map_err(|error| failure::from_network(&error, route))?;
     let status = response.status().as_u16();
     let headers = response.headers().clone();
@@ -85,20 +121,11 @@ async fn ask(route: &Route, options: &ModelOptions) -> Result<Vec<ListedModel>, 
     if !(200..300).contains(&status) {
         return Err(failure::from_status(status, &headers, &body, route).failure);
     }
-    let page: Page = serde_json::from_str(&body).map_err(|_| {
+    serde_json::from_str(&body).map_err(|_| {
         malformed(format!(
             "{} answered with something that is no list of models: {}",
             route.place(),
             excerpt(&body)
         ))
-    })?;
-    Ok(page
-        .data
-        .into_iter()
-        .map(|entry| ListedModel {
-            id: entry.id,
-            display_name: entry.display_name,
-            provider: route.provider.clone(),
-        })
-        .collect())
+    })
 }

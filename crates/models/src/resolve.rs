@@ -1,5 +1,5 @@
 //! From a model's name, settings and the environment to a model that can be
-//! asked. Reads no file except a playbook or a recording, and opens no
+//! asked. Opens no file except a playbook or a recording, and no
 //! connection.
 
 use std::path::Path;
@@ -26,12 +26,13 @@ const TIERS: &[&str] = &["auto", "ultimate", "performance", "efficient", "lite"]
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
 const OPENAI_URL: &str = "https://api.openai.com";
 
-/// The model that the options describe. Opens nothing; a playbook or recording is read.
+/// The model that the options describe. No connection is opened; a playbook or recording is read, and a file to
+/// record to is created.
 ///
 /// # Errors
-/// When the options name something that does not exist or cannot be used.
+/// When the options name something that does not exist or cannot be used, or a file to record to that cannot be written.
 pub fn resolve(options: &ModelOptions) -> Result<Arc<dyn Model>, ModelConfigError> {
-    let recorder = options.record.clone().map(|path| Arc::new(Recorder::new(path)));
+    let recorder = options.record.clone().map(Recorder::new).transpose()?.map(Arc::new);
     let main = backend(options, options.model.as_deref(), recorder.as_ref())?;
     let fallback = match options.fallback_model.as_deref() {
         Some(name) => Some(backend(options, Some(name), recorder.as_ref())?),

@@ -81,10 +81,9 @@ impl Route {
     fn below_version(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         let kept = url.path().trim_end_matches('/').to_owned();
-        let last = kept.rsplit('/').next().unwrap_or_default();
-        // `/v1`, but also `/v4` and `/v1beta`: an address that names its version keeps it.
-        let versioned =
-            last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        // `/v1`, but also `/v4` and `/v1beta/openai`: an address that names its version keeps it, and one that names a
+        // deployment has its version in the query.
+        let versioned = kept.split('/').any(|segment| is_version(segment) || segment == "deployments");
         url.set_path(&if versioned { format!("{kept}/{path}") } else { format!("{kept}/v1/{path}") });
         url
     }
@@ -208,6 +207,14 @@ fn parse_base(text: &str, subject: &str) -> Result<Url, ModelConfigError> {
     Ok(url)
 }
 
+/// True for `v1`, `v4`, `v1beta` and the like.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_digit())
+            && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
+    })
+}
+
 /// True when an address is on this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
@@ -230,6 +237,18 @@ mod tests {
         }
         assert_eq!(endpoint("https://h/api/v4", Protocol::OpenAiChat), "https://h/api/v4/chat/completions");
         assert_eq!(endpoint("https://h/x?a=b", Protocol::OpenAiResponses), "https://h/x/v1/responses?a=b");
+        for (base, expected) in [
+            ("https://h/v1beta/openai", "https://h/v1beta/openai/chat/completions"),
+            ("https://h/v1beta/openai/", "https://h/v1beta/openai/chat/completions"),
+            ("https://h/openai/v1/azure", "https://h/openai/v1/azure/chat/completions"),
+            (
+                "https://h/openai/deployments/mine?api-version=2024-10-21",
+                "https://h/openai/deployments/mine/chat/completions?api-version=2024-10-21",
+            ),
+            ("https://h/vendor/v8-engine", "https://h/vendor/v8-engine/v1/chat/completions"),
+        ] {
+            assert_eq!(endpoint(base, Protocol::OpenAiChat), expected);
+        }
     }
 
     #[test]

@@ -337,7 +337,9 @@ fn view_of(messages: &[Arc<PromptMessage>], turn: usize, purpose: Purpose) -> Vi
 /// Reads a playbook: an object with `replies`, a list of replies, or one reply per line. Lines that start with `//` are
 /// comments. The error names the line.
 fn parse(text: &str) -> Result<Vec<Reply>, (usize, String)> {
+    // Some editors put a byte order mark in front.
     let text: String = text
+        .trim_start_matches('\u{feff}')
         .lines()
         .map(|line| if line.trim_start().starts_with("//") { "\n".into() } else { format!("{line}\n") })
         .collect();
@@ -367,7 +369,8 @@ mod tests {
     fn playbooks_come_in_three_forms_with_comments() {
         let object = "{\n// hello\n\"replies\": [{\"text\": \"a\"}, {\"text\": \"b\"}]}";
         assert_eq!(parse(object).unwrap().len(), 2);
-        assert_eq!(parse("[{\"text\":\"a\"}]").unwrap().len(), 1);
+        assert_eq!(parse("\u{feff}[{\"text\":\"a\"}]").unwrap().len(), 1);
+        assert_eq!(parse("\u{feff}// a mark in front\n{\"text\":\"a\"}").unwrap().len(), 1);
         assert_eq!(
             parse("// one per line\n{\"text\":\"a\"}\n\n{\"text\":\"b\",\"repeat\":true}").unwrap().len(),
             2

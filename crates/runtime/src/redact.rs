@@ -165,9 +165,12 @@ impl Redactor {
     /// Takes the values of our own keys out of a reply. Shapes stay: a reply can only repeat what the model was shown,
     /// and that was clean. Reasoning that is changed does not fit its signature any more, so it is left out whole.
     fn reply(&self, content: &mut Vec<ContentBlock>) {
-        content.retain(
-            |block| !matches!(block, ContentBlock::Thinking { thinking, .. } if self.holds_value(thinking)),
-        );
+        content.retain(|block| match block {
+            ContentBlock::Thinking { thinking, signature } => {
+                !self.holds_value(thinking) && !self.holds_value(signature)
+            }
+            _ => true,
+        });
         for block in content {
             match block {
                 ContentBlock::Text { text } => self.values_in(text),

@@ -2,57 +2,53 @@
 //! as they came. One event is parsed into borrowed fields; only the start of a block and of a message
 //! is looked at more closely.
 
-use std::borrow::Cow;
-
 use qoder_types::{ContentBlock, ModelFailure, StopReason, Usage};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::call::{Decoded, Sink};
-use crate::failure::{ErrorBody, from_event, malformed};
+use crate::failure::{from_event, malformed, refusal};
+use crate::json::{Count, Lenient, List, Text};
 use crate::partial::parse_input;
 
-/// A text that borrows from the event unless it holds escapes. `Option<Cow<str>>` alone would always copy.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
-    kind: Cow<'a, str>,
-    index: Option<usize>,
-    #[serde(borrow)]
-    delta: Option<Delta<'a>>,
+    kind: Text<'a>,
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow, default)]
+    delta: Lenient<Delta<'a>>,
     #[serde(borrow)]
     content_block: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
-    usage: Option<UsageBody>,
-    error: Option<ErrorBody>,
+    #[serde(default)]
+    usage: Lenient<UsageBody>,
 }
 
 #[derive(Deserialize)]
 struct Delta<'a> {
-    #[serde(borrow)]
-    text: Option<Text<'a>>,
-    #[serde(borrow)]
-    thinking: Option<Text<'a>>,
-    #[serde(borrow)]
-    signature: Option<Text<'a>>,
-    #[serde(borrow)]
-    partial_json: Option<Text<'a>>,
-    #[serde(borrow)]
-    stop_reason: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    thinking: Text<'a>,
+    #[serde(borrow, default)]
+    signature: Text<'a>,
+    #[serde(borrow, default)]
+    partial_json: Text<'a>,
+    #[serde(borrow, default)]
+    stop_reason: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct UsageBody {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
+    input_tokens: Count,
+    output_tokens: Count,
+    cache_creation_input_tokens: Count,
+    cache_read_input_tokens: Count,
 }
 
 impl UsageBody {
@@ -65,23 +61,27 @@ impl UsageBody {
             (self.cache_read_input_tokens, &mut usage.cache_read_input_tokens),
         ];
         for (new, kept) in pairs {
-            if let Some(count) = new {
+            if let Count(Some(count)) = new {
                 *kept = count;
             }
         }
     }
 }
 
-#[derive(Deserialize)]
-struct MessageBody {
+#[derive(Default, Deserialize)]
+struct MessageBody<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Text<'a>,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    model: Text<'a>,
     #[serde(default)]
-    id: String,
+    content: List<Map<String, Value>>,
+    #[serde(borrow, default)]
+    stop_reason: Text<'a>,
     #[serde(default)]
-    model: String,
-    #[serde(default)]
-    content: Vec<Value>,
-    stop_reason: Option<String>,
-    usage: Option<UsageBody>,
+    usage: Lenient<UsageBody>,
 }
 
 struct Block {
@@ -95,6 +95,9 @@ pub(crate) struct Decoder {
     started: bool,
     reply: Decoded,
     blocks: Vec<Option<Block>>,
+    stopped: bool,
+    /// True when the endpoint sent no id and the reply has one of ours.
+    given_id: bool,
 }
 
 /// More blocks than any reply has; a larger index is a broken stream and not a reason to reserve memory.
@@ -102,22 +105,31 @@ const MOST_BLOCKS: usize = 100_000;
 
 impl Decoder {
     pub(crate) fn new(sink: Option<Sink>) -> Self {
-        Self { sink, started: false, reply: Decoded::default(), blocks: Vec::new() }
+        Self {
+            sink,
+            started: false,
+            reply: Decoded::default(),
+            blocks: Vec::new(),
+            stopped: false,
+            given_id: false,
+        }
     }
 
     fn start_message(&mut self, event: &Event<'_>) -> Result<(), ModelFailure> {
-        let Some(raw) = event.message else { return Err(malformed("message_start without message")) };
-        let message: MessageBody =
-            serde_json::from_str(raw.get()).map_err(|error| malformed(format!("message_start: {error}")))?;
+        let raw = event.message.map_or("null", RawValue::get);
+        let message: Lenient<MessageBody<'_>> =
+            serde_json::from_str(raw).map_err(|error| malformed(format!("message_start: {error}")))?;
+        let message = message.0.unwrap_or_default();
         self.started = true;
-        self.reply.id = message.id;
-        self.reply.model = message.model;
-        message.usage.unwrap_or_default().apply(&mut self.reply.usage);
+        self.given_id = message.id.0.is_empty();
+        self.reply.id = or_new(message.id.0.into_owned(), "msg");
+        self.reply.model = message.model.0.into_owned();
+        message.usage.0.unwrap_or_default().apply(&mut self.reply.usage);
         Ok(())
     }
 
     fn start_block(&mut self, event: &Event<'_>) -> Result<(), ModelFailure> {
-        let (Some(index), Some(raw)) = (event.index, event.content_block) else {
+        let (Some(index), Some(raw)) = (event.place(), event.content_block) else {
             return Err(malformed("content_block_start without index or block"));
         };
         if index >= MOST_BLOCKS {
@@ -133,18 +145,19 @@ impl Decoder {
     }
 
     fn extend_block(&mut self, event: &Event<'_>) -> Result<(), ModelFailure> {
-        let known = event.index.and_then(|index| self.blocks.get_mut(index)).and_then(Option::as_mut);
-        let (Some(block), Some(delta)) = (known, &event.delta) else {
+        let known = event.place().and_then(|index| self.blocks.get_mut(index)).and_then(Option::as_mut);
+        let Some(block) = known else {
             return Err(malformed("content_block_delta for a block that never started"));
         };
+        let Lenient(Some(delta)) = &event.delta else { return Ok(()) };
         match &mut block.block {
-            ContentBlock::Text { text } => push(text, delta.text.as_ref()),
+            ContentBlock::Text { text } => push(text, &delta.text),
             ContentBlock::Thinking { thinking, signature } => {
-                push(thinking, delta.thinking.as_ref());
-                push(signature, delta.signature.as_ref());
+                push(thinking, &delta.thinking);
+                push(signature, &delta.signature);
             }
             ContentBlock::ToolUse { .. } | ContentBlock::Unknown(_) => {
-                push(&mut block.arguments, delta.partial_json.as_ref());
+                push(&mut block.arguments, &delta.partial_json);
             }
             ContentBlock::Image { .. }
             | ContentBlock::Document { .. }
@@ -155,19 +168,21 @@ impl Decoder {
     }
 
     fn end_message(&mut self, event: &Event<'_>) {
-        if let Some(Text(reason)) = event.delta.as_ref().and_then(|delta| delta.stop_reason.as_ref()) {
-            self.reply.stop_reason = Some(stop_reason(reason));
+        if let Lenient(Some(delta)) = &event.delta
+            && !delta.stop_reason.0.is_empty()
+        {
+            self.reply.stop_reason = Some(stop_reason(&delta.stop_reason.0));
         }
-        if let Some(usage) = &event.usage {
+        if let Lenient(Some(usage)) = &event.usage {
             usage.apply(&mut self.reply.usage);
         }
     }
 
     /// Applies one event. The first flag says that the reply is complete, the second that readers want the event.
-    fn apply(&mut self, event: &Event<'_>) -> Result<(bool, bool), ModelFailure> {
-        match event.kind.as_ref() {
+    fn apply(&mut self, event: &Event<'_>, data: &str) -> Result<(bool, bool), ModelFailure> {
+        match event.kind.0.as_ref() {
             "message_start" => self.start_message(event)?,
-            "error" => return Err(from_event(event.error.as_ref().unwrap_or(&ErrorBody::default()))),
+            "error" => return Err(from_event(&refusal(data).unwrap_or_default())),
             "content_block_start"
             | "content_block_delta"
             | "content_block_stop"
@@ -175,16 +190,20 @@ impl Decoder {
             | "message_stop"
                 if !self.started =>
             {
-                return Err(malformed(format!("{} before message_start", event.kind)));
+                return Err(malformed(format!("{} before message_start", event.kind.0)));
             }
             "content_block_start" => self.start_block(event)?,
             "content_block_delta" => self.extend_block(event)?,
             "content_block_stop" => {}
             "message_delta" => self.end_message(event),
-            "message_stop" => return Ok((true, true)),
-            // Gateways send errors of their own without a type.
-            _ => match &event.error {
-                Some(error) => return Err(from_event(error)),
+            "message_stop" => {
+                self.stopped = true;
+                return Ok((true, true));
+            }
+            "ping" => return Ok((false, false)),
+            // Gateways send errors of their own, without a type or with another.
+            _ => match refusal(data) {
+                Some(error) => return Err(from_event(&error)),
                 None => return Ok((false, false)),
             },
         }
@@ -194,31 +213,87 @@ impl Decoder {
 
 impl crate::protocol::Decoder for Decoder {
     fn event(&mut self, data: String) -> Result<bool, ModelFailure> {
-        let event: Event<'_> = serde_json::from_str(&data)
+        if data.trim() == "[DONE]" {
+            return if self.may_end() {
+                Ok(true)
+            } else {
+                Err(malformed("the stream said [DONE] before the reply was finished"))
+            };
+        }
+        let event: Lenient<Event<'_>> = serde_json::from_str(&data)
             .map_err(|error| malformed(format!("an event is not the JSON it should be: {error}")))?;
-        let (complete, wanted) = self.apply(&event)?;
+        let event = event.0.unwrap_or_default();
+        let (complete, wanted) = self.apply(&event, &data)?;
+        let is_start = event.kind.0 == "message_start";
         if wanted && let Some(sink) = &self.sink {
-            sink.partial(data);
+            sink.partial(if is_start && self.given_id { with_id(&data, &self.reply.id) } else { data });
         }
         Ok(complete)
     }
 
+    fn may_end(&self) -> bool {
+        self.reply.stop_reason.is_some()
+    }
+
     fn finish(self: Box<Self>) -> Decoded {
+        if let (false, Some(sink)) = (self.stopped, &self.sink) {
+            sink.partial(r#"{"type":"message_stop"}"#.into());
+        }
         let mut reply = self.reply;
         reply.content = self.blocks.into_iter().flatten().filter_map(finish_block).collect();
         reply
     }
 }
 
-fn push(kept: &mut String, piece: Option<&Text<'_>>) {
-    if let Some(Text(piece)) = piece {
-        kept.push_str(piece);
+impl Event<'_> {
+    /// The index as a place in a list.
+    fn place(&self) -> Option<usize> {
+        self.index.0.and_then(|index| usize::try_from(index).ok())
     }
 }
 
-/// The catch-all of the block type takes any JSON, so this cannot fail in practice.
+fn push(kept: &mut String, piece: &Text<'_>) {
+    kept.push_str(&piece.0);
+}
+
+/// An id, or a new one where the endpoint sent none.
+fn or_new(id: String, prefix: &str) -> String {
+    if id.is_empty() { format!("{prefix}_{}", uuid::Uuid::new_v4().simple()) } else { id }
+}
+
+/// The first event with an id, for those who read along.
+fn with_id(data: &str, id: &str) -> String {
+    let mut event: Map<String, Value> = serde_json::from_str(data).unwrap_or_default();
+    let message = event.entry("message").or_insert(Value::Null);
+    if !message.is_object() {
+        *message = Value::Object(Map::new());
+    }
+    if let Value::Object(fields) = message {
+        fields.insert("id".into(), id.into());
+    }
+    Value::Object(event).to_string()
+}
+
+/// A block as it starts. Fields may be missing where pieces follow, and a call is always a call: as an unknown block it
+/// would never be answered. The catch-all of the block type takes any other JSON.
 fn to_block(value: Value) -> ContentBlock {
-    serde_json::from_value(value).unwrap_or(ContentBlock::Unknown(Value::Null))
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    match value.get("type").and_then(Value::as_str) {
+        Some("text") => ContentBlock::Text { text: text("text") },
+        Some("thinking") => {
+            ContentBlock::Thinking { thinking: text("thinking"), signature: text("signature") }
+        }
+        Some("tool_use") => ContentBlock::ToolUse {
+            id: or_new(text("id"), "toolu"),
+            name: text("name"),
+            input: match value.get("input") {
+                None | Some(Value::Null) => Value::Object(Map::new()),
+                Some(Value::String(arguments)) => parse_input(arguments),
+                Some(input) => input.clone(),
+            },
+        },
+        Some(_) | None => serde_json::from_value(value).unwrap_or(ContentBlock::Unknown(Value::Null)),
+    }
 }
 
 fn finish_block(finished: Block) -> Option<ContentBlock> {
@@ -244,7 +319,8 @@ pub(crate) fn stop_reason(text: &str) -> StopReason {
     match text {
         "end_turn" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
-        "max_tokens" => StopReason::MaxTokens,
+        // The window ended the reply as the limit would have.
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
         "stop_sequence" => StopReason::StopSequence,
         "pause_turn" => StopReason::PauseTurn,
         "refusal" => StopReason::Refusal,
@@ -254,28 +330,22 @@ pub(crate) fn stop_reason(text: &str) -> StopReason {
 
 /// A message that came in one piece.
 pub(crate) fn whole(body: &str) -> Option<Decoded> {
-    #[derive(Deserialize)]
-    struct Kind {
-        #[serde(rename = "type")]
-        kind: String,
-    }
-    let kind: Kind = serde_json::from_str(body).ok()?;
-    if kind.kind != "message" {
-        return None;
-    }
-    let message: MessageBody = serde_json::from_str(body).ok()?;
+    let Lenient(message) = serde_json::from_str::<Lenient<MessageBody<'_>>>(body).ok()?;
+    let message = message.filter(|message| message.kind.0 == "message")?;
     let mut usage = Usage::default();
-    message.usage.unwrap_or_default().apply(&mut usage);
+    message.usage.0.unwrap_or_default().apply(&mut usage);
+    let reason = message.stop_reason.0;
     Some(Decoded {
-        id: message.id,
-        model: message.model,
+        id: or_new(message.id.0.into_owned(), "msg"),
+        model: message.model.0.into_owned(),
         content: message
             .content
+            .0
             .into_iter()
-            .map(|value| Block { block: to_block(value), arguments: String::new() })
+            .map(|fields| Block { block: to_block(Value::Object(fields)), arguments: String::new() })
             .filter_map(finish_block)
             .collect(),
-        stop_reason: Some(stop_reason(message.stop_reason.as_deref().unwrap_or("end_turn"))),
+        stop_reason: Some(if reason.is_empty() { StopReason::EndTurn } else { stop_reason(&reason) }),
         usage,
         request_id: None,
     })

@@ -17,9 +17,9 @@ pub(super) fn not_understood(prompt: &str, tools: &[ToolDefinition]) -> String {
     }
     text.push_str(
         "\nI am the built-in offline model: a few fixed rules, not a language model. I can:\n\
-         - show a file: `show me README.md`\n\
-         - search: `find every TODO in src`\n\
-         - list files: `list files in src`, `find *.rs files`\n\
+         - show files: `show me README.md`, `read the first 5 lines of a.txt`\n\
+         - search: `find every TODO in src`, `where is main defined?`\n\
+         - list files: `list files in src`, `find *.rs files`, `find all files named main.rs`\n\
          - count lines: `how many lines does main.rs have?`\n\
          - replace text: `replace \"foo\" with \"bar\" in a.txt`\n\
          - write a file: `create file notes.txt with \"hello\"`\n\
@@ -43,6 +43,14 @@ pub(super) fn not_understood(prompt: &str, tools: &[ToolDefinition]) -> String {
     text
 }
 
+/// What is said behind an answer to a sentence that was understood only in part.
+pub(super) fn partly(words: &str) -> String {
+    format!(
+        "I understood only a part of what you wrote. I did nothing about: \u{201c}{}\u{201d}",
+        words.chars().take(120).collect::<String>()
+    )
+}
+
 /// What is said when a tool that a rule needs is not on offer.
 pub(super) fn missing_tool(name: &str) -> String {
     format!(
@@ -55,9 +63,10 @@ pub(super) fn missing_tool(name: &str) -> String {
 pub(super) fn failed(step: &Step) -> String {
     let words = step.output.trim();
     let folded = words.to_ascii_lowercase();
-    let denied = ["denied", "permission", "not allowed", "approval", "rejected", "declined"]
-        .iter()
-        .any(|word| folded.contains(word));
+    let mentions = |phrases: &[&str]| phrases.iter().any(|phrase| folded.contains(phrase));
+    // What the system or a command refused cannot be allowed here.
+    let denied = !mentions(&["exit code", "os error"])
+        && mentions(&["denied", "permission", "not allowed", "approval", "rejected", "declined"]);
     let mut text = if denied {
         format!("The call of {} was not allowed: {words}", step.name)
     } else {

@@ -6,16 +6,22 @@ use qoder_types::ToolDefinition;
 use serde_json::{Map, Value};
 
 use super::phrases::{
-    find_outside_quotes, is_here, looks_like_path, path_in, quoted, strip_fillers, strip_word_prefix, unquote,
+    find_outside_quotes, first_part, left_over, looks_like_path, path_in, quoted, strip_fillers,
+    strip_politeness, strip_word_prefix, unquote,
 };
+use super::{lookup, show};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Intent {
-    /// Show a file.
-    Show { path: String },
+    /// Show files, or some of their lines.
+    Show { paths: Vec<String>, lines: Option<Lines> },
+    /// Show the README, whatever its ending.
+    ShowReadme,
     /// Find a text in files.
     Search { text: String, path: Option<String> },
+    /// Find where a name is defined.
+    Definition { name: String, path: Option<String> },
     /// Count the lines of a file.
     CountLines { file: String },
     /// Replace a text in a file.
@@ -36,24 +42,46 @@ pub(super) enum Intent {
     Unknown,
 }
 
+/// Lines of a file, by the number of the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lines {
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+/// A sentence as far as it is understood.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reading {
+    pub(super) intent: Intent,
+    /// Words that the rules can do nothing with. Leaving them out silently would pretend to have obeyed them.
+    pub(super) left_over: Option<String>,
+}
+
+impl From<Intent> for Reading {
+    fn from(intent: Intent) -> Self {
+        Self { intent, left_over: None }
+    }
+}
+
 const POLITE: &[&str] =
     &["please", "can you", "could you", "would you", "kindly", "now", "then", "hey", "hi", "hello"];
-const ARTICLES: &[&str] = &["the", "a", "an", "all", "every", "each", "any", "me", "us", "of", "for"];
 
 /// Reads a sentence.
-pub(super) fn read(prompt: &str, tools: &[ToolDefinition]) -> Intent {
-    let text = strip_fillers(prompt.trim().trim_start_matches(','), POLITE);
-    direct_call(text, tools)
+pub(super) fn read(prompt: &str, tools: &[ToolDefinition]) -> Reading {
+    let whole = strip_fillers(prompt.trim().trim_start_matches(','), POLITE);
+    // A polite word at the end of a command or of a file's content may belong to it.
+    let text = strip_politeness(whole);
+    direct_call(whole, tools)
+        .map(Reading::from)
         .or_else(|| describe(text))
-        .or_else(|| run(text))
-        .or_else(|| replace(text))
-        .or_else(|| create(text))
+        .or_else(|| run(whole).map(Reading::from))
+        .or_else(|| replace(text).map(Reading::from))
+        .or_else(|| create(whole).map(Reading::from))
         .or_else(|| count(text))
-        .or_else(|| list(text))
-        .or_else(|| search(text))
-        .or_else(|| show(text))
-        .or_else(|| mentioned(text, tools))
-        .unwrap_or(Intent::Unknown)
+        .or_else(|| lookup::read(text))
+        .or_else(|| show::read(text))
+        .or_else(|| mentioned(whole, tools).map(Reading::from))
+        .unwrap_or_else(|| Intent::Unknown.into())
 }
 
 /// `call NAME with {…}` for any tool on offer.
@@ -84,7 +112,7 @@ fn direct_call(text: &str, tools: &[ToolDefinition]) -> Option<Intent> {
     Some(Intent::Call { tool: tool.name.clone(), input })
 }
 
-fn describe(text: &str) -> Option<Intent> {
+fn describe(text: &str) -> Option<Reading> {
     let folded = text.to_ascii_lowercase();
     let asks = [
         "what does this",
@@ -103,7 +131,42 @@ fn describe(text: &str) -> Option<Intent> {
     let about = things.iter().any(|thing| {
         folded.split(|c: char| !c.is_alphanumeric() && c != ' ').any(|part| part.contains(thing))
     });
-    (asked && about && path_in(text).is_none()).then_some(Intent::Describe)
+    const UNDERSTOOD: &[&str] = &[
+        "what",
+        "what's",
+        "does",
+        "do",
+        "is",
+        "this",
+        "the",
+        "describe",
+        "explain",
+        "summarize",
+        "summarise",
+        "tell",
+        "me",
+        "about",
+        "overview",
+        "of",
+        "an",
+        "a",
+        "give",
+        "for",
+        "all",
+        "whole",
+        "entire",
+        "code",
+        "base",
+        "repository",
+        "repo",
+        "project",
+        "codebase",
+        "current",
+        "in",
+        "here",
+    ];
+    (asked && about && path_in(text).is_none())
+        .then(|| Reading { intent: Intent::Describe, left_over: left_over(text, UNDERSTOOD, &[]) })
 }
 
 fn run(text: &str) -> Option<Intent> {
@@ -149,7 +212,14 @@ fn replace(text: &str) -> Option<Intent> {
         return Some(Intent::Unclear("In which file? Say: replace `old` with `new` in `file`.".into()));
     };
     let new = unquote(&tail[..place]);
-    let path = unquote(strip_fillers(&tail[place + 4..], &["the file", "file", "the"]));
+    let (path, rest) = first_part(strip_fillers(&tail[place + 4..], &["the file", "file", "the"]));
+    if !rest.is_empty() {
+        // Half of a change is worse than none.
+        return Some(Intent::Unclear(format!(
+            "I understood only a part of this, so nothing was changed. I can do nothing with `{rest}`. Say: replace \
+             `old` with `new` in `file`, for one file at a time."
+        )));
+    }
     if old.is_empty() || path.is_empty() {
         return Some(Intent::Unclear("Say: replace `old` with `new` in `file`.".into()));
     }
@@ -192,7 +262,7 @@ fn content_of(text: &str) -> String {
     if is_quoted { unquote(text) } else { text.trim().to_owned() }
 }
 
-fn count(text: &str) -> Option<Intent> {
+fn count(text: &str) -> Option<Reading> {
     let folded = text.to_ascii_lowercase();
     if !(folded.contains("how many lines")
         || folded.contains("number of lines")
@@ -203,109 +273,18 @@ fn count(text: &str) -> Option<Intent> {
     if !folded.contains("line") {
         return None;
     }
+    const UNDERSTOOD: &[&str] = &[
+        "how", "many", "lines", "line", "does", "do", "is", "are", "there", "in", "the", "file", "have",
+        "has", "of", "number", "count", "what", "what's", "a", "all", "contain", "total", "tell", "me",
+        "show",
+    ];
     Some(match path_in(text) {
-        Some(file) => Intent::CountLines { file },
-        None => Intent::Unclear("Of which file? Say: how many lines does `main.rs` have?".into()),
-    })
-}
-
-fn list(text: &str) -> Option<Intent> {
-    let verbs = ["list", "ls", "show", "find", "what are", "which", "what", "glob"];
-    let rest = strip_fillers(strip_word_prefix(text, &verbs)?, ARTICLES);
-    let (object, place) = match find_outside_quotes(rest, " in ") {
-        Some(at) => (&rest[..at], rest[at + 4..].trim()),
-        None => (rest, ""),
-    };
-    let object = unquote(object);
-    let words: Vec<&str> = object.split_whitespace().collect();
-    let by_kind = match &words[..] {
-        [kind, files] if files.eq_ignore_ascii_case("files") => {
-            extension(kind).map(|name| format!("*.{name}"))
+        Some(file) => {
+            let left_over = left_over(text, UNDERSTOOD, &[file.as_str()]);
+            Reading { intent: Intent::CountLines { file }, left_over }
         }
-        _ => None,
-    };
-    let pattern = words.iter().copied().find(|word| word.contains('*')).or(by_kind.as_deref());
-    let names_files =
-        words.iter().any(|word| word.eq_ignore_ascii_case("files") || word.eq_ignore_ascii_case("file"));
-    let is_list = strip_word_prefix(text, &["list", "ls", "glob"]).is_some();
-    if pattern.is_none() && !(names_files && words.len() == 1) && !(is_list && words.len() <= 1) {
-        return None;
-    }
-    let path = unquote(strip_fillers(place, &["the directory", "the folder", "directory", "folder"]));
-    let path = (!is_here(&path)).then_some(path);
-    // `ls src` and `list src` name the place without `in`.
-    let bare =
-        words.first().filter(|_| is_list && !names_files && pattern.is_none()).map(|word| (*word).to_owned());
-    let pattern = match pattern {
-        Some(pattern) if pattern.contains('/') => pattern.to_owned(),
-        Some(pattern) => format!("**/{pattern}"),
-        None => "*".into(),
-    };
-    Some(Intent::List { pattern, path: path.or(bare) })
-}
-
-/// The extension of a kind of files: `.rs`, `rs` or `Rust`.
-fn extension(kind: &str) -> Option<String> {
-    const KINDS: &[(&str, &str)] = &[
-        ("rust", "rs"),
-        ("python", "py"),
-        ("javascript", "js"),
-        ("typescript", "ts"),
-        ("markdown", "md"),
-        ("yaml", "{yaml,yml}"),
-    ];
-    const EXTENSIONS: &[&str] = &[
-        "rs", "py", "js", "ts", "tsx", "md", "json", "toml", "yml", "txt", "go", "java", "html", "css", "sh",
-    ];
-    let folded = kind.to_ascii_lowercase();
-    if let Some(bare) = folded.strip_prefix('.') {
-        return bare.chars().all(char::is_alphanumeric).then(|| bare.to_owned());
-    }
-    let named = KINDS.iter().find(|(name, _)| *name == folded).map(|(_, extension)| *extension);
-    named.or_else(|| EXTENSIONS.iter().copied().find(|known| *known == folded)).map(str::to_owned)
-}
-
-fn search(text: &str) -> Option<Intent> {
-    let rest = strip_word_prefix(text, &["find", "search", "grep", "look for", "where is", "locate"])?;
-    let (object, place) = match find_outside_quotes(rest, " in ") {
-        Some(at) => (&rest[..at], rest[at + 4..].trim()),
-        None => (rest, ""),
-    };
-    let fillers = [
-        "for",
-        "every",
-        "all",
-        "each",
-        "any",
-        "the",
-        "occurrences of",
-        "occurrence of",
-        "uses of",
-        "mentions of",
-        "text",
-        "word",
-        "string",
-        "lines with",
-        "lines containing",
-    ];
-    let wanted = strip_fillers(object, &fillers);
-    let wanted = unquote(wanted);
-    if wanted.is_empty() {
-        return Some(Intent::Unclear("What shall I look for? Say: find `text` in `folder`.".into()));
-    }
-    let path = unquote(strip_fillers(place, &["the file", "the directory", "the folder", "file", "folder"]));
-    Some(Intent::Search { text: wanted, path: (!is_here(&path)).then_some(path) })
-}
-
-fn show(text: &str) -> Option<Intent> {
-    let verbs =
-        ["show me", "show", "read", "cat", "open", "print", "display", "view", "what is in", "what's in"];
-    let rest = strip_word_prefix(text, &verbs)?;
-    let rest = strip_fillers(rest, &["the", "file", "content", "contents", "of", "me", "whole"]);
-    let one_word = unquote(rest);
-    let path =
-        path_in(rest).or_else(|| (!one_word.is_empty() && !one_word.contains(' ')).then_some(one_word))?;
-    Some(Intent::Show { path })
+        None => Intent::Unclear("Of which file? Say: how many lines does `main.rs` have?".into()).into(),
+    })
 }
 
 /// A tool whose name occurs in the sentence and whose required texts are in quotes.

@@ -6,8 +6,11 @@
 mod conversation;
 mod help;
 mod intent;
+mod lookup;
 mod phrases;
 mod plan;
+mod rendering;
+mod show;
 pub(crate) mod summary;
 
 use std::hash::{DefaultHasher, Hash, Hasher};

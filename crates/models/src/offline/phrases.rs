@@ -24,6 +24,66 @@ pub(super) fn strip_fillers<'a>(text: &'a str, fillers: &[&str]) -> &'a str {
     rest
 }
 
+/// `text` without polite words at its end.
+pub(super) fn strip_politeness(text: &str) -> &str {
+    const WORDS: &[&str] = &["please", "thanks", "thank you", "for me"];
+    let mut rest = text.trim_end();
+    loop {
+        let bare = rest.trim_end_matches(['.', '!', '?']).trim_end();
+        let shorter = WORDS.iter().find_map(|word| {
+            let start = bare.len().checked_sub(word.len())?;
+            let (front, end) = (bare.get(..start)?, bare.get(start..)?);
+            let at_word = front.ends_with(|c: char| c.is_whitespace() || c == ',');
+            (end.eq_ignore_ascii_case(word) && at_word).then(|| front.trim_end().trim_end_matches(','))
+        });
+        match shorter {
+            Some(shorter) => rest = shorter.trim_end(),
+            None => return rest,
+        }
+    }
+}
+
+/// Splits in front of `word` and behind it, where it stands outside of quotes.
+pub(super) fn split_outside_quotes<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+    let at = find_outside_quotes(text, word)?;
+    Some((&text[..at], &text[at + word.len()..]))
+}
+
+/// The first word or quoted part, and the rest.
+pub(super) fn first_part(text: &str) -> (String, &str) {
+    let text = text.trim_start();
+    if let Some(close) = text.chars().next().and_then(|letter| opening_quote(letter, ' ')) {
+        let start = text.chars().next().map_or(0, char::len_utf8);
+        if let Some(end) = text[start..].find(close) {
+            let inner = &text[start..start + end];
+            return (inner.to_owned(), text[start + end + close.len_utf8()..].trim_start());
+        }
+    }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (without_punctuation(&text[..end]).to_owned(), text[end..].trim_start())
+}
+
+/// A word without the punctuation of the sentence around it.
+pub(super) fn without_punctuation(word: &str) -> &str {
+    word.trim_end_matches(['.', '?', '!', ',', ';', ':', ')']).trim_start_matches('(')
+}
+
+/// The words of `text` that are neither in `understood` nor a path that was `used`; none when nothing is left.
+pub(super) fn left_over(text: &str, understood: &[&str], used: &[&str]) -> Option<String> {
+    let mut plain = text.to_owned();
+    for part in used {
+        plain = plain.replacen(part, " ", 1);
+    }
+    let words: Vec<&str> = plain
+        .split_whitespace()
+        .filter(|word| {
+            let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+            !bare.is_empty() && !understood.iter().any(|known| known.eq_ignore_ascii_case(bare))
+        })
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
 /// The place of `needle` outside of quotes, ignoring ASCII case.
 pub(super) fn find_outside_quotes(text: &str, needle: &str) -> Option<usize> {
     let mut closing: Option<char> = None;
@@ -101,10 +161,7 @@ pub(super) fn looks_like_path(word: &str) -> bool {
 /// The path in a phrase: quoted text first, then the first word that looks like one.
 pub(super) fn path_in(text: &str) -> Option<String> {
     quoted(text).into_iter().find(|part| !part.is_empty()).or_else(|| {
-        text.split_whitespace()
-            .map(|word| word.trim_end_matches(['.', '?', '!', ',', ';', ':', ')']).trim_start_matches('('))
-            .find(|word| looks_like_path(word))
-            .map(str::to_owned)
+        text.split_whitespace().map(without_punctuation).find(|word| looks_like_path(word)).map(str::to_owned)
     })
 }
 
@@ -162,6 +219,22 @@ mod tests {
         assert_eq!(strip_word_prefix("running late", &["run"]), None);
         assert_eq!(strip_word_prefix("é", &["ab"]), None);
         assert_eq!(strip_fillers("all of the files", &["all", "of", "the"]), "files");
+    }
+
+    #[test]
+    fn polite_words_at_the_end_are_no_part_of_it() {
+        assert_eq!(strip_politeness("show a.txt, please."), "show a.txt");
+        assert_eq!(strip_politeness("show a.txt for me, thank you!"), "show a.txt");
+        assert_eq!(strip_politeness("show please.txt"), "show please.txt");
+        assert_eq!(strip_politeness("please"), "please");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_left_over() {
+        assert_eq!(left_over("show a.txt now", &["show", "now"], &["a.txt"]), None);
+        assert_eq!(left_over("show a.txt backwards?", &["show"], &["a.txt"]).as_deref(), Some("backwards?"));
+        assert_eq!(first_part("`a b` c"), ("a b".into(), "c"));
+        assert_eq!(first_part("'open end"), ("'open".into(), "end"));
     }
 
     #[test]

@@ -9,11 +9,11 @@ use super::conversation::{Conversation, Step};
 use super::help;
 use super::intent::{self, Intent};
 use super::phrases::escape_pattern;
+use super::rendering::{bullets, cut, fenced, line_number, paths, remark, without_numbers};
+use super::show;
 
 /// At most this many files of the same name are looked into.
 const MOST_FILES: usize = 10;
-/// Text of results longer than this is cut in answers.
-const MOST_TEXT: usize = 20_000;
 
 /// What to do next.
 #[derive(Debug, PartialEq)]
@@ -28,8 +28,11 @@ pub(super) enum Action {
 pub(super) fn next(conversation: &Conversation, tools: &[ToolDefinition]) -> Action {
     let offered = Offered { tools };
     let steps = &conversation.steps[..];
-    match intent::read(&conversation.prompt, tools) {
-        Intent::Show { path } => show(&path, steps, &offered),
+    let reading = intent::read(&conversation.prompt, tools);
+    let action = match reading.intent {
+        Intent::Show { paths, lines } => show::plan(&paths, lines, steps, &offered),
+        Intent::ShowReadme => show::plan_readme(steps, &offered),
+        Intent::Definition { name, path } => definition(&name, path.as_deref(), steps, &offered),
         Intent::Search { text, path } => search(&text, path.as_deref(), steps, &offered),
         Intent::CountLines { file } => count_lines(&file, steps, &offered),
         Intent::Replace { old, new, path } => replace(&old, &new, &path, steps, &offered),
@@ -40,19 +43,26 @@ pub(super) fn next(conversation: &Conversation, tools: &[ToolDefinition]) -> Act
         Intent::Call { tool, input } => call(&tool, input, steps),
         Intent::Unclear(question) => Action::Say(question),
         Intent::Unknown => Action::Say(help::not_understood(&conversation.prompt, tools)),
+    };
+    match (action, reading.left_over) {
+        (Action::Say(text), Some(words)) => Action::Say(format!("{text}\n\n{}", help::partly(&words))),
+        (action, _) => action,
     }
 }
 
-struct Offered<'a> {
+/// The tools that may be called.
+pub(super) struct Offered<'a> {
     tools: &'a [ToolDefinition],
 }
 
 impl Offered<'_> {
-    fn has(&self, name: &str) -> bool {
+    /// True when the tool may be called.
+    pub(super) fn has(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
-    fn call(&self, name: &str, input: Value) -> Action {
+    /// Calls the tool, or says that it is not on offer.
+    pub(super) fn call(&self, name: &str, input: Value) -> Action {
         if self.has(name) {
             Action::Call(vec![(name.to_owned(), input)])
         } else {
@@ -61,52 +71,61 @@ impl Offered<'_> {
     }
 }
 
-fn show(path: &str, steps: &[Step], offered: &Offered<'_>) -> Action {
-    match steps {
-        [] => offered.call("Read", json!({"file_path": path})),
-        [.., last] if last.name == "Read" && !last.is_error => {
-            Action::Say(format!("{}:\n\n{}", last.field("file_path"), fenced(&without_numbers(&last.output))))
-        }
-        // A bare name may be anywhere below.
-        [only]
-            if only.is_error && !path.contains('/') && offered.has("Glob") && says_missing(&only.output) =>
-        {
-            offered.call("Glob", json!({"pattern": format!("**/{path}")}))
-        }
-        [first, last] if last.name == "Glob" && !last.is_error => match &paths(&last.output)[..] {
-            [one] => offered.call("Read", json!({"file_path": one})),
-            [] => Action::Say(help::failed(first)),
-            several => {
-                Action::Say(format!("Several files are named {path}. Which one?\n\n{}", bullets(several)))
-            }
-        },
-        [.., last] => Action::Say(help::failed(last)),
+/// Searches a pattern, with line numbers.
+fn grep(pattern: &str, path: Option<&str>, offered: &Offered<'_>) -> Action {
+    let mut input = json!({"pattern": pattern, "output_mode": "content", "-n": true});
+    if let Some(path) = path {
+        input["path"] = path.into();
     }
+    offered.call("Grep", input)
 }
 
-fn says_missing(output: &str) -> bool {
-    let folded = output.to_ascii_lowercase();
-    ["not exist", "not found", "no such file"].iter().any(|phrase| folded.contains(phrase))
+/// What a search found; none when it found nothing.
+fn found(step: &Step) -> Option<&str> {
+    let text = step.output.trim();
+    let nothing = text.is_empty()
+        || text.to_ascii_lowercase().starts_with("no match")
+        || text.starts_with("No files found");
+    (!nothing).then_some(text)
+}
+
+fn place_of(path: Option<&str>) -> String {
+    path.map(|path| format!(" in {path}")).unwrap_or_default()
 }
 
 fn search(text: &str, path: Option<&str>, steps: &[Step], offered: &Offered<'_>) -> Action {
+    let Some(last) = steps.last() else { return grep(&escape_pattern(text), path, offered) };
+    if last.is_error {
+        return Action::Say(help::failed(last));
+    }
+    let place = place_of(path);
+    Action::Say(match found(last) {
+        Some(found) => format!("`{text}`{place}:\n\n{}", fenced(found)),
+        None if text.contains(' ') => format!(
+            "`{text}` does not occur{place}: I looked for exactly these words, not for what they mean."
+        ),
+        None => format!("`{text}` does not occur{place}."),
+    })
+}
+
+fn definition(name: &str, path: Option<&str>, steps: &[Step], offered: &Offered<'_>) -> Action {
     let Some(last) = steps.last() else {
-        let mut input = json!({"pattern": escape_pattern(text), "output_mode": "content", "-n": true});
-        if let Some(path) = path {
-            input["path"] = path.into();
-        }
-        return offered.call("Grep", input);
+        let name = escape_pattern(name);
+        return grep(&format!(r"\b(fn|def|function|class|struct)\s+{name}\b"), path, offered);
     };
     if last.is_error {
         return Action::Say(help::failed(last));
     }
-    let place = path.map(|path| format!(" in {path}")).unwrap_or_default();
-    let found = last.output.trim();
-    if found.is_empty() || found.to_ascii_lowercase().starts_with("no match") || found.starts_with("No files")
-    {
-        return Action::Say(format!("`{text}` does not occur{place}."));
-    }
-    Action::Say(format!("`{text}`{place}:\n\n{}", fenced(found)))
+    let place = place_of(path);
+    Action::Say(match found(last) {
+        Some(found) => {
+            format!("`{name}` behind fn, def, function, class or struct{place}:\n\n{}", fenced(found))
+        }
+        None => format!(
+            "I found no `{name}` behind fn, def, function, class or struct{place}. It may be defined in a form that I do \
+             not know; `find {name}` shows every line that contains it."
+        ),
+    })
 }
 
 fn count_lines(file: &str, steps: &[Step], offered: &Offered<'_>) -> Action {
@@ -127,7 +146,8 @@ fn count_lines(file: &str, steps: &[Step], offered: &Offered<'_>) -> Action {
         found.truncate(MOST_FILES);
         return count_in(&found, offered);
     }
-    let counted: Vec<String> = steps
+    let named = steps.iter().find(|step| step.name == "Glob").map_or(0, |step| paths(&step.output).len());
+    let mut counted: Vec<String> = steps
         .iter()
         .filter(|step| step.name == "Grep" || step.name == "Read")
         .map(|step| {
@@ -135,11 +155,18 @@ fn count_lines(file: &str, steps: &[Step], offered: &Offered<'_>) -> Action {
             if step.is_error {
                 return help::failed(step);
             }
-            let count =
+            let known =
                 if step.name == "Grep" { count_of(&step.output) } else { numbered_lines(&step.output) };
-            format!("{path} has {count} {}.", if count == 1 { "line" } else { "lines" })
+            match known {
+                Some(1) => format!("{path} has 1 line."),
+                Some(count) => format!("{path} has {count} lines."),
+                None => format!("No lines could be counted in {path}: it is empty, or not text."),
+            }
         })
         .collect();
+    if named > MOST_FILES {
+        counted.push(format!("These are {MOST_FILES} of {named} files named {file}."));
+    }
     Action::Say(counted.join("\n"))
 }
 
@@ -159,16 +186,20 @@ fn count_in(files: &[String], offered: &Offered<'_>) -> Action {
 }
 
 /// The number in the output of a count: `path:12`, or `12` alone.
-fn count_of(output: &str) -> u64 {
+fn count_of(output: &str) -> Option<u64> {
     output
         .lines()
         .find_map(|line| line.rsplit([':', ' ']).next().and_then(|word| word.trim().parse().ok()))
         .or_else(|| output.split_whitespace().find_map(|word| word.parse().ok()))
-        .unwrap_or(0)
 }
 
-fn numbered_lines(output: &str) -> u64 {
-    output.lines().filter_map(|line| line_number(line).map(|(number, _)| number)).max().unwrap_or(0)
+/// The number of lines in what Read shows; none when it shows only a part, behind which a remark stands.
+fn numbered_lines(output: &str) -> Option<u64> {
+    let mut last = None;
+    for line in output.lines().filter(|line| !line.trim().is_empty()) {
+        last = Some(line_number(line)?.0);
+    }
+    last
 }
 
 fn replace(old: &str, new: &str, path: &str, steps: &[Step], offered: &Offered<'_>) -> Action {
@@ -217,11 +248,17 @@ fn list(pattern: &str, path: Option<&str>, steps: &[Step], offered: &Offered<'_>
         return Action::Say(help::failed(last));
     }
     let found = paths(&last.output);
-    let place = path.map(|path| format!(" in {path}")).unwrap_or_default();
+    let place = place_of(path);
     if found.is_empty() {
         return Action::Say(format!("No file matches `{pattern}`{place}."));
     }
-    Action::Say(format!("{} files match `{pattern}`{place}:\n\n{}", found.len(), bullets(&found)))
+    let count = match (found.len(), remark(&last.output)) {
+        (1, None) => "1 file matches".to_owned(),
+        (count, None) => format!("{count} files match"),
+        (count, Some(_)) => format!("More than {count} files match"),
+    };
+    let remark = remark(&last.output).map(|words| format!("\n\n{words}")).unwrap_or_default();
+    Action::Say(format!("{count} `{pattern}`{place}:\n\n{}{remark}", bullets(&found)))
 }
 
 fn call(tool: &str, input: Value, steps: &[Step]) -> Action {
@@ -328,55 +365,4 @@ fn first_paragraphs(content: &str) -> String {
         .map(|line| if line.is_empty() { ">".into() } else { format!("> {line}") })
         .collect();
     cut(&quoted.join("\n"))
-}
-
-/// The paths in a listing; remarks of the tool are left out.
-fn paths(output: &str) -> Vec<String> {
-    output
-        .lines()
-        .map(str::trim)
-        .filter(|line| {
-            !line.is_empty()
-                && !line.starts_with('(')
-                && !line.starts_with("No files")
-                && !line.contains(": ")
-        })
-        .filter(|line| line.contains('/') || line.contains('.') || !line.contains(' '))
-        .map(str::to_owned)
-        .collect()
-}
-
-/// Number and text of a line as the Read tool shows it.
-fn line_number(line: &str) -> Option<(u64, &str)> {
-    let trimmed = line.trim_start();
-    let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
-    let (number, rest) = trimmed.split_at(digits);
-    let text = rest.strip_prefix('\t').or_else(|| rest.strip_prefix('→'))?;
-    Some((number.parse().ok()?, text))
-}
-
-fn without_numbers(output: &str) -> String {
-    let lines: Vec<&str> =
-        output.lines().map(|line| line_number(line).map_or(line, |(_, text)| text)).collect();
-    lines.join("\n")
-}
-
-fn fenced(text: &str) -> String {
-    // A fence must be longer than any inside the text.
-    let mut fence = String::from("```");
-    while text.contains(&fence) {
-        fence.push('`');
-    }
-    format!("{fence}\n{}\n{fence}", cut(text))
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_TEXT) {
-        Some((at, _)) => format!("{}\n… (cut here)", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
-fn bullets(items: &[String]) -> String {
-    items.iter().map(|item| format!("- {item}")).collect::<Vec<_>>().join("\n")
 }

@@ -1,7 +1,8 @@
 //! The OpenAI Chat Completions protocol, as OpenAI and the many
-//! servers that imitate it speak it. Requests and responses are in a
-//! file each.
+//! servers that imitate it speak it. Requests, responses, and what of
+//! reasoning must go back are in a file each.
 
+mod reasoning;
 pub(crate) mod request;
 pub(crate) mod stream;
 

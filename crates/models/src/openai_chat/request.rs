@@ -7,7 +7,7 @@ use qoder_core::ports::ModelRequest;
 use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
 use serde_json::{Value, json};
 
-use super::SIGNATURE;
+use super::reasoning::Kept;
 use crate::json;
 use crate::protocol::{HeadOptions, is_reasoning_model, openai_effort};
 
@@ -164,13 +164,21 @@ pub(crate) fn arguments(input: &Value) -> String {
 
 fn assistant_message(blocks: &[ContentBlock]) -> Option<Value> {
     let mut text: Vec<&str> = Vec::new();
-    let mut reasoning: Vec<&str> = Vec::new();
+    let mut reasoning: Vec<(&str, &str)> = Vec::new();
+    let mut details = Vec::new();
+    let mut extras = Vec::new();
     let mut calls = Vec::new();
     for block in blocks {
         match block {
             ContentBlock::Text { text: piece } if !piece.is_empty() => text.push(piece),
-            ContentBlock::Thinking { thinking, signature } if signature.starts_with(SIGNATURE) => {
-                reasoning.push(thinking);
+            ContentBlock::Thinking { thinking, signature } => {
+                if let Some(kept) = Kept::from_signature(signature) {
+                    if !thinking.is_empty() {
+                        reasoning.push((kept.field(), thinking));
+                    }
+                    details.extend(kept.details);
+                    extras.extend(kept.calls);
+                }
             }
             ContentBlock::ToolUse { id, name, input } => calls.push(json!({
                 "id": id,
@@ -178,7 +186,6 @@ fn assistant_message(blocks: &[ContentBlock]) -> Option<Value> {
                 "function": {"name": name, "arguments": arguments(input)},
             })),
             ContentBlock::Text { .. }
-            | ContentBlock::Thinking { .. }
             | ContentBlock::Image { .. }
             | ContentBlock::Document { .. }
             | ContentBlock::ToolResult { .. }
@@ -191,8 +198,20 @@ fn assistant_message(blocks: &[ContentBlock]) -> Option<Value> {
     }
     let content = if text.is_empty() { Value::Null } else { Value::String(text.join("\n")) };
     let mut message = json!({"role": "assistant", "content": content});
-    if !reasoning.is_empty() {
-        message["reasoning_content"] = Value::String(reasoning.join("\n"));
+    for field in ["reasoning_content", "reasoning"] {
+        let texts: Vec<&str> =
+            reasoning.iter().filter(|(name, _)| *name == field).map(|(_, text)| *text).collect();
+        if !texts.is_empty() {
+            message[field] = Value::String(texts.join("\n"));
+        }
+    }
+    if !details.is_empty() {
+        message["reasoning_details"] = Value::Array(details);
+    }
+    for (id, extra) in extras {
+        if let Some(call) = calls.iter_mut().find(|call| call["id"] == id) {
+            call["extra_content"] = extra;
+        }
     }
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);

@@ -1,92 +1,99 @@
 //! Reads responses of the Chat Completions protocol and tells them as Anthropic-shaped events.
-//! Tolerates what imitating servers do differently: calls without id or index, reasoning under two
-//! names, a missing last line.
-
-use std::borrow::Cow;
+//! Tolerates what imitating servers do differently: calls without id or index or with the same ones,
+//! arguments that are no text, reasoning under two names, fields of another type, a missing last line.
 
 use qoder_types::{ModelFailure, StopReason, Usage};
 use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::SIGNATURE;
+use super::reasoning::Kept;
 use crate::call::{Decoded, Sink};
-use crate::failure::{ErrorBody, from_event, malformed};
+use crate::failure::{ErrorBody, from_event, malformed, refusal};
+use crate::json::{Count, Lenient, List, Text, TextOrJson};
 use crate::partial::Assembly;
-
-/// A text that borrows from the event unless it holds escapes.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow)]
-    model: Option<Text<'a>>,
     #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
-    usage: Option<ChatUsage>,
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    model: Text<'a>,
+    #[serde(borrow, default)]
+    choices: List<Choice<'a>>,
+    #[serde(default)]
+    usage: Lenient<ChatUsage>,
     error: Option<ErrorBody>,
 }
 
 #[derive(Deserialize)]
 struct Choice<'a> {
-    #[serde(borrow)]
-    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    delta: Lenient<Delta<'a>>,
     /// The whole message, in an answer that came in one piece.
-    #[serde(borrow)]
-    message: Option<Delta<'a>>,
-    #[serde(borrow)]
-    finish_reason: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    message: Lenient<Delta<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Text<'a>,
 }
 
 #[derive(Deserialize)]
 struct Delta<'a> {
-    #[serde(borrow)]
-    content: Option<Text<'a>>,
-    #[serde(borrow)]
-    refusal: Option<Text<'a>>,
-    #[serde(borrow)]
-    reasoning_content: Option<Text<'a>>,
-    #[serde(borrow)]
-    reasoning: Option<Text<'a>>,
     #[serde(borrow, default)]
-    tool_calls: Option<Vec<ToolCall<'a>>>,
+    content: Text<'a>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning: Text<'a>,
+    #[serde(borrow)]
+    reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_calls: List<ToolCall<'a>>,
 }
 
 #[derive(Deserialize)]
 struct ToolCall<'a> {
-    index: Option<u64>,
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    function: Lenient<Function<'a>>,
     #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow)]
-    function: Option<Function<'a>>,
+    extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Function<'a> {
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    #[serde(borrow)]
-    arguments: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    name: Text<'a>,
+    #[serde(borrow, default)]
+    arguments: TextOrJson<'a>,
 }
 
 #[derive(Deserialize)]
 struct ChatUsage {
     #[serde(default)]
-    prompt_tokens: u64,
+    prompt_tokens: Count,
     #[serde(default)]
-    completion_tokens: u64,
-    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens: Count,
+    #[serde(default)]
+    prompt_tokens_details: Lenient<PromptDetails>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
-    cached_tokens: Option<u64>,
+    #[serde(default)]
+    cached_tokens: Count,
 }
 
 struct OpenCall {
     index: Option<u64>,
+    /// As the server sent it; empty when it sent none.
+    sent_id: String,
+    /// As the reply has it.
     id: String,
     block: usize,
 }
@@ -95,6 +102,8 @@ struct OpenCall {
 pub(crate) struct Decoder {
     assembly: Assembly,
     calls: Vec<OpenCall>,
+    /// The reasoning block that may still get pieces, and what goes into its signature.
+    reasoning: Option<(usize, Kept)>,
     usage: Usage,
     finish: Option<String>,
     refused: bool,
@@ -105,6 +114,7 @@ impl Decoder {
         Self {
             assembly: Assembly::new(sink),
             calls: Vec::new(),
+            reasoning: None,
             usage: Usage::default(),
             finish: None,
             refused: false,
@@ -112,88 +122,153 @@ impl Decoder {
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>) -> Result<(), ModelFailure> {
-        if let Some(error) = chunk.error {
+        if let Some(error) = chunk.error.filter(|error| !error.is_empty()) {
             return Err(from_event(&error));
         }
-        if let (true, Some(Text(id))) = (self.assembly.id.is_empty(), chunk.id) {
-            self.assembly.id = id.into_owned();
+        if self.assembly.id.is_empty() {
+            self.assembly.id = chunk.id.0.into_owned();
         }
-        if let (true, Some(Text(model))) = (self.assembly.model.is_empty(), chunk.model) {
-            self.assembly.model = model.into_owned();
+        if self.assembly.model.is_empty() {
+            self.assembly.model = chunk.model.0.into_owned();
         }
-        if let Some(usage) = chunk.usage {
-            let cached = usage.prompt_tokens_details.and_then(|details| details.cached_tokens).unwrap_or(0);
+        if let Some(usage) = chunk.usage.0 {
+            let cached =
+                usage.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0).unwrap_or(0);
             self.usage = Usage {
-                input_tokens: usage.prompt_tokens.saturating_sub(cached),
-                output_tokens: usage.completion_tokens,
+                input_tokens: usage.prompt_tokens.0.unwrap_or(0).saturating_sub(cached),
+                output_tokens: usage.completion_tokens.0.unwrap_or(0),
                 cache_creation_input_tokens: 0,
                 cache_read_input_tokens: cached,
             };
         }
         // Only one choice is ever asked for.
-        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
-            if let Some(delta) = choice.delta.or(choice.message) {
+        if let Some(choice) = chunk.choices.0.into_iter().next() {
+            if let Some(delta) = choice.delta.0.or(choice.message.0) {
                 self.delta(delta);
             }
-            if let Some(Text(reason)) = choice.finish_reason {
-                self.finish = Some(reason.into_owned());
+            // Some servers send an empty reason with every piece.
+            if !choice.finish_reason.0.is_empty() {
+                self.finish = Some(choice.finish_reason.0.into_owned());
             }
         }
         Ok(())
     }
 
     fn delta(&mut self, delta: Delta<'_>) {
-        if let Some(Text(piece)) = delta.reasoning_content.or(delta.reasoning)
-            && !piece.is_empty()
-        {
-            let block = self.assembly.thinking(&piece);
-            self.assembly.sign(block, SIGNATURE.to_owned());
+        // Servers that send both names send the same under both, or nothing under one.
+        if !delta.reasoning_content.0.is_empty() {
+            self.reason("reasoning_content", &delta.reasoning_content.0);
+        } else if !delta.reasoning.0.is_empty() {
+            self.reason("reasoning", &delta.reasoning.0);
         }
-        if let Some(Text(piece)) = delta.content
-            && !piece.is_empty()
+        if let Some(raw) = delta.reasoning_details
+            && let Ok(Value::Array(details)) = serde_json::from_str(raw.get())
+            && !details.is_empty()
         {
-            self.assembly.text(&piece);
+            self.kept().add_details(details);
         }
-        if let Some(Text(piece)) = delta.refusal
-            && !piece.is_empty()
-        {
-            self.refused = true;
-            self.assembly.text(&piece);
+        for (text, is_refusal) in [(delta.content.0, false), (delta.refusal.0, true)] {
+            if !text.is_empty() {
+                self.refused |= is_refusal;
+                self.seal();
+                self.assembly.text(&text);
+            }
         }
-        for call in delta.tool_calls.into_iter().flatten() {
+        for call in delta.tool_calls.0 {
             self.tool_call(call);
         }
     }
 
+    fn reason(&mut self, field: &'static str, piece: &str) {
+        let block = self.assembly.thinking(piece);
+        match &mut self.reasoning {
+            Some((open, kept)) if *open == block => kept.set_field(field),
+            Some(_) | None => {
+                self.seal();
+                self.reasoning = Some((block, Kept::of_field(field)));
+            }
+        }
+    }
+
+    /// What is kept for the endpoint beside the open reasoning, which is opened if there is none.
+    fn kept(&mut self) -> &mut Kept {
+        let assembly = &mut self.assembly;
+        &mut self.reasoning.get_or_insert_with(|| (assembly.add_thinking_block(), Kept::default())).1
+    }
+
+    /// Signs the open reasoning. Must come before the next block starts: the signature is told at the end of its block.
+    fn seal(&mut self) {
+        if let Some((block, kept)) = self.reasoning.take() {
+            self.assembly.sign(block, kept.into_signature());
+        }
+    }
+
+    fn is_complete(&self, open: &OpenCall) -> bool {
+        serde_json::from_str::<serde::de::IgnoredAny>(self.assembly.body(open.block)).is_ok()
+    }
+
+    /// The call that a piece goes on with; `None` when it starts a new one.
+    fn find_call(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
+        let is_same = |open: &OpenCall| open.sent_id == id && (index.is_none() || open.index == index);
+        if !id.is_empty()
+            && let Some(position) = self.calls.iter().rposition(is_same)
+        {
+            // Some servers use the name of the tool as id: nothing can follow complete arguments but another call.
+            let starts = !name.is_empty() && !arguments.trim().is_empty();
+            let is_new = starts && self.calls.get(position).is_some_and(|open| self.is_complete(open));
+            return (!is_new).then_some(position);
+        }
+        let position = match index {
+            Some(index) => self.calls.iter().rposition(|open| open.index == Some(index))?,
+            None => self.calls.len().checked_sub(1)?,
+        };
+        let open = self.calls.get(position)?;
+        let is_new = if id.is_empty() || open.sent_id.is_empty() {
+            !name.is_empty() && self.is_complete(open)
+        } else {
+            // Some servers make up an id for every piece: with the same index and no name such a piece starts nothing.
+            index.is_none() || !name.is_empty() || self.is_complete(open)
+        };
+        (!is_new).then_some(position)
+    }
+
     fn tool_call(&mut self, call: ToolCall<'_>) {
-        let id = call.id.map(|Text(id)| id.into_owned()).unwrap_or_default();
-        let (name, arguments) = match call.function {
-            Some(function) => (function.name, function.arguments),
-            None => (None, None),
+        let sent_id = call.id.0;
+        let (name, arguments) = match call.function.0 {
+            Some(function) => (function.name.0, function.arguments.0),
+            None => Default::default(),
         };
-        let known = match call.index {
-            Some(index) => self.calls.iter().find(|open| open.index == Some(index)),
-            // Without an index a new id starts a new call, and anything else goes on with the last one.
-            None => self.calls.last().filter(|open| id.is_empty() || open.id == id),
-        };
-        let block = match known {
+        let extra = call.extra_content.map(RawValue::get).filter(|raw| *raw != "null");
+        let block = match self
+            .find_call(call.index.0, &sent_id, &name, &arguments)
+            .and_then(|at| self.calls.get(at))
+        {
             Some(open) => {
-                if let Some(Text(name)) = &name {
-                    self.assembly.extend_name(open.block, name);
+                let block = open.block;
+                self.assembly.extend_name(block, &name);
+                if let Some(extra) = extra {
+                    let id = open.id.clone();
+                    self.kept().add_call(id, extra);
                 }
-                open.block
+                block
             }
             None => {
-                let name = name.map(|Text(name)| name.into_owned()).unwrap_or_default();
-                let block = self.assembly.add_tool_call(id.clone(), name);
-                self.calls.push(OpenCall { index: call.index, id, block });
+                let id = if sent_id.is_empty() || self.calls.iter().any(|open| open.id == sent_id) {
+                    format!("call_{}", uuid::Uuid::new_v4().simple())
+                } else {
+                    sent_id.clone().into_owned()
+                };
+                if let Some(extra) = extra {
+                    self.kept().add_call(id.clone(), extra);
+                }
+                self.seal();
+                let block = self.assembly.add_tool_call(id.clone(), name.into_owned());
+                self.calls.push(OpenCall { index: call.index.0, sent_id: sent_id.into_owned(), id, block });
                 block
             }
         };
-        if let Some(Text(piece)) = arguments
-            && !piece.is_empty()
-        {
-            self.assembly.append(block, &piece);
+        if !arguments.is_empty() {
+            self.assembly.append(block, &arguments);
         }
     }
 
@@ -221,8 +296,15 @@ impl crate::protocol::Decoder for Decoder {
                 Err(malformed("the stream said [DONE] before the reply was finished"))
             };
         }
-        let chunk: Chunk<'_> = serde_json::from_str(&data)
+        let chunk: Lenient<Chunk<'_>> = serde_json::from_str(&data)
             .map_err(|error| malformed(format!("an event is not the JSON it should be: {error}")))?;
+        let Lenient(Some(chunk)) = chunk else { return Ok(false) };
+        if chunk.choices.0.is_empty()
+            && chunk.usage.0.is_none()
+            && let Some(error) = refusal(&data)
+        {
+            return Err(from_event(&error));
+        }
         self.chunk(chunk)?;
         Ok(false)
     }
@@ -231,7 +313,8 @@ impl crate::protocol::Decoder for Decoder {
         self.finish.is_some()
     }
 
-    fn finish(self: Box<Self>) -> Decoded {
+    fn finish(mut self: Box<Self>) -> Decoded {
+        self.seal();
         let stop_reason = self.stop_reason();
         self.assembly.finish(stop_reason, self.usage)
     }
@@ -240,7 +323,7 @@ impl crate::protocol::Decoder for Decoder {
 /// A completion that came in one piece.
 pub(crate) fn whole(body: &str) -> Option<Decoded> {
     let chunk: Chunk<'_> = serde_json::from_str(body).ok()?;
-    if !chunk.choices.as_ref().is_some_and(|choices| choices.iter().any(|choice| choice.message.is_some())) {
+    if chunk.choices.0.iter().all(|choice| choice.message.0.is_none()) {
         return None;
     }
     let mut decoder = Box::new(Decoder::new(None));

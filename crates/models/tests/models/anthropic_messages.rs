@@ -164,12 +164,18 @@ async fn tool_results_with_images_thinking_and_effort() {
 }
 
 #[tokio::test]
-async fn an_unknown_stop_reason_is_kept() {
-    let mut reply = anthropic_text("x");
-    reply[5]["delta"]["stop_reason"] = "model_context_window_exceeded".into();
-    let server = Server::start(vec![events(&reply)]).await;
-    let told = ask_once(&server.options()).await;
-    assert_eq!(told.reply().stop_reason, StopReason::Other("model_context_window_exceeded".into()));
+async fn stop_reasons_beyond_the_usual_ones() {
+    let with = |reason: &str| {
+        let mut reply = anthropic_text("x");
+        reply[5]["delta"]["stop_reason"] = reason.into();
+        events(&reply)
+    };
+    let server = Server::start(vec![with("model_context_window_exceeded"), with("brand_new")]).await;
+    let model = resolve(&server.options()).unwrap();
+    let told = ask(&model, request(vec![user("a")])).await;
+    assert_eq!(told.reply().stop_reason, StopReason::MaxTokens);
+    let told = ask(&model, request(vec![user("b")])).await;
+    assert_eq!(told.reply().stop_reason, StopReason::Other("brand_new".into()));
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ async fn a_cut_stream_is_tried_again_without_duplicates() {
     let whole = anthropic_text("complete");
     let mut closed = cut_stream(&stream_text(&whole[..4]), 20);
     closed.push(Step::Close);
-    let ended = pieces(&stream_text(&whole[..6]), 40);
+    let ended = pieces(&stream_text(&whole[..5]), 40);
     let server = Server::start(vec![closed, ended, events(&whole)]).await;
     let told = ask_once(&server.options()).await;
     assert_eq!(told.reply().content, [ContentBlock::text("complete")]);

@@ -46,6 +46,39 @@ async fn statuses_and_bodies_have_classes() {
 }
 
 #[tokio::test]
+async fn prompts_that_do_not_fit_are_recognised_in_many_words() {
+    let words = [
+        "the request exceeds the available context size. try increasing the context size",
+        "Context size has been exceeded.",
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "Input is too long for requested model.",
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        "This model's maximum context length is 4096 tokens",
+        "Your input exceeds the context window of this model",
+        "context_length_exceeded",
+    ];
+    for (number, text) in words.iter().enumerate() {
+        let code = [400, 413, 422, 500][number % 4];
+        for code in [code, 500] {
+            let server = Server::start(vec![status(code, &[], &body("x", text))]).await;
+            let told = ask_once(&server.options()).await;
+            assert_eq!(told.failure().class, Class::ContextTooLong, "{code} {text}");
+            assert!(told.retries.is_empty());
+        }
+    }
+    let typed = json!({"error": {"code": 400, "type": "exceed_context_size_error", "message": "no"}});
+    for answer in [status(400, &[], &typed.to_string()), events(&[typed])] {
+        let server = Server::start(vec![answer]).await;
+        assert_eq!(ask_once(&server.options()).await.failure().class, Class::ContextTooLong);
+    }
+    let limited = body("rate_limit_error", "too many tokens per minute for this context window");
+    let server = Server::start(vec![status(429, &[("retry-after", "3600")], &limited)]).await;
+    assert_eq!(ask_once(&server.options()).await.failure().class, Class::RateLimit);
+}
+
+#[tokio::test]
 async fn the_endpoints_words_and_advice_are_in_the_message() {
     let server =
         Server::start(vec![status(401, &[], &body("authentication_error", "invalid x-api-key"))]).await;

@@ -50,7 +50,10 @@ fn damage(text: &str, random: &mut Random) -> String {
                 let copy: Vec<char> = letters[start..end].to_vec();
                 letters.splice(start..start, copy);
             }
-            2 => letters[start] = ['"', '{', '}', '\n', '0', '\\', 'é', '\u{0}', '-'][random.below(9)],
+            2 => {
+                letters[start] =
+                    ['"', '{', '}', '\n', '0', '\\', 'é', '\u{0}', '-', '\u{feff}'][random.below(10)]
+            }
             _ => letters[start..end].reverse(),
         }
         if letters.is_empty() {
@@ -90,5 +93,23 @@ async fn damaged_streams_end_in_a_reply_or_in_words() {
         }
         assert!(failures > 20, "{style}: only {failures} of {count} were noticed");
         assert_eq!(server.requests().len(), count);
+    }
+}
+
+#[tokio::test]
+async fn byte_order_marks_are_passed_over_wherever_packets_end() {
+    for style in ["anthropic", "openai", "openai-responses"] {
+        for marks in ["\u{feff}", "\u{feff}\u{feff}", "\n\u{feff}\n"] {
+            let text = format!("{marks}{}", sample(style));
+            let sizes = [1, 2, 3, 4, 5, usize::MAX];
+            let server = Server::start(sizes.iter().map(|size| pieces(&text, *size)).collect()).await;
+            let mut options = server.styled(style, "m");
+            options.max_attempts = 1;
+            let model = resolve(&options).unwrap();
+            for size in sizes {
+                let told = ask(&model, request(vec![user("a")])).await;
+                assert!(!told.reply().content.is_empty(), "{style} {size}");
+            }
+        }
     }
 }

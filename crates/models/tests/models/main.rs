@@ -13,6 +13,8 @@ mod connection_reuse;
 #[cfg(test)]
 mod error_classes;
 #[cfg(test)]
+mod errors_in_replies;
+#[cfg(test)]
 mod fallback;
 #[cfg(test)]
 mod garbage;
@@ -21,11 +23,15 @@ mod https;
 #[cfg(test)]
 mod listing;
 #[cfg(test)]
+mod odd_endpoints;
+#[cfg(test)]
 mod offline_phrases;
 #[cfg(test)]
 mod openai_chat;
 #[cfg(test)]
 mod openai_responses;
+#[cfg(test)]
+mod reasoning_kept;
 #[cfg(test)]
 mod record_replay;
 #[cfg(test)]
@@ -36,3 +42,5 @@ mod scripted_playbooks;
 mod support;
 #[cfg(test)]
 mod timeouts;
+#[cfg(test)]
+mod unclean_ends;

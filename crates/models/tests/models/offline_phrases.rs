@@ -152,6 +152,135 @@ async fn sentences_become_calls() {
 }
 
 #[tokio::test]
+async fn more_ways_to_say_the_same() {
+    let todo = json!({"pattern": "TODO", "output_mode": "content", "-n": true, "path": "src"});
+    let defined = json!({"pattern": r"\b(fn|def|function|class|struct)\s+main\b", "output_mode": "content", "-n": true});
+    let cases = [
+        ("Find all TODOs in src", "Grep", todo.clone()),
+        ("find all TODO comments in src, please", "Grep", todo.clone()),
+        ("grep TODO src", "Grep", todo.clone()),
+        ("search for TODO in src", "Grep", todo.clone()),
+        ("search for TODO in the src folder", "Grep", todo),
+        ("find \"TODOs\"", "Grep", json!({"pattern": "TODOs", "output_mode": "content", "-n": true})),
+        ("where is main defined?", "Grep", defined.clone()),
+        ("Find the definition of main()", "Grep", defined.clone()),
+        ("find where the function `main` is defined", "Grep", defined),
+        ("find all files named main.rs", "Glob", json!({"pattern": "**/main.rs"})),
+        ("list files called main.rs in crates", "Glob", json!({"pattern": "**/main.rs", "path": "crates"})),
+        ("where is main.rs?", "Glob", json!({"pattern": "**/main.rs"})),
+        ("what files are in src?", "Glob", json!({"pattern": "*", "path": "src"})),
+        ("change qux to zed in a.txt please", "Read", json!({"file_path": "a.txt"})),
+        ("show me the readme", "Glob", json!({"pattern": "README*"})),
+        ("read the first 2 lines of README.md", "Read", json!({"file_path": "README.md", "limit": 2})),
+        (
+            "show lines 3 to 5 of a.txt, thanks!",
+            "Read",
+            json!({"file_path": "a.txt", "offset": 3, "limit": 3}),
+        ),
+        (
+            "how many lines are in src/main.rs, please?",
+            "Grep",
+            json!({"pattern": "^", "path": "src/main.rs", "output_mode": "count"}),
+        ),
+        ("run echo please", "Bash", json!({"command": "echo please", "description": "Run echo please"})),
+    ];
+    for (prompt, name, input) in cases {
+        assert_eq!(Session::new(prompt).call().await, (name.to_owned(), input), "{prompt}");
+    }
+}
+
+#[tokio::test]
+async fn a_polite_change_changes_what_was_named() {
+    let mut session = Session::new("change qux to zed in a.txt please");
+    session.call().await;
+    session.results(&[("     1\tqux", false)]);
+    let (name, input) = session.call().await;
+    assert_eq!(
+        (name.as_str(), &input["old_string"], &input["new_string"]),
+        ("Edit", &json!("qux"), &json!("zed"))
+    );
+    session.results(&[("updated", false)]);
+    assert!(session.text().await.starts_with("Replaced `qux` with `zed` in a.txt."));
+    let text = Session::new("replace a with b in a.txt and b.txt").text().await;
+    assert!(text.contains("nothing was changed") && text.contains("and b.txt"), "{text}");
+}
+
+#[tokio::test]
+async fn several_files_are_shown_together() {
+    let mut session = Session::new("show me README.md and a.txt");
+    let calls = session.calls().await;
+    assert_eq!(
+        calls,
+        [
+            ("Read".to_owned(), json!({"file_path": "README.md"})),
+            ("Read".to_owned(), json!({"file_path": "a.txt"}))
+        ]
+    );
+    session.results(&[("     1\t# Title", false), ("File does not exist: a.txt", true)]);
+    let text = session.text().await;
+    assert!(text.contains("README.md:\n\n```\n# Title\n```"), "{text}");
+    assert!(text.contains("a.txt: The call of Read failed: File does not exist"), "{text}");
+}
+
+#[tokio::test]
+async fn the_readme_is_found_by_its_beginning() {
+    let mut session = Session::new("Show me the readme, please");
+    session.call().await;
+    session.results(&[("/w/README.txt\n/w/README.md", false)]);
+    assert_eq!(session.call().await, ("Read".into(), json!({"file_path": "/w/README.md"})));
+    session.results(&[("     1\t# Title", false)]);
+    assert!(session.text().await.contains("# Title"));
+    let mut session = Session::new("show me the readme");
+    session.call().await;
+    session.results(&[("No files found.", false)]);
+    assert_eq!(session.text().await, "No file here has a name that begins with README.");
+}
+
+#[tokio::test]
+async fn what_was_understood_in_part_is_answered_in_part_and_says_so() {
+    for (prompt, output, left_over) in [
+        ("find TODO in src and fix them", "src/a.rs:1:TODO", "and fix them"),
+        ("list files in src sorted by size", "/w/src/a.rs", "sorted by size"),
+        ("show me README.md and explain it", "     1\t# Title", "explain it"),
+        ("how many lines does src/a.rs have without comments?", "3", "without comments?"),
+        ("grep -i TODO src", "src/a.rs:1:TODO", "-i"),
+    ] {
+        let mut session = Session::new(prompt);
+        session.call().await;
+        session.results(&[(output, false)]);
+        let text = session.text().await;
+        assert!(text.contains("understood only a part"), "{prompt}: {text}");
+        assert!(text.ends_with(&format!("\u{201c}{left_over}\u{201d}")), "{prompt}: {text}");
+    }
+    let mut session = Session::new("find TODO in src");
+    session.call().await;
+    session.results(&[("src/a.rs:1:TODO", false)]);
+    assert!(!session.text().await.contains("only a part"));
+}
+
+#[tokio::test]
+async fn nothing_is_claimed_that_was_not_looked_at() {
+    let said = async |prompt: &str, output: &str| {
+        let mut session = Session::new(prompt);
+        session.call().await;
+        session.results(&[(output, false)]);
+        session.text().await
+    };
+    let text = said("find the old parser", "No matches found.").await;
+    assert!(text.contains("exactly these words"), "{text}");
+    let text = said("where is main defined?", "No matches found.").await;
+    assert!(text.contains("may be defined in a form that I do not know"), "{text}");
+    let text = said("how many lines does src/logo.png have?", "No files found.").await;
+    assert!(text.contains("empty, or not text") && !text.contains("0 lines"), "{text}");
+    let remark = "[The 1 most recently changed of 9 files are listed. Use a narrower pattern or path.]";
+    let text = said("list files in src", &format!("/w/src/a.rs\n\n{remark}")).await;
+    assert!(text.starts_with("More than 1 files match") && text.ends_with(remark), "{text}");
+    assert!(said("list files in src", "/w/src/a.rs").await.starts_with("1 file matches"));
+    let text = said("show a.txt", &format!("     1\tx\n\n{remark}")).await;
+    assert_eq!(text, format!("a.txt:\n\n```\nx\n```\n\n{remark}"));
+}
+
+#[tokio::test]
 async fn a_shown_file_comes_without_line_numbers() {
     let mut session = Session::new("Show me README.md");
     session.call().await;
@@ -215,6 +344,10 @@ async fn denials_say_what_would_allow_the_call() {
     session.call().await;
     session.results(&[("Exit code 1", true)]);
     assert_eq!(session.text().await, "The call of Bash failed: Exit code 1");
+    let mut session = Session::new("run cat secret");
+    session.call().await;
+    session.results(&[("cat: secret: Permission denied\nExit code 1", true)]);
+    assert!(!session.text().await.contains("--allowed-tools"), "no rule of ours refused this");
 }
 
 #[tokio::test]

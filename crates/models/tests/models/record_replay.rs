@@ -1,6 +1,6 @@
 //! Recordings: what was recorded plays back to the same
-//! replies, without keys, and a recording that does not fit
-//! says so.
+//! replies, without keys; a recording that does not fit, or
+//! cannot be written, says so.
 
 use qoder_models::{ModelOptions, resolve};
 use qoder_types::{ContentBlock, ModelFailureClass, Role};
@@ -68,4 +68,36 @@ async fn a_recording_that_does_not_fit_says_so() {
     let error = resolve(&options).err().unwrap();
     assert_eq!(error.code(), "model_unreadable_file");
     assert!(error.to_string().contains("line 1"), "{error}");
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_written_is_an_error_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![events(&anthropic_text("x"))]).await;
+    let mut options = server.options();
+    for path in [folder.path().to_owned(), folder.path().join("missing").join("tape.jsonl")] {
+        options.record = Some(path.clone());
+        let error = resolve(&options).err().unwrap();
+        assert_eq!(error.code(), "model_unreadable_file");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert!(error.to_string().contains("--record"), "{error}");
+        assert!(error.hint().contains("docs/testing-agents.md"), "{}", error.hint());
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_recording_behind_a_byte_order_mark_plays_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let server = Server::start(vec![events(&anthropic_text("x"))]).await;
+    let mut options = server.options();
+    options.record = Some(path.clone());
+    ask(&resolve(&options).unwrap(), request(vec![user("a")])).await.reply();
+    let tape = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("\u{feff}{tape}")).unwrap();
+    let replayed =
+        ModelOptions { model: Some(format!("replay:{}", path.display())), ..ModelOptions::default() };
+    let told = ask(&resolve(&replayed).unwrap(), request(vec![user("a")])).await;
+    assert_eq!(told.reply().content, [ContentBlock::text("x")]);
 }

@@ -138,3 +138,19 @@ async fn tokens_and_headers_travel_as_configured() {
     assert_eq!(configured_secrets(&headers), ["env-key-1"]);
     assert!(SECRET_ENVIRONMENT.contains(&"QODER_PERSONAL_ACCESS_TOKEN"));
 }
+
+#[tokio::test]
+async fn a_version_in_the_address_is_not_added_again() {
+    let reply = json!({"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]});
+    for (path, expected) in [
+        ("", "/v1/chat/completions"),
+        ("/v1beta/openai", "/v1beta/openai/chat/completions"),
+        ("/openai/deployments/mine?api-version=1", "/openai/deployments/mine/chat/completions?api-version=1"),
+    ] {
+        let server = Server::start(vec![events(std::slice::from_ref(&reply))]).await;
+        let mut options = server.styled("openai", "m");
+        options.base_url = Some(format!("{}{path}", server.url));
+        ask_once(&options).await.reply();
+        assert!(server.requests()[0].head.starts_with(&format!("POST {expected} ")), "{path}");
+    }
+}

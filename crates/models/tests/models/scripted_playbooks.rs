@@ -161,3 +161,13 @@ async fn windows_and_prices_come_from_the_settings() {
     let told = ask(&model, request(vec![user("a")])).await;
     assert!((told.reply().cost_usd - 2.5).abs() < 1e-9);
 }
+
+#[tokio::test]
+async fn a_byte_order_mark_in_front_is_no_part_of_a_playbook() {
+    let (options, folder) = options(&json!([]));
+    for playbook in ["\u{feff}[{\"text\": \"yes\"}]", "\u{feff}{\"text\": \"yes\"}\n{\"text\": \"no\"}"] {
+        std::fs::write(folder.path().join("playbook.json"), playbook).unwrap();
+        let told = ask(&resolve(&options).unwrap(), request(vec![user("a")])).await;
+        assert_eq!(text_of(&told), "yes");
+    }
+}

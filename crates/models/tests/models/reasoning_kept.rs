@@ -1,0 +1,94 @@
+//! Reasoning over Chat Completions goes back as it came: under the
+//! same name, with its opaque details, and with what came beside
+//! calls.
+
+use qoder_models::resolve;
+use qoder_types::{ContentBlock, Role};
+use serde_json::{Value, json};
+
+use crate::support::{Server, Told, ask, assert_well_ordered, events, message, request, user};
+
+fn delta(delta: &Value) -> Value {
+    json!({"id": "c", "model": "m", "choices": [{"delta": delta}]})
+}
+
+fn finish() -> Value {
+    json!({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+}
+
+/// Asks, sends the reply back, and gives what was told and the message that was sent.
+async fn round(pieces: &[Value]) -> (Told, Value) {
+    let mut first: Vec<Value> = pieces.iter().map(delta).collect();
+    first.push(finish());
+    let last = events(&[delta(&json!({"content": "ok"})), finish()]);
+    let server = Server::start(vec![events(&first), last.clone(), last]).await;
+    let model = resolve(&server.styled("openai", "m")).unwrap();
+    let told = ask(&model, request(vec![user("go")])).await;
+    assert_well_ordered(&told.partials);
+    let content = told.reply().content.clone();
+    // What a transcript keeps is JSON: the message must be the same after a reload.
+    let stored: Vec<ContentBlock> = serde_json::from_str(&serde_json::to_string(&content).unwrap()).unwrap();
+    for blocks in [content, stored] {
+        ask(&model, request(vec![user("go"), message(Role::Assistant, blocks)])).await.reply();
+    }
+    let requests = server.requests();
+    assert_eq!(requests[1].body, requests[2].body);
+    (told, requests[1].json()["messages"][2].clone())
+}
+
+#[tokio::test]
+async fn the_name_of_the_field_is_kept() {
+    let (told, sent) = round(&[
+        json!({"reasoning_content": "", "reasoning": "hm "}),
+        json!({"reasoning": "so", "reasoning_content": null}),
+        json!({"content": "answer"}),
+    ])
+    .await;
+    assert_eq!(told.reply().content.len(), 2);
+    assert_eq!(sent, json!({"role": "assistant", "content": "answer", "reasoning": "hm so"}));
+    let (told, sent) =
+        round(&[json!({"reasoning_content": "hm", "reasoning": "hm"}), json!({"content": "a"})]).await;
+    assert_eq!(
+        told.reply().content[0],
+        ContentBlock::Thinking { thinking: "hm".into(), signature: "chat:".into() }
+    );
+    assert_eq!(sent, json!({"role": "assistant", "content": "a", "reasoning_content": "hm"}));
+}
+
+#[tokio::test]
+async fn opaque_details_go_back() {
+    let sealed = json!({"type": "reasoning.encrypted", "data": "b3BhcXVl", "id": "r1", "index": 1});
+    let (told, sent) = round(&[
+        json!({"reasoning": "a", "reasoning_details": [{"type": "reasoning.text", "text": "a", "index": 0}]}),
+        json!({"reasoning": "b", "reasoning_details": [{"type": "reasoning.text", "text": "b", "index": 0}]}),
+        json!({"content": "answer", "reasoning_details": []}),
+        json!({"reasoning_details": [sealed]}),
+    ])
+    .await;
+    assert_eq!(sent["reasoning"], "ab");
+    assert_eq!(sent["content"], "answer");
+    assert_eq!(
+        sent["reasoning_details"],
+        json!([{"type": "reasoning.text", "text": "ab", "index": 0}, sealed])
+    );
+    let signed = told.partials.iter().filter(|event| event["delta"]["type"] == "signature_delta").count();
+    assert_eq!(signed, 2, "who reads along gets the signatures too");
+}
+
+#[tokio::test]
+async fn what_came_with_a_call_goes_back_with_it() {
+    let extra = json!({"google": {"thought_signature": "c2ln"}});
+    let call = |index: u64, id: &str| {
+        json!({"index": index, "id": id, "type": "function",
+        "function": {"name": "Bash", "arguments": "{}"}})
+    };
+    let mut first = call(0, "a");
+    first["extra_content"] = extra.clone();
+    let (told, sent) = round(&[json!({"tool_calls": [first, call(1, "b")]})]).await;
+    let calls =
+        told.reply().content.iter().filter(|block| matches!(block, ContentBlock::ToolUse { .. })).count();
+    assert_eq!(calls, 2);
+    assert_eq!(sent["tool_calls"][0]["extra_content"], extra);
+    assert_eq!(sent["tool_calls"][1].get("extra_content"), None);
+    assert_eq!(sent.get("reasoning_content"), None);
+}

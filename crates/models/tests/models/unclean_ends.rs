@@ -1,0 +1,77 @@
+//! Replies whose last word is missing: once the endpoint has said why
+//! the model stopped, a closed connection, a missing last event, damage
+//! or silence behind it costs nothing.
+
+use qoder_models::resolve;
+use qoder_types::{ContentBlock, StopReason};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Server, Step, anthropic_text, ask, ask_once, assert_well_ordered, cut_stream, pieces, request,
+    stream_text, user,
+};
+
+fn chat() -> Vec<Value> {
+    vec![
+        json!({"choices": [{"delta": {"content": "all"}, "finish_reason": null}]}),
+        json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+    ]
+}
+
+/// The same stream with every end that is not clean.
+fn ends(text: &str) -> Vec<Vec<Step>> {
+    let mut closed = cut_stream(text, 1000);
+    closed.push(Step::Close);
+    let without_blank_line = text.trim_end();
+    vec![
+        pieces(text, 1000),
+        closed,
+        pieces(without_blank_line, 1000),
+        pieces(&format!("{text}data: [DONE]\n\n"), 1000),
+        pieces(&format!("{text}data: [DONE]"), 1000),
+        pieces(&format!("{text}data: {{\"usage\": {{\"prompt"), 1000),
+        pieces(&format!("{text}data:\n\ndata:  \n\n"), 1000),
+    ]
+}
+
+#[tokio::test]
+async fn a_reply_with_a_stop_reason_is_complete() {
+    let samples = [("anthropic", anthropic_text("all")[..6].to_vec()), ("openai", chat())];
+    for (style, reply) in samples {
+        let answers = ends(&stream_text(&reply));
+        let count = answers.len();
+        let server = Server::start(answers).await;
+        let model = resolve(&server.styled(style, "m")).unwrap();
+        for number in 0..count {
+            let told = ask(&model, request(vec![user("a")])).await;
+            assert!(told.retries.is_empty(), "{style} {number}: {:?}", told.retries);
+            assert_eq!(told.reply().content, [ContentBlock::text("all")], "{style} {number}");
+            assert_eq!(told.reply().stop_reason, StopReason::EndTurn);
+            assert_well_ordered(&told.partials);
+        }
+    }
+}
+
+#[tokio::test]
+async fn silence_behind_a_complete_reply_ends_it() {
+    for (style, reply) in [("anthropic", anthropic_text("all")[..6].to_vec()), ("openai", chat())] {
+        let mut silent = cut_stream(&stream_text(&reply), 1000);
+        silent.push(Step::Hang);
+        let server = Server::start(vec![silent]).await;
+        let told = ask_once(&server.styled(style, "m")).await;
+        assert_eq!(told.reply().content, [ContentBlock::text("all")]);
+        assert!(told.retries.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_last_word_without_a_stop_reason_is_not_enough() {
+    let done = Value::String("[DONE]".into());
+    let mut half = anthropic_text("half")[..5].to_vec();
+    half.push(done);
+    let server = Server::start(vec![pieces(&stream_text(&half), 1000)]).await;
+    let mut options = server.options();
+    options.max_attempts = 1;
+    let told = ask_once(&options).await;
+    assert!(told.failure().message.contains("[DONE]"), "{}", told.failure().message);
+}
