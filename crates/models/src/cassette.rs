@@ -54,10 +54,9 @@ impl Recorder {
     pub(crate) fn new(path: PathBuf) -> Result<Self, ModelConfigError> {
         match open_for_writing(&path) {
             Ok(_) => Ok(Self { path, writing: Mutex::new(()) }),
-            Err(error) => Err(ModelConfigError::Unreadable {
+            Err(error) => Err(ModelConfigError::Unwritable {
                 path: path.display().to_string(),
-                line: None,
-                reason: format!("it cannot be opened for recording (--record): {error}"),
+                reason: error.to_string(),
             }),
         }
     }

@@ -181,6 +181,14 @@ pub enum ModelConfigError {
         /// Why not.
         reason: String,
     },
+    /// A recording that cannot be written.
+    #[error("cannot record to {path}: {reason}")]
+    Unwritable {
+        /// The file.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
 }
 
 impl ModelConfigError {
@@ -194,6 +202,7 @@ impl ModelConfigError {
             Self::MissingEnvironment { .. } => "model_missing_environment",
             Self::BadHeader { .. } => "model_bad_header",
             Self::Unreadable { .. } => "model_unreadable_file",
+            Self::Unwritable { .. } => "model_unwritable_file",
         }
     }
 
@@ -219,6 +228,9 @@ impl ModelConfigError {
             }
             Self::BadHeader { .. } => {
                 "Header names hold letters, digits and dashes; values hold no line breaks.".into()
+            }
+            Self::Unwritable { .. } => {
+                "Give --record a file in a folder that exists and can be written.".into()
             }
             Self::Unreadable { .. } => {
                 "Check the path and that the file is the JSON described in docs/testing-agents.md.".into()

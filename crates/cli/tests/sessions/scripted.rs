@@ -86,10 +86,10 @@ fn a_recording_plays_back_without_the_endpoint_and_holds_no_key() {
 }
 
 #[test]
-fn a_recording_that_cannot_be_written_does_not_lose_the_answer() {
+fn a_recording_that_cannot_be_written_is_refused_before_a_call_is_paid_for() {
     let sandbox = Sandbox::new();
-    let server = server(vec![Reply::text("still here")]);
-    let answer = run_with(&sandbox, &server, &["-p", "x", "--record", "/no/such/folder/tape"]).exits(0);
-    assert_eq!(answer.stdout, "still here\n");
-    answer.says(&["cannot record to /no/such/folder/tape"]);
+    let server = server(vec![Reply::text("never asked")]);
+    let answer = run_with(&sandbox, &server, &["-p", "x", "--record", "/no/such/folder/tape"]).exits(52);
+    answer.says(&["cannot record to /no/such/folder/tape", "--record"]);
+    assert!(server.requests().is_empty());
 }

@@ -67,7 +67,7 @@ impl Items {
     /// The item that is told again, by identity and then by place.
     pub(super) fn known(&self, kind: Kind, place: Option<u64>, told: &Value) -> Option<usize> {
         let fits = |item: &Item| item.kind == kind && !differs(item, told);
-        self.by_identity(kind, told)
+        self.by_identity(kind, place, told)
             .or_else(|| self.position(|item| fits(item) && place.is_some() && item.place == place))
             .or_else(|| {
                 let vague = |item: &Item| place.is_none() || item.place.is_none();
@@ -85,8 +85,14 @@ impl Items {
         same: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let open = |item: &Item| item.kind == kind && !item.settled && !differs(item, told);
+        let named =
+            |item: &Item| open(item) && !item.call_id.is_empty() && item.call_id == field(told, "call_id");
         let found = self
-            .by_identity(kind, told)
+            .list
+            .iter()
+            .position(|item| named(item) && item.place == Some(place))
+            .or_else(|| self.list.iter().position(named))
+            .or_else(|| self.by_identity(kind, None, told))
             .or_else(|| self.list.iter().position(|item| open(item) && item.place == Some(place)))
             .or_else(|| self.list.iter().position(|item| open(item) && same(item.block)))
             // One block may hold several messages whose pieces named no place.
@@ -100,16 +106,14 @@ impl Items {
         found
     }
 
-    /// An item under the same `call_id` or id.
-    pub(super) fn by_identity(&self, kind: Kind, told: &Value) -> Option<usize> {
+    /// An item under the same `call_id` or id. Some endpoints give one id to several calls: two places are two items.
+    pub(super) fn by_identity(&self, kind: Kind, place: Option<u64>, told: &Value) -> Option<usize> {
         let (id, call_id) = (field(told, "id"), field(told, "call_id"));
-        self.position(|item| item.kind == kind && !call_id.is_empty() && item.call_id == call_id).or_else(
-            || {
-                self.position(|item| {
-                    item.kind == kind && !id.is_empty() && item.id == id && !differs(item, told)
-                })
-            },
-        )
+        let apart = |item: &Item| place.is_some() && item.place.is_some() && item.place != place;
+        let could_be = |item: &Item| item.kind == kind && !apart(item);
+        self.position(|item| could_be(item) && !call_id.is_empty() && item.call_id == call_id).or_else(|| {
+            self.position(|item| could_be(item) && !id.is_empty() && item.id == id && !differs(item, told))
+        })
     }
 
     /// The newest item that fits.

@@ -100,7 +100,7 @@ impl Decoder {
 
     fn begin_item(&mut self, place: Option<u64>, item: &Value) {
         if let Some(kind) = Kind::of(item)
-            && self.items.by_identity(kind, item).is_none()
+            && self.items.by_identity(kind, place, item).is_none()
         {
             self.add_item(place, kind, item);
         }
