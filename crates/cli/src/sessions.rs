@@ -160,10 +160,8 @@ fn describe(body: &RecordBody) -> Vec<String> {
             })
             .collect(),
         RecordBody::Decided(decided) => {
-            vec![
-                format!("    {:?}: {}", decided.decision.behavior, one(&decided.decision.reason))
-                    .to_lowercase(),
-            ]
+            let behavior = format!("{:?}", decided.decision.behavior).to_lowercase();
+            vec![format!("    {behavior}: {}", one(&decided.decision.reason))]
         }
         RecordBody::ModelFailed(failed) => vec![format!("  ! {}", one(&failed.failure.message))],
         RecordBody::Interrupted(_) => vec!["  (interrupted)".to_owned()],
