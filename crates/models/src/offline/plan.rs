@@ -291,7 +291,7 @@ fn describe(steps: &[Step], offered: &Offered<'_>) -> Action {
             return Action::Say(help::missing_tool(if offered.has("Glob") { "Read" } else { "Glob" }));
         }
         let glob = |pattern: &str| ("Glob".to_owned(), json!({"pattern": pattern}));
-        return Action::Call(vec![glob("*"), glob("*/*")]);
+        return Action::Call(vec![glob("*"), glob("*/*"), glob("*/*/*")]);
     }
     let globs: Vec<&Step> = steps.iter().filter(|step| step.name == "Glob").collect();
     let reads: Vec<&Step> = steps.iter().filter(|step| step.name == "Read").collect();
@@ -340,10 +340,11 @@ fn overview(reads: &[&Step], top: &[String], globs: &[&Step]) -> String {
     let last_part = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let mut folders: Vec<String> = globs
         .iter()
+        .enumerate()
         .skip(1)
-        .filter(|step| !step.is_error)
-        .flat_map(|step| paths(&step.output))
-        .filter_map(|path| path.rsplit('/').nth(1).map(|folder| format!("{folder}/")))
+        .filter(|(_, step)| !step.is_error)
+        .flat_map(|(depth, step)| paths(&step.output).into_iter().map(move |path| (depth, path)))
+        .filter_map(|(depth, path)| path.rsplit('/').nth(depth).map(|folder| format!("{folder}/")))
         .collect();
     folders.sort_unstable();
     folders.dedup();

@@ -353,10 +353,11 @@ async fn denials_say_what_would_allow_the_call() {
 #[tokio::test]
 async fn a_repository_is_described_from_its_files() {
     let mut session = Session::new("What does this repository do?");
-    assert_eq!(session.calls().await.len(), 2);
+    assert_eq!(session.calls().await.len(), 3);
     session.results(&[
         ("/w/Cargo.toml\n/w/README.md\n/w/LICENSE", false),
         ("/w/src/main.rs\n/w/docs/a.md", false),
+        ("/w/crates/one/Cargo.toml", false),
     ]);
     let reads = session.calls().await;
     assert_eq!(reads[0].1, json!({"file_path": "/w/README.md"}));
@@ -366,7 +367,9 @@ async fn a_repository_is_described_from_its_files() {
         ("     1\t[package]", false),
     ]);
     let text = session.text().await;
-    for expected in ["> # Thing", "> Does a thing.", "[package]", "- src/", "- docs/", "- LICENSE"] {
+    for expected in
+        ["> # Thing", "> Does a thing.", "[package]", "- src/", "- docs/", "- crates/", "- LICENSE"]
+    {
         assert!(text.contains(expected), "{expected} is missing in {text}");
     }
 }
