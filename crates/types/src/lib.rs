@@ -1,5 +1,5 @@
 //! The nouns of the runtime: content blocks, messages, records, rules and decisions, tools, models and the messages on
-//! the wire. Plain data with serde and schemars; no behaviour beyond what keeps the data well-formed.
+//! the wire. Plain data with serde; no behaviour beyond what keeps the data well-formed.
 
 pub mod content;
 pub mod decision;

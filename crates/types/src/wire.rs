@@ -48,17 +48,6 @@ pub enum StreamMessage<'a> {
         #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
         is_synthetic: bool,
     },
-    /// A piece of a reply that is still being written.
-    StreamEvent {
-        /// The event, shaped as Anthropic's stream events.
-        event: &'a RawValue,
-        /// The `Agent` call this belongs to; null on the main thread.
-        parent_tool_use_id: Option<&'a str>,
-        /// The session.
-        session_id: &'a str,
-        /// New for each event.
-        uuid: &'a str,
-    },
     /// News of the runtime.
     System(SystemMessage<'a>),
     /// The end of a turn.
@@ -153,18 +142,6 @@ pub enum SystemMessage<'a> {
         output_file: &'a str,
         /// One line for people.
         summary: &'a str,
-        /// New for each message.
-        uuid: &'a str,
-        /// The session.
-        session_id: &'a str,
-    },
-    /// Whether a turn is running.
-    SessionStateChanged {
-        /// `idle`, `running` or `requires_action`.
-        state: &'a str,
-        /// True when only the SDK asked for it.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        sdk_host_only: bool,
         /// New for each message.
         uuid: &'a str,
         /// The session.

@@ -144,7 +144,7 @@ impl Text {
                     tell(&format!("error: {error}"));
                 }
             }
-            StreamMessage::System(_) | StreamMessage::StreamEvent { .. } => {}
+            StreamMessage::System(_) => {}
         }
         Ok(())
     }

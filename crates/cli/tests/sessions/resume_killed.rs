@@ -76,7 +76,9 @@ const SLOW: &str =
 fn killed_in_a_command(sandbox: &Sandbox, server: &ScriptedServer) {
     let arguments = ["-p", "do it", "--session-id", ID, "--allowed-tools", "Bash"];
     let effects = sandbox.project().join("effects");
-    kill_when(online(sandbox, server, &arguments), "the command", || effects.exists());
+    // The shell makes the file before it writes the line.
+    let written = || std::fs::read_to_string(&effects).is_ok_and(|text| text.ends_with('\n'));
+    kill_when(online(sandbox, server, &arguments), "the command", written);
     sandbox.write("stop", "");
 }
 
