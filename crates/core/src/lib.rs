@@ -10,6 +10,7 @@ pub mod policy;
 pub mod ports;
 pub mod recover;
 pub mod render;
+pub mod shell;
 pub mod state;
 
 pub use next::{Limits, Step, next};

@@ -13,8 +13,9 @@ use futures::future::{BoxFuture, Shared};
 use futures::stream::BoxStream;
 use qoder_types::Record;
 use qoder_types::{
-    CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, Purpose, ReplayClass,
-    ToolAnnotations, ToolDefinition, ToolResultContent,
+    CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, PermissionMode,
+    PermissionUpdate, Purpose, ReplayClass, ToolAnnotations, ToolDefinition, ToolResultContent, Worktree,
+    WorktreeChange,
 };
 use serde_json::Value;
 
@@ -145,11 +146,31 @@ pub enum Access {
     Edit(PathBuf),
     /// Runs this shell command.
     Command(String),
+    /// Sends a request to this URL.
+    Fetch(String),
+    /// Needs a person's answer each time, whatever the rules and the mode: no rule allows it ahead.
+    Person,
     /// Touches nothing outside the session.
     Internal,
     /// Something the gate has no words for; it asks.
     Other,
 }
+
+/// A question to a model beside the conversation.
+#[derive(Debug, Clone)]
+pub struct SideQuestion {
+    /// Why it is asked.
+    pub purpose: Purpose,
+    /// The system prompt.
+    pub system: String,
+    /// The question, with everything the model shall read.
+    pub prompt: String,
+    /// The most tokens of the answer.
+    pub max_output_tokens: u32,
+}
+
+/// Asks a model beside the conversation; the error is for the model that called the tool. The cost is put on record.
+pub type SideModel = Arc<dyn Fn(SideQuestion) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
 /// News of a call while it runs. Ephemeral: never in the log.
 #[derive(Debug, Clone)]
@@ -208,6 +229,14 @@ pub struct ToolContext {
     pub progress: ProgressSink,
     /// Names of environment variables that children must not inherit.
     pub hidden_environment: Arc<[String]>,
+    /// Asks a model beside the conversation; `None` where there is none.
+    pub side_model: Option<SideModel>,
+    /// The mode the session is in.
+    pub mode: PermissionMode,
+    /// The mode to return to when planning ends.
+    pub mode_after_plan: PermissionMode,
+    /// The worktree the session works in.
+    pub worktree: Option<Worktree>,
     /// Things shared by the tools of one session, such as its background tasks.
     pub shared: Arc<dyn Any + Send + Sync>,
 }
@@ -225,6 +254,10 @@ pub struct ToolOutcome {
     pub observations: Vec<Observation>,
     /// The working directory from now on, when the call changed it.
     pub new_cwd: Option<PathBuf>,
+    /// Changes of permissions that the call brings; only of calls that a person approved.
+    pub permission_updates: Vec<PermissionUpdate>,
+    /// A worktree that was entered or left.
+    pub worktree: Option<WorktreeChange>,
 }
 
 impl ToolOutcome {
@@ -236,6 +269,8 @@ impl ToolOutcome {
             structured,
             observations: Vec::new(),
             new_cwd: None,
+            permission_updates: Vec::new(),
+            worktree: None,
         }
     }
 
@@ -248,6 +283,8 @@ impl ToolOutcome {
             outcome: CallOutcome::Failed,
             observations: Vec::new(),
             new_cwd: None,
+            permission_updates: Vec::new(),
+            worktree: None,
         }
     }
 

@@ -105,6 +105,8 @@ fn resolve(access: Access, cwd: &Path) -> Result<ResolvedAccess, String> {
             ResolvedAccess::Edit { lexical, real }
         }
         Access::Command(command) => ResolvedAccess::Command(command),
+        Access::Fetch(url) => ResolvedAccess::Fetch(url),
+        Access::Person => ResolvedAccess::Person,
         Access::Internal => ResolvedAccess::Internal,
         Access::Other => ResolvedAccess::Other,
     })

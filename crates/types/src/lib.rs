@@ -4,6 +4,7 @@
 pub mod content;
 pub mod decision;
 pub mod model;
+pub mod permission;
 pub mod record;
 pub mod tool;
 pub mod wire;
@@ -11,5 +12,6 @@ pub mod wire;
 pub use content::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
 pub use decision::{Behavior, Decision, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
 pub use model::{ModelFailure, ModelFailureClass, ModelReply, ModelTotals, Purpose, StopReason, Usage};
+pub use permission::{PermissionUpdate, RuleValue, UpdateDestination, Worktree, WorktreeChange};
 pub use record::{Record, RecordBody};
 pub use tool::{CallOutcome, Observation, ReplayClass, ToolAnnotations, ToolDefinition};

@@ -12,6 +12,12 @@ pub enum Purpose {
     Main,
     /// A summary that replaces older messages.
     Compact,
+    /// The conversation of a subagent.
+    Subagent,
+    /// Reading a fetched page.
+    WebFetch,
+    /// Judging whether a call is safe in auto mode.
+    Classifier,
 }
 
 /// Token counts of one or several model calls. Parts do not overlap: the total is the sum of all four.

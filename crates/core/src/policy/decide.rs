@@ -50,6 +50,10 @@ pub enum ResolvedAccess {
     },
     /// Runs this command.
     Command(String),
+    /// Sends a request to this URL.
+    Fetch(String),
+    /// Needs a person's answer each time.
+    Person,
     /// Touches nothing outside the session.
     Internal,
     /// Not in the gate's words.
@@ -201,7 +205,10 @@ impl<'a> Judge<'a> {
                     || (rule.tool == "Read" && matching == Matching::Widest);
                 edits && self.path_match(content, lexical, real, matching, true)
             }
-            ResolvedAccess::Internal | ResolvedAccess::Other => false,
+            ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Internal
+            | ResolvedAccess::Other => false,
         }
     }
 
@@ -242,6 +249,8 @@ impl<'a> Judge<'a> {
             ResolvedAccess::Edit { lexical, real } => self.is_protected(lexical) || self.is_protected(real),
             ResolvedAccess::Read { .. }
             | ResolvedAccess::Command(_)
+            | ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Person
             | ResolvedAccess::Internal
             | ResolvedAccess::Other => false,
         }
@@ -257,7 +266,11 @@ impl<'a> Judge<'a> {
             ResolvedAccess::Read { lexical, real } => {
                 self.question.workspace.contains(lexical) && self.question.workspace.contains(real)
             }
-            ResolvedAccess::Edit { .. } | ResolvedAccess::Command(_) | ResolvedAccess::Other => false,
+            ResolvedAccess::Edit { .. }
+            | ResolvedAccess::Command(_)
+            | ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Other => false,
         }
     }
 
@@ -269,7 +282,10 @@ impl<'a> Judge<'a> {
                 inside && !self.touches_protected(access)
             }
             ResolvedAccess::Read { .. } | ResolvedAccess::Internal => self.is_workspace_read(access),
-            ResolvedAccess::Command(_) | ResolvedAccess::Other => false,
+            ResolvedAccess::Command(_)
+            | ResolvedAccess::Fetch(_)
+            | ResolvedAccess::Person
+            | ResolvedAccess::Other => false,
         }
     }
 
@@ -366,7 +382,9 @@ impl<'a> Judge<'a> {
                     return format!("{} is outside the workspace", real.display());
                 }
                 ResolvedAccess::Read { .. } | ResolvedAccess::Internal => {}
-                ResolvedAccess::Other => return format!("{tool} needs permission"),
+                ResolvedAccess::Fetch(_) | ResolvedAccess::Person | ResolvedAccess::Other => {
+                    return format!("{tool} needs permission");
+                }
             }
         }
         format!("{tool} needs permission")

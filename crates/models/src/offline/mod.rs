@@ -71,10 +71,18 @@ impl Backend for Offline {
     }
 }
 
+/// What is shown of a fetched page.
+const PAGE_CHARACTERS: usize = 4_000;
+
 fn answer(request: &ModelRequest) -> Decoded {
     let action = match request.purpose {
         Purpose::Compact => Action::Say(summary::write(&request.messages)),
-        Purpose::Main => {
+        Purpose::WebFetch => Action::Say(beginning(request)),
+        // Whoever understands nothing must not vouch for anything.
+        Purpose::Classifier => Action::Say(
+            "{\"decision\": \"deny\", \"reason\": \"the offline model judges nothing\"}".to_owned(),
+        ),
+        Purpose::Main | Purpose::Subagent => {
             let conversation = Conversation::read(&request.messages);
             plan::next(&conversation, &request.tools)
         }
@@ -103,6 +111,15 @@ fn answer(request: &ModelRequest) -> Decoded {
         stop_reason: Some(stop_reason),
         request_id: None,
     }
+}
+
+/// What a fetched page begins with: reading it for an answer is beyond this model, and it says so.
+fn beginning(request: &ModelRequest) -> String {
+    let text = request.messages.last().map(|message| message.message.content.to_text()).unwrap_or_default();
+    let shown: String = text.chars().take(PAGE_CHARACTERS).collect();
+    format!(
+        "The offline model does not interpret pages. The request and the beginning of the page:\n\n{shown}"
+    )
 }
 
 /// The same for the same request, and different for the turns of one session: ids must not repeat even after older

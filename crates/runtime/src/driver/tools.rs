@@ -188,6 +188,10 @@ impl Driver<'_> {
             cancelled: self.interrupt.cancelled(),
             progress: self.progress_sink(id, output),
             hidden_environment: Arc::clone(&self.engine.hidden_environment),
+            side_model: None,
+            mode: self.engine.gate.mode,
+            mode_after_plan: qoder_types::PermissionMode::Default,
+            worktree: None,
             shared: Arc::clone(&self.engine.shared) as Arc<dyn std::any::Any + Send + Sync>,
         }
     }

@@ -86,6 +86,10 @@ impl Bench {
             cancelled,
             progress: Arc::new(move |item| news.lock().unwrap().push(item)),
             hidden_environment: self.hidden.clone().into(),
+            side_model: None,
+            mode: qoder_types::PermissionMode::Default,
+            mode_after_plan: qoder_types::PermissionMode::Default,
+            worktree: None,
             shared: self.shared.clone(),
         }
     }
