@@ -163,6 +163,18 @@ fn describe(body: &RecordBody) -> Vec<String> {
             let behavior = format!("{:?}", decided.decision.behavior).to_lowercase();
             vec![format!("    {behavior}: {}", one(&decided.decision.reason))]
         }
+        RecordBody::SideCalled(call) => vec![format!(
+            "    {} answered beside the conversation: {} + {} tokens",
+            call.model,
+            call.usage.total_input(),
+            call.usage.output_tokens
+        )],
+        RecordBody::Asked(asked) => vec![format!("    asked: {}", one(&asked.decision.reason))],
+        RecordBody::Answered(answer) => {
+            let word = if answer.allow { "allowed" } else { "denied" };
+            vec![format!("    {word} by {}", one(&answer.by))]
+        }
+        RecordBody::PermissionsChanged(changed) => vec![format!("    permissions changed by {}", one(&changed.by))],
         RecordBody::ModelFailed(failed) => vec![format!("  ! {}", one(&failed.failure.message))],
         RecordBody::Interrupted(_) => vec!["  (interrupted)".to_owned()],
         RecordBody::TurnEnded(end) => vec![format!(

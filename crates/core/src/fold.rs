@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use qoder_types::content::join_text;
-use qoder_types::record::{AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
-use qoder_types::{Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage};
+use qoder_types::record::{Answered, AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
+use qoder_types::{Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange};
 
 use crate::ports::PromptMessage;
 use crate::state::{Call, EpochState, ReplySummary, State, Turn};
@@ -62,6 +62,20 @@ impl State {
                     });
                 }
             }
+            RecordBody::Asked(asked) => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == asked.tool_use_id) {
+                    call.asked = Some((**asked).clone());
+                }
+            }
+            RecordBody::Answered(answer) => self.apply_answer(answer),
+            RecordBody::SideCalled(call) => {
+                self.add_usage(&call.model, &call.usage, call.cost_usd);
+                if let Some(turn) = &mut self.turn {
+                    turn.usage.add(&call.usage);
+                    turn.duration_api_ms += call.duration_api_ms;
+                }
+            }
+            RecordBody::PermissionsChanged(changed) => self.permissions.apply(&changed.updates),
             RecordBody::ToolStarted(started) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
                     call.started = Some(started.replay);
@@ -78,6 +92,19 @@ impl State {
             }
             RecordBody::Unknown(_) => {}
         }
+    }
+
+    /// Exactly one answer counts: the first to a question that was put.
+    fn apply_answer(&mut self, answer: &Answered) {
+        let waiting = |call: &&mut Call| {
+            call.id == answer.tool_use_id && call.asked.is_some() && call.answer.is_none()
+        };
+        let Some(call) = self.calls.iter_mut().find(waiting) else { return };
+        if let Some(input) = &answer.updated_input {
+            call.input = input.clone();
+        }
+        call.answer = Some(answer.clone());
+        self.permissions.apply(&answer.updated_permissions);
     }
 
     fn apply_epoch(&mut self, epoch: &Epoch) {
@@ -100,6 +127,11 @@ impl State {
             for observation in &entry.observations {
                 observations.insert(observation.path.clone(), observation.clone());
             }
+        }
+        match &entry.worktree {
+            Some(WorktreeChange::Entered(worktree)) => self.worktree = Some(worktree.clone()),
+            Some(WorktreeChange::Left) => self.worktree = None,
+            None => {}
         }
         match entry.origin {
             UserOrigin::Prompt => self.apply_prompt(entry),
@@ -284,6 +316,8 @@ fn as_call(block: &ContentBlock) -> Option<Call> {
         name: name.clone(),
         input: input.clone(),
         decision: None,
+        asked: None,
+        answer: None,
         started: None,
         result: None,
     })

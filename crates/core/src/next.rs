@@ -73,6 +73,8 @@ pub enum Step {
     Close(Vec<String>, CloseReason),
     /// Decide about these calls.
     Decide(Vec<String>),
+    /// Ask somebody about these calls; the questions are on record.
+    Ask(Vec<String>),
     /// Answer these calls with the denial that is on record.
     Refuse(Vec<String>),
     /// Run these calls; each has an allowing decision. Some may have run before and are repeatable.
@@ -133,9 +135,15 @@ fn open_calls(state: &State) -> Option<Step> {
     if !unknown.is_empty() {
         return Some(Step::Close(ids(unknown), CloseReason::ProcessDied));
     }
-    let undecided: Vec<_> = open.iter().filter(|call| call.decision.is_none()).collect();
+    let (waiting, undecided): (Vec<_>, Vec<_>) = open
+        .iter()
+        .filter(|call| call.decision.is_none())
+        .partition(|call| call.asked.is_some() && call.answer.is_none());
     if !undecided.is_empty() {
         return Some(Step::Decide(ids(undecided)));
+    }
+    if !waiting.is_empty() {
+        return Some(Step::Ask(ids(waiting)));
     }
     // No decision means no: only an allowing decision lets a call run.
     let (allowed, refused): (Vec<_>, Vec<_>) = open.iter().partition(|call| {

@@ -6,18 +6,21 @@
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, Shared};
 use futures::stream::BoxStream;
 use qoder_types::Record;
+use qoder_types::record::SideCalled;
 use qoder_types::{
     CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, PermissionMode,
     PermissionUpdate, Purpose, ReplayClass, ToolAnnotations, ToolDefinition, ToolResultContent, Worktree,
     WorktreeChange,
 };
 use serde_json::Value;
+
+use crate::permissions::SessionPermissions;
 
 /// Completes when the work it was given to shall stop. Clone it freely; `peek().is_some()` asks without waiting.
 pub type Cancelled = Shared<BoxFuture<'static, ()>>;
@@ -148,6 +151,10 @@ pub enum Access {
     Command(String),
     /// Sends a request to this URL.
     Fetch(String),
+    /// Starts an agent of this name.
+    Agent(String),
+    /// Stands for another tool and is judged under its name, so that no rule about that tool is passed by.
+    As(String),
     /// Needs a person's answer each time, whatever the rules and the mode: no rule allows it ahead.
     Person,
     /// Touches nothing outside the session.
@@ -168,6 +175,9 @@ pub struct SideQuestion {
     /// The most tokens of the answer.
     pub max_output_tokens: u32,
 }
+
+/// Calls of models that a tool made, each with its cost; put on record with the tool's result.
+pub type Spent = Arc<Mutex<Vec<SideCalled>>>;
 
 /// Asks a model beside the conversation; the error is for the model that called the tool. The cost is put on record.
 pub type SideModel = Arc<dyn Fn(SideQuestion) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
@@ -231,6 +241,10 @@ pub struct ToolContext {
     pub hidden_environment: Arc<[String]>,
     /// Asks a model beside the conversation; `None` where there is none.
     pub side_model: Option<SideModel>,
+    /// What models the call asked besides; the side model adds itself.
+    pub spent: Spent,
+    /// What the session changed about its permissions, for a child that must not have more.
+    pub permissions: SessionPermissions,
     /// The mode the session is in.
     pub mode: PermissionMode,
     /// The mode to return to when planning ends.

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use qoder_types::record::{InputAdmitted, PermissionDenial, TurnEnded};
+use qoder_types::record::{Answered, Asked, InputAdmitted, PermissionDenial, TurnEnded};
 use qoder_types::{
     ContentBlock, Decision, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason, ToolDefinition,
-    Usage,
+    Usage, Worktree,
 };
 use serde_json::Value;
 
+use crate::permissions::SessionPermissions;
 use crate::ports::PromptMessage;
 
 /// The fixed part of the prompt.
@@ -39,6 +40,10 @@ pub struct Call {
     pub input: Value,
     /// What the gate said, when it has.
     pub decision: Option<Decision>,
+    /// The question that was put, when one was.
+    pub asked: Option<Asked>,
+    /// The answer to it.
+    pub answer: Option<Answered>,
     /// Set when the tool was started.
     pub started: Option<ReplayClass>,
     /// The result block, when there is one.
@@ -156,6 +161,10 @@ pub struct State {
     pub last_turn: Option<TurnEnded>,
     /// Prompts seen.
     pub prompts: u64,
+    /// What the session changed about its permissions.
+    pub permissions: SessionPermissions,
+    /// The worktree it works in.
+    pub worktree: Option<Worktree>,
 }
 
 impl State {

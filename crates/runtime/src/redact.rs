@@ -89,10 +89,18 @@ impl Redactor {
             RecordBody::ModelFailed(failed) => self.string(&mut failed.failure.message),
             RecordBody::TurnEnded(ended) => ended.errors.iter_mut().for_each(|error| self.string(error)),
             RecordBody::Epoch(epoch) => epoch.system.iter_mut().for_each(|text| self.string(text)),
+            RecordBody::Answered(answer) => {
+                if let Some(input) = &mut answer.updated_input {
+                    self.values_in_json(input);
+                }
+            }
             RecordBody::SessionStarted(_)
             | RecordBody::System(_)
             | RecordBody::ModelRequested(_)
             | RecordBody::Decided(_)
+            | RecordBody::Asked(_)
+            | RecordBody::SideCalled(_)
+            | RecordBody::PermissionsChanged(_)
             | RecordBody::ToolStarted(_)
             | RecordBody::Interrupted(_)
             | RecordBody::Unknown(_) => {}

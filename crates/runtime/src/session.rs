@@ -137,6 +137,7 @@ impl Session {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            worktree: None,
             memory: Vec::new(),
         }
     }

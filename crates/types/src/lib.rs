@@ -10,7 +10,7 @@ pub mod tool;
 pub mod wire;
 
 pub use content::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
-pub use decision::{Behavior, Decision, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
+pub use decision::{Behavior, Considered, Decision, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
 pub use model::{ModelFailure, ModelFailureClass, ModelReply, ModelTotals, Purpose, StopReason, Usage};
 pub use permission::{PermissionUpdate, RuleValue, UpdateDestination, Worktree, WorktreeChange};
 pub use record::{Record, RecordBody};

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::content::{ContentBlock, Message, Role};
 use crate::decision::{Decision, PermissionMode};
-use crate::model::{ModelFailure, ModelTotals, StopReason, Usage};
+use crate::permission::{PermissionUpdate, WorktreeChange};
+use crate::model::{ModelFailure, ModelTotals, Purpose, StopReason, Usage};
 use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
 /// The schema version this program writes.
@@ -45,6 +46,14 @@ pub enum RecordBody {
     ModelFailed(ModelFailed),
     /// The gate decided about a call (`decision`).
     Decided(Decided),
+    /// A call waits for somebody's answer (`permission-ask`).
+    Asked(Box<Asked>),
+    /// Somebody answered (`permission-answer`).
+    Answered(Box<Answered>),
+    /// The session's permissions changed (`permission-change`).
+    PermissionsChanged(PermissionsChanged),
+    /// A model was asked beside the conversation (`side-call`).
+    SideCalled(Box<SideCalled>),
     /// A tool is about to run (`tool-start`).
     ToolStarted(ToolStarted),
     /// A person interrupted the turn (`interrupt`).
@@ -160,6 +169,9 @@ pub struct UserEntry {
     /// For a tool result: milliseconds the tool ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// For a tool result: a worktree that was entered or left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeChange>,
     /// For a notice: the memory files it brings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<String>,
@@ -318,6 +330,75 @@ pub struct Decided {
     pub tool_name: String,
     /// The decision and its explanation.
     pub decision: Decision,
+}
+
+/// A call waits for somebody's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// The call.
+    pub tool_use_id: String,
+    /// Its tool.
+    pub tool_name: String,
+    /// Why it asks.
+    pub decision: Decision,
+    /// Changes that would make the question unnecessary the next time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<PermissionUpdate>,
+}
+
+/// Somebody answered. The first answer to a call counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    /// The call.
+    pub tool_use_id: String,
+    /// True to let it run.
+    pub allow: bool,
+    /// For a denial: what the model is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The input to use in place of the model's. It is judged again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<serde_json::Value>,
+    /// Changes of permissions that come with the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updated_permissions: Vec<PermissionUpdate>,
+    /// For a denial: stop the turn as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
+    /// Who answered.
+    pub by: String,
+}
+
+/// The session's permissions changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionsChanged {
+    /// The changes.
+    pub updates: Vec<PermissionUpdate>,
+    /// What brought them.
+    pub by: String,
+}
+
+/// A model was asked beside the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SideCalled {
+    /// The call of a tool that needed it.
+    pub tool_use_id: String,
+    /// Why.
+    pub purpose: Purpose,
+    /// The model that answered.
+    pub model: String,
+    /// Tokens.
+    pub usage: Usage,
+    /// Price in dollars.
+    #[serde(default, rename = "costUSD")]
+    pub cost_usd: f64,
+    /// Time it took.
+    #[serde(default)]
+    pub duration_api_ms: u64,
 }
 
 /// A tool is about to run.

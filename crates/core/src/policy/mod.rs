@@ -1,14 +1,24 @@
-//! The gate: one pure function from rules, mode, trust and what a call would touch to allow, ask or deny, with the
-//! reason. Deny rules come first, then limits that nothing lifts, ask rules, allow rules, what the runtime knows, and
-//! the mode. What is not understood asks; absence of a decision is a denial.
+//! The gate: one function from rules, mode, trust and what a call would touch to allow, ask or deny, with the reason.
+//! Deny rules come first, then limits that nothing lifts, ask rules, allow rules, what the runtime knows, and the mode.
+//! What is not understood asks; absence of a decision is a denial. It looks at path metadata through a port and at
+//! nothing else.
 
-mod command;
-mod danger;
+mod compiled;
 mod decide;
+mod domain;
+mod found;
+mod line;
+mod matching;
 mod pattern;
+mod places;
 mod rule;
+mod suggest;
+mod words;
 
-pub use command::{CommandReading, read_command};
-pub use decide::{Question, ResolvedAccess, Workspace, decide, hidden_from_search, is_protected};
+pub mod address;
+
+pub use compiled::Policy;
+pub use decide::{Confinement, Question, Ruling, decide};
 pub use pattern::PathPattern;
+pub use places::{FileSystem, NoLinks, Workspace, is_protected, normalise};
 pub use rule::{Rule, RuleError, RuleSet, split_rules};

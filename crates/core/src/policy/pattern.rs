@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::decide::Workspace;
+use super::places::Workspace;
+
+/// True where the file system usually treats upper and lower case alike.
+const FOLDS_CASE: bool = cfg!(any(target_os = "macos", target_os = "windows"));
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -39,6 +42,7 @@ impl PathPattern {
         let matcher = GlobBuilder::new(body.trim_end_matches('/'))
             .literal_separator(true)
             .backslash_escape(true)
+            .case_insensitive(FOLDS_CASE)
             .build()
             .ok()?
             .compile_matcher();
@@ -51,6 +55,12 @@ impl PathPattern {
         let Ok(relative) = path.strip_prefix(&self.anchor) else { return false };
         relative.ancestors().any(|part| !part.as_os_str().is_empty() && self.matcher.is_match(part))
             || (relative.as_os_str().is_empty() && self.matcher.is_match(Path::new("")))
+    }
+
+    /// True when something below `folder` may be covered.
+    #[must_use]
+    pub fn reaches_below(&self, folder: &Path) -> bool {
+        self.anchor.starts_with(folder) || folder.starts_with(&self.anchor)
     }
 
     /// True when the pattern has no wildcards: it names one place.

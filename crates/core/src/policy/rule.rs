@@ -3,7 +3,8 @@
 
 use qoder_types::{Behavior, RuleOrigin};
 
-use super::command::CommandPattern;
+use super::domain::DomainPattern;
+use super::words::CommandPattern;
 
 /// One rule as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,10 +51,16 @@ impl Rule {
         if content.as_deref().is_some_and(|content| content.contains('\0')) {
             return Err(error("it contains a NUL character"));
         }
-        if matches!(name, "Bash") && content.as_deref().is_some_and(|content| !is_command(content)) {
-            return Err(error("its command is not one plain command of literal words and `*`"));
+        let content = content.filter(|content| !matches!(content.trim(), "" | "*" | ":*"));
+        match (canonical_name(name), content.as_deref()) {
+            ("Bash", Some(content)) if CommandPattern::parse(content).is_none() => {
+                return Err(error("its command is not one plain command of literal words and `*`"));
+            }
+            ("WebFetch", Some(content)) if DomainPattern::parse(content).is_none() => {
+                return Err(error("it takes `domain:HOST` or `domain:*.HOST`"));
+            }
+            _ => {}
         }
-        let content = content.filter(|content| !content.is_empty() && content != "*" && content != ":*");
         Ok(Self { tool: canonical_name(name).to_owned(), content, text: text.to_owned(), origin })
     }
 
@@ -81,11 +88,6 @@ impl Rule {
             }
         }
     }
-}
-
-/// True when a rule's content can be compared with commands.
-fn is_command(content: &str) -> bool {
-    matches!(content, "" | "*" | ":*") || CommandPattern::parse(content).is_some()
 }
 
 /// Older and foreign names of our tools.
@@ -191,7 +193,7 @@ mod tests {
             let rule = Rule::parse(text, origin()).unwrap();
             assert_eq!((rule.tool.as_str(), rule.content.as_deref()), (tool, content), "{text}");
         }
-        for text in ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)", "Bash(a && b)", "Bash(echo $X)"] {
+        for text in ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)", "Bash(a && b)", "Bash(echo $X)", "WebFetch(x)"] {
             assert!(Rule::parse(text, origin()).is_err(), "{text:?}");
         }
     }

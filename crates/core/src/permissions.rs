@@ -1,0 +1,169 @@
+//! What a session's records have changed about its permissions: rules, mode and directories on top of what it was
+//! started with. Part of the folded state, so a restart keeps every answer that was given.
+
+use qoder_types::{Behavior, PermissionMode, PermissionUpdate, RuleOrigin, RuleSource, UpdateDestination};
+
+use crate::policy::{Rule, RuleSet, Workspace};
+
+/// The changes so far.
+#[derive(Debug, Clone, Default)]
+pub struct SessionPermissions {
+    /// Counts the changes: an equal number means equal permissions.
+    pub version: u64,
+    /// The mode that was set last.
+    pub mode: Option<PermissionMode>,
+    /// The mode before planning began.
+    pub before_plan: Option<PermissionMode>,
+    updates: Vec<PermissionUpdate>,
+}
+
+impl SessionPermissions {
+    /// Takes changes in.
+    pub fn apply(&mut self, updates: &[PermissionUpdate]) {
+        for update in updates {
+            self.version += 1;
+            if let PermissionUpdate::SetMode { mode, .. } = update {
+                if *mode == PermissionMode::Plan && self.mode != Some(PermissionMode::Plan) {
+                    self.before_plan = self.mode;
+                }
+                self.mode = Some(*mode);
+            } else {
+                self.updates.push(update.clone());
+            }
+        }
+    }
+
+    /// The rules with the changes. A rule that cannot be read is left out; it was refused when it was given.
+    #[must_use]
+    pub fn rules(&self, started: &RuleSet) -> RuleSet {
+        let mut rules = started.clone();
+        for update in &self.updates {
+            let source = source(update.destination());
+            match update {
+                PermissionUpdate::AddRules { rules: added, behavior, .. } => {
+                    add(&mut rules, *behavior, added, source);
+                }
+                PermissionUpdate::ReplaceRules { rules: added, behavior, .. } => {
+                    list(&mut rules, *behavior).retain(|rule| rule.origin.source != source);
+                    add(&mut rules, *behavior, added, source);
+                }
+                PermissionUpdate::RemoveRules { rules: removed, behavior, .. } => {
+                    let texts: Vec<Rule> = removed
+                        .iter()
+                        .filter_map(|value| Rule::parse(&value.text(), origin(source)).ok())
+                        .collect();
+                    list(&mut rules, *behavior).retain(|rule| {
+                        rule.origin.source != source
+                            || !texts.iter().any(|gone| gone.tool == rule.tool && gone.content == rule.content)
+                    });
+                }
+                PermissionUpdate::SetMode { .. }
+                | PermissionUpdate::AddDirectories { .. }
+                | PermissionUpdate::RemoveDirectories { .. } => {}
+            }
+        }
+        rules
+    }
+
+    /// The places with the changes. Directories that a session was started in stay.
+    #[must_use]
+    pub fn workspace(&self, started: &Workspace) -> Workspace {
+        let mut workspace = started.clone();
+        for update in &self.updates {
+            match update {
+                PermissionUpdate::AddDirectories { directories, .. } => {
+                    for directory in directories {
+                        let path = workspace.cwd.join(directory);
+                        if !workspace.roots.contains(&path) {
+                            workspace.roots.push(path);
+                        }
+                    }
+                }
+                PermissionUpdate::RemoveDirectories { directories, .. } => {
+                    let gone: Vec<_> =
+                        directories.iter().map(|directory| workspace.cwd.join(directory)).collect();
+                    workspace.roots.retain(|root| started.roots.contains(root) || !gone.contains(root));
+                }
+                PermissionUpdate::AddRules { .. }
+                | PermissionUpdate::ReplaceRules { .. }
+                | PermissionUpdate::RemoveRules { .. }
+                | PermissionUpdate::SetMode { .. } => {}
+            }
+        }
+        workspace
+    }
+}
+
+fn add(
+    rules: &mut RuleSet,
+    behavior: Behavior,
+    added: &[qoder_types::RuleValue],
+    source: RuleSource,
+) {
+    for value in added {
+        if let Ok(rule) = Rule::parse(&value.text(), origin(source)) {
+            rules.add(behavior, rule);
+        }
+    }
+}
+
+fn list(rules: &mut RuleSet, behavior: Behavior) -> &mut Vec<Rule> {
+    match behavior {
+        Behavior::Allow => &mut rules.allow,
+        Behavior::Ask => &mut rules.ask,
+        Behavior::Deny => &mut rules.deny,
+    }
+}
+
+fn origin(source: RuleSource) -> RuleOrigin {
+    RuleOrigin { source, file: None, line: None }
+}
+
+fn source(destination: UpdateDestination) -> RuleSource {
+    match destination {
+        UpdateDestination::UserSettings => RuleSource::UserSettings,
+        UpdateDestination::ProjectSettings => RuleSource::ProjectSettings,
+        UpdateDestination::LocalSettings => RuleSource::LocalSettings,
+        UpdateDestination::Session => RuleSource::Session,
+        UpdateDestination::CliArg => RuleSource::CliArg,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qoder_types::RuleValue;
+
+    fn value(text: &str) -> RuleValue {
+        let rule = Rule::parse(text, origin(RuleSource::Session)).unwrap();
+        RuleValue { tool_name: rule.tool, rule_content: rule.content }
+    }
+
+    #[test]
+    fn rules_are_added_replaced_and_removed_where_they_are_kept() {
+        let mut started = RuleSet::default();
+        started.add(Behavior::Deny, Rule::parse("Bash(rm:*)", origin(RuleSource::UserSettings)).unwrap());
+        let mut permissions = SessionPermissions::default();
+        let (behavior, destination) = (Behavior::Deny, UpdateDestination::Session);
+        permissions.apply(&[
+            PermissionUpdate::AddRules { rules: vec![value("Read(a)"), value("Read(b)")], behavior, destination },
+            PermissionUpdate::RemoveRules { rules: vec![value("Read(a)"), value("Bash(rm:*)")], behavior, destination },
+        ]);
+        let texts = |permissions: &SessionPermissions| -> Vec<String> {
+            permissions.rules(&started).deny.iter().map(|rule| rule.text.clone()).collect()
+        };
+        // A rule of the settings is not the session's to remove.
+        assert_eq!(texts(&permissions), ["Bash(rm:*)", "Read(b)"]);
+        permissions.apply(&[PermissionUpdate::ReplaceRules { rules: vec![value("Read(c)")], behavior, destination }]);
+        assert_eq!(texts(&permissions), ["Bash(rm:*)", "Read(c)"]);
+        assert_eq!(permissions.version, 3);
+    }
+
+    #[test]
+    fn the_mode_before_planning_is_remembered() {
+        let mut permissions = SessionPermissions::default();
+        let set = |mode| PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session };
+        permissions.apply(&[set(PermissionMode::AcceptEdits), set(PermissionMode::Plan), set(PermissionMode::Plan)]);
+        assert_eq!((permissions.mode, permissions.before_plan), (Some(PermissionMode::Plan), Some(PermissionMode::AcceptEdits)));
+    }
+}

@@ -1,0 +1,374 @@
+//! What a call would touch, found out: paths resolved in both forms, commands read and their operands turned into reads
+//! and edits. What cannot be found out is marked as unknown; the decision treats that as a reason to stop.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use super::domain::{Target, target};
+use super::places::{FileSystem, Workspace, normalise};
+use crate::ports::Access;
+use crate::shell::knowledge::{Effects, Operand, effects};
+use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};
+
+/// The most places one pattern of a command may stand for.
+const MOST_MATCHES: usize = 1_000;
+
+/// A place in both forms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// As written, absolute and normalised.
+    pub(super) lexical: PathBuf,
+    /// Links resolved.
+    pub(super) real: PathBuf,
+    /// Everything below it is touched too.
+    pub(super) recursive: bool,
+    /// The file has further names, one of which may be protected.
+    pub(super) has_other_names: bool,
+}
+
+/// One simple command of a line, with what is known about it.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) effects: Effects,
+    pub(super) reads: Vec<Place>,
+    pub(super) edits: Vec<Place>,
+    /// Places it removes, also as far as variables of known meaning lead.
+    pub(super) removals: Vec<PathBuf>,
+    /// Edits by redirection.
+    pub(super) outputs: Vec<Place>,
+    /// An operand that is read is not known.
+    pub(super) unknown_read: bool,
+    /// An operand that is changed is not known.
+    pub(super) unknown_edit: bool,
+    /// A redirection to a place that is not known or to a network device.
+    pub(super) unknown_output: bool,
+    /// Anything among its words that may name a file, for programs about which nothing is known.
+    pub(super) mentions: Vec<Place>,
+}
+
+/// A command line, read.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) reading: Reading,
+    pub(super) known: Vec<Known>,
+}
+
+/// What a call would touch.
+#[derive(Debug)]
+pub(super) enum Found {
+    Read(Place),
+    Edit(Place),
+    Line(Box<Line>),
+    Fetch(Target),
+    Agent(String),
+    As(String),
+    Person,
+    Internal,
+    Other,
+}
+
+/// Finds out what an access comes to. The error is for the model: the input names a place that cannot exist.
+pub(super) fn find(
+    access: &Access,
+    cwd: &Path,
+    workspace: &Workspace,
+    files: &dyn FileSystem,
+    mentions: bool,
+) -> Result<Found, String> {
+    let finder = Finder { cwd, workspace, files, mentions };
+    Ok(match access {
+        Access::Read(path) => Found::Read(finder.place(path, false)?),
+        Access::Edit(path) => Found::Edit(finder.place(path, false)?),
+        Access::Command(text) => Found::Line(Box::new(finder.line(text))),
+        Access::Fetch(url) => Found::Fetch(target(url)),
+        Access::Agent(name) => Found::Agent(name.clone()),
+        Access::As(name) => Found::As(name.clone()),
+        Access::Person => Found::Person,
+        Access::Internal => Found::Internal,
+        Access::Other => Found::Other,
+    })
+}
+
+struct Finder<'a> {
+    cwd: &'a Path,
+    workspace: &'a Workspace,
+    files: &'a dyn FileSystem,
+    mentions: bool,
+}
+
+impl Finder<'_> {
+    fn place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
+        if path.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err("the path contains a NUL byte; give the path without it".to_owned());
+        }
+        let expanded = match path.strip_prefix("~") {
+            Ok(rest) => self.workspace.home.join(rest),
+            Err(_) => self.cwd.join(path),
+        };
+        let real = self.files.real(&expanded)?;
+        let has_other_names = self.files.has_other_names(&real);
+        Ok(Place { lexical: normalise(&expanded), real, recursive, has_other_names })
+    }
+
+    fn line(&self, text: &str) -> Line {
+        let reading = read(text);
+        let mut known: Vec<Known> = reading.commands.iter().map(|command| self.command(command)).collect();
+        // What a search hands to a program that removes is removed where the search looks.
+        for (at, command) in reading.commands.iter().enumerate() {
+            let Some(outer) = command.wrapped.as_ref().map(|wrapped| wrapped.outer) else { continue };
+            if outer < at && !known[at].effects.removals.is_empty() {
+                let searched: Vec<PathBuf> = known[outer].reads.iter().map(|place| place.real.clone()).collect();
+                known[at].removals.extend(searched);
+            }
+        }
+        Line { reading, known }
+    }
+
+    fn command(&self, command: &SimpleCommand) -> Known {
+        let effects = effects(&command.words);
+        let folders = self.folders(command);
+        let mut known = Known {
+            reads: Vec::new(),
+            edits: Vec::new(),
+            removals: Vec::new(),
+            outputs: Vec::new(),
+            unknown_read: false,
+            unknown_edit: false,
+            unknown_output: false,
+            mentions: Vec::new(),
+            effects,
+        };
+        known.unknown_read = !self.operands(&known.effects.reads, &folders, &mut known.reads);
+        known.unknown_edit = !self.operands(&known.effects.edits, &folders, &mut known.edits);
+        for operand in &known.effects.removals {
+            known.removals.extend(self.rough(&operand.word, &folders));
+        }
+        for redirection in &command.redirections {
+            self.redirection(redirection.kind, redirection.target.as_ref(), &folders, &mut known);
+        }
+        if self.mentions && !(known.effects.known && known.effects.complete) {
+            for word in command.words.iter().skip(1) {
+                self.mentioned(word, &folders, &mut known.mentions);
+            }
+        }
+        known
+    }
+
+    /// The folders a command may run in; `None` among them is one that is not known.
+    fn folders(&self, command: &SimpleCommand) -> Vec<Option<PathBuf>> {
+        let folder = |directory: &Directory| match directory {
+            Directory::Unknown => None,
+            Directory::Known(steps) => steps.iter().try_fold(self.cwd.to_path_buf(), |from, step| {
+                // The kernel follows links at each step; so does the next one.
+                self.files.real(&from.join(self.spelled(step)?)).ok()
+            }),
+        };
+        command.directories.iter().map(folder).collect()
+    }
+
+    /// Adds the places of operands; false when one of them is not known.
+    fn operands(&self, operands: &[Operand], folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
+        let mut all = true;
+        for operand in operands {
+            all &= self.operand(&operand.word, operand.recursive, folders, places);
+        }
+        all
+    }
+
+    fn operand(&self, word: &Word, recursive: bool, folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
+        let Some(text) = self.spelled(word) else {
+            return self.expanded(word, recursive, folders, places);
+        };
+        let mut all = true;
+        for folder in folders {
+            let path = match (Path::new(&text).is_absolute(), folder) {
+                (true, _) => PathBuf::from(&text),
+                (false, Some(folder)) => folder.join(&text),
+                (false, None) => {
+                    all = false;
+                    continue;
+                }
+            };
+            match self.place(&path, recursive) {
+                Ok(place) => places.push(place),
+                Err(_) => all = false,
+            }
+        }
+        all
+    }
+
+    /// The text of a word that is known, with the home directory in place.
+    fn spelled(&self, word: &Word) -> Option<String> {
+        if word.is_dynamic() {
+            return None;
+        }
+        let mut text = String::new();
+        for piece in &word.pieces {
+            match piece {
+                Piece::Literal(literal) => text.push_str(literal),
+                Piece::Home => text.push_str(&self.workspace.home.to_string_lossy()),
+                Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown(_) => return None,
+            }
+        }
+        Some(text)
+    }
+
+    /// Adds what a pattern stands for, by looking at names in folders; false when that is not possible.
+    fn expanded(&self, word: &Word, recursive: bool, folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
+        let Some(pattern) = self.glob_text(word) else { return false };
+        for folder in folders {
+            let Some(folder) = folder else {
+                if !pattern.starts_with('/') {
+                    return false;
+                }
+                continue;
+            };
+            let Some(matches) = self.matches(folder, &pattern) else { return false };
+            if matches.len() + places.len() > MOST_MATCHES {
+                return false;
+            }
+            for path in matches {
+                match self.place(&path, recursive) {
+                    Ok(place) => places.push(place),
+                    Err(_) => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// The word as a pattern, literal parts escaped; `None` when more than patterns is unknown in it.
+    fn glob_text(&self, word: &Word) -> Option<String> {
+        let mut text = String::new();
+        for piece in &word.pieces {
+            match piece {
+                Piece::Literal(literal) => text.push_str(&globset::escape(literal)),
+                Piece::Home => text.push_str(&globset::escape(&self.workspace.home.to_string_lossy())),
+                Piece::Glob(glob) => text.push_str(glob),
+                Piece::Variable(_) | Piece::Unknown(_) => return None,
+            }
+        }
+        Some(text)
+    }
+
+    fn matches(&self, folder: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+        let mut found = vec![folder.to_path_buf()];
+        for part in Path::new(pattern).components() {
+            let mut next = Vec::new();
+            match part {
+                Component::Normal(name) => {
+                    let glob = globset::Glob::new(name.to_str()?).ok()?.compile_matcher();
+                    for place in &found {
+                        let names = self.files.names(place, MOST_MATCHES)?;
+                        // A pattern finds hidden names only when it says so; taking them all is the safe side.
+                        let fitting = names.iter().filter(|name: &&std::ffi::OsString| glob.is_match::<&OsStr>(name));
+                        next.extend(fitting.map(|name| place.join(name)));
+                    }
+                }
+                Component::ParentDir => next.extend(found.iter().map(|place| place.join(".."))),
+                Component::RootDir => next.push(PathBuf::from("/")),
+                Component::CurDir => next = found,
+                Component::Prefix(_) => return None,
+            }
+            if next.len() > MOST_MATCHES {
+                return None;
+            }
+            found = next;
+        }
+        Some(found)
+    }
+
+    /// Where a word may lead when variables of well-known meaning are what they usually are, variables that may be
+    /// empty are, and all that is in a folder stands for the folder. Only ever used to stop something.
+    fn rough(&self, word: &Word, folders: &[Option<PathBuf>]) -> Vec<PathBuf> {
+        let here = folders.iter().flatten().next().map_or(self.cwd, PathBuf::as_path);
+        let mut full = String::new();
+        let mut bare = String::new();
+        for piece in &word.pieces {
+            let text = match piece {
+                Piece::Literal(text) | Piece::Glob(text) => text.clone(),
+                Piece::Home => self.workspace.home.to_string_lossy().into_owned(),
+                Piece::Variable(name) => match name.as_str() {
+                    "HOME" => self.workspace.home.to_string_lossy().into_owned(),
+                    "PWD" | "OLDPWD" => here.to_string_lossy().into_owned(),
+                    _ => String::new(),
+                },
+                Piece::Unknown(_) => String::new(),
+            };
+            full.push_str(&text);
+            if !matches!(piece, Piece::Variable(_) | Piece::Unknown(_)) {
+                bare.push_str(&text);
+            }
+        }
+        if !word.pieces.iter().any(|piece| matches!(piece, Piece::Variable(_) | Piece::Unknown(_))) {
+            bare.clear();
+        }
+        let mut paths = Vec::new();
+        for text in [full, bare] {
+            // A word of nothing but unknown parts says nothing.
+            if text.is_empty() {
+                continue;
+            }
+            for folder in folders {
+                let folder = folder.as_deref().unwrap_or(self.cwd);
+                let lexical = normalise(&folder.join(whole_folder(&text)));
+                paths.extend(self.files.real(&lexical));
+                paths.push(lexical);
+            }
+        }
+        paths
+    }
+
+    fn redirection(
+        &self,
+        kind: RedirectionKind,
+        target: Option<&Word>,
+        folders: &[Option<PathBuf>],
+        known: &mut Known,
+    ) {
+        let Some(target) = target else { return };
+        let writes = match kind {
+            RedirectionKind::Input => false,
+            RedirectionKind::Output | RedirectionKind::Append | RedirectionKind::ReadWrite => true,
+            RedirectionKind::Duplicate | RedirectionKind::HereDocument | RedirectionKind::HereString => return,
+        };
+        if let Some(text) = target.as_literal() {
+            if matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr") {
+                return;
+            }
+            let path = normalise(Path::new(text));
+            if path.starts_with("/dev/tcp") || path.starts_with("/dev/udp") {
+                known.unknown_output = true;
+                return;
+            }
+        }
+        let places = if writes { &mut known.outputs } else { &mut known.reads };
+        if !self.operand(target, false, folders, places) {
+            // A target that is not known may be anything, a device included.
+            known.unknown_output = true;
+        }
+    }
+
+    fn mentioned(&self, word: &Word, folders: &[Option<PathBuf>], places: &mut Vec<Place>) {
+        let Some(text) = self.spelled(word) else { return };
+        let parts = text.split(['=', ':', '@']).filter(|part| !part.is_empty()).chain([text.as_str()]);
+        for part in parts {
+            // An option may have its value glued on: -f/etc/x.
+            let glued = part.strip_prefix('-').and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+            for candidate in [Some(part), glued].into_iter().flatten().filter(|part| !part.starts_with('-')) {
+                self.operand(&Word::literal(candidate), false, folders, places);
+            }
+        }
+    }
+}
+
+/// All that is in a folder is as much as the folder.
+fn whole_folder(text: &str) -> &str {
+    let stripped = ["/*", "/.*", "/**"].iter().find_map(|end| text.strip_suffix(end));
+    match stripped {
+        Some("") => "/",
+        Some(folder) => folder,
+        None if matches!(text, "*" | ".*" | "**") => ".",
+        None => text,
+    }
+}
