@@ -8,7 +8,7 @@ use qoder_types::record::{AssistantEntry, Epoch, RecordBody, SystemEntry, UserEn
 use qoder_types::{Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage};
 
 use crate::ports::PromptMessage;
-use crate::state::{Call, EpochState, ReplySummary, State, Turn};
+use crate::state::{Call, EpochState, ReplySummary, State, TaskState, Turn};
 
 /// Folds all records into a fresh state.
 pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> State {
@@ -67,6 +67,16 @@ impl State {
                     call.started = Some(started.replay);
                 }
             }
+            RecordBody::TaskStarted(start) => {
+                let task = TaskState { start: start.clone(), end: None, told: false };
+                self.tasks.entry(start.task_id.clone()).or_insert(task);
+            }
+            RecordBody::TaskEnded(end) => {
+                // A task ends once; the first word about it stands.
+                if let Some(task) = self.tasks.get_mut(&end.task_id) {
+                    task.end.get_or_insert_with(|| end.clone());
+                }
+            }
             RecordBody::Interrupted(interrupted) => {
                 if let Some(turn) = &mut self.turn {
                     turn.interrupted = Some(interrupted.by.clone());
@@ -99,6 +109,11 @@ impl State {
             let observations = Arc::make_mut(&mut self.observations);
             for observation in &entry.observations {
                 observations.insert(observation.path.clone(), observation.clone());
+            }
+        }
+        for id in &entry.tasks {
+            if let Some(task) = self.tasks.get_mut(id) {
+                task.told = true;
             }
         }
         match entry.origin {

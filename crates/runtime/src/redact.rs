@@ -89,6 +89,11 @@ impl Redactor {
             RecordBody::ModelFailed(failed) => self.string(&mut failed.failure.message),
             RecordBody::TurnEnded(ended) => ended.errors.iter_mut().for_each(|error| self.string(error)),
             RecordBody::Epoch(epoch) => epoch.system.iter_mut().for_each(|text| self.string(text)),
+            RecordBody::TaskStarted(task) => {
+                self.string(&mut task.description);
+                self.string(&mut task.command);
+            }
+            RecordBody::TaskEnded(task) => self.string(&mut task.summary),
             RecordBody::SessionStarted(_)
             | RecordBody::System(_)
             | RecordBody::ModelRequested(_)

@@ -43,6 +43,8 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::ModelFailed(_)
         | RecordBody::Decided(_)
         | RecordBody::ToolStarted(_)
+        | RecordBody::TaskStarted(_)
+        | RecordBody::TaskEnded(_)
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
         | RecordBody::Unknown(_) => None,
