@@ -19,6 +19,7 @@ Examples:
 
 Without a key the embedded `offline` model answers. For a real one set ANTHROPIC_API_KEY (and ANTHROPIC_BASE_URL),
 OPENAI_API_KEY (and OPENAI_BASE_URL), or `providers` in the settings; see docs/models.md.
+Signals: SIGINT (Ctrl+C) ends the turn, a second one the program; SIGUSR2 moves the running command to the background.
 Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 52 configuration, 53 turn limit, 55 session,
 130 interrupted, 141 output closed.";
 

@@ -61,13 +61,13 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         .build()
         .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
     let exit = runtime.block_on(async {
+        let _moves = signals::watch_moves(Arc::clone(&engine.shared));
         let driven = if streaming {
             stream_turns(&engine, &mut session, format).await
         } else {
             one_turn(&engine, &mut session, prompt).await
         };
-        engine.shared.shutdown().await;
-        let told = Driver::new(&engine, &mut session, Interrupt::default()).forward_task_events();
+        let told = Driver::new(&engine, &mut session, Interrupt::default()).end_tasks().await;
         driven.and_then(|exit| told.map(|()| exit).map_err(Fault::from))
     });
     // A blocking read of stdin or a walk of a tree must not hold the exit up.

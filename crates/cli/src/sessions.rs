@@ -176,6 +176,8 @@ fn describe(body: &RecordBody) -> Vec<String> {
         }
         RecordBody::PermissionsChanged(changed) => vec![format!("    permissions changed by {}", one(&changed.by))],
         RecordBody::ModelFailed(failed) => vec![format!("  ! {}", one(&failed.failure.message))],
+        RecordBody::TaskStarted(task) => vec![format!("    {} starts: {}", task.task_id, one(&task.description))],
+        RecordBody::TaskEnded(task) => vec![format!("    {}", one(&task.summary))],
         RecordBody::Interrupted(_) => vec!["  (interrupted)".to_owned()],
         RecordBody::TurnEnded(end) => vec![format!(
             "  = {} after {} model calls, {} + {} tokens, ${:.4} so far",

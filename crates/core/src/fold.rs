@@ -8,7 +8,7 @@ use qoder_types::record::{Answered, AssistantEntry, Epoch, RecordBody, SystemEnt
 use qoder_types::{Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange};
 
 use crate::ports::PromptMessage;
-use crate::state::{Call, EpochState, ReplySummary, State, Turn};
+use crate::state::{Call, EpochState, ReplySummary, State, TaskState, Turn};
 
 /// Folds all records into a fresh state.
 pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> State {
@@ -81,6 +81,16 @@ impl State {
                     call.started = Some(started.replay);
                 }
             }
+            RecordBody::TaskStarted(start) => {
+                let task = TaskState { start: start.clone(), end: None, told: false };
+                self.tasks.entry(start.task_id.clone()).or_insert(task);
+            }
+            RecordBody::TaskEnded(end) => {
+                // A task ends once; the first word about it stands.
+                if let Some(task) = self.tasks.get_mut(&end.task_id) {
+                    task.end.get_or_insert_with(|| end.clone());
+                }
+            }
             RecordBody::Interrupted(interrupted) => {
                 if let Some(turn) = &mut self.turn {
                     turn.interrupted = Some(interrupted.by.clone());
@@ -132,6 +142,11 @@ impl State {
             Some(WorktreeChange::Entered(worktree)) => self.worktree = Some(worktree.clone()),
             Some(WorktreeChange::Left) => self.worktree = None,
             None => {}
+        }
+        for id in &entry.tasks {
+            if let Some(task) = self.tasks.get_mut(id) {
+                task.told = true;
+            }
         }
         match entry.origin {
             UserOrigin::Prompt => self.apply_prompt(entry),

@@ -81,6 +81,8 @@ pub enum Step {
     Run(Vec<String>),
     /// Say this to the model inside the turn.
     Notice(&'static str),
+    /// Tell the model how these background tasks ended.
+    TellTasks(Vec<String>),
     /// Replace older messages by a summary.
     Compact,
     /// Ask the model.
@@ -101,6 +103,7 @@ pub fn next(state: &State, limits: &Limits) -> Step {
         .or_else(|| replied(state, turn))
         .or_else(|| limited(turn, limits))
         .or_else(|| full(state, limits))
+        .or_else(|| untold(state))
         .unwrap_or(Step::CallModel)
 }
 
@@ -213,6 +216,12 @@ fn full(state: &State, limits: &Limits) -> Option<Step> {
         }));
     }
     Some(Step::Compact)
+}
+
+/// After a summary rather than before it: the notice would be summarised away.
+fn untold(state: &State) -> Option<Step> {
+    let ids: Vec<String> = state.untold_tasks().map(|task| task.start.task_id.clone()).collect();
+    (!ids.is_empty()).then_some(Step::TellTasks(ids))
 }
 
 /// The record of a turn's end.

@@ -6,17 +6,18 @@
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use futures::channel::oneshot;
 use futures::future::{BoxFuture, Shared};
 use futures::stream::BoxStream;
 use qoder_types::Record;
 use qoder_types::record::SideCalled;
 use qoder_types::{
     CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, PermissionMode,
-    PermissionUpdate, Purpose, ReplayClass, ToolAnnotations, ToolDefinition, ToolResultContent, Worktree,
-    WorktreeChange,
+    PermissionUpdate, Purpose, ReplayClass, TaskEnded, TaskStarted, ToolAnnotations, ToolDefinition,
+    ToolResultContent, Worktree, WorktreeChange,
 };
 use serde_json::Value;
 
@@ -182,29 +183,50 @@ pub type Spent = Arc<Mutex<Vec<SideCalled>>>;
 /// Asks a model beside the conversation; the error is for the model that called the tool. The cost is put on record.
 pub type SideModel = Arc<dyn Fn(SideQuestion) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// News of a call while it runs. Ephemeral: never in the log.
+/// What somebody waits for until something is on record. Dropped unconfirmed, with all its clones, it says that this will
+/// never be.
+#[derive(Debug, Clone)]
+pub struct Receipt(Arc<Mutex<Option<oneshot::Sender<()>>>>);
+
+impl Receipt {
+    /// A receipt, and what completes with `Ok` once it is confirmed.
+    #[must_use]
+    pub fn new() -> (Self, oneshot::Receiver<()>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
+    }
+
+    /// It is on record. Whoever waited may be gone.
+    pub fn confirm(&self) {
+        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = sender.send(());
+        }
+    }
+}
+
+/// News of a call while it runs. What a task does goes into the log; the rest is ephemeral.
 #[derive(Debug, Clone)]
 pub enum ToolProgress {
     /// A piece of output.
     Output(String),
-    /// A background task started.
+    /// A background task is about to start; it starts when that is on record.
     TaskStarted {
         /// The task.
-        task_id: String,
-        /// What it does.
-        description: String,
+        start: TaskStarted,
+        /// To be confirmed as soon as the start is on record.
+        receipt: Receipt,
     },
-    /// A background task ended.
-    TaskEnded {
+    /// A background task has said something new.
+    TaskProgress {
         /// The task.
         task_id: String,
-        /// `completed`, `failed` or `stopped`.
-        status: &'static str,
-        /// Where its output is.
-        output_file: PathBuf,
-        /// One line for people.
-        summary: String,
+        /// How long it runs.
+        duration_ms: u64,
+        /// The last line it said.
+        last_line: Option<String>,
     },
+    /// A background task ended.
+    TaskEnded(TaskEnded),
 }
 
 /// Receives [`ToolProgress`]; must not block.
@@ -272,6 +294,8 @@ pub struct ToolOutcome {
     pub permission_updates: Vec<PermissionUpdate>,
     /// A worktree that was entered or left.
     pub worktree: Option<WorktreeChange>,
+    /// Background tasks whose end the content tells; the model needs no other notice of it.
+    pub ended_tasks: Vec<String>,
 }
 
 impl ToolOutcome {
@@ -285,6 +309,7 @@ impl ToolOutcome {
             new_cwd: None,
             permission_updates: Vec::new(),
             worktree: None,
+            ended_tasks: Vec::new(),
         }
     }
 
@@ -299,6 +324,7 @@ impl ToolOutcome {
             new_cwd: None,
             permission_updates: Vec::new(),
             worktree: None,
+            ended_tasks: Vec::new(),
         }
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use qoder_types::record::{Answered, Asked, InputAdmitted, PermissionDenial, TurnEnded};
 use qoder_types::{
-    ContentBlock, Decision, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason, ToolDefinition,
-    Usage, Worktree,
+    ContentBlock, Decision, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason, TaskEnded,
+    TaskStarted, ToolDefinition, Usage, Worktree,
 };
 use serde_json::Value;
 
@@ -96,6 +96,17 @@ pub struct Turn {
     pub interrupt_noted: bool,
 }
 
+/// A background task.
+#[derive(Debug, Clone)]
+pub struct TaskState {
+    /// How it began.
+    pub start: TaskStarted,
+    /// How it ended, when it has.
+    pub end: Option<TaskEnded>,
+    /// True once the model was told of its end.
+    pub told: bool,
+}
+
 /// How full the context is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ContextMeter {
@@ -151,6 +162,8 @@ pub struct State {
     pub observations: Arc<HashMap<String, Observation>>,
     /// Memory files that were brought to the model inside the conversation.
     pub memory: BTreeSet<String>,
+    /// Background tasks by id, ended ones included.
+    pub tasks: BTreeMap<String, TaskState>,
     /// Totals per model.
     pub totals: BTreeMap<String, ModelTotals>,
     /// Money so far.
@@ -177,6 +190,16 @@ impl State {
     /// Calls of the last reply that have no result yet.
     pub fn open_calls(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(|call| call.result.is_none())
+    }
+
+    /// Tasks that have no end on record.
+    pub fn running_tasks(&self) -> impl Iterator<Item = &TaskState> {
+        self.tasks.values().filter(|task| task.end.is_none())
+    }
+
+    /// Tasks that ended without the model knowing.
+    pub fn untold_tasks(&self) -> impl Iterator<Item = &TaskState> {
+        self.tasks.values().filter(|task| task.end.is_some() && !task.told)
     }
 
     /// True when a turn is open or an input waits.

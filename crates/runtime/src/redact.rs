@@ -94,6 +94,11 @@ impl Redactor {
                     self.values_in_json(input);
                 }
             }
+            RecordBody::TaskStarted(task) => {
+                self.string(&mut task.description);
+                self.string(&mut task.command);
+            }
+            RecordBody::TaskEnded(task) => self.string(&mut task.summary),
             RecordBody::SessionStarted(_)
             | RecordBody::System(_)
             | RecordBody::ModelRequested(_)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
-use qoder_types::{Message, Record};
+use qoder_types::{Message, Record, TaskEnded, TaskStatus};
 
 use crate::VERSION;
 use crate::error::SessionError;
@@ -25,6 +25,8 @@ pub struct Session {
     pub state: State,
     /// News of its background tasks.
     pub task_events: TaskEvents,
+    /// Tasks that an earlier process left running; their unknown end is on record and the host has not heard of it.
+    pub(crate) lost_tasks: Vec<String>,
     store: Box<dyn LogStore>,
     redactor: Redactor,
     outputs: PathBuf,
@@ -62,7 +64,9 @@ impl Session {
         };
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
-        let mut session = Self { id: id.to_owned(), state, task_events, store, redactor, outputs, branch };
+        let lost_tasks = state.running_tasks().map(|task| task.start.task_id.clone()).collect();
+        let mut session =
+            Self { id: id.to_owned(), state, task_events, lost_tasks, store, redactor, outputs, branch };
         // A transcript of another program has entries but no record of ours yet.
         if session.state.last_seq == 0 {
             session.append(RecordBody::SessionStarted(SessionStarted {
@@ -71,7 +75,28 @@ impl Session {
                 forked_from: None,
             }))?;
         }
+        session.end_lost_tasks()?;
         Ok(session)
+    }
+
+    /// Puts on record that nobody knows how tasks ended that were left running.
+    pub(crate) fn end_lost_tasks(&mut self) -> Result<(), LogStoreError> {
+        let lost = self.state.running_tasks().map(|task| {
+            RecordBody::TaskEnded(TaskEnded {
+                task_id: task.start.task_id.clone(),
+                status: TaskStatus::Unknown,
+                summary: format!(
+                    "Background command \"{}\": outcome unknown: the program ended while the task ran",
+                    task.start.description
+                ),
+                exit_code: None,
+            })
+        });
+        let lost: Vec<RecordBody> = lost.collect();
+        if !lost.is_empty() {
+            self.append_all(lost)?;
+        }
+        Ok(())
     }
 
     /// Appends one record.
@@ -139,6 +164,7 @@ impl Session {
             duration_ms: None,
             worktree: None,
             memory: Vec::new(),
+            tasks: Vec::new(),
         }
     }
 

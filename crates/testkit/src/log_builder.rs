@@ -317,6 +317,7 @@ impl LogBuilder {
             new_cwd: None,
             duration_ms: None,
             memory: Vec::new(),
+            tasks: Vec::new(),
         };
         change(&mut entry);
         self.push(RecordBody::User(Box::new(entry)))

@@ -47,6 +47,8 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::Answered(_)
         | RecordBody::PermissionsChanged(_)
         | RecordBody::ToolStarted(_)
+        | RecordBody::TaskStarted(_)
+        | RecordBody::TaskEnded(_)
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
         | RecordBody::Unknown(_) => None,

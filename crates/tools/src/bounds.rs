@@ -50,6 +50,14 @@ impl OutputFile {
         Ok(())
     }
 
+    /// A file on a disk without room.
+    #[cfg(test)]
+    pub(crate) fn on_full_disk() -> Self {
+        let path = PathBuf::from("/dev/full");
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        Self { file, path, written: 0, limit: FILE_BYTES, full: false }
+    }
+
     /// Where the file is.
     pub(crate) fn path(&self) -> &Path {
         &self.path

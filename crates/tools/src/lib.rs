@@ -1,4 +1,4 @@
-//! The built-in tools: Bash, Read, Edit, Write, Glob, Grep and TodoWrite, one file each.
+//! The built-in tools: Bash, Read, Edit, Write, Glob, Grep, TodoWrite, TaskOutput and TaskStop, one file each.
 //!
 //! Owns running processes, reading and replacing files, searching, and the one mechanism that bounds output. A tool
 //! decides nothing about permission: it declares what it would touch, and the gate judges that before it runs. Every
@@ -27,6 +27,10 @@ mod read_pdf;
 mod read_text;
 mod schema;
 mod shared;
+mod task;
+mod task_output;
+mod task_stop;
+mod task_text;
 mod todo_write;
 mod walk;
 mod work;
@@ -38,6 +42,7 @@ use qoder_core::ports::Tool;
 
 pub use escaped::own_process_tree;
 pub use shared::SessionShared;
+pub use task_text::last_lines;
 
 /// What a person may set about the tools.
 #[derive(Debug, Clone)]
@@ -74,5 +79,7 @@ pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
         Arc::new(glob::GlobTool::new(settings)),
         Arc::new(grep::GrepTool::new(settings)),
         Arc::new(todo_write::TodoWriteTool),
+        Arc::new(task_output::TaskOutputTool),
+        Arc::new(task_stop::TaskStopTool),
     ]
 }

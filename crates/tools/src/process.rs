@@ -1,8 +1,8 @@
 //! Starting bash and ending it with everything it started.
 //!
-//! One process per command: `bash --noprofile --norc -c`, in its own session and process group, with no input, without
-//! the variables that make a shell read files or change its meaning. The script starts with one line of ours that runs
-//! the rest of it and reports the final working directory over a pipe.
+//! One process per command: `bash --noprofile --norc -c`, in its own session and process group, without input unless it
+//! runs in the background, and without the variables that make a shell read files or change its meaning. The script
+//! starts with one line of ours that runs the rest of it and reports the final working directory over a pipe.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
@@ -29,12 +29,13 @@ pub(crate) const GROUP_POLL: Duration = Duration::from_millis(20);
 /// Variables by which a shell would read a file or behave otherwise than the text of the command says.
 const SHELL_VARIABLES: [&str; 4] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"];
 
-/// Where the error stream of a command goes.
+/// Where the error stream of a command goes, and where its input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorStream {
-    /// Into a pipe of its own.
+    /// Into a pipe of its own; there is no input.
     Apart,
-    /// Into the pipe of the output, which keeps the order of both.
+    /// Into the pipe of the output, which keeps the order of both; the input is a pipe, too, because nobody waits for a
+    /// background task and somebody may have something to tell it.
     WithOutput,
 }
 
@@ -65,7 +66,10 @@ impl Shell {
             .args(["--noprofile", "--norc", "-c"])
             .arg(script)
             .current_dir(directory)
-            .stdin(Stdio::null())
+            .stdin(match errors {
+                ErrorStream::Apart => Stdio::null(),
+                ErrorStream::WithOutput => Stdio::piped(),
+            })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mark = escaped::new_mark();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 fn the_tools_come_in_their_order() {
     let tools = built_in(&ToolSettings::default());
     let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
-    assert_eq!(names, ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite"]);
+    assert_eq!(names, ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite", "TaskOutput", "TaskStop"]);
 }
 
 #[test]
@@ -49,6 +49,8 @@ fn only_required_fields_are_required() {
     assert_eq!(required("Glob"), json!(["pattern"]));
     assert_eq!(required("Grep"), json!(["pattern"]));
     assert_eq!(required("TodoWrite"), json!(["todos"]));
+    assert_eq!(required("TaskOutput"), json!(["task_id"]));
+    assert_eq!(required("TaskStop"), json!(null));
 }
 
 #[tokio::test]
@@ -72,7 +74,7 @@ async fn bad_input_is_answered_by_naming_the_field() {
         let text = bench.fail(tool, input.clone()).await;
         assert!(text.contains(field), "{tool} {input}: {text}");
     }
-    for tool in ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite"] {
+    for tool in ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite", "TaskOutput", "TaskStop"] {
         for input in [json!("{\"broken"), json!(null), json!([1]), json!(7)] {
             assert!(bench.fail(tool, input).await.contains("JSON object"));
         }
@@ -110,4 +112,8 @@ fn accesses_are_total_and_name_what_is_touched() {
     assert_eq!(accesses("Glob", json!({ "pattern": "/etc/*.d/x" })), [Access::Read("/etc".into())]);
     assert_eq!(accesses("Grep", json!({ "pattern": "x" })), [Access::Read(".".into())]);
     assert_eq!(accesses("TodoWrite", json!({})), [Access::Internal]);
+    assert_eq!(accesses("TaskOutput", json!({ "task_id": "x" })), [Access::Internal]);
+    assert_eq!(accesses("TaskOutput", json!({ "task_id": "x", "output": null })), [Access::Internal]);
+    assert_eq!(accesses("TaskOutput", json!({ "task_id": "x", "output": "rm\n" })), [Access::Other]);
+    assert_eq!(accesses("TaskStop", json!([])), [Access::Internal]);
 }

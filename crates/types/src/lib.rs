@@ -6,6 +6,7 @@ pub mod decision;
 pub mod model;
 pub mod permission;
 pub mod record;
+pub mod task;
 pub mod tool;
 pub mod wire;
 
@@ -14,4 +15,5 @@ pub use decision::{Behavior, Considered, Decision, DecisionLayer, PermissionMode
 pub use model::{ModelFailure, ModelFailureClass, ModelReply, ModelTotals, Purpose, StopReason, Usage};
 pub use permission::{PermissionUpdate, RuleValue, UpdateDestination, Worktree, WorktreeChange};
 pub use record::{Record, RecordBody};
+pub use task::{TaskEnded, TaskStarted, TaskStatus};
 pub use tool::{CallOutcome, Observation, ReplayClass, ToolAnnotations, ToolDefinition};

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 
 use crate::content::{ContentBlock, Message, Role};
 use crate::decision::{Decision, PermissionMode};
-use crate::permission::{PermissionUpdate, WorktreeChange};
 use crate::model::{ModelFailure, ModelTotals, Purpose, StopReason, Usage};
+use crate::permission::{PermissionUpdate, WorktreeChange};
+use crate::task::{TaskEnded, TaskStarted};
 use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
 /// The schema version this program writes.
@@ -56,6 +57,10 @@ pub enum RecordBody {
     SideCalled(Box<SideCalled>),
     /// A tool is about to run (`tool-start`).
     ToolStarted(ToolStarted),
+    /// A background task is about to start (`task-start`).
+    TaskStarted(TaskStarted),
+    /// A background task ended (`task-end`).
+    TaskEnded(TaskEnded),
     /// A person interrupted the turn (`interrupt`).
     Interrupted(Interrupted),
     /// The turn ended (`turn-end`).
@@ -175,6 +180,9 @@ pub struct UserEntry {
     /// For a notice: the memory files it brings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<String>,
+    /// The background tasks whose end it tells the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
 }
 
 /// The model's message inside an [`AssistantEntry`].

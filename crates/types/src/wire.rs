@@ -130,6 +130,24 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// A background task goes on and has said something new.
+    TaskProgress {
+        /// The task.
+        task_id: &'a str,
+        /// The call that started it.
+        tool_use_id: &'a str,
+        /// What it does.
+        description: &'a str,
+        /// What it used so far.
+        usage: TaskUsage,
+        /// The last line it said.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary: Option<&'a str>,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// A background task ended.
     TaskNotification {
         /// The task.
@@ -147,6 +165,17 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+}
+
+/// What a task used. A shell command uses time alone.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct TaskUsage {
+    /// Tokens of all its model calls.
+    pub total_tokens: u64,
+    /// Its tool calls.
+    pub tool_uses: u64,
+    /// How long it runs.
+    pub duration_ms: u64,
 }
 
 /// See [`SystemMessage::CompactBoundary`].

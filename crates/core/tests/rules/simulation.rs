@@ -179,6 +179,7 @@ impl Simulation<'_> {
             new_cwd: None,
             duration_ms: None,
             memory: Vec::new(),
+            tasks: Vec::new(),
         };
         self.append(RecordBody::User(Box::new(entry)));
     }

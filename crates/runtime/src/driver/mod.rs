@@ -4,6 +4,7 @@
 mod compact;
 mod messages;
 mod model;
+mod tasks;
 mod tools;
 
 use std::time::Instant;
@@ -93,6 +94,7 @@ impl<'a> Driver<'a> {
 
     /// Goes on until the session is idle; answers with the last turn's end. `None` means there was nothing to do.
     pub async fn run(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        self.engine.shared.adopt(self.session.state.tasks.values());
         let mut ended = None;
         let mut announced = false;
         loop {
@@ -116,6 +118,7 @@ impl<'a> Driver<'a> {
                 Step::Refuse(ids) => self.refuse(&ids)?,
                 Step::Run(ids) => self.run_calls(&ids).await?,
                 Step::Notice(text) => self.notice(text)?,
+                Step::TellTasks(ids) => self.tell_tasks(&ids)?,
                 Step::Compact => self.compact().await?,
                 Step::CallModel if self.bring_memory()? => {}
                 Step::CallModel => self.call_model().await?,
@@ -171,6 +174,7 @@ impl<'a> Driver<'a> {
                 | Step::Decide(_)
                 | Step::Refuse(_)
                 | Step::Run(_)
+                | Step::TellTasks(_)
                 | Step::Compact
                 | Step::CallModel => return Ok(()),
             }

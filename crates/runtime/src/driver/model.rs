@@ -62,6 +62,10 @@ impl Driver<'_> {
                 biased;
                 () = &mut cancelled => return Ok(Called::Interrupted),
                 event = stream.next() => event,
+                () = self.session.task_events.arrival() => {
+                    self.forward_task_events()?;
+                    continue;
+                }
                 input = arrival(&mut self.inbox) => {
                     self.admit(input)?;
                     continue;

@@ -154,6 +154,8 @@ impl Driver<'_> {
                 done = running.next() => match done {
                     Some((id, elapsed, outcome)) => {
                         let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+                        // What became of tasks is on record before the result that speaks of it.
+                        self.forward_task_events()?;
                         self.record_outcome(&id, outcome, elapsed)?;
                     }
                     None => return Ok(()),
@@ -162,6 +164,7 @@ impl Driver<'_> {
                     let event = Event::ToolOutput { tool_use_id: &id, text: &text };
                     self.engine.host.emit(event).map_err(DriveError::Output)?;
                 }
+                () = self.session.task_events.arrival() => self.forward_task_events()?,
                 input = arrival(&mut self.inbox) => self.admit(input)?,
                 () = &mut cancelled, if !interrupted => {
                     // The tools were told through their contexts; each ends with an outcome of its own.
@@ -210,8 +213,10 @@ impl Driver<'_> {
                 }
             }
             // The driver may be gone when a background task ends; nobody is left to tell.
-            task @ (ToolProgress::TaskStarted { .. } | ToolProgress::TaskEnded { .. }) => {
-                let _ = tasks.send((id.clone(), task));
+            task @ (ToolProgress::TaskStarted { .. }
+            | ToolProgress::TaskProgress { .. }
+            | ToolProgress::TaskEnded(_)) => {
+                let _ = tasks.send(task);
             }
         })
     }
@@ -230,43 +235,9 @@ impl Driver<'_> {
         entry.observations = outcome.observations;
         entry.new_cwd = outcome.new_cwd.map(|cwd| cwd.to_string_lossy().into_owned());
         entry.duration_ms = Some(elapsed_ms);
+        entry.tasks = outcome.ended_tasks;
         let record = self.session.append(RecordBody::User(Box::new(entry)))?;
         self.emit_user(&record, false)
-    }
-
-    /// Announces what became of background tasks, also of those that an earlier turn started.
-    pub fn forward_task_events(&mut self) -> Result<(), DriveError> {
-        while let Some((tool_use_id, progress)) = self.session.task_events.next() {
-            let uuid = new_id();
-            let session_id = &self.session.id;
-            let message = match &progress {
-                ToolProgress::TaskStarted { task_id, description } => SystemMessage::TaskStarted {
-                    task_id,
-                    tool_use_id: &tool_use_id,
-                    description,
-                    task_type: "local_bash",
-                    uuid: &uuid,
-                    session_id,
-                },
-                ToolProgress::TaskEnded { task_id, status, output_file, summary } => {
-                    let output_file = output_file.to_string_lossy();
-                    let message = SystemMessage::TaskNotification {
-                        task_id,
-                        tool_use_id: &tool_use_id,
-                        status,
-                        output_file: &output_file,
-                        summary,
-                        uuid: &uuid,
-                        session_id,
-                    };
-                    self.emit(&StreamMessage::System(message))?;
-                    continue;
-                }
-                ToolProgress::Output(_) => continue,
-            };
-            self.emit(&StreamMessage::System(message))?;
-        }
-        Ok(())
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use qoder_core::ports::{Cancelled, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_tools::{SessionShared, ToolSettings, built_in};
-use qoder_types::{CallOutcome, Observation};
-use serde_json::Value;
+use qoder_types::{CallOutcome, Observation, TaskEnded};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
@@ -84,7 +84,12 @@ impl Bench {
             observed: Arc::new(move |path: &Path| observed.lock().unwrap().get(path).cloned()),
             hidden: None,
             cancelled,
-            progress: Arc::new(move |item| news.lock().unwrap().push(item)),
+            progress: Arc::new(move |item| {
+                if let ToolProgress::TaskStarted { receipt, .. } = &item {
+                    receipt.confirm();
+                }
+                news.lock().unwrap().push(item);
+            }),
             hidden_environment: self.hidden.clone().into(),
             side_model: None,
             mode: qoder_types::PermissionMode::Default,
@@ -128,20 +133,30 @@ impl Bench {
         let news = self.news.lock().unwrap();
         let texts = news.iter().filter_map(|item| match item {
             ToolProgress::Output(text) => Some(text.as_str()),
-            ToolProgress::TaskStarted { .. } | ToolProgress::TaskEnded { .. } => None,
+            ToolProgress::TaskStarted { .. }
+            | ToolProgress::TaskProgress { .. }
+            | ToolProgress::TaskEnded(_) => None,
         });
         texts.collect()
     }
 
-    /// Waits until a background task has ended; returns its status and output file.
-    pub async fn ended_task(&self) -> (&'static str, PathBuf) {
+    /// Starts a background task; returns its id and its output file.
+    pub async fn task(&self, command: &str) -> (String, PathBuf) {
+        let outcome = self.run("Bash", json!({ "command": command, "run_in_background": true })).await;
+        assert_eq!(outcome.outcome, CallOutcome::Completed, "{}", text(&outcome));
+        let field = |name: &str| outcome.structured[name].as_str().unwrap().to_owned();
+        (field("backgroundTaskId"), field("persistedOutputPath").into())
+    }
+
+    /// Waits until a background task has ended; returns how.
+    pub async fn ended_task(&self) -> TaskEnded {
         let waiting = async {
             loop {
                 let ended = self.news.lock().unwrap().iter().find_map(|item| match item {
-                    ToolProgress::TaskEnded { status, output_file, .. } => {
-                        Some((*status, output_file.clone()))
-                    }
-                    ToolProgress::TaskStarted { .. } | ToolProgress::Output(_) => None,
+                    ToolProgress::TaskEnded(end) => Some(end.clone()),
+                    ToolProgress::TaskStarted { .. }
+                    | ToolProgress::TaskProgress { .. }
+                    | ToolProgress::Output(_) => None,
                 });
                 match ended {
                     Some(ended) => return ended,
