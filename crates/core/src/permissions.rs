@@ -33,6 +33,12 @@ impl SessionPermissions {
         }
     }
 
+    /// The changes that are not about the mode, in order.
+    #[must_use]
+    pub fn updates(&self) -> &[PermissionUpdate] {
+        &self.updates
+    }
+
     /// The rules with the changes. A rule that cannot be read is left out; it was refused when it was given.
     #[must_use]
     pub fn rules(&self, started: &RuleSet) -> RuleSet {

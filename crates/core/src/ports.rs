@@ -249,6 +249,8 @@ pub struct ToolContext {
     pub cwd: PathBuf,
     /// Directories the session may work in; real paths, `cwd`'s root first.
     pub roots: Arc<[PathBuf]>,
+    /// The folder for what belongs to the session; `None` when nothing of it is kept.
+    pub session_dir: Option<PathBuf>,
     /// Private directory (0700) for outputs that are too long for the model. Created on first use.
     pub output_dir: PathBuf,
     /// Looks up what the session last saw of a file, by real path.

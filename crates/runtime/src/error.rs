@@ -136,6 +136,22 @@ pub enum DriveError {
     /// Whoever reads the messages is gone. The turn stays open and can be resumed.
     #[error("the output was closed: {0}")]
     Output(std::io::Error),
+    /// Calls wait in the log for somebody's answer. The turn stays open and can be resumed.
+    #[error("{} waits for an answer: {}", .0.first().map_or("a call", |call| call.tool_name.as_str()), .0.first().map_or("", |call| call.reason.as_str()))]
+    Waiting(Vec<WaitingCall>),
+}
+
+/// A call that waits in the log for somebody's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCall {
+    /// The session.
+    pub session_id: String,
+    /// The call.
+    pub tool_use_id: String,
+    /// Its tool.
+    pub tool_name: String,
+    /// Why it asks.
+    pub reason: String,
 }
 
 impl From<LogStoreError> for DriveError {

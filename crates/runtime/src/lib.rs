@@ -2,6 +2,7 @@
 //! the system prompt. A front builds an [`engine::Engine`], opens a [`session::Session`] and lets a
 //! [`driver::Driver`] go on from whatever the session's records say.
 
+pub mod agent;
 pub mod catalog;
 pub mod driver;
 pub mod engine;
@@ -11,6 +12,7 @@ pub mod gate;
 pub mod interrupt;
 pub mod layout;
 pub mod memory;
+pub mod permission_updates;
 pub mod prompt;
 pub mod redact;
 pub mod session;

@@ -30,6 +30,9 @@ pub struct Session {
     store: Box<dyn LogStore>,
     redactor: Redactor,
     outputs: PathBuf,
+    /// True for a subagent's session: its entries say so.
+    pub is_sidechain: bool,
+    files: Option<SessionPaths>,
     branch: Option<String>,
 }
 
@@ -54,10 +57,12 @@ impl Session {
     /// Opens a session, creating it if it has no records yet.
     pub fn open(id: &str, keep: Keep, redactor: Redactor, cwd: &Path) -> Result<Self, SessionError> {
         let mut state = State::default();
+        let mut files = None;
         let (store, outputs): (Box<dyn LogStore>, PathBuf) = match keep {
             Keep::Files { paths, durability } => {
                 let outputs = paths.outputs();
                 let store = JsonlStore::open(&paths, id, durability, |line| apply_line(&mut state, line))?;
+                files = Some(paths);
                 (Box::new(store), outputs)
             }
             Keep::Nowhere { outputs } => (Box::new(MemoryStore), outputs),
@@ -66,7 +71,18 @@ impl Session {
         let task_events = TaskEvents::default();
         let lost_tasks = state.running_tasks().map(|task| task.start.task_id.clone()).collect();
         let mut session =
-            Self { id: id.to_owned(), state, task_events, lost_tasks, store, redactor, outputs, branch };
+            Self {
+                id: id.to_owned(),
+                state,
+                task_events,
+                lost_tasks,
+                store,
+                redactor,
+                outputs,
+                is_sidechain: false,
+                files,
+                branch,
+            };
         // A transcript of another program has entries but no record of ours yet.
         if session.state.last_seq == 0 {
             session.append(RecordBody::SessionStarted(SessionStarted {
@@ -136,6 +152,18 @@ impl Session {
         self.store.sync()
     }
 
+    /// The folder for what belongs to the session; `None` when nothing of it is kept.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.files.as_ref().map(|files| files.side.as_path())
+    }
+
+    /// The log; `None` when nothing is kept.
+    #[must_use]
+    pub fn log_path(&self) -> Option<&Path> {
+        self.files.as_ref().map(|files| files.log.as_path())
+    }
+
     /// The folder for tool outputs that are too long for the model.
     #[must_use]
     pub fn outputs(&self) -> &Path {
@@ -148,7 +176,7 @@ impl Session {
         UserEntry {
             uuid: new_id(),
             parent_uuid: self.state.leaf.clone(),
-            is_sidechain: false,
+            is_sidechain: self.is_sidechain,
             cwd: self.state.cwd.clone(),
             version: VERSION.to_owned(),
             git_branch: self.branch.clone(),

@@ -104,6 +104,9 @@ pub enum SystemMessage<'a> {
         tool_name: &'a str,
         /// The call.
         tool_use_id: &'a str,
+        /// The agent that made the call, when it is not the main one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_id: Option<&'a str>,
         /// The layer that decided.
         decision_reason_type: &'a str,
         /// Why.

@@ -14,7 +14,7 @@ use qoder_types::{
 use serde_json::Value;
 
 use super::{Driver, arrival};
-use crate::error::DriveError;
+use crate::error::{DriveError, WaitingCall};
 use crate::events::{Answer, Event, PermissionQuestion};
 use crate::gate::{CallInPlace, Unattended};
 use crate::session::new_id;
@@ -113,12 +113,25 @@ impl Driver<'_> {
                 input: call.input.clone(),
                 decision: asked.decision,
                 suggestions: asked.suggestions,
-                agent_id: self.engine.child.as_ref().map(|child| child.agent_id.clone()),
+                agent_id: None,
             };
             let Some(answer) = self.await_answer(question).await? else { return Ok(false) };
             self.take_answer(id, answer)?;
         }
         Ok(false)
+    }
+
+    /// What somebody else has to answer.
+    pub(super) fn waiting(&self, ids: &[String]) -> Vec<WaitingCall> {
+        let asked = ids.iter().filter_map(|id| self.session.state.call(id)?.asked.as_ref());
+        asked
+            .map(|asked| WaitingCall {
+                session_id: self.session.id.clone(),
+                tool_use_id: asked.tool_use_id.clone(),
+                tool_name: asked.tool_name.clone(),
+                reason: asked.decision.reason.clone(),
+            })
+            .collect()
     }
 
     /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
@@ -243,6 +256,7 @@ impl Driver<'_> {
         self.emit(&StreamMessage::System(SystemMessage::PermissionDenied {
             tool_name: name,
             tool_use_id: id,
+            agent_id: None,
             decision_reason_type: layer_name(layer),
             decision_reason: &reason,
             message: &message,

@@ -1,6 +1,6 @@
 //! From records to the messages a host reads.
 
-use qoder_types::Record;
+use qoder_types::{PermissionMode, Record};
 use qoder_types::record::{RecordBody, TurnEnded};
 use qoder_types::wire::{InitMessage, ResultMessage, StreamMessage, SystemMessage};
 
@@ -23,7 +23,7 @@ impl Driver<'_> {
             uuid: &uuid,
             cwd: &self.session.state.cwd,
             model: &facts.name,
-            permission_mode: engine.gate.mode.as_str(),
+            permission_mode: self.limits.permission_mode.as_str(),
             tools: engine.toolbox.names().collect(),
             mcp_servers: Vec::new(),
             slash_commands: Vec::new(),
@@ -68,6 +68,16 @@ impl Driver<'_> {
         self.emit(&StreamMessage::System(SystemMessage::Status {
             status,
             permission_mode: None,
+            uuid: &uuid,
+            session_id: &self.session.id,
+        }))
+    }
+
+    pub(super) fn emit_mode(&self, mode: PermissionMode) -> Result<(), DriveError> {
+        let uuid = new_id();
+        self.emit(&StreamMessage::System(SystemMessage::Status {
+            status: None,
+            permission_mode: Some(mode.as_str()),
             uuid: &uuid,
             session_id: &self.session.id,
         }))

@@ -2,8 +2,10 @@
 //! session's records, so it may die between any two of them.
 
 mod compact;
+mod decide;
 mod messages;
 mod model;
+mod side;
 mod tasks;
 mod tools;
 
@@ -53,6 +55,8 @@ pub struct Driver<'a> {
     read_files: Vec<std::path::PathBuf>,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,
+    /// True once the mode of this run has been compared with the recorded one.
+    mode_is_settled: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -64,6 +68,7 @@ impl<'a> Driver<'a> {
             effort: engine.effort.clone(),
             max_output_tokens: engine.max_output_tokens,
             partial: engine.host.wants_partial(),
+            purpose: engine.purpose,
         };
         let limits = engine.limits();
         Self {
@@ -77,6 +82,7 @@ impl<'a> Driver<'a> {
             echo: None,
             read_files: Vec::new(),
             quiet: false,
+            mode_is_settled: false,
         }
     }
 
@@ -97,6 +103,7 @@ impl<'a> Driver<'a> {
         self.engine.shared.adopt(self.session.state.tasks.values());
         let mut ended = None;
         let mut announced = false;
+        self.ensure_mode()?;
         loop {
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
@@ -114,7 +121,12 @@ impl<'a> Driver<'a> {
                     announced = false;
                 }
                 Step::Close(ids, reason) => self.close(&ids, reason)?,
-                Step::Decide(ids) => self.decide(&ids)?,
+                Step::Decide(ids) => self.decide(&ids).await?,
+                Step::Ask(ids) => {
+                    if self.ask_about(&ids).await? {
+                        return Err(DriveError::Waiting(self.waiting(&ids)));
+                    }
+                }
                 Step::Refuse(ids) => self.refuse(&ids)?,
                 Step::Run(ids) => self.run_calls(&ids).await?,
                 Step::Notice(text) => self.notice(text)?,
@@ -172,6 +184,7 @@ impl<'a> Driver<'a> {
                 Step::Idle
                 | Step::Promote
                 | Step::Decide(_)
+                | Step::Ask(_)
                 | Step::Refuse(_)
                 | Step::Run(_)
                 | Step::TellTasks(_)

@@ -122,7 +122,7 @@ impl Driver<'_> {
         let entry = AssistantEntry {
             uuid: new_id(),
             parent_uuid: self.session.state.leaf.clone(),
-            is_sidechain: false,
+            is_sidechain: self.session.is_sidechain,
             cwd: self.session.state.cwd.clone(),
             version: VERSION.to_owned(),
             message: AssistantMessage {
