@@ -7,6 +7,7 @@ mod limits;
 mod merge;
 mod parse;
 mod rules;
+mod write;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub use keys::{KNOWN_KEYS, KnownKey};
 pub use kinds::Kind;
 pub use parse::SettingsError;
 pub use rules::collect_rules;
+pub use write::{Change, WriteError, change};
 
 /// One layer as it was read.
 #[derive(Debug, Clone)]

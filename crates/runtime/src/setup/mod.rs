@@ -3,18 +3,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use qoder_core::policy::{RuleSet, Workspace};
+use qoder_core::policy::{Confinement, RuleSet, Workspace};
 use qoder_core::ports::{Thinking, Tool};
-use qoder_models::{ModelConfigError, ModelOptions, ModelSettings, SECRET_ENVIRONMENT};
-use qoder_tools::{SessionShared, ToolSettings};
-use qoder_types::{PermissionMode, RuleSource};
-use serde_json::{Value, json};
+use qoder_models::{ModelConfigError, ModelOptions, SECRET_ENVIRONMENT};
+use qoder_tools::SessionShared;
+use qoder_types::{PermissionMode, Purpose, RuleSource};
+use serde_json::Value;
 
-use crate::engine::{Engine, SystemPrompt};
+use crate::agent::{self, AgentTool, Agents};
+use crate::engine::{Confines, Engine, SystemPrompt};
 use crate::events::Host;
-use crate::gate::Gate;
+use crate::gate::{Gate, Unattended};
+use crate::permission_updates::PermissionUpdates;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::prompt::{PromptParts, Surroundings, build};
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
@@ -24,6 +26,7 @@ use crate::trust::{self, Trust};
 use crate::{layout, redact};
 
 mod model;
+mod tools;
 
 /// The names that permission configuration may use; a part of them comes with later versions.
 pub const TOOL_NAMES: [&str; 22] = [
@@ -210,7 +213,232 @@ impl Setup {
 
     /// How to reach the model.
     #[must_use]
-    pub /// A rule for a tool that does not exist can never match; that is worth a word.
+    pub fn model_options(&self) -> &ModelOptions {
+        &self.model_options
+    }
+
+    /// A redactor that knows the configured keys.
+    #[must_use]
+    pub fn redactor(&self) -> redact::Redactor {
+        redact::Redactor::new(qoder_models::configured_secrets(&self.model_options))
+    }
+
+    /// Builds the engine.
+    pub fn engine(&self, host: Arc<dyn Host>) -> Result<Engine, SetupError> {
+        let model = qoder_models::resolve(&self.model_options)?;
+        let mut roots = vec![self.cwd.clone()];
+        if self.project_root != self.cwd && self.trust.is_trusted() {
+            roots.push(self.project_root.clone());
+        }
+        for folder in &self.options.additional_directories {
+            roots.push(real_directory("--add-dir", folder)?);
+        }
+        for folder in self.settings.list("permissions.additionalDirectories") {
+            // A configured directory that is not on this machine is no reason to stop.
+            roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
+        }
+        let gate = Arc::new(Gate {
+            rules: self.rules.clone(),
+            mode: self.mode,
+            mode_is_explicit: self.mode_is_explicit,
+            trusted: self.trust.is_trusted() || self.mode_is_explicit,
+            workspace: Workspace {
+                cwd: self.cwd.clone(),
+                project_root: self.project_root.clone(),
+                home: layout::home(&self.options.environment),
+                roots: roots.clone(),
+                config_dir: self.config_root.clone(),
+            },
+            unattended: match self.settings.text("permissions.unattended") {
+                Some("park") => Unattended::Park,
+                // Loading has refused any other word.
+                _ => Unattended::Deny,
+            },
+            compiled: Mutex::default(),
+        });
+        let (thinking, effort) = self.thinking();
+        let system = self.system_prompt(&roots[1..]);
+        let hidden_environment: Arc<[String]> = self.hidden_environment().into();
+        let updates = self.updates();
+        let classifier = model::classifier(&self.model_options, &self.settings)?;
+        let confines: Confines = Arc::new(|_| Confinement::None);
+        let mut tools = tools::built_in(self, &gate);
+        tools.retain(|tool| self.is_wanted(&tool.definition().name));
+        if self.is_wanted(agent::NAME) {
+            tools.push(Arc::new(Agents(Arc::new(AgentTool {
+                model: Arc::clone(&model),
+                tools: tools.clone(),
+                gate: Arc::clone(&gate),
+                updates: updates.clone(),
+                classifier: classifier.clone(),
+                system: system.clone(),
+                host: Arc::clone(&host),
+                hidden_environment: Arc::clone(&hidden_environment),
+                redactor: self.redactor(),
+                durability: self.durability,
+                confines: Arc::clone(&confines),
+            }))));
+        }
+        Ok(Engine {
+            model,
+            toolbox: Toolbox::new(in_order(tools)),
+            gate,
+            updates,
+            classifier,
+            confines,
+            purpose: Purpose::Main,
+            max_turns: self.max_turns(),
+            thinking,
+            effort,
+            max_output_tokens: self.model_options.max_output_tokens,
+            system,
+            hidden_environment,
+            shared: SessionShared::new(),
+            host,
+            nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),
+            replay_user_messages: self.options.replay_user_messages,
+            expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+        })
+    }
+
+    /// Where changes of permissions are written.
+    fn updates(&self) -> PermissionUpdates {
+        let project = self.project_root.join(".qoder");
+        PermissionUpdates {
+            user: self.config_root.join("settings.json"),
+            project: project.join("settings.json"),
+            local: project.join("settings.local.json"),
+            trusted: self.trust.is_trusted(),
+            no_bypass: self.settings.flag("security.disableYoloMode", false),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.options.environment.get(name).map(String::as_str)
+    }
+
+    /// How much to think: what the flags say, else the setting, whose lowest level is not to think at all.
+    fn thinking(&self) -> (Thinking, Option<String>) {
+        let chosen = self.options.thinking;
+        let configured = self.settings.text("model.reasoningEffort");
+        match (&self.options.effort, configured) {
+            (Some(effort), _) => (chosen, Some(effort.clone())),
+            (None, Some("disabled" | "off" | "none")) if chosen == Thinking::Default => {
+                (Thinking::Disabled, None)
+            }
+            (None, Some("disabled" | "off" | "none") | None) => (chosen, None),
+            (None, Some(level)) => (chosen, Some(level.to_owned())),
+        }
+    }
+
+    fn max_turns(&self) -> Option<u64> {
+        let configured = self.settings.get("model.maxSessionTurns").and_then(Value::as_i64);
+        self.options.max_turns.or_else(|| configured.and_then(|turns| u64::try_from(turns).ok()))
+    }
+
+    /// True when the model shall see the tool.
+    fn is_wanted(&self, name: &str) -> bool {
+        let has = |list: &[String]| list.iter().any(|entry| entry == name);
+        let core = self.settings.get("tools.core").is_some().then(|| self.settings.list("tools.core"));
+        let wanted = self.options.tools.as_ref().or(core.as_ref());
+        wanted.is_none_or(|wanted| has(wanted))
+            && !has(&self.settings.list("tools.exclude"))
+            && !self.rules.hides(name)
+    }
+
+    fn memory_places(&self) -> MemoryPlaces<'_> {
+        MemoryPlaces {
+            config_root: &self.config_root,
+            cwd: &self.cwd,
+            project_root: &self.project_root,
+            trusted: self.trust.is_trusted(),
+        }
+    }
+
+    fn system_prompt(&self, additional: &[PathBuf]) -> SystemPrompt {
+        // An empty prompt was asked for: nothing at all goes in front of the messages.
+        let bare = self.options.system_prompt.as_deref() == Some("");
+        let memory = if bare { Vec::new() } else { discover(&self.memory_places(), &self.settings) };
+        let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        build(
+            &PromptParts {
+                replacement: self.options.system_prompt.as_deref(),
+                append: self.options.append_system_prompt.as_deref(),
+                memory: &memory,
+                language: self.settings.text("language"),
+            },
+            &Surroundings {
+                cwd: &self.cwd,
+                additional,
+                git: trust::is_repository(&trust::project_root(&self.cwd)),
+                date: &date,
+            },
+        )
+    }
+
+    /// Variables that commands must not inherit: those that hold keys, by name or by value.
+    fn hidden_environment(&self) -> Vec<String> {
+        let secrets = qoder_models::configured_secrets(&self.model_options);
+        let mut hidden: Vec<String> = SECRET_ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
+        let excluded = self.settings.list("advanced.excludedEnvVars");
+        hidden.extend(if self.settings.get("advanced.excludedEnvVars").is_some() {
+            excluded
+        } else {
+            vec!["DEBUG".to_owned(), "DEBUG_MODE".to_owned()]
+        });
+        let holders = self.options.environment.iter().filter(|(_, value)| secrets.contains(value));
+        hidden.extend(holders.map(|(name, _)| name.clone()));
+        hidden.sort();
+        hidden.dedup();
+        hidden
+    }
+}
+
+fn reads_user_file(options: &Options) -> bool {
+    options.setting_sources.as_ref().is_none_or(|sources| sources.contains(&RuleSource::UserSettings))
+}
+
+fn real_directory(option: &'static str, path: &Path) -> Result<PathBuf, SetupError> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let real = path.canonicalize().map_err(|error| SetupError::Option {
+        option,
+        problem: format!("{} cannot be used as a directory: {error}", path.display()),
+    })?;
+    if real.is_dir() {
+        return Ok(real);
+    }
+    Err(SetupError::Option { option, problem: format!("{} is not a directory", path.display()) })
+}
+
+fn value_error(settings: &Settings, key: &str, problem: String) -> SettingsError {
+    let place = settings.origin(key).map_or_else(|| "settings".to_owned(), |layer| layer.place(key));
+    SettingsError::Value { place, key: key.to_owned(), problem }
+}
+
+/// The mode and whether a person chose it for this very run. An explicit choice counts in an untrusted folder too: it
+/// comes from the person, not from the folder, and trusts none of the folder's files.
+fn choose_mode(options: &Options, settings: &Settings) -> Result<(PermissionMode, bool), SetupError> {
+    let key = "general.defaultPermissionMode";
+    // Loading has refused any other word.
+    let (mode, explicit) = match (options.permission_mode, settings.text(key).and_then(PermissionMode::parse))
+    {
+        (Some(mode), _) => (mode, true),
+        (None, None) => (PermissionMode::Default, false),
+        (None, Some(mode)) => {
+            let layer = settings.origin(key).map(|layer| layer.source);
+            (mode, layer == Some(RuleSource::FlagSettings))
+        }
+    };
+    if mode == PermissionMode::BypassPermissions && settings.flag("security.disableYoloMode", false) {
+        return Err(SetupError::Option {
+            option: "--permission-mode",
+            problem: "bypassPermissions is forbidden by the setting security.disableYoloMode".to_owned(),
+        });
+    }
+    Ok((mode, explicit))
+}
+
+/// A rule for a tool that does not exist can never match; that is worth a word.
 fn warn_unknown_tools(rules: &RuleSet, warnings: &mut Vec<String>) {
     for rule in rules.deny.iter().chain(&rules.ask).chain(&rules.allow) {
         let known =
@@ -219,4 +447,14 @@ fn warn_unknown_tools(rules: &RuleSet, warnings: &mut Vec<String>) {
             warnings.push(format!("the rule `{}` names no known tool and will never match", rule.text));
         }
     }
+}
+
+/// The tools in the documented order, whatever order they were made in.
+fn in_order(mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+    let place = |tool: &Arc<dyn Tool>| {
+        let name = tool.definition().name.as_str();
+        TOOL_NAMES.iter().position(|known| *known == name).unwrap_or(TOOL_NAMES.len())
+    };
+    tools.sort_by_key(place);
+    tools
 }
