@@ -115,7 +115,8 @@ fn collect(out: &mut Collector, owner: usize, found: Found, shown: &str) {
             piped_input: outer.piped_input,
         };
         let known = out.reading.doubts.len();
-        let guessing = std::mem::replace(&mut out.guessing, out.guessing || inner.guessed);
+        let guessing = out.guessing;
+        out.guessing |= inner.guessed;
         if let Some(at) = out.push(command) {
             follow(out, at);
         }
