@@ -1,23 +1,33 @@
-//! The built-in tools: Bash, Read, Edit, Write, Glob, Grep, TodoWrite, TaskOutput and TaskStop, one file each.
+//! The built-in tools, one file each: commands, files, search, the web, worktrees, notebooks, and questions to a person.
 //!
 //! Owns running processes, reading and replacing files, searching, and the one mechanism that bounds output. A tool
 //! decides nothing about permission: it declares what it would touch, and the gate judges that before it runs. Every
 //! file is opened by its real path without following further links, so that what was judged is what is used.
 
+mod ask_user_question;
 mod atomic;
 mod bash;
 mod bounds;
 mod capture;
+mod declared;
 mod edit;
 mod encoding;
+mod enter_worktree;
 mod escaped;
+mod exit_plan_mode;
 mod exit_status;
+mod exit_worktree;
 mod files;
+mod git;
 mod glob;
 mod grep;
 mod grep_sink;
 mod guard;
+mod hosts;
+mod mcp;
 mod near_miss;
+mod notebook_edit;
+mod notebook_text;
 pub mod paths;
 mod process;
 mod read;
@@ -26,6 +36,7 @@ mod read_notebook;
 mod read_pdf;
 mod read_text;
 mod schema;
+mod search_provider;
 mod shared;
 mod task;
 mod task_output;
@@ -33,6 +44,14 @@ mod task_stop;
 mod task_text;
 mod todo_write;
 mod walk;
+mod web_cache;
+mod web_client;
+mod web_error;
+mod web_fetch;
+mod web_html;
+mod web_page;
+mod web_request;
+mod web_search;
 mod work;
 mod write;
 
@@ -40,7 +59,13 @@ use std::sync::Arc;
 
 use qoder_core::ports::Tool;
 
+use crate::declared::Declared;
+
+pub use bounds::bounded_text;
 pub use escaped::own_process_tree;
+pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
+pub use schema::{definition as tool_definition, parse as parse_input};
+pub use search_provider::{SearchService, SearchSettings};
 pub use shared::SessionShared;
 pub use task_text::last_lines;
 
@@ -55,6 +80,14 @@ pub struct ToolSettings {
     pub bash_inactivity_seconds: u64,
     /// Whether Glob and Grep leave out what ignore files name.
     pub respect_gitignore: bool,
+    /// How long a page or a search may take, in milliseconds.
+    pub web_timeout_ms: u64,
+    /// Hosts that may be fetched although they are not public.
+    pub private_hosts: PrivateHosts,
+    /// How names become addresses.
+    pub name_lookup: Arc<dyn NameLookup>,
+    /// The search service; without one WebSearch says how to set it.
+    pub search: Option<SearchSettings>,
 }
 
 impl Default for ToolSettings {
@@ -64,6 +97,10 @@ impl Default for ToolSettings {
             bash_max_timeout_ms: 600_000,
             bash_inactivity_seconds: 300,
             respect_gitignore: true,
+            web_timeout_ms: 30_000,
+            private_hosts: PrivateHosts::default(),
+            name_lookup: Arc::new(SystemLookup),
+            search: None,
         }
     }
 }
@@ -81,5 +118,15 @@ pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
         Arc::new(todo_write::TodoWriteTool),
         Arc::new(task_output::TaskOutputTool),
         Arc::new(task_stop::TaskStopTool),
+        Declared::shared(web_fetch::WebFetchTool::new(settings)),
+        Declared::shared(web_search::WebSearchTool::new(settings)),
+        Declared::shared(notebook_edit::NotebookEditTool),
+        Declared::shared(enter_worktree::EnterWorktreeTool),
+        Declared::shared(exit_worktree::ExitWorktreeTool),
+        Declared::shared(ask_user_question::AskUserQuestionTool),
+        Declared::shared(exit_plan_mode::ExitPlanModeTool),
+        Declared::shared(mcp::ListMcpResourcesTool),
+        Declared::shared(mcp::ReadMcpResourceTool),
+        Declared::shared(mcp::McpTool),
     ]
 }

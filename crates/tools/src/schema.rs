@@ -18,10 +18,10 @@ use serde_json::Value;
 use crate::work::{Refusal, refusal};
 
 /// The definition of the tool `name` with the input type `I`, built once into `cell`.
-pub(crate) fn definition<I: JsonSchema>(
-    cell: &'static OnceLock<ToolDefinition>,
-    name: &'static str,
-) -> &'static ToolDefinition {
+pub(crate) fn definition<'a, I: JsonSchema>(
+    cell: &'a OnceLock<ToolDefinition>,
+    name: &str,
+) -> &'a ToolDefinition {
     cell.get_or_init(|| {
         let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         let mut schema = settings.into_generator().into_root_schema_for::<I>().to_value();
@@ -63,7 +63,8 @@ fn clean(schema: &mut Value) {
             }
             flatten_optional(map);
             if map.get("type").is_some_and(|kind| kind == "object") {
-                map.insert("additionalProperties".to_owned(), Value::Bool(false));
+                // A map says itself what it takes.
+                map.entry("additionalProperties").or_insert(Value::Bool(false));
             }
             map.values_mut().for_each(clean);
         }

@@ -3,6 +3,7 @@
 //! What is not understood asks; absence of a decision is a denial. It looks at path metadata through a port and at
 //! nothing else.
 
+mod address;
 mod compiled;
 mod decide;
 mod domain;
@@ -15,8 +16,7 @@ mod rule;
 mod suggest;
 mod words;
 
-pub mod address;
-
+pub use address::{HostKind, host_is_public_name, host_matches, is_public, normal_host};
 pub use compiled::Policy;
 pub use decide::{Confinement, Question, Ruling, decide};
 pub use pattern::PathPattern;

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
-use qoder_core::ports::{Cancelled, Tool, ToolContext, ToolOutcome, ToolProgress};
+use qoder_core::ports::{Cancelled, SideModel, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_tools::{SessionShared, ToolSettings, built_in};
-use qoder_types::{CallOutcome, Observation, TaskEnded};
+use qoder_types::{CallOutcome, Observation, PermissionMode, TaskEnded, Worktree};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -29,6 +29,10 @@ pub struct Bench {
     pub shared: Arc<SessionShared>,
     pub observed: Arc<Mutex<HashMap<PathBuf, Observation>>>,
     pub news: Arc<Mutex<Vec<ToolProgress>>>,
+    pub side_model: Option<SideModel>,
+    pub mode: PermissionMode,
+    pub mode_after_plan: PermissionMode,
+    pub worktree: Option<Worktree>,
 }
 
 impl Bench {
@@ -46,6 +50,10 @@ impl Bench {
             shared: SessionShared::new(),
             observed: Arc::default(),
             news: Arc::default(),
+            side_model: None,
+            mode: PermissionMode::Default,
+            mode_after_plan: PermissionMode::Default,
+            worktree: None,
         }
     }
 
@@ -91,10 +99,13 @@ impl Bench {
                 news.lock().unwrap().push(item);
             }),
             hidden_environment: self.hidden.clone().into(),
-            side_model: None,
-            mode: qoder_types::PermissionMode::Default,
-            mode_after_plan: qoder_types::PermissionMode::Default,
-            worktree: None,
+            side_model: self.side_model.clone(),
+            spent: qoder_core::ports::Spent::default(),
+            permissions: qoder_core::permissions::SessionPermissions::default(),
+            session_dir: None,
+            mode: self.mode,
+            mode_after_plan: self.mode_after_plan,
+            worktree: self.worktree.clone(),
             shared: self.shared.clone(),
         }
     }

@@ -1,0 +1,146 @@
+//! Running git itself: an argument vector, never a shell, and nothing that a repository could make it run.
+//!
+//! Hooks, file-system monitors, pagers, editors and credential prompts are switched off, variables that redirect git are
+//! removed, and the whole process group ends when the call is cancelled or takes too long.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use qoder_core::ports::Cancelled;
+use rustix::process::{Pid, Signal};
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+
+use crate::process::signal_group;
+
+/// How long one git command may take.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// How much of its output is kept.
+const OUTPUT_BYTES: u64 = 1024 * 1024;
+
+/// Settings of a repository that would run programs, as git takes them in front of its command.
+const HARMLESS: [&str; 6] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "submodule.recurse=false",
+    "protocol.allow=never",
+];
+
+/// Why git did not do it. The text is for the model and ends with what to do.
+#[derive(Debug, Error)]
+pub(crate) enum GitError {
+    #[error("git could not be started: {0}. Tell the person to install git.")]
+    Missing(std::io::Error),
+    #[error("git {command} failed: {message}")]
+    Failed { command: String, message: String },
+    #[error("git {command} took longer than {} seconds and was stopped. Look at the repository before you try again.", TIME_LIMIT.as_secs())]
+    TimedOut { command: String },
+    #[error("The call was interrupted before it finished.")]
+    Cancelled,
+}
+
+impl GitError {
+    /// The stable code.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Missing(_) => "git_missing",
+            Self::Failed { .. } => "git_failed",
+            Self::TimedOut { .. } => "git_timeout",
+            Self::Cancelled => "git_cancelled",
+        }
+    }
+}
+
+/// git in one directory.
+pub(crate) struct Git<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) cancelled: Cancelled,
+    pub(crate) hidden: &'a [String],
+}
+
+impl Git<'_> {
+    /// Runs a command; returns its output without line ends at its end.
+    pub(crate) async fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<String, GitError> {
+        let name =
+            arguments.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        let mut command = self.command();
+        command.args(arguments);
+        let mut child = command.spawn().map_err(GitError::Missing)?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let _guard = EndGroup(group);
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let ended = async {
+            let (output, errors, status) = tokio::join!(collected(stdout), collected(stderr), child.wait());
+            (output, errors, status)
+        };
+        let (output, errors, status) = tokio::select! {
+            ended = ended => ended,
+            () = tokio::time::sleep(TIME_LIMIT) => return Err(GitError::TimedOut { command: name }),
+            () = self.cancelled.clone() => return Err(GitError::Cancelled),
+        };
+        match status {
+            Ok(status) if status.success() => Ok(output),
+            Ok(_) => {
+                let message = if errors.trim().is_empty() { output } else { errors };
+                Err(GitError::Failed {
+                    command: name,
+                    message: crate::bounds::first_characters(&message, 2_000).0.to_owned(),
+                })
+            }
+            Err(error) => Err(GitError::Failed { command: name, message: error.to_string() }),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("git");
+        for setting in HARMLESS {
+            command.args(["-c", setting]);
+        }
+        command
+            .current_dir(self.directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .process_group(0);
+        for (name, _) in std::env::vars_os() {
+            if name.as_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        for name in self.hidden {
+            command.env_remove(name);
+        }
+        // Messages are compared and shown: they shall not depend on the person's language.
+        command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", "false");
+        command.env("GIT_OPTIONAL_LOCKS", "0");
+        command
+    }
+}
+
+/// Kills the group when nobody waits for it any more.
+struct EndGroup(Option<Pid>);
+
+impl Drop for EndGroup {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            signal_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// Everything a stream says, up to the limit; the rest is read and dropped so that git does not wait.
+async fn collected(stream: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut stream) = stream else { return String::new() };
+    let mut bytes = Vec::new();
+    // What was read before an error is still what git said.
+    let _ = (&mut stream).take(OUTPUT_BYTES).read_to_end(&mut bytes).await;
+    let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned()
+}
