@@ -11,7 +11,11 @@ mod escaped_processes;
 #[cfg(test)]
 mod interrupt;
 #[cfg(test)]
+mod killed_with_tasks;
+#[cfg(test)]
 mod model_faults;
+#[cfg(test)]
+mod move_to_background;
 #[cfg(test)]
 mod one_connection;
 #[cfg(test)]
@@ -28,6 +32,10 @@ mod proxy;
 mod stream_input;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod task_notices;
+#[cfg(test)]
+mod task_output_interrupt;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]
