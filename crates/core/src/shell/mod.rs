@@ -21,6 +21,7 @@ mod script;
 mod simple;
 mod variables;
 mod witness;
+pub mod knowledge;
 mod word;
 mod wrapper;
 

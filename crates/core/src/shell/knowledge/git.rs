@@ -1,0 +1,119 @@
+//! Git: the options in front of the subcommand, the subcommand, and what it does. A query is proven to only read with
+//! known options, without any option in front but the one that turns paging off, and on the condition that it runs
+//! with the safe configuration, since a repository's configuration can make even a query run a program.
+
+use super::options::{Groups, Invocation, Style, read};
+use super::program::apply_options;
+use super::words::shown;
+use super::{Effects, git_changes, git_queries, here};
+use crate::shell::Word;
+
+/// Options in front of the subcommand.
+pub(super) const GLOBAL: Groups = &["
+    P no-pager, p paginate!!, c=!!, config-env=!!, C=!!, git-dir=<!!, work-tree=<!!, namespace=!!,
+    exec-path=?!!, html-path, man-path, info-path, bare!!, no-replace-objects!, no-lazy-fetch,
+    no-optional-locks, no-advice, literal-pathspecs, glob-pathspecs, noglob-pathspecs, icase-pathspecs,
+    attr-source=!!, super-prefix=!!, version, v, help!!, h!!
+"];
+
+/// A subcommand.
+pub(super) struct Subcommand {
+    /// One or two words.
+    pub(super) name: &'static str,
+    pub(super) groups: Groups,
+    pub(super) kind: Kind,
+    pub(super) rule: fn(&Invocation<'_>, &mut Effects),
+}
+
+/// What a subcommand is at heart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Query,
+    Change,
+    Network,
+}
+
+/// The entry of a subcommand and how many words it has.
+pub(super) fn subcommand(words: &[Word]) -> Option<(&'static Subcommand, usize)> {
+    let first = words.first()?.as_literal()?;
+    let both = words.get(1).and_then(Word::as_literal).map(|second| format!("{first} {second}"));
+    let tables = [git_queries::TABLE, git_changes::TABLE];
+    let find = |name: &str| tables.iter().copied().flatten().find(|entry| entry.name == name);
+    both.and_then(|both| find(&both)).map(|entry| (entry, 2)).or_else(|| find(first).map(|entry| (entry, 1)))
+}
+
+/// The words from the subcommand on, and what stands in front of it.
+pub(super) fn split(words: &[Word]) -> (Invocation<'_>, &[Word]) {
+    let mut front = read(words, GLOBAL, Style::Leading, false);
+    let rest = words.len() - front.operands.len();
+    front.operands.clear();
+    (front, &words[rest..])
+}
+
+/// What git does with the words behind its name.
+pub(super) fn effects(words: &[Word]) -> Effects {
+    let mut effects = Effects::of_known_program();
+    let (front, rest) = split(words);
+    apply_options(&front, &mut effects);
+    let Some(first) = rest.first() else {
+        // Help and the like.
+        return effects;
+    };
+    let Some((entry, length)) = subcommand(rest) else {
+        effects.incomplete(format!("`git {}` is not a subcommand that is known", shown(first)));
+        return effects;
+    };
+    let invocation = read(&rest[length..], entry.groups, Style::Permuting, false);
+    match entry.kind {
+        Kind::Query => {}
+        Kind::Change => effects.not_read_only(format!("`git {}` changes the repository", entry.name)),
+        Kind::Network => {
+            effects.network = true;
+            effects.not_read_only(format!("`git {}` reaches the network", entry.name));
+        }
+    }
+    apply_options(&invocation, &mut effects);
+    (entry.rule)(&invocation, &mut effects);
+    effects
+}
+
+/// Revisions and paths, which cannot be told apart without the repository: everything is listed as a path, and the
+/// path in `revision:path` as well. Without any, everything below the folder is read.
+pub(super) fn revisions_or_paths(invocation: &Invocation<'_>, effects: &mut Effects) {
+    for word in &invocation.operands {
+        let start = word.known_start();
+        match (start.find(':'), word.as_literal()) {
+            (Some(0), Some(text)) => {
+                // A path with a meaning of its own, such as `:!path`, `:/path`, `:(top)path` or `:1:path`.
+                let text = text.trim_start_matches(':');
+                let text = match text.strip_prefix('(').and_then(|magic| magic.split_once(')')) {
+                    Some((_, path)) => path,
+                    None => text.trim_start_matches(['!', '^', '/']),
+                };
+                let path = text.rsplit(':').next().unwrap_or(text);
+                effects.read(&Word::literal(if path.is_empty() { "." } else { path }), true);
+            }
+            (Some(at), Some(text)) => {
+                let path = &text[at + 1..];
+                effects.read(&Word::literal(if path.is_empty() { "." } else { path }), true);
+            }
+            (Some(_), None) | (None, _) => effects.read(word, true),
+        }
+    }
+    if invocation.operands.is_empty() {
+        effects.read(&here(), true);
+    }
+}
+
+/// Names in the repository, which are no files.
+pub(super) fn names(_: &Invocation<'_>, _: &mut Effects) {}
+
+/// Paths that are read, or everything.
+pub(super) fn paths(invocation: &Invocation<'_>, effects: &mut Effects) {
+    for word in &invocation.operands {
+        effects.read(word, true);
+    }
+    if invocation.operands.is_empty() {
+        effects.read(&here(), true);
+    }
+}
