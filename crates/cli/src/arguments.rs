@@ -9,6 +9,7 @@ const AFTER_HELP: &str = "\
 Commands:
   qodercli sessions list|show|delete|export|repair   the sessions on this machine
   qodercli config [KEY]                              effective settings and where they come from
+  qodercli permissions check|explain|list|pending|answer   decisions: try, explain, list rules, answer calls that wait
   qodercli trust [DIR]                               trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:
@@ -21,7 +22,7 @@ Without a key the embedded `offline` model answers. For a real one set ANTHROPIC
 OPENAI_API_KEY (and OPENAI_BASE_URL), or `providers` in the settings; see docs/models.md.
 Signals: SIGINT (Ctrl+C) ends the turn, a second one the program; SIGUSR2 moves the running command to the background.
 Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 52 configuration, 53 turn limit, 55 session,
-130 interrupted, 141 output closed.";
+54 a call waits for an answer, 130 interrupted, 141 output closed.";
 
 /// How the answer is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -251,10 +252,88 @@ pub enum Command {
         #[arg(long)]
         trust: bool,
     },
+    /// Decisions: try them, explain them, list the rules, answer calls that wait.
+    Permissions {
+        #[command(subcommand)]
+        action: PermissionsAction,
+    },
     /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,
+    },
+}
+
+/// What to do about permissions.
+#[derive(Debug, Subcommand)]
+pub enum PermissionsAction {
+    /// Decide a case from stdin without running anything: one JSON object in, one line with `decision` and `reason` out.
+    ///
+    /// {"rules":{"allow":[],"deny":[],"ask":[]},"mode":"default","tool":"Bash","input":{"command":"ls"},"cwd":"…",
+    /// "project_root":"…","home":"…","trusted":true,"additional_directories":[]}
+    #[command(verbatim_doc_comment)]
+    Check {
+        /// Read one case a line and answer one line each.
+        #[arg(long)]
+        batch: bool,
+        /// Accepted for scripts; the answer is always JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell why a past call ran or did not: layer, rule with file and line, who answered.
+    Explain {
+        /// The session.
+        session: String,
+        /// The call.
+        tool_use_id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The rules in force here, with the file and line each was written in.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
+    },
+    /// Calls of a session that wait for an answer.
+    Pending {
+        /// The session.
+        session: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answer a call that waits; the first answer counts. `qodercli -p --resume SESSION` then goes on.
+    Answer {
+        /// The session.
+        session: String,
+        /// The call.
+        tool_use_id: String,
+        /// allow or deny.
+        #[arg(value_parser = ["allow", "deny"])]
+        answer: String,
+        /// Keep what is suggested, so that it is not asked again.
+        #[arg(long)]
+        always: bool,
+        /// For a denial: what the model is told.
+        #[arg(long)]
+        message: Option<String>,
+        /// The input to use in place of the model's, as JSON. It is judged again.
+        #[arg(long, value_name = "JSON")]
+        input: Option<String>,
+        /// Who answers; the user's name without it.
+        #[arg(long, value_name = "NAME")]
+        by: Option<String>,
     },
 }
 

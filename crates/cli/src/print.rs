@@ -78,7 +78,9 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     }
     match exit {
         // A turn that was started ends with a result, also when its log cannot be written any more.
-        Err(fault) if fault.exit == Exit::Session => Err(announce_failure(fault, format, &session.id)),
+        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting) => {
+            Err(announce_failure(fault, format, &session.id))
+        }
         other => other,
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use qoder_types::content::join_text;
 use qoder_types::record::{Answered, AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
-use qoder_types::{Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange};
+use qoder_types::{
+    Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange,
+};
 
 use crate::ports::PromptMessage;
 use crate::state::{Call, EpochState, ReplySummary, State, TaskState, Turn};
@@ -106,9 +108,8 @@ impl State {
 
     /// Exactly one answer counts: the first to a question that was put.
     fn apply_answer(&mut self, answer: &Answered) {
-        let waiting = |call: &&mut Call| {
-            call.id == answer.tool_use_id && call.asked.is_some() && call.answer.is_none()
-        };
+        let waiting =
+            |call: &&mut Call| call.id == answer.tool_use_id && call.asked.is_some() && call.answer.is_none();
         let Some(call) = self.calls.iter_mut().find(waiting) else { return };
         if let Some(input) = &answer.updated_input {
             call.input = input.clone();

@@ -60,7 +60,9 @@ impl SessionPermissions {
                         .collect();
                     list(&mut rules, *behavior).retain(|rule| {
                         rule.origin.source != source
-                            || !texts.iter().any(|gone| gone.tool == rule.tool && gone.content == rule.content)
+                            || !texts
+                                .iter()
+                                .any(|gone| gone.tool == rule.tool && gone.content == rule.content)
                     });
                 }
                 PermissionUpdate::SetMode { .. }
@@ -100,12 +102,7 @@ impl SessionPermissions {
     }
 }
 
-fn add(
-    rules: &mut RuleSet,
-    behavior: Behavior,
-    added: &[qoder_types::RuleValue],
-    source: RuleSource,
-) {
+fn add(rules: &mut RuleSet, behavior: Behavior, added: &[qoder_types::RuleValue], source: RuleSource) {
     for value in added {
         if let Ok(rule) = Rule::parse(&value.text(), origin(source)) {
             rules.add(behavior, rule);
@@ -152,15 +149,27 @@ mod tests {
         let mut permissions = SessionPermissions::default();
         let (behavior, destination) = (Behavior::Deny, UpdateDestination::Session);
         permissions.apply(&[
-            PermissionUpdate::AddRules { rules: vec![value("Read(a)"), value("Read(b)")], behavior, destination },
-            PermissionUpdate::RemoveRules { rules: vec![value("Read(a)"), value("Bash(rm:*)")], behavior, destination },
+            PermissionUpdate::AddRules {
+                rules: vec![value("Read(a)"), value("Read(b)")],
+                behavior,
+                destination,
+            },
+            PermissionUpdate::RemoveRules {
+                rules: vec![value("Read(a)"), value("Bash(rm:*)")],
+                behavior,
+                destination,
+            },
         ]);
         let texts = |permissions: &SessionPermissions| -> Vec<String> {
             permissions.rules(&started).deny.iter().map(|rule| rule.text.clone()).collect()
         };
         // A rule of the settings is not the session's to remove.
         assert_eq!(texts(&permissions), ["Bash(rm:*)", "Read(b)"]);
-        permissions.apply(&[PermissionUpdate::ReplaceRules { rules: vec![value("Read(c)")], behavior, destination }]);
+        permissions.apply(&[PermissionUpdate::ReplaceRules {
+            rules: vec![value("Read(c)")],
+            behavior,
+            destination,
+        }]);
         assert_eq!(texts(&permissions), ["Bash(rm:*)", "Read(c)"]);
         assert_eq!(permissions.version, 3);
     }
@@ -169,7 +178,14 @@ mod tests {
     fn the_mode_before_planning_is_remembered() {
         let mut permissions = SessionPermissions::default();
         let set = |mode| PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session };
-        permissions.apply(&[set(PermissionMode::AcceptEdits), set(PermissionMode::Plan), set(PermissionMode::Plan)]);
-        assert_eq!((permissions.mode, permissions.before_plan), (Some(PermissionMode::Plan), Some(PermissionMode::AcceptEdits)));
+        permissions.apply(&[
+            set(PermissionMode::AcceptEdits),
+            set(PermissionMode::Plan),
+            set(PermissionMode::Plan),
+        ]);
+        assert_eq!(
+            (permissions.mode, permissions.before_plan),
+            (Some(PermissionMode::Plan), Some(PermissionMode::AcceptEdits))
+        );
     }
 }

@@ -105,7 +105,10 @@ impl Gate {
         Decision {
             behavior: Behavior::Deny,
             layer: DecisionLayer::Unattended,
-            reason: format!("{}; nobody can be asked here, so it is denied. A person can {way}", asked.reason),
+            reason: format!(
+                "{}; nobody can be asked here, so it is denied. A person can {way}",
+                asked.reason
+            ),
             ..asked
         }
     }
@@ -130,9 +133,11 @@ impl Gate {
             Some(Access::Edit(_)) if self.trusted => {
                 "allow it with --permission-mode acceptEdits or --allowed-tools Edit".to_owned()
             }
-            Some(Access::Person) => "answer it in a program that asks people, or let it wait with the setting \
+            Some(Access::Person) => {
+                "answer it in a program that asks people, or let it wait with the setting \
                                      permissions.unattended: \"park\""
-                .to_owned(),
+                    .to_owned()
+            }
             Some(Access::Fetch(_)) => {
                 "allow it with --allowed-tools 'WebFetch(domain:HOST)' or a rule in the settings".to_owned()
             }
@@ -156,7 +161,8 @@ pub struct LocalFiles;
 impl FileSystem for LocalFiles {
     fn real(&self, path: &Path) -> Result<PathBuf, String> {
         let text = path.to_string_lossy();
-        let resolved = qoder_tools::paths::resolve(Path::new("/"), &text).map_err(|error| error.to_string())?;
+        let resolved =
+            qoder_tools::paths::resolve(Path::new("/"), &text).map_err(|error| error.to_string())?;
         Ok(resolved.real)
     }
 

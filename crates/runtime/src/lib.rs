@@ -12,6 +12,7 @@ pub mod gate;
 pub mod interrupt;
 pub mod layout;
 pub mod memory;
+pub mod permission_check;
 pub mod permission_updates;
 pub mod prompt;
 pub mod redact;

@@ -33,14 +33,17 @@ impl PermissionUpdates {
         match update {
             PermissionUpdate::SetMode { mode, destination } => {
                 if self.forbids(*mode) {
-                    return Some("bypassPermissions is forbidden by the setting security.disableYoloMode".to_owned());
+                    return Some(
+                        "bypassPermissions is forbidden by the setting security.disableYoloMode".to_owned(),
+                    );
                 }
                 let shared = matches!(
                     destination,
                     UpdateDestination::ProjectSettings | UpdateDestination::LocalSettings
                 );
                 let loose = matches!(mode, PermissionMode::BypassPermissions | PermissionMode::Auto);
-                (shared && loose).then(|| format!("a project's settings cannot choose the mode {}", mode.as_str()))
+                (shared && loose)
+                    .then(|| format!("a project's settings cannot choose the mode {}", mode.as_str()))
             }
             PermissionUpdate::AddRules { rules, .. } | PermissionUpdate::ReplaceRules { rules, .. } => {
                 rules.iter().find_map(|value| {
@@ -73,15 +76,19 @@ impl PermissionUpdates {
             UpdateDestination::Session | UpdateDestination::CliArg => return Ok(()),
             UpdateDestination::UserSettings => &self.user,
             UpdateDestination::ProjectSettings | UpdateDestination::LocalSettings if !self.trusted => {
-                return Err("the folder is not trusted, so its settings are not written; the change holds for this \
+                return Err(
+                    "the folder is not trusted, so its settings are not written; the change holds for this \
                             session"
-                    .to_owned());
+                        .to_owned(),
+                );
             }
             UpdateDestination::ProjectSettings => &self.project,
             UpdateDestination::LocalSettings => &self.local,
         };
         let (key, made) = match update {
-            PermissionUpdate::AddRules { rules, behavior, .. } => (list(*behavior), Change::AddToList(texts(rules))),
+            PermissionUpdate::AddRules { rules, behavior, .. } => {
+                (list(*behavior), Change::AddToList(texts(rules)))
+            }
             PermissionUpdate::ReplaceRules { rules, behavior, .. } => {
                 (list(*behavior), Change::ReplaceList(texts(rules)))
             }

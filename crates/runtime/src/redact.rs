@@ -46,7 +46,7 @@ const SHAPES: &str = r"(?x)
 const PLACEHOLDER: &str = "[redacted]";
 
 /// Knows the secrets of one session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Redactor {
     values: Vec<String>,
 }

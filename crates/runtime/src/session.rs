@@ -70,19 +70,18 @@ impl Session {
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
         let lost_tasks = state.running_tasks().map(|task| task.start.task_id.clone()).collect();
-        let mut session =
-            Self {
-                id: id.to_owned(),
-                state,
-                task_events,
-                lost_tasks,
-                store,
-                redactor,
-                outputs,
-                is_sidechain: false,
-                files,
-                branch,
-            };
+        let mut session = Self {
+            id: id.to_owned(),
+            state,
+            task_events,
+            lost_tasks,
+            store,
+            redactor,
+            outputs,
+            is_sidechain: false,
+            files,
+            branch,
+        };
         // A transcript of another program has entries but no record of ours yet.
         if session.state.last_seq == 0 {
             session.append(RecordBody::SessionStarted(SessionStarted {

@@ -101,6 +101,12 @@ pub(crate) fn bounded(text: String, limit: usize, directory: &Path, stem: &str) 
     (join_clipped(&clipped, text.len() as u64, file.as_deref()), file)
 }
 
+/// `text` within what a result may have; otherwise its ends, with the whole in a file of `directory`.
+#[must_use]
+pub fn bounded_text(text: String, directory: &Path, stem: &str) -> (String, Option<PathBuf>) {
+    bounded(text, RESULT_CHARACTERS, directory, stem)
+}
+
 /// Keeps `bytes` in a new file; `None` when the system does not let us.
 pub(crate) fn store(directory: &Path, stem: &str, bytes: &[u8]) -> Option<PathBuf> {
     let mut file = OutputFile::create(directory, stem, FILE_BYTES).ok()?;

@@ -112,8 +112,13 @@ impl BuiltIn for McpTool {
         Facts { read_only: false, destructive: true, open_world: true, replay: ReplayClass::Effectful };
     type Input = McpInput;
 
-    fn accesses(&self, _: &Value) -> Vec<Access> {
-        vec![Access::Other]
+    /// Judged under the name of the tool that it calls, so that no rule about that tool is passed by.
+    fn accesses(&self, input: &Value) -> Vec<Access> {
+        let text = |name: &str| input.get(name).and_then(Value::as_str);
+        match (text("server_name").or_else(|| text("server")), text("tool_name")) {
+            (Some(server), Some(tool)) => vec![Access::As(format!("mcp__{server}__{tool}"))],
+            _ => vec![Access::Other],
+        }
     }
 
     async fn run(self: Arc<Self>, input: McpInput, _: ToolContext) -> ToolOutcome {

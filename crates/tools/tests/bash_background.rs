@@ -102,7 +102,8 @@ async fn a_task_is_on_record_before_its_command_starts() {
     let mut context = bench.context(common::never());
     let (sender, mut announced) = tokio::sync::mpsc::unbounded_channel();
     context.progress = std::sync::Arc::new(move |item| drop(sender.send(item)));
-    let call = bench.tool("Bash").run(json!({ "command": "touch trace", "run_in_background": true }), context);
+    let call =
+        bench.tool("Bash").run(json!({ "command": "touch trace", "run_in_background": true }), context);
     let call = tokio::spawn(call);
     let Some(ToolProgress::TaskStarted { receipt, .. }) = announced.recv().await else { panic!("no start") };
     tokio::task::yield_now().await;

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::content::ContentBlock;
 
 /// Why a model is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The conversation itself.
+    #[default]
     Main,
     /// A summary that replaces older messages.
     Compact,

@@ -39,10 +39,12 @@ impl Compiled {
             None => Content::Whole,
             Some(text) => match rule.tool.as_str() {
                 // Reading the rule has refused any other content.
-                "Bash" => CommandPattern::parse(text)
-                    .map_or_else(|| Content::Names(Vec::new()), Content::Command),
-                "WebFetch" => DomainPattern::parse(text)
-                    .map_or_else(|| Content::Names(Vec::new()), Content::Domain),
+                "Bash" => {
+                    CommandPattern::parse(text).map_or_else(|| Content::Names(Vec::new()), Content::Command)
+                }
+                "WebFetch" => {
+                    DomainPattern::parse(text).map_or_else(|| Content::Names(Vec::new()), Content::Domain)
+                }
                 "Read" | "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep" => {
                     Content::Path(PathPattern::compile(text, workspace))
                 }

@@ -73,7 +73,9 @@ pub fn decide(question: &Question<'_>) -> Result<Ruling, String> {
 
 fn effective_mode(mode: PermissionMode, trusted: bool) -> PermissionMode {
     match mode {
-        PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::BypassPermissions if !trusted => {
+        PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::BypassPermissions
+            if !trusted =>
+        {
             PermissionMode::Default
         }
         PermissionMode::Default
@@ -210,7 +212,10 @@ impl<'a> Judge<'a> {
                 return Some(format!("{why}, so it cannot be shown that no deny rule speaks of it"));
             }
             if let Some(rule) = policy.deny.iter().chain(&policy.ask).find(|rule| may_speak(rule, line)) {
-                return Some(format!("it cannot be shown that the rule `{}` does not speak of this", rule.rule.text));
+                return Some(format!(
+                    "it cannot be shown that the rule `{}` does not speak of this",
+                    rule.rule.text
+                ));
             }
         }
         None
@@ -340,8 +345,7 @@ impl<'a> Judge<'a> {
 
     fn closed(&self, layer: DecisionLayer, reason: String, asked: Option<&Compiled>) -> Ruling {
         // Plan mode only reads: what it may not do needs no question.
-        let behavior =
-            if self.mode == PermissionMode::Plan { Behavior::Deny } else { self.open_question() };
+        let behavior = if self.mode == PermissionMode::Plan { Behavior::Deny } else { self.open_question() };
         self.end(behavior, layer, reason, asked)
     }
 
@@ -400,12 +404,13 @@ impl<'a> Judge<'a> {
                 ruling.classifiable = true;
                 ruling
             }
-            PermissionMode::DontAsk => {
-                self.end(Behavior::Deny, DecisionLayer::Mode, format!("{reason}, and dontAsk mode never asks"), None)
-            }
-            PermissionMode::Plan => {
-                self.end(Behavior::Ask, DecisionLayer::Mode, reason, None)
-            }
+            PermissionMode::DontAsk => self.end(
+                Behavior::Deny,
+                DecisionLayer::Mode,
+                format!("{reason}, and dontAsk mode never asks"),
+                None,
+            ),
+            PermissionMode::Plan => self.end(Behavior::Ask, DecisionLayer::Mode, reason, None),
             PermissionMode::Default | PermissionMode::AcceptEdits => {
                 let mut ruling = self.end(Behavior::Ask, DecisionLayer::Mode, reason, None);
                 ruling.suggestions = suggestions(self, &self.found);
@@ -418,7 +423,13 @@ impl<'a> Judge<'a> {
         self.question.policy
     }
 
-    fn end(&self, behavior: Behavior, layer: DecisionLayer, reason: String, asked: Option<&Compiled>) -> Ruling {
+    fn end(
+        &self,
+        behavior: Behavior,
+        layer: DecisionLayer,
+        reason: String,
+        asked: Option<&Compiled>,
+    ) -> Ruling {
         let decision = Decision {
             behavior,
             layer,
@@ -454,7 +465,10 @@ impl<'a> Judge<'a> {
             behavior: None,
             rule: None,
             origin: None,
-            note: format!("{} deny, {} ask and {} allow rules were in force", counts[0], counts[1], counts[2]),
+            note: format!(
+                "{} deny, {} ask and {} allow rules were in force",
+                counts[0], counts[1], counts[2]
+            ),
         });
         considered
     }

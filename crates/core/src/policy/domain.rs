@@ -104,8 +104,13 @@ mod tests {
     #[test]
     fn patterns_name_a_host_or_its_subdomains() {
         let covers = |content: &str, host: &str| DomainPattern::parse(content).unwrap().covers(host);
-        assert!(covers("domain:Example.com.", "example.com") && covers("domain:*.example.com", "a.b.example.com"));
-        assert!(!covers("domain:example.com", "www.example.com") && !covers("domain:*.example.com", "example.com"));
+        assert!(
+            covers("domain:Example.com.", "example.com") && covers("domain:*.example.com", "a.b.example.com")
+        );
+        assert!(
+            !covers("domain:example.com", "www.example.com")
+                && !covers("domain:*.example.com", "example.com")
+        );
         assert!(!covers("domain:*.example.com", "notexample.com") && covers("domain:127.0.0.1", "127.0.0.1"));
         assert!(covers("domain:bücher.example", "xn--bcher-kva.example"));
         for content in ["example.com", "domain:", "domain:a*b.c", "host:x"] {
@@ -120,10 +125,14 @@ mod tests {
             Target::Refused(why) => panic!("{text}: {why}"),
         };
         assert_eq!(host("https://Example.COM./x"), ("example.com".to_owned(), true));
-        for text in ["http://127.1/", "http://2130706433/", "http://0x7f.1/", "http://[::1]/", "http://localhost:1/"] {
+        for text in
+            ["http://127.1/", "http://2130706433/", "http://0x7f.1/", "http://[::1]/", "http://localhost:1/"]
+        {
             assert!(!host(text).1, "{text}");
         }
-        for text in ["ftp://x/", "file:///etc/passwd", "https://u:p@x/", "https://u@x/", "nonsense", "https://"] {
+        for text in
+            ["ftp://x/", "file:///etc/passwd", "https://u:p@x/", "https://u@x/", "nonsense", "https://"]
+        {
             assert!(matches!(target(text), Target::Refused(_)), "{text}");
         }
     }

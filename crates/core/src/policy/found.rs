@@ -117,7 +117,8 @@ impl Finder<'_> {
         for (at, command) in reading.commands.iter().enumerate() {
             let Some(outer) = command.wrapped.as_ref().map(|wrapped| wrapped.outer) else { continue };
             if outer < at && !known[at].effects.removals.is_empty() {
-                let searched: Vec<PathBuf> = known[outer].reads.iter().map(|place| place.real.clone()).collect();
+                let searched: Vec<PathBuf> =
+                    known[outer].reads.iter().map(|place| place.real.clone()).collect();
                 known[at].removals.extend(searched);
             }
         }
@@ -175,7 +176,13 @@ impl Finder<'_> {
         all
     }
 
-    fn operand(&self, word: &Word, recursive: bool, folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
+    fn operand(
+        &self,
+        word: &Word,
+        recursive: bool,
+        folders: &[Option<PathBuf>],
+        places: &mut Vec<Place>,
+    ) -> bool {
         let Some(text) = self.spelled(word) else {
             return self.expanded(word, recursive, folders, places);
         };
@@ -214,7 +221,13 @@ impl Finder<'_> {
     }
 
     /// Adds what a pattern stands for, by looking at names in folders; false when that is not possible.
-    fn expanded(&self, word: &Word, recursive: bool, folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
+    fn expanded(
+        &self,
+        word: &Word,
+        recursive: bool,
+        folders: &[Option<PathBuf>],
+        places: &mut Vec<Place>,
+    ) -> bool {
         let Some(pattern) = self.glob_text(word) else { return false };
         for folder in folders {
             let Some(folder) = folder else {
@@ -261,7 +274,8 @@ impl Finder<'_> {
                     for place in &found {
                         let names = self.files.names(place, MOST_MATCHES)?;
                         // A pattern finds hidden names only when it says so; taking them all is the safe side.
-                        let fitting = names.iter().filter(|name: &&std::ffi::OsString| glob.is_match::<&OsStr>(name));
+                        let fitting =
+                            names.iter().filter(|name: &&std::ffi::OsString| glob.is_match::<&OsStr>(name));
                         next.extend(fitting.map(|name| place.join(name)));
                     }
                 }
@@ -330,7 +344,9 @@ impl Finder<'_> {
         let writes = match kind {
             RedirectionKind::Input => false,
             RedirectionKind::Output | RedirectionKind::Append | RedirectionKind::ReadWrite => true,
-            RedirectionKind::Duplicate | RedirectionKind::HereDocument | RedirectionKind::HereString => return,
+            RedirectionKind::Duplicate | RedirectionKind::HereDocument | RedirectionKind::HereString => {
+                return;
+            }
         };
         if let Some(text) = target.as_literal() {
             if matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr") {

@@ -32,7 +32,11 @@ impl<'a> Judge<'a> {
     pub(super) fn line_granted(&self, line: &Line, terms: Terms) -> Result<Grant<'a>, String> {
         let bare = self.allow_rules(terms).find(|rule| rule.rule.covers_whole(self.tool()));
         if let Some(doubt) = line.reading.doubts.first() {
-            let unreadable = line.reading.doubts.iter().any(|doubt| matches!(doubt.kind, DoubtKind::SyntaxError | DoubtKind::ReadersDisagree));
+            let unreadable = line
+                .reading
+                .doubts
+                .iter()
+                .any(|doubt| matches!(doubt.kind, DoubtKind::SyntaxError | DoubtKind::ReadersDisagree));
             if bare.is_none() || unreadable {
                 return Err(doubt.kind.describe().to_owned());
             }
@@ -190,7 +194,9 @@ impl<'a> Judge<'a> {
             return Err(format!("{} is outside the workspace", place.real.display()));
         }
         if command.base_name() == Some("git") && !self.is_trusted() {
-            return Err("git may run programs that the repository names, and the folder is not trusted".to_owned());
+            return Err(
+                "git may run programs that the repository names, and the folder is not trusted".to_owned()
+            );
         }
         Ok(())
     }

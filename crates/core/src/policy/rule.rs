@@ -193,7 +193,9 @@ mod tests {
             let rule = Rule::parse(text, origin()).unwrap();
             assert_eq!((rule.tool.as_str(), rule.content.as_deref()), (tool, content), "{text}");
         }
-        for text in ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)", "Bash(a && b)", "Bash(echo $X)", "WebFetch(x)"] {
+        for text in
+            ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)", "Bash(a && b)", "Bash(echo $X)", "WebFetch(x)"]
+        {
             assert!(Rule::parse(text, origin()).is_err(), "{text:?}");
         }
     }

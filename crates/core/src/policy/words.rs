@@ -88,6 +88,9 @@ impl CommandPattern {
         if self.starred {
             return self.words[0].contains(STAR) || self.words[0] == first;
         }
+        if knowledge::may_match_with_flags(&self.words, self.prefix, &words) {
+            return true;
+        }
         // A word that is not known may become several, or none: behind it anything may stand.
         for (wanted, word) in self.words.iter().zip(&words) {
             match comparable(word) {
@@ -195,7 +198,7 @@ pub(super) fn comparable(word: &Word) -> Option<String> {
 /// True when a word that is not known may become `wanted`.
 fn could_be(word: &Word, wanted: &str) -> bool {
     let start = word.known_start();
-    let base = super::words::base_name(start);
+    let base = base_name(start);
     let wanted = wanted.split(STAR).next().unwrap_or_default();
     wanted.starts_with(start) || start.starts_with(wanted) || wanted.starts_with(base)
 }

@@ -11,6 +11,7 @@ mod collector;
 mod condition;
 mod expansion;
 mod heredoc;
+pub mod knowledge;
 mod lexer;
 mod nested;
 mod parameter;
@@ -21,7 +22,6 @@ mod script;
 mod simple;
 mod variables;
 mod witness;
-pub mod knowledge;
 mod word;
 mod wrapper;
 

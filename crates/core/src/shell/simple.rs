@@ -10,8 +10,8 @@ use super::{Piece, Word};
 
 /// Words that only the shell's grammar may use at the start of a command.
 const RESERVED: [&str; 20] = [
-    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "until", "while", "{",
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
+    "in", "select", "then", "until", "while", "{",
 ];
 /// Builtins whose arguments may be assignments.
 const DECLARING: [&str; 5] = ["declare", "typeset", "export", "readonly", "local"];
@@ -45,7 +45,10 @@ impl Reader<'_, '_> {
                 continue;
             }
             if byte == b'(' {
-                if command.words.len() == 1 && command.assignments.is_empty() && command.redirections.is_empty() {
+                if command.words.len() == 1
+                    && command.assignments.is_empty()
+                    && command.redirections.is_empty()
+                {
                     return self.function(start);
                 }
                 self.doubt(DoubtKind::SyntaxError, start);
@@ -115,7 +118,13 @@ impl Reader<'_, '_> {
             subscript = true;
             after = after.get(close + 1..).unwrap_or_default();
         }
-        let operator = if after.starts_with('=') { 1 } else if after.starts_with("+=") { 2 } else { 0 };
+        let operator = if after.starts_with('=') {
+            1
+        } else if after.starts_with("+=") {
+            2
+        } else {
+            0
+        };
         if operator == 0 {
             return false;
         }

@@ -35,10 +35,12 @@ pub(super) fn compare(reader: &mut Reader<'_, '_>) {
     if reader.starts == theirs {
         return;
     }
-    let missed: Vec<usize> = theirs.iter().copied().filter(|at| reader.starts.binary_search(at).is_err()).collect();
-    let about = missed.first().copied().or_else(|| {
-        reader.starts.iter().copied().find(|at| theirs.binary_search(at).is_err())
-    });
+    let missed: Vec<usize> =
+        theirs.iter().copied().filter(|at| reader.starts.binary_search(at).is_err()).collect();
+    let about = missed
+        .first()
+        .copied()
+        .or_else(|| reader.starts.iter().copied().find(|at| theirs.binary_search(at).is_err()));
     let shown = reader.slice(about.unwrap_or(0), reader.text.len());
     reader.out.doubt(DoubtKind::ReadersDisagree, shown);
     // What only the other grammar calls a command is collected too, so that deny rules see it. The places are ascending,
@@ -72,7 +74,8 @@ fn parse(text: &str) -> Option<Tree> {
             if reports > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut progress);
-        let tree = parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+        let tree =
+            parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
         if tree.is_none() {
             // A stopped parser would go on with the old text.
             parser.reset();
@@ -86,7 +89,9 @@ fn starts(tree: &Tree) -> Vec<usize> {
     let mut found = Vec::new();
     visit(tree, |node| {
         match node.kind() {
-            "command_name" | "declaration_command" | "unset_command" | "test_command" => found.push(node.start_byte()),
+            "command_name" | "declaration_command" | "unset_command" | "test_command" => {
+                found.push(node.start_byte())
+            }
             _ => {}
         }
         true

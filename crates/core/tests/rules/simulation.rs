@@ -208,6 +208,7 @@ impl Simulation<'_> {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            worktree: None,
             memory: Vec::new(),
             tasks,
         };
@@ -249,6 +250,8 @@ impl Simulation<'_> {
             origin: None,
             mode: PermissionMode::Default,
             reason: "simulated".into(),
+            considered: Vec::new(),
+            answered_by: None,
         };
         let decided = Decided { tool_use_id: id.to_owned(), tool_name: "T".into(), decision };
         self.append(RecordBody::Decided(decided));

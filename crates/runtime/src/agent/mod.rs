@@ -64,8 +64,8 @@ struct AgentInput {
     /// The task, complete in itself.
     prompt: String,
     /// A title of three to five words, for the person who watches.
-    #[serde(default)]
-    description: Option<String>,
+    #[serde(rename = "description")]
+    _description: Option<String>,
     /// Which agent; `general-purpose` when left out.
     #[serde(default)]
     agent: Option<String>,
@@ -75,6 +75,13 @@ struct AgentInput {
     /// Time limit in milliseconds.
     #[serde(default)]
     timeout_ms: Option<u64>,
+}
+
+/// The agent that an input names.
+#[must_use]
+pub fn named(input: &Value) -> String {
+    let named = input.get("agent").or_else(|| input.get("subagent_type")).and_then(Value::as_str);
+    named.unwrap_or(GENERAL_PURPOSE).to_owned()
 }
 
 /// What children are made of.
@@ -126,8 +133,7 @@ impl Tool for Agents {
     }
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
-        let named = input.get("agent").or_else(|| input.get("subagent_type")).and_then(Value::as_str);
-        vec![Access::Agent(named.unwrap_or(GENERAL_PURPOSE).to_owned())]
+        vec![Access::Agent(named(input))]
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
@@ -139,7 +145,9 @@ impl Tool for Agents {
             };
             input.agent = input.agent.take().or(input.subagent_type.take());
             if let Some(name) = input.agent.as_deref().filter(|name| *name != GENERAL_PURPOSE) {
-                return ToolOutcome::failed(format!("There is no agent named {name}. The agents are: {GENERAL_PURPOSE}."));
+                return ToolOutcome::failed(format!(
+                    "There is no agent named {name}. The agents are: {GENERAL_PURPOSE}."
+                ));
             }
             if input.prompt.trim().is_empty() {
                 return ToolOutcome::failed("The prompt is empty. Describe the task completely.");
@@ -190,7 +198,8 @@ impl AgentTool {
     }
 
     fn engine(&self, agent_id: &str, context: &ToolContext) -> Engine {
-        let tools = self.tools.iter().filter(|tool| !NOT_FOR_CHILDREN.contains(&tool.definition().name.as_str()));
+        let tools =
+            self.tools.iter().filter(|tool| !NOT_FOR_CHILDREN.contains(&tool.definition().name.as_str()));
         let mut blocks = self.system.blocks.clone();
         blocks.push(ROLE.to_owned());
         let host =
@@ -231,9 +240,15 @@ impl AgentTool {
     }
 
     /// The child starts with what the parent's session changed about its permissions.
-    fn begin(&self, session: &mut Session, input: &AgentInput, context: &ToolContext) -> Result<(), SessionError> {
+    fn begin(
+        &self,
+        session: &mut Session,
+        input: &AgentInput,
+        context: &ToolContext,
+    ) -> Result<(), SessionError> {
         let mut updates: Vec<PermissionUpdate> = context.permissions.updates().to_vec();
-        updates.push(PermissionUpdate::SetMode { mode: context.mode, destination: UpdateDestination::Session });
+        updates
+            .push(PermissionUpdate::SetMode { mode: context.mode, destination: UpdateDestination::Session });
         let changed = PermissionsChanged { updates, by: format!("parent {}", context.session_id) };
         session.append(RecordBody::PermissionsChanged(changed)).map_err(SessionError::Store)?;
         session.prompt(Message::user(input.prompt.clone())).map_err(SessionError::Store)?;
@@ -273,7 +288,8 @@ fn outcome(end: &TurnEnded, agent_id: &str, session: &Session, timed_out: bool) 
         let result = end.result.clone().unwrap_or_default();
         structured["result"] = json!(result);
         structured["status"] = json!("completed");
-        let text = if result.trim().is_empty() { "(The agent ended without text.)".to_owned() } else { result };
+        let text =
+            if result.trim().is_empty() { "(The agent ended without text.)".to_owned() } else { result };
         let (text, _) = qoder_tools::bounded_text(text, session.outputs(), "agent");
         return ToolOutcome::completed(text, structured);
     }
@@ -282,7 +298,8 @@ fn outcome(end: &TurnEnded, agent_id: &str, session: &Session, timed_out: bool) 
     structured["status"] = json!("failed");
     let interrupted = matches!(
         end.terminal_reason,
-        qoder_types::record::TerminalReason::AbortedStreaming | qoder_types::record::TerminalReason::AbortedTools
+        qoder_types::record::TerminalReason::AbortedStreaming
+            | qoder_types::record::TerminalReason::AbortedTools
     );
     let outcome = if interrupted && !timed_out { CallOutcome::Interrupted } else { CallOutcome::Failed };
     ToolOutcome { outcome, ..ToolOutcome::completed(format!("The agent did not finish: {why}."), structured) }

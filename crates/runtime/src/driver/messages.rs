@@ -1,8 +1,8 @@
 //! From records to the messages a host reads.
 
-use qoder_types::{PermissionMode, Record};
 use qoder_types::record::{RecordBody, TurnEnded};
 use qoder_types::wire::{InitMessage, ResultMessage, StreamMessage, SystemMessage};
+use qoder_types::{PermissionMode, Record};
 
 use super::Driver;
 use crate::VERSION;

@@ -9,9 +9,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use qoder_core::ports::{ProgressSink, Spent, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_types::record::{RecordBody, ToolStarted, UserOrigin};
-use qoder_types::{
-    CallOutcome, ContentBlock, Message, MessageContent, Observation, PermissionMode, Role,
-};
+use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observation, PermissionMode, Role};
 use serde_json::Value;
 use tokio::sync::mpsc;
 

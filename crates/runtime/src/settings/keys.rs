@@ -156,7 +156,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     key("mcpServers.*", Kind::Any, "", "MCP servers"),
     key("mcp.*", Kind::Any, "", "MCP"),
     key("agents.*", Kind::Any, "", "subagents"),
-    key("autoMode.classifier", Kind::Text, "", "model that judges calls in auto mode; without one they are denied"),
+    key(
+        "autoMode.classifier",
+        Kind::Text,
+        "",
+        "model that judges calls in auto mode; without one they are denied",
+    ),
     key("autoMode.allow", Kind::Texts, "[]", "what the classifier should usually allow, in words"),
     key("autoMode.soft_deny", Kind::Texts, "[]", "what the classifier should usually deny, in words"),
     key("autoMode.environment", Kind::Texts, "[]", "what the classifier should know about the surroundings"),

@@ -161,9 +161,11 @@ pub fn file_of(places: &Places, source: RuleSource) -> PathBuf {
     match source {
         RuleSource::ProjectSettings => project("settings.json"),
         RuleSource::LocalSettings => project("settings.local.json"),
-        RuleSource::UserSettings | RuleSource::FlagSettings | RuleSource::CliArg | RuleSource::Session => {
-            places.config_root.join("settings.json")
-        }
+        RuleSource::UserSettings
+        | RuleSource::FlagSettings
+        | RuleSource::CliArg
+        | RuleSource::Command
+        | RuleSource::Session => places.config_root.join("settings.json"),
     }
 }
 

@@ -85,7 +85,8 @@ fn apply(object: &CstObject, key: &str, change: &Change) -> Result<(), String> {
                 }
             }
             Change::AddToList(entries) => {
-                let list = object.array_value_or_create(part).ok_or_else(|| format!("`{key}` is not a list"))?;
+                let list =
+                    object.array_value_or_create(part).ok_or_else(|| format!("`{key}` is not a list"))?;
                 let present: Vec<String> = list.elements().iter().filter_map(entry_text).collect();
                 for entry in entries.iter().filter(|entry| !present.contains(entry)) {
                     list.append(CstInputValue::String(entry.clone()));
@@ -166,8 +167,13 @@ mod tests {
     fn comments_and_layout_stay() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.json");
-        std::fs::write(&path, "{\n  // mine\n  \"permissions\": {\n    \"allow\": [\"Read\"] // ok\n  }\n}\n").unwrap();
-        let add = |entries: &[&str]| Change::AddToList(entries.iter().map(|text| (*text).to_owned()).collect());
+        std::fs::write(
+            &path,
+            "{\n  // mine\n  \"permissions\": {\n    \"allow\": [\"Read\"] // ok\n  }\n}\n",
+        )
+        .unwrap();
+        let add =
+            |entries: &[&str]| Change::AddToList(entries.iter().map(|text| (*text).to_owned()).collect());
         change(&path, "permissions.allow", &add(&["Read", "Bash(ls)"])).unwrap();
         change(&path, "permissions.deny", &add(&["Bash(rm:*)"])).unwrap();
         change(&path, "general.defaultPermissionMode", &Change::Set(Value::from("plan"))).unwrap();

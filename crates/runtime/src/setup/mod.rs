@@ -16,8 +16,8 @@ use crate::agent::{self, AgentTool, Agents};
 use crate::engine::{Confines, Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
-use crate::permission_updates::PermissionUpdates;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
+use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PromptParts, Surroundings, build};
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::store::jsonl::Durability;
@@ -211,6 +211,18 @@ impl Setup {
         })
     }
 
+    /// The rules of all layers.
+    #[must_use]
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// The mode a session would start in.
+    #[must_use]
+    pub fn mode(&self) -> PermissionMode {
+        self.mode
+    }
+
     /// How to reach the model.
     #[must_use]
     pub fn model_options(&self) -> &ModelOptions {
@@ -302,7 +314,8 @@ impl Setup {
     }
 
     /// Where changes of permissions are written.
-    fn updates(&self) -> PermissionUpdates {
+    #[must_use]
+    pub fn updates(&self) -> PermissionUpdates {
         let project = self.project_root.join(".qoder");
         PermissionUpdates {
             user: self.config_root.join("settings.json"),
