@@ -6,8 +6,8 @@ use qoder_core::next::turn_end;
 use qoder_core::recover::close;
 use qoder_core::{Limits, State, Step, next};
 use qoder_types::record::{
-    AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody, SessionStarted,
-    SystemEntry, ToolStarted, UserEntry, UserOrigin,
+    Answered, Asked, AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody,
+    SessionStarted, SystemEntry, ToolStarted, UserEntry, UserOrigin,
 };
 use qoder_types::{
     Behavior, CallOutcome, ContentBlock, Decision, DecisionLayer, Message, MessageContent, PermissionMode,
@@ -163,6 +163,7 @@ impl Simulation<'_> {
                 }
             }
             Step::Decide(ids) => ids.iter().for_each(|id| self.decide(id)),
+            Step::Ask(ids) => ids.iter().for_each(|id| self.answer(id)),
             Step::Refuse(ids) => {
                 ids.iter().for_each(|id| self.result(id, "denied".into(), CallOutcome::Denied))
             }
@@ -242,7 +243,14 @@ impl Simulation<'_> {
         if id.contains("nosuchtool") {
             return self.result(id, "there is no such tool".into(), CallOutcome::Failed);
         }
-        let behavior = if id.contains("denied") { Behavior::Deny } else { Behavior::Allow };
+        let call = self.state.call(id).unwrap();
+        let answer = call.answer.as_ref().map(|answer| answer.allow);
+        let behavior = match answer {
+            None if id.contains("asked") => Behavior::Ask,
+            Some(false) => Behavior::Deny,
+            _ if id.contains("denied") => Behavior::Deny,
+            _ => Behavior::Allow,
+        };
         let decision = Decision {
             behavior,
             layer: DecisionLayer::Rule,
@@ -253,8 +261,33 @@ impl Simulation<'_> {
             considered: Vec::new(),
             answered_by: None,
         };
+        if behavior == Behavior::Ask {
+            let asked = Asked {
+                tool_use_id: id.to_owned(),
+                tool_name: "T".into(),
+                decision,
+                suggestions: Vec::new(),
+            };
+            return self.append(RecordBody::Asked(Box::new(asked)));
+        }
         let decided = Decided { tool_use_id: id.to_owned(), tool_name: "T".into(), decision };
         self.append(RecordBody::Decided(decided));
+    }
+
+    /// Two people answer; the first counts.
+    fn answer(&mut self, id: &str) {
+        let first = !id.contains("denied");
+        for allow in [first, !first] {
+            self.append(RecordBody::Answered(Box::new(Answered {
+                tool_use_id: id.to_owned(),
+                allow,
+                message: None,
+                updated_input: None,
+                updated_permissions: Vec::new(),
+                interrupt: false,
+                by: "somebody".into(),
+            })));
+        }
     }
 
     fn run_call(&mut self, id: &str) {
