@@ -164,7 +164,9 @@ fn describe(body: &RecordBody) -> Vec<String> {
             vec![format!("    {behavior}: {}", one(&decided.decision.reason))]
         }
         RecordBody::ModelFailed(failed) => vec![format!("  ! {}", one(&failed.failure.message))],
-        RecordBody::TaskStarted(task) => vec![format!("    {} starts: {}", task.task_id, one(&task.description))],
+        RecordBody::TaskStarted(task) => {
+            vec![format!("    {} starts: {}", task.task_id, one(&task.description))]
+        }
         RecordBody::TaskEnded(task) => vec![format!("    {}", one(&task.summary))],
         RecordBody::Interrupted(_) => vec!["  (interrupted)".to_owned()],
         RecordBody::TurnEnded(end) => vec![format!(

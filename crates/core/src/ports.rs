@@ -180,8 +180,7 @@ pub struct Receipt(Arc<Mutex<Option<oneshot::Sender<()>>>>);
 
 impl Receipt {
     /// A receipt, and what completes with `Ok` once it is confirmed.
-    #[must_use]
-    pub fn new() -> (Self, oneshot::Receiver<()>) {
+    pub fn pair() -> (Self, oneshot::Receiver<()>) {
         let (sender, receiver) = oneshot::channel();
         (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
     }

@@ -429,7 +429,9 @@ fn task_outcome(start: &TaskStarted, so_far: Option<&Streams>) -> ToolOutcome {
     });
     let text = match so_far {
         None => {
-            format!("The command runs in the background as {task_id}. Its output goes to {output_file}. {advice}")
+            format!(
+                "The command runs in the background as {task_id}. Its output goes to {output_file}. {advice}"
+            )
         }
         Some(streams) => {
             let note = format!(

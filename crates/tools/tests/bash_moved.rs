@@ -8,8 +8,7 @@ use qoder_types::{CallOutcome, TaskStatus};
 use serde_json::json;
 
 /// Prints what is given, waits for the file `go`, prints again.
-const TWO_PARTS: &str =
-    "echo before; echo wrong >&2; touch ready; until [ -e go ]; do sleep 0.02; done; echo after; echo worse >&2; exit 7";
+const TWO_PARTS: &str = "echo before; echo wrong >&2; touch ready; until [ -e go ]; do sleep 0.02; done; echo after; echo worse >&2; exit 7";
 
 #[tokio::test]
 async fn the_call_returns_and_the_command_goes_on() {
@@ -47,7 +46,8 @@ async fn the_call_returns_and_the_command_goes_on() {
 #[tokio::test]
 async fn a_stream_of_lines_is_split_between_call_and_task() {
     let bench = Bench::new();
-    let command = "i=0; while [ $i -lt 20000 ]; do echo line-$i; i=$((i+1)); [ $i = 500 ] && touch ready; done";
+    let command =
+        "i=0; while [ $i -lt 20000 ]; do echo line-$i; i=$((i+1)); [ $i = 500 ] && touch ready; done";
     let call = bench.run("Bash", json!({ "command": command }));
     let moving = async {
         while !bench.path("ready").exists() {

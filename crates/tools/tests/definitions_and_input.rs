@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 fn the_tools_come_in_their_order() {
     let tools = built_in(&ToolSettings::default());
     let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
-    assert_eq!(names, ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite", "TaskOutput", "TaskStop"]);
+    assert_eq!(
+        names,
+        ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite", "TaskOutput", "TaskStop"]
+    );
 }
 
 #[test]

@@ -33,7 +33,10 @@ async fn a_look_without_waiting_shows_what_is_new() {
     appears(&file).await;
     let look = json!({ "task_id": id, "block": false });
     let outcome = bench.run("TaskOutput", look.clone()).await;
-    assert_eq!((&outcome.structured["status"], &outcome.structured["output"]), (&json!("running"), &json!("one\n")));
+    assert_eq!(
+        (&outcome.structured["status"], &outcome.structured["output"]),
+        (&json!("running"), &json!("one\n"))
+    );
     assert!(outcome.ended_tasks.is_empty() && outcome.structured.get("exitCode").is_none());
     assert_eq!(bench.run("TaskOutput", look.clone()).await.structured["output"], "");
     let outcome = bench.run("TaskOutput", json!({ "task_id": id, "timeout": 1 })).await;
@@ -41,7 +44,10 @@ async fn a_look_without_waiting_shows_what_is_new() {
     bench.write("go", "");
     bench.ended_task().await;
     let outcome = bench.run("TaskOutput", look).await;
-    assert_eq!((&outcome.structured["status"], &outcome.structured["output"]), (&json!("completed"), &json!("two\n")));
+    assert_eq!(
+        (&outcome.structured["status"], &outcome.structured["output"]),
+        (&json!("completed"), &json!("two\n"))
+    );
 }
 
 #[tokio::test]
@@ -75,7 +81,8 @@ async fn an_interrupt_ends_the_waiting_and_not_the_task() {
 #[tokio::test]
 async fn text_reaches_the_task_and_its_answer_comes_back() {
     let bench = Bench::new();
-    let (id, _) = bench.task("while read -r line; do echo \"got $line\"; [ \"$line\" = end ] && exit 5; done").await;
+    let (id, _) =
+        bench.task("while read -r line; do echo \"got $line\"; [ \"$line\" = end ] && exit 5; done").await;
     let answer = bench.succeed("TaskOutput", json!({ "task_id": id, "output": "hello\n" })).await;
     assert!(answer.contains("is running") && answer.ends_with("got hello\n"), "{answer}");
     bench.succeed("TaskOutput", json!({ "task_id": id, "output": "end\n" })).await;
@@ -146,7 +153,9 @@ async fn a_task_of_an_earlier_process_is_known_with_its_output() {
 #[tokio::test]
 async fn a_flood_of_output_that_is_no_text_is_bounded() {
     let bench = Bench::new();
-    let (id, file) = bench.task("printf 'first\\377 '; head -c 200000000 /dev/zero | tr '\\0' '\\201'; printf ' last'").await;
+    let (id, file) = bench
+        .task("printf 'first\\377 '; head -c 200000000 /dev/zero | tr '\\0' '\\201'; printf ' last'")
+        .await;
     let outcome = bench.run("TaskOutput", json!({ "task_id": id, "timeout": HANG_GUARD.as_millis() })).await;
     assert_eq!(outcome.structured["status"], "completed");
     let shown = text(&outcome);
@@ -161,6 +170,9 @@ async fn a_daemon_that_keeps_the_pipe_does_not_keep_the_task() {
     let bench = Bench::new();
     let (id, _) = bench.task("sleep 300 & echo $! > child; echo done").await;
     let outcome = bench.run("TaskOutput", json!({ "task_id": id })).await;
-    assert_eq!((&outcome.structured["status"], &outcome.structured["output"]), (&json!("completed"), &json!("done\n")));
+    assert_eq!(
+        (&outcome.structured["status"], &outcome.structured["output"]),
+        (&json!("completed"), &json!("done\n"))
+    );
     common::is_gone(&appears(&bench.path("child")).await).await;
 }

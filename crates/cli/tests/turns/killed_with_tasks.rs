@@ -30,7 +30,16 @@ fn server() -> ScriptedServer {
 
 fn killed(sandbox: &Sandbox, server: &ScriptedServer) -> Vec<String> {
     let mut command = command(sandbox, server, Wire::Messages);
-    command.args(["-p", "go", "--session-id", SESSION, "--allowed-tools", "Bash", "--output-format", "stream-json"]);
+    command.args([
+        "-p",
+        "go",
+        "--session-id",
+        SESSION,
+        "--allowed-tools",
+        "Bash",
+        "--output-format",
+        "stream-json",
+    ]);
     let live = Live::start(command);
     let files = ["first", "second"].map(|name| sandbox.project().join(name));
     let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_default();
@@ -58,7 +67,10 @@ fn the_outcome_is_unknown_and_nothing_is_left() {
     let told = resumed.system("task_notification");
     assert_eq!(told.len(), 2, "{}", resumed.stdout);
     assert!(told.iter().all(|told| told["status"] == "stopped" && unknown(&told["summary"])), "{told:?}");
-    assert!(resumed.shape().iter().position(|line| line == "system/init") < resumed.shape().iter().position(|line| line == "system/task_notification"));
+    assert!(
+        resumed.shape().iter().position(|line| line == "system/init")
+            < resumed.shape().iter().position(|line| line == "system/task_notification")
+    );
     let last = bodies(&server).pop().unwrap();
     let messages = last["messages"].as_array().unwrap();
     let notice = messages.last().unwrap()["content"].to_string();

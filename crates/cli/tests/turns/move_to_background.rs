@@ -43,7 +43,10 @@ fn the_turn_goes_on_without_the_command() {
     let started = finished.system("task_started");
     let ended = finished.system("task_notification");
     assert_eq!((started.len(), ended.len()), (1, 1), "{}", finished.stdout);
-    assert_eq!((&started[0]["tool_use_id"], &started[0]["description"]), (&json!("toolu_slow"), &json!("waits")));
+    assert_eq!(
+        (&started[0]["tool_use_id"], &started[0]["description"]),
+        (&json!("toolu_slow"), &json!("waits"))
+    );
     assert_eq!((&ended[0]["status"], &ended[0]["task_id"]), (&json!("completed"), &started[0]["task_id"]));
     assert_eq!((records(&sandbox, "task-start").len(), records(&sandbox, "task-end").len()), (1, 1));
 }

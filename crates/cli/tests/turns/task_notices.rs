@@ -16,7 +16,8 @@ fn background(id: &str, command: &str) -> Reply {
 
 /// A call that waits until the log holds the end of a task.
 fn wait_for_end() -> Reply {
-    let command = "until grep -q '\"type\":\"task-end\"' \"$QODER_CONFIG_DIR\"/projects/*/*.jsonl; do sleep 0.02; done";
+    let command =
+        "until grep -q '\"type\":\"task-end\"' \"$QODER_CONFIG_DIR\"/projects/*/*.jsonl; do sleep 0.02; done";
     calls(&[("toolu_wait", "Bash", json!({ "command": command }))])
 }
 
@@ -24,7 +25,9 @@ fn notices(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().unwrap();
     let texts = messages.iter().flat_map(|message| match &message["content"] {
         Value::String(text) => vec![text.clone()],
-        Value::Array(blocks) => blocks.iter().filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect(),
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect()
+        }
         other => panic!("{other}"),
     });
     texts.filter(|text| text.contains("[Background task")).collect()

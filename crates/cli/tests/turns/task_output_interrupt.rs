@@ -26,7 +26,8 @@ fn the_waiting_ends_and_the_task_is_announced_as_stopped() {
     command.args(["-p", "go", "--output-format", "stream-json", "--allowed-tools", "Bash"]);
     let live = Live::start(command);
     let waits = || {
-        let log: String = sandbox.session_files().iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect();
+        let log: String =
+            sandbox.session_files().iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect();
         log.matches("\"type\":\"tool-start\"").count() == 3
     };
     wait_until("both calls wait", waits);

@@ -129,8 +129,7 @@ fn notice(task: &TaskState) -> String {
                 .to_owned()
         }
     };
-    let mut text =
-        format!("[Background task {} ({}) {ending}.", start.task_id, start.description);
+    let mut text = format!("[Background task {} ({}) {ending}.", start.task_id, start.description);
     let lines = qoder_tools::last_lines(Path::new(&start.output_file), NOTICE_LINES, NOTICE_CHARACTERS);
     if lines.is_empty() {
         text.push_str(&format!(" There is nothing in its output file {}.]", start.output_file));
