@@ -105,6 +105,12 @@ impl Driver<'_> {
         self.emit(&StreamMessage::System(message))
     }
 
+    /// Those tasks of whose end the model has not heard yet.
+    pub(super) fn untold(&self, mut ids: Vec<String>) -> Vec<String> {
+        ids.retain(|id| self.session.state.tasks.get(id).is_some_and(|task| !task.told));
+        ids
+    }
+
     /// Tells the model how tasks ended. The entry names them, so that no process tells it again.
     pub(super) fn tell_tasks(&mut self, ids: &[String]) -> Result<(), DriveError> {
         let tasks = ids.iter().filter_map(|id| self.session.state.tasks.get(id));

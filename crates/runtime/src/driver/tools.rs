@@ -235,7 +235,7 @@ impl Driver<'_> {
         entry.observations = outcome.observations;
         entry.new_cwd = outcome.new_cwd.map(|cwd| cwd.to_string_lossy().into_owned());
         entry.duration_ms = Some(elapsed_ms);
-        entry.tasks = outcome.ended_tasks;
+        entry.tasks = self.untold(outcome.ended_tasks);
         let record = self.session.append(RecordBody::User(Box::new(entry)))?;
         self.emit_user(&record, false)
     }
