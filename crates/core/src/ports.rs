@@ -173,8 +173,8 @@ pub struct SideQuestion {
 /// Asks a model beside the conversation; the error is for the model that called the tool. The cost is put on record.
 pub type SideModel = Arc<dyn Fn(SideQuestion) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// What somebody waits for until something is on record. Dropped unconfirmed, with all its clones, it says that this will
-/// never be.
+/// What somebody waits for until something is on record. Dropped unconfirmed, with all its clones, it says that this
+/// will never be.
 #[derive(Debug, Clone)]
 pub struct Receipt(Arc<Mutex<Option<oneshot::Sender<()>>>>);
 

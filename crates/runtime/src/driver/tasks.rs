@@ -1,5 +1,5 @@
-//! Background tasks between the tools, the log, the host and the model. Each start and each end goes on record first; then
-//! the host hears of it, and the model before its next reply.
+//! Background tasks between the tools, the log, the host and the model. Each start and each end goes on record first;
+//! then the host hears of it, and the model before its next reply.
 
 use std::path::Path;
 
