@@ -183,15 +183,14 @@ pub type Spent = Arc<Mutex<Vec<SideCalled>>>;
 /// Asks a model beside the conversation; the error is for the model that called the tool. The cost is put on record.
 pub type SideModel = Arc<dyn Fn(SideQuestion) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// What somebody waits for until something is on record. Dropped unconfirmed, with all its clones, it says that this will
-/// never be.
+/// What somebody waits for until something is on record. Dropped unconfirmed, with all its clones, it says that this
+/// will never be.
 #[derive(Debug, Clone)]
 pub struct Receipt(Arc<Mutex<Option<oneshot::Sender<()>>>>);
 
 impl Receipt {
     /// A receipt, and what completes with `Ok` once it is confirmed.
-    #[must_use]
-    pub fn new() -> (Self, oneshot::Receiver<()>) {
+    pub fn pair() -> (Self, oneshot::Receiver<()>) {
         let (sender, receiver) = oneshot::channel();
         (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
     }

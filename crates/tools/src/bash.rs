@@ -1,7 +1,8 @@
 //! The Bash tool: one shell command, in the foreground with limits or in the background with a register entry.
 //!
 //! A command ends by itself, by its time limit, by its silence or by the caller; whatever it leaves in its process group
-//! ends with it. While it runs in the foreground it can be moved to the background. The working directory is kept for the next command as long as it stays in the session's directories.
+//! ends with it. While it runs in the foreground it can be moved to the background. The working directory is kept for the
+//! next command as long as it stays in the session's directories.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;

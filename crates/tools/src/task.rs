@@ -59,27 +59,43 @@ pub(crate) async fn announce(
         command: command.to_owned(),
     };
     let Some(task) = shared.enter(start.clone(), file.clone()) else {
-        // Nothing was written to it.
-        let _ = std::fs::remove_file(&path);
+        drop(std::fs::remove_file(&path));
         return Err(refusal(format!(
             "{MOST_RUNNING} background tasks are running, which is the most there may be. Stop one with TaskStop first."
         )));
     };
-    let (receipt, recorded) = Receipt::new();
+    let mut entered = Entered { shared, task, recorded: false };
+    let (receipt, recorded) = Receipt::pair();
     (context.progress)(ToolProgress::TaskStarted { start, receipt });
     if recorded.await.is_err() {
-        shared.withdraw(&task);
-        let _ = std::fs::remove_file(&path);
         return Err(refusal("The task could not be put on record and was not started."));
     }
+    entered.recorded = true;
     Ok(Recorded {
-        task,
+        task: entered.task.clone(),
         file,
         register: Arc::downgrade(shared),
         progress: context.progress.clone(),
         begun: Instant::now(),
         over: false,
     })
+}
+
+/// Takes a task out of the register again that does not come on record, also when nobody waits for that any more.
+struct Entered<'a> {
+    shared: &'a SessionShared,
+    task: Arc<Task>,
+    recorded: bool,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if !self.recorded {
+            self.shared.withdraw(&self.task);
+            // It is empty; one that cannot be removed does no harm.
+            drop(std::fs::remove_file(&self.task.start.output_file));
+        }
+    }
 }
 
 impl Recorded {

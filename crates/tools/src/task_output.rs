@@ -17,6 +17,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep_until};
 
 use crate::SessionShared;
+use crate::capture::TaskFile;
 use crate::schema::{Flag, Whole, definition, parse};
 use crate::shared::Task;
 use crate::task_text::since;
@@ -63,7 +64,7 @@ impl Tool for TaskOutputTool {
     }
 
     fn annotations(&self) -> ToolAnnotations {
-        ToolAnnotations { read_only_hint: true, ..ToolAnnotations::default() }
+        ToolAnnotations::default()
     }
 
     /// A task dies with the process, so what is written to it cannot be written again by the next one.
@@ -98,7 +99,7 @@ async fn look(input: Value, context: &ToolContext) -> Result<ToolOutcome, Refusa
     let task = find(context, &input.task_id)?;
     let wait = input.timeout.map_or(USUAL_WAIT, |wait| wait.0).min(LONGEST_WAIT);
     let deadline = Instant::now() + Duration::from_millis(wait);
-    let before = task.file.as_ref().map_or(0, |file| file.taken());
+    let before = task.file.as_ref().map_or(0, TaskFile::taken);
     let work = async {
         if let Some(text) = &input.output {
             write(&task, text, deadline).await?;
@@ -190,7 +191,7 @@ async fn report(task: &Task) -> Result<ToolOutcome, Refusal> {
     let (text, note) = match read {
         Ok((text, position)) => {
             *shown = position;
-            (text, task.file.as_ref().and_then(|file| file.problem()))
+            (text, task.file.as_ref().and_then(TaskFile::problem))
         }
         Err(error) => (String::new(), Some(format!("{} cannot be read: {error}", start.output_file))),
     };

@@ -139,3 +139,34 @@ async fn only_so_many_tasks_run_at_a_time() {
     assert_eq!(bench.shared.running_tasks(), 0);
     bench.task("true").await;
 }
+
+#[tokio::test]
+async fn a_task_with_something_new_to_say_is_reported_every_five_seconds() {
+    let bench = Bench::new();
+    let (id, file) = bench.task("echo one; echo two; until [ -e go ]; do sleep 0.02; done").await;
+    while appears(&file).await != "one\ntwo" {}
+    let reports = || {
+        let news = bench.news.lock().unwrap();
+        let report = |item: &ToolProgress| match item {
+            ToolProgress::TaskProgress { task_id, duration_ms, last_line } => {
+                assert_eq!(*task_id, id);
+                Some((*duration_ms, last_line.clone()))
+            }
+            ToolProgress::TaskStarted { .. } | ToolProgress::TaskEnded(_) | ToolProgress::Output(_) => None,
+        };
+        news.iter().filter_map(report).collect::<Vec<_>>()
+    };
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_millis(5_100)).await;
+    while reports().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // Nothing new came since: the second time passes in silence.
+    tokio::time::advance(std::time::Duration::from_millis(5_100)).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let reports = reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert!(reports[0].0 >= 5_000 && reports[0].1.as_deref() == Some("two"), "{reports:?}");
+}

@@ -21,7 +21,7 @@ async fn the_end_is_awaited_and_told() {
     assert!(shown.contains("failed with exit code 3") && shown.ends_with("one\ntwo\n"), "{shown}");
     assert_eq!((&structured["status"], &structured["exitCode"]), (&json!("failed"), &json!(3)));
     assert_eq!(structured["output"], "one\ntwo\n");
-    assert_eq!(outcome.ended_tasks, [id.clone()], "the model needs no other notice");
+    assert_eq!(outcome.ended_tasks, std::slice::from_ref(&id), "the model needs no other notice");
     let again = bench.succeed("TaskOutput", json!({ "task_id": id })).await;
     assert!(again.contains("nothing new"), "{again}");
 }

@@ -18,7 +18,7 @@ async fn a_task_ends_with_everything_it_started() {
     assert_eq!((&structured["success"], &structured["task_id"]), (&json!(true), &json!(id)));
     assert!(structured["message"].as_str().unwrap().contains("not needed"));
     assert!(structured["command"].as_str().unwrap().starts_with("echo out"));
-    assert_eq!(outcome.ended_tasks, [id.clone()]);
+    assert_eq!(outcome.ended_tasks, std::slice::from_ref(&id));
     // Told before the call returned, so nothing is waited for.
     let told = bench.news.lock().unwrap().iter().any(|item| {
         matches!(item, qoder_core::ports::ToolProgress::TaskEnded(end)

@@ -274,3 +274,27 @@ pub struct ResultMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_progress_of_a_task_has_the_documented_shape() {
+        let message = StreamMessage::System(SystemMessage::TaskProgress {
+            task_id: "bash_1",
+            tool_use_id: "toolu_1",
+            description: "builds",
+            usage: TaskUsage { duration_ms: 5_000, ..TaskUsage::default() },
+            summary: None,
+            uuid: "u",
+            session_id: "s",
+        });
+        let expected = serde_json::json!({
+            "type": "system", "subtype": "task_progress", "task_id": "bash_1", "tool_use_id": "toolu_1",
+            "description": "builds", "usage": { "total_tokens": 0, "tool_uses": 0, "duration_ms": 5_000 },
+            "uuid": "u", "session_id": "s",
+        });
+        assert_eq!(serde_json::to_value(&message).unwrap(), expected);
+    }
+}

@@ -1,5 +1,5 @@
-//! `kill -9` of the program while background tasks run: no process of them is left, and the next process says that their
-//! outcome is unknown, on record, to the host and to the model, once. What they printed stays readable.
+//! `kill -9` of the program while background tasks run: no process of them is left, and the next process says that
+//! their outcome is unknown, on record, to the host and to the model, once. What they printed stays readable.
 
 use std::path::Path;
 

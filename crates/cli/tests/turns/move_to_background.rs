@@ -5,7 +5,7 @@ use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Live, Wire, bodies, calls, command, records, results_in, wait_until};
+use crate::support::{Live, Wire, bodies, calls, command, records, results_in, run, wait_until};
 
 #[test]
 fn the_turn_goes_on_without_the_command() {
@@ -54,16 +54,27 @@ fn the_turn_goes_on_without_the_command() {
 #[test]
 fn without_a_command_it_says_so_and_changes_nothing() {
     let sandbox = Sandbox::new();
-    let server = ScriptedServer::start(Script::by(|_, number| match number {
-        0 => Reply::StalledStream { after_events: 2, ms: 500, reply: Box::new(Reply::text("slow answer")) },
-        _ => Reply::text("not asked"),
+    let server = ScriptedServer::start(Script::by(|_, _| Reply::StalledStream {
+        after_events: 2,
+        ms: 120_000,
+        reply: Box::new(Reply::text("an answer that never comes")),
     }));
     let mut command = command(&sandbox, &server, Wire::Messages);
     command.args(["-p", "hello", "--output-format", "stream-json"]);
     let live = Live::start(command);
     wait_until("the model is asked", || !server.requests().is_empty());
     live.signal(Signal::USR2);
+    live.interrupt();
     let finished = live.finish();
     assert!(finished.stderr.contains("no command"), "{}", finished.stderr);
-    assert!(finished.system("task_started").is_empty());
+    assert_eq!((finished.code, finished.system("task_started").len()), (130, 0), "{}", finished.stdout);
+}
+
+#[test]
+fn the_help_names_the_signal() {
+    let (sandbox, server) =
+        (Sandbox::new(), ScriptedServer::start(Script::by(|_, _| Reply::text("not asked"))));
+    let mut command = command(&sandbox, &server, Wire::Messages);
+    command.arg("--help");
+    assert!(run(command).stdout.contains("SIGUSR2 moves the running command to the background"));
 }

@@ -105,6 +105,7 @@ fn a_result_that_tells_the_end_makes_it_needless() {
         match number {
             0 => background("toolu_1", "sleep 60"),
             1 => calls(&[("toolu_2", "TaskStop", json!({ "task_id": task() }))]),
+            2 => calls(&[("toolu_3", "TaskOutput", json!({ "task_id": task() }))]),
             _ => Reply::text("done"),
         }
     }));
@@ -120,5 +121,6 @@ fn a_result_that_tells_the_end_makes_it_needless() {
     let results = |id: &str| place(&|line| line["message"]["content"][0]["tool_use_id"] == id);
     assert!(start < results("toolu_1") && results("toolu_1") < end && end < results("toolu_2"));
     assert_eq!(lines[results("toolu_2")]["tasks"], json!([lines[start]["taskId"]]));
+    assert!(lines[results("toolu_3")].get("tasks").is_none(), "it is told once");
     assert_eq!((&lines[end]["status"], lines[end].get("exitCode").is_some()), (&json!("stopped"), true));
 }

@@ -1,5 +1,5 @@
-//! An interrupt while TaskOutput waits ends the turn with a proper result; the task is stopped with the program, and its
-//! end is announced.
+//! An interrupt while TaskOutput waits ends the turn with a proper result; the task is stopped with the program, and
+//! its end is announced.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;

@@ -27,6 +27,10 @@ pub enum Kind {
     EffectLongTask,
     /// Is denied by the gate.
     Denied,
+    /// Is asked about and allowed.
+    AskedEffect,
+    /// Is asked about and denied.
+    AskedDenied,
     /// Names no tool.
     NoSuchTool,
 }
@@ -61,6 +65,8 @@ pub fn scenarios() -> impl Strategy<Value = Scenario> {
         Just(Kind::EffectTask),
         Just(Kind::EffectLongTask),
         Just(Kind::Denied),
+        Just(Kind::AskedEffect),
+        Just(Kind::AskedDenied),
         Just(Kind::NoSuchTool)
     ];
     let calls = prop::collection::vec(kind, 1..4);

@@ -166,11 +166,11 @@ impl Driver<'_> {
             interrupt: answer.interrupt,
             by: answer.by,
         })))?;
-        self.persist(&updates)
+        self.took_updates(&updates)
     }
 
     /// Leaves out changes that the settings forbid or that cannot be read; says so.
-    fn usable_updates(&self, updates: Vec<PermissionUpdate>) -> Result<Vec<PermissionUpdate>, DriveError> {
+    pub(super) fn usable_updates(&self, updates: Vec<PermissionUpdate>) -> Result<Vec<PermissionUpdate>, DriveError> {
         let mut usable = Vec::new();
         for update in updates {
             match self.engine.updates.complaint(&update) {
@@ -193,22 +193,26 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Changes of permissions are on record: writes those that a file keeps and tells of a new mode.
+    pub(super) fn took_updates(&mut self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
+        self.persist(updates)?;
+        let now = self.engine.gate.mode(&self.session.state.permissions);
+        if now == self.limits.permission_mode {
+            return Ok(());
+        }
+        self.limits.permission_mode = now;
+        self.emit_mode(now)
+    }
+
     /// Takes changes of permissions into the session.
     pub fn change_permissions(&mut self, updates: Vec<PermissionUpdate>, by: &str) -> Result<(), DriveError> {
         let updates = self.usable_updates(updates)?;
         if updates.is_empty() {
             return Ok(());
         }
-        let mode = self.engine.gate.mode(&self.session.state.permissions);
         let changed = PermissionsChanged { updates: updates.clone(), by: by.to_owned() };
         self.session.append(RecordBody::PermissionsChanged(changed))?;
-        self.persist(&updates)?;
-        let now = self.engine.gate.mode(&self.session.state.permissions);
-        self.limits.permission_mode = now;
-        if now == mode {
-            return Ok(());
-        }
-        self.emit_mode(now)
+        self.took_updates(&updates)
     }
 
     /// A mode that a person chose for this very run outranks what an earlier process recorded.

@@ -1,5 +1,5 @@
-//! Background tasks between the tools, the log, the host and the model. Each start and each end goes on record first; then
-//! the host hears of it, and the model before its next reply.
+//! Background tasks between the tools, the log, the host and the model. Each start and each end goes on record first;
+//! then the host hears of it, and the model before its next reply.
 
 use std::path::Path;
 
@@ -103,6 +103,12 @@ impl Driver<'_> {
             (News::Ended(_), None) => return Ok(()),
         };
         self.emit(&StreamMessage::System(message))
+    }
+
+    /// Those tasks of whose end the model has not heard yet.
+    pub(super) fn untold(&self, mut ids: Vec<String>) -> Vec<String> {
+        ids.retain(|id| self.session.state.tasks.get(id).is_some_and(|task| !task.told));
+        ids
     }
 
     /// Tells the model how tasks ended. The entry names them, so that no process tells it again.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use qoder_core::ports::{ProgressSink, Spent, Tool, ToolContext, ToolOutcome, ToolProgress};
-use qoder_types::record::{RecordBody, ToolStarted, UserOrigin};
+use qoder_types::record::{PermissionsChanged, RecordBody, ToolStarted, UserOrigin};
 use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observation, PermissionMode, Role};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -182,12 +182,20 @@ impl Driver<'_> {
         entry.observations = outcome.observations;
         entry.new_cwd = outcome.new_cwd.map(|cwd| cwd.to_string_lossy().into_owned());
         entry.duration_ms = Some(elapsed_ms);
-        entry.tasks = outcome.ended_tasks;
+        entry.tasks = self.untold(outcome.ended_tasks);
         entry.worktree = outcome.worktree;
         let tool = self.session.state.call(id).map(|call| call.name.clone()).unwrap_or_default();
-        let record = self.session.append(RecordBody::User(Box::new(entry)))?;
-        self.emit_user(&record, false)?;
-        self.change_permissions(outcome.permission_updates, &tool)
+        let updates = self.usable_updates(outcome.permission_updates)?;
+        let mut bodies = vec![RecordBody::User(Box::new(entry))];
+        // What the call brought and its result are kept together or not at all.
+        if !updates.is_empty() {
+            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged { updates: updates.clone(), by: tool }));
+        }
+        let records = self.session.append_all(bodies)?;
+        if let Some(record) = records.first() {
+            self.emit_user(record, false)?;
+        }
+        self.took_updates(&updates)
     }
 }
 
