@@ -170,7 +170,10 @@ impl Driver<'_> {
     }
 
     /// Leaves out changes that the settings forbid or that cannot be read; says so.
-    pub(super) fn usable_updates(&self, updates: Vec<PermissionUpdate>) -> Result<Vec<PermissionUpdate>, DriveError> {
+    pub(super) fn usable_updates(
+        &self,
+        updates: Vec<PermissionUpdate>,
+    ) -> Result<Vec<PermissionUpdate>, DriveError> {
         let mut usable = Vec::new();
         for update in updates {
             match self.engine.updates.complaint(&update) {
@@ -202,17 +205,6 @@ impl Driver<'_> {
         }
         self.limits.permission_mode = now;
         self.emit_mode(now)
-    }
-
-    /// Takes changes of permissions into the session.
-    pub fn change_permissions(&mut self, updates: Vec<PermissionUpdate>, by: &str) -> Result<(), DriveError> {
-        let updates = self.usable_updates(updates)?;
-        if updates.is_empty() {
-            return Ok(());
-        }
-        let changed = PermissionsChanged { updates: updates.clone(), by: by.to_owned() };
-        self.session.append(RecordBody::PermissionsChanged(changed))?;
-        self.took_updates(&updates)
     }
 
     /// A mode that a person chose for this very run outranks what an earlier process recorded.

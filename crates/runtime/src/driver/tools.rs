@@ -189,7 +189,10 @@ impl Driver<'_> {
         let mut bodies = vec![RecordBody::User(Box::new(entry))];
         // What the call brought and its result are kept together or not at all.
         if !updates.is_empty() {
-            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged { updates: updates.clone(), by: tool }));
+            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged {
+                updates: updates.clone(),
+                by: tool,
+            }));
         }
         let records = self.session.append_all(bodies)?;
         if let Some(record) = records.first() {
