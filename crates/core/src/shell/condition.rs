@@ -47,6 +47,11 @@ impl Reader<'_, '_> {
             }
             let matching = command.words.last().and_then(Word::as_literal) == Some("=~");
             let closing = self.raw_word() == "]]";
+            if self.raw_word() == "=~" {
+                self.at += "=~".len();
+                command.words.push(Word::literal("=~"));
+                continue;
+            }
             let word = if matching { self.regular_expression() } else { self.word() };
             command.words.extend(word);
             if closing {

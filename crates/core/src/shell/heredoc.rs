@@ -20,6 +20,7 @@ pub(super) struct Pending {
 impl Reader<'_, '_> {
     /// Reads the delimiter after `<<` or `<<-`.
     pub fn here_document(&mut self, tabs_removed: bool, start: usize) {
+        self.here_documents += 1;
         self.skip_blanks();
         let from = self.at;
         let mut delimiter = String::new();

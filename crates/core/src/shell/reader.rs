@@ -21,6 +21,10 @@ pub(super) struct Reader<'t, 'c> {
     pub pending: Vec<Pending>,
     /// True once `CDPATH` was set on this line.
     pub search_path: bool,
+    /// How many commands the longest pipeline has.
+    pub longest_pipeline: usize,
+    /// How many here-documents were announced.
+    pub here_documents: usize,
     /// Where the command words of this text start, to compare with the other grammar.
     pub starts: Vec<usize>,
     /// Where results go.
@@ -52,6 +56,8 @@ impl<'t, 'c> Reader<'t, 'c> {
             here,
             pending: Vec::new(),
             search_path: false,
+            longest_pipeline: 0,
+            here_documents: 0,
             starts: Vec::new(),
             out,
         }

@@ -7,7 +7,8 @@ use super::{Piece, Word};
 /// Everything that can execute in one command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Every simple command, in textual order; commands found inside wrappers follow their wrapper.
+    /// Every simple command in the order of the text, with two rules: a command inside a word (as in a substitution)
+    /// stands before the command the word belongs to, and a command run by another follows that one.
     pub commands: Vec<SimpleCommand>,
     /// Why the line is not proven; empty when every command, word and redirection of it is in `commands`.
     pub doubts: Vec<Doubt>,

@@ -92,6 +92,7 @@ impl Reader<'_, '_> {
         }
         let start = self.here.clone();
         let mut flow = self.command();
+        let mut piped = 1;
         self.skip_to_token();
         while self.peek(0) == Some(b'|') && self.peek(1) != Some(b'|') {
             let both = self.peek(1) == Some(b'&');
@@ -104,8 +105,10 @@ impl Reader<'_, '_> {
                 command.piped_input = true;
             }
             flow = Flow::staying(&start);
+            piped += 1;
             self.skip_to_token();
         }
+        self.longest_pipeline = self.longest_pipeline.max(piped);
         self.here = start;
         if negated { Flow { success: flow.failure, failure: flow.success } } else { flow }
     }

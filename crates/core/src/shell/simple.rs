@@ -1,7 +1,6 @@
 //! Simple commands: assignments, words and redirections up to the next operator. A finished command is collected, its
 //! builtin effects become doubts, and whatever it would run in turn is looked for.
 
-use super::lexer::Builder;
 use super::nested;
 use super::places::{self, Flow};
 use super::reader::{Reader, is_meta, is_name, is_name_start};
@@ -10,8 +9,8 @@ use super::{Piece, Word};
 
 /// Words that only the shell's grammar may use at the start of a command.
 const RESERVED: [&str; 20] = [
-    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
-    "in", "select", "then", "until", "while", "{",
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
+    "select", "then", "until", "while", "{",
 ];
 /// Builtins whose arguments may be assignments.
 const DECLARING: [&str; 5] = ["declare", "typeset", "export", "readonly", "local"];
@@ -45,10 +44,9 @@ impl Reader<'_, '_> {
                 continue;
             }
             if byte == b'(' {
-                if command.words.len() == 1
-                    && command.assignments.is_empty()
-                    && command.redirections.is_empty()
-                {
+                if command.words.len() == 1 && command.assignments.is_empty() && command.redirections.is_empty() {
+                    // The name is no command.
+                    self.starts.pop();
                     return self.function(start);
                 }
                 self.doubt(DoubtKind::SyntaxError, start);
@@ -86,12 +84,17 @@ impl Reader<'_, '_> {
             self.search_path = true;
         }
         let flow = places::after(&command, &self.here, self.search_path);
+        let text_input = command.redirections.iter().find(|it| it.kind == RedirectionKind::HereString);
+        let text_input = text_input.and_then(|it| it.target.clone());
         let owner = self.out.push(command);
         for pending in self.pending.iter_mut().skip(first_pending) {
             pending.owner = owner;
         }
         if let Some(owner) = owner {
             nested::follow(self.out, owner);
+            if let Some(input) = text_input {
+                nested::input_of_shells(self.out, owner, &input);
+            }
         }
         flow
     }
@@ -118,13 +121,7 @@ impl Reader<'_, '_> {
             subscript = true;
             after = after.get(close + 1..).unwrap_or_default();
         }
-        let operator = if after.starts_with('=') {
-            1
-        } else if after.starts_with("+=") {
-            2
-        } else {
-            0
-        };
+        let operator = if after.starts_with('=') { 1 } else if after.starts_with("+=") { 2 } else { 0 };
         if operator == 0 {
             return false;
         }
@@ -196,7 +193,7 @@ impl Reader<'_, '_> {
             return true;
         }
         self.skip_blanks();
-        let Some(word) = self.redirection_target() else {
+        let Some(word) = self.word() else {
             self.doubt(DoubtKind::SyntaxError, start);
             return true;
         };
@@ -207,14 +204,6 @@ impl Reader<'_, '_> {
         };
         into.push(redirection);
         true
-    }
-
-    /// The word after a redirection operator. Brace expansion does not happen there.
-    fn redirection_target(&mut self) -> Option<Word> {
-        let mut builder = Builder::default();
-        let start = self.at;
-        self.word_into(&mut builder);
-        (self.at > start).then(|| builder.finish(self.slice(start, self.at)))
     }
 
     /// The length of a descriptor in front of a redirection operator: a number or `{name}`.

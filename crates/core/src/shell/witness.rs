@@ -4,14 +4,19 @@
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::reader::Reader;
 use super::reading::DoubtKind;
 
-/// How often the parser may report progress per byte of text before it is stopped; ordinary text stays far below.
-const REPORTS_PER_BYTE: usize = 4;
+/// The longest the parser may take. Ordinary lines need microseconds; a few shapes of text cost it far more than their
+/// length, and a line that hits this is not proven.
+const LONGEST_TIME: Duration = Duration::from_millis(500);
+/// Pipelines and here-documents beyond these numbers cost the parser more than linear time, and it is not asked.
+const MOST_PIPED: usize = 64;
+const MOST_HERE_DOCUMENTS: usize = 32;
 
 thread_local! {
     /// Making a parser costs far more than parsing a short line.
@@ -20,7 +25,8 @@ thread_local! {
 
 /// Compares what the reader found with the tree of the other grammar.
 pub(super) fn compare(reader: &mut Reader<'_, '_>) {
-    let Some(tree) = parse(reader.text) else {
+    let affordable = reader.longest_pipeline <= MOST_PIPED && reader.here_documents <= MOST_HERE_DOCUMENTS;
+    let Some(tree) = affordable.then(|| parse(reader.text)).flatten() else {
         reader.out.doubt(DoubtKind::TooMany, reader.text);
         return;
     };
@@ -67,11 +73,9 @@ fn parse(text: &str) -> Option<Tree> {
         }
         let parser = slot.as_mut()?;
         let bytes = text.as_bytes();
-        let mut reports = 0_usize;
-        let most = (text.len() + 64).saturating_mul(REPORTS_PER_BYTE);
+        let started = Instant::now();
         let mut progress = |_: &tree_sitter::ParseState| {
-            reports += 1;
-            if reports > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if started.elapsed() > LONGEST_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut progress);
         let tree =
