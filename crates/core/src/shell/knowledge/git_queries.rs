@@ -7,7 +7,7 @@ use super::git::{Subcommand, names, paths, revisions_or_paths};
 use super::options::{Groups, Invocation};
 
 const DIFF: &str = "
-    p u patch, s no-patch, U unified=, raw, patch-with-raw, indent-heuristic, no-indent-heuristic,
+    p u patch, s no-patch, U unified=?, raw, patch-with-raw, indent-heuristic, no-indent-heuristic,
     minimal, patience, histogram, anchored=, diff-algorithm=, stat=?, stat-width=, stat-count=,
     stat-name-width=, compact-summary, numstat, shortstat, X dirstat=?, cumulative, summary,
     patch-with-stat, z, name-only, name-status, submodule=?, color=?, no-color, color-moved=?,
@@ -69,11 +69,11 @@ const LS_FILES: &str = "
 ";
 const BLAME: &str = "
     L=, l, t, p porcelain, line-porcelain, e show-email, f show-name, n show-number, s, w, M=?, C=?,
-    since=, date=, abbrev=, reverse, root, show-stats, c, b, color-lines, color-by-age, first-parent,
+    since=, date=, abbrev=?, reverse, root, show-stats, c, b, color-lines, color-by-age, first-parent,
     contents=<, ignore-rev=, ignore-revs-file=<, incremental, progress, no-progress, S=<
 ";
 const DESCRIBE: &str = "
-    tags, all, long, always, abbrev=, dirty=?, broken=?, match=, exclude=, exact-match, contains,
+    tags, all, long, always, abbrev=?, dirty=?, broken=?, match=, exclude=, exact-match, contains,
     candidates=, first-parent, debug
 ";
 const SHORTLOG: &str = "s summary, n numbered, e email, w=?, c, group=";

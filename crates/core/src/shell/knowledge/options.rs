@@ -246,7 +246,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next word as a value. A pattern may become several words, of which only the first would be the value.
+    /// The next word as a value. A pattern may become several words, of which only the first would be the value. A value
+    /// that looks like an option is not believed where options can do harm: another version of the program may have
+    /// no value there, and then it would be an option.
     fn next_value(&mut self, name: &str) -> Option<Word> {
         let Some(word) = self.words.get(self.at) else {
             self.problem(format!("the option `{name}` has no value"));
@@ -255,6 +257,10 @@ impl<'a> Reader<'a> {
         self.at += 1;
         if may_split(word) || has_pattern(word) {
             self.problem(format!("the value `{}` is not known before it runs", shown(word)));
+        }
+        let letter = word.known_start().strip_prefix('-').and_then(|rest| rest.chars().next());
+        if !self.steady && letter.is_some_and(|letter| !letter.is_ascii_digit()) {
+            self.problem(format!("the value `{}` looks like an option", shown(word)));
         }
         Some(word.clone())
     }
@@ -297,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_no_entry_names_is_a_problem() {
-        for line in ["-x", "-qx", "--outp=a", "--quiet=a", "-n", "--lines", "--", "-q5", "-é"] {
+        for line in ["-n -q", "-x", "-qx", "--outp=a", "--quiet=a", "-n", "--lines", "--", "-q5", "-é"] {
             let words = words(line);
             let read = read(&words, TABLE, Style::Permuting, false);
             assert_eq!(read.problem.is_none(), line == "--", "{line}");

@@ -15,10 +15,10 @@ const LS: &str = "
     a all, A almost-all, author, b escape, block-size=, B ignore-backups, c, C, color=?, d directory,
     D dired, f, F, classify=?, file-type, format=, full-time, g, group-directories-first, G no-group,
     h human-readable, si, H dereference-command-line, dereference-command-line-symlink-to-dir, hide=,
-    hyperlink=?, indicator-style=, i inode, I ignore=, k kibibytes, l, L dereference, m,
+    hyperlink=?, indicator-style=, i inode, ignore=, k kibibytes, l, L dereference, m,
     n numeric-uid-gid, N literal, o, p, q hide-control-chars, show-control-chars, Q quote-name,
-    quoting-style=, r reverse, R recursive, s size, S, sort=, time=, time-style=, t, T tabsize=, u, U, v,
-    w width=, x, X, Z context, zero, 1
+    quoting-style=, r reverse, R recursive, s size, S, sort=, time=, time-style=, t, tabsize=, u, U, v,
+    width=, x, X, Z context, zero, 1
 ";
 const CAT: &str = "
     A show-all, b number-nonblank, e, E show-ends, n number, s squeeze-blank, t, T show-tabs, u,

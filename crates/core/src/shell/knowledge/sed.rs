@@ -10,7 +10,7 @@ use crate::shell::Word;
 
 const SED: &str = "
     n quiet silent, E r regexp-extended, e expression=, s separate, u unbuffered, z null-data,
-    l line-length=, posix, debug, sandbox, b binary, follow-symlinks!, help, version, i in-place=?!,
+    line-length=, posix, debug, sandbox, b binary, follow-symlinks!, help, version, i in-place=?!,
     f file=<!!
 ";
 
