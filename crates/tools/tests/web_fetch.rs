@@ -175,3 +175,25 @@ async fn an_empty_page_is_told() {
     let address = serve(page("text/html", "<script>only()</script>")).await;
     assert!(bench.succeed("WebFetch", ask(format!("http://{address}"))).await.contains("has no text"));
 }
+
+#[tokio::test]
+async fn a_pdf_is_read_by_its_pages() {
+    let bench = bench();
+    let address = serve(page("application/pdf", common::pdf::document(25))).await;
+    let text = bench.succeed("WebFetch", ask(format!("http://{address}"))).await;
+    assert!(
+        text.contains("Page 20 of 25 ---\nThis is page 20") && !text.contains("This is page 21"),
+        "{text}"
+    );
+    let address = serve(page("application/pdf", "%PDF-1.7 nothing more")).await;
+    let text = bench.fail("WebFetch", ask(format!("http://{address}"))).await;
+    assert!(text.contains("could not be turned into text"), "{text}");
+}
+
+#[tokio::test]
+async fn a_page_of_nothing_but_nested_tags_is_read() {
+    let bench = bench();
+    let deep = format!("{}<p>down here", "<div><span>".repeat(400_000));
+    let address = serve(page("text/html", deep)).await;
+    assert!(bench.succeed("WebFetch", ask(format!("http://{address}"))).await.contains("down here"));
+}

@@ -1,4 +1,5 @@
 //! EnterWorktree and ExitWorktree with real repositories: nothing of worth is lost, and nothing of a repository is run.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
