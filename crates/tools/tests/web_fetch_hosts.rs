@@ -139,17 +139,17 @@ async fn a_rule_opens_exactly_the_host_it_names() {
     ]);
     let patterns = vec!["Wiki.Corp.Example".to_owned(), "*.dev.example".to_owned()];
     bench.settings.private_hosts = PrivateHosts::from_patterns(patterns);
-    for host in ["wiki.corp.example", "a.dev.example"] {
+    for host in ["wiki.corp.example", "wiki.corp.example.", "a.dev.example"] {
         let input = json!({ "url": format!("http://{host}:{port}/"), "prompt": "x" });
         let text = bench.succeed("WebFetch", input).await;
         assert!(text.contains(&format!("you asked {host}:{port}")), "{text}");
     }
-    assert_eq!(visits.load(Ordering::SeqCst), 2);
+    assert_eq!(visits.load(Ordering::SeqCst), 3);
     for host in ["dev.example", "127.0.0.1"] {
         let text = refusal(&bench, &format!("http://{host}:{port}/")).await;
         assert!(text.contains("not a public host"), "{host}: {text}");
     }
-    assert_eq!(visits.load(Ordering::SeqCst), 2);
+    assert_eq!(visits.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test]
