@@ -6,7 +6,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::FutureExt;
 use qoder_core::ports::{Access, ToolContext, ToolOutcome};
 use qoder_types::{PermissionUpdate, ReplayClass, UpdateDestination, Worktree, WorktreeChange};
 use schemars::JsonSchema;
@@ -21,6 +23,8 @@ use crate::work::{Refusal, interrupted};
 const FOLDER: &str = ".qoder/worktrees";
 /// The longest name of a worktree.
 const LONGEST_NAME: usize = 64;
+/// How long a call that failed waits until everything is as it was.
+const CLEANING_WAIT: Duration = Duration::from_millis(1_500);
 
 /// Creates a git worktree and moves the session into it.
 ///
@@ -66,7 +70,7 @@ pub(crate) fn failed(text: impl Into<String>) -> Refusal {
 }
 
 /// A failure of git in the documented shape.
-pub(crate) fn git_failed(error: GitError) -> Refusal {
+pub(crate) fn git_failed(error: &GitError) -> Refusal {
     if matches!(error, GitError::Cancelled) {
         return Box::new(interrupted());
     }
@@ -99,7 +103,7 @@ async fn enter(input: EnterWorktreeInput, context: &ToolContext) -> Result<Workt
                 context.cwd.display()
             )));
         }
-        Err(error) => return Err(git_failed(error)),
+        Err(error) => return Err(git_failed(&error)),
     };
     let base = match git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await {
         Ok(base) => base,
@@ -108,7 +112,7 @@ async fn enter(input: EnterWorktreeInput, context: &ToolContext) -> Result<Workt
                 "The repository has no commit yet, and a worktree starts from one. Commit first.",
             ));
         }
-        Err(error) => return Err(git_failed(error)),
+        Err(error) => return Err(git_failed(&error)),
     };
     let branch = format!("worktree-{name}");
     let path = free_place(&root, &name)?;
@@ -119,7 +123,7 @@ async fn enter(input: EnterWorktreeInput, context: &ToolContext) -> Result<Workt
     let places = [path.as_os_str(), OsStr::new(&base)];
     if let Err(error) = git.run(&[&command[..], &places].concat()).await {
         clean_up(&root, &path, &branch, context).await;
-        return Err(git_failed(error));
+        return Err(git_failed(&error));
     }
     let real =
         path.canonicalize().map_err(|error| failed(format!("The worktree cannot be used: {error}.")))?;
@@ -136,7 +140,7 @@ pub(crate) async fn branch_exists(git: &Git<'_>, branch: &str) -> Result<bool, R
     match git.run(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]).await {
         Ok(_) => Ok(true),
         Err(GitError::Failed { .. }) => Ok(false),
-        Err(error) => Err(git_failed(error)),
+        Err(error) => Err(git_failed(&error)),
     }
 }
 
@@ -184,26 +188,22 @@ fn free_place(root: &Path, name: &str) -> Result<PathBuf, Refusal> {
     Ok(path)
 }
 
-/// Takes back what a failed or interrupted start left behind. Neither existed before, so nothing of worth is lost.
+/// Takes back what a failed or interrupted start left behind. Neither existed before, so nothing of worth is lost. A large
+/// tree takes its time, and the call does not wait for all of it.
 async fn clean_up(root: &Path, path: &Path, branch: &str, context: &ToolContext) {
-    use futures::FutureExt;
-    let git = Git {
-        directory: root,
-        cancelled: futures::future::pending().boxed().shared(),
-        hidden: &context.hidden_environment,
-    };
-    // Each of them may have nothing to do; the error that matters is the one of the start.
-    let _ = git
-        .run(
-            &["worktree", "remove", "--force", "--force"]
-                .map(OsStr::new)
-                .into_iter()
-                .chain([path.as_os_str()])
-                .collect::<Vec<_>>(),
-        )
-        .await;
-    let _ = git.run(&["worktree", "prune"]).await;
-    let _ = git.run(&["branch", "--quiet", "-D", branch]).await;
+    let (root, path, branch) = (root.to_path_buf(), path.to_path_buf(), branch.to_owned());
+    let hidden = Arc::clone(&context.hidden_environment);
+    let work = tokio::spawn(async move {
+        let cancelled = futures::future::pending().boxed().shared();
+        let git = Git { directory: &root, cancelled, hidden: &hidden };
+        let mut removal = ["worktree", "remove", "--force", "--force"].map(OsStr::new).to_vec();
+        removal.push(path.as_os_str());
+        // Each of them may have nothing to do; the error that matters is the one of the start.
+        let _ = git.run(&removal).await;
+        let _ = git.run(&["worktree", "prune"]).await;
+        let _ = git.run(&["branch", "--quiet", "-D", &branch]).await;
+    });
+    let _ = tokio::time::timeout(CLEANING_WAIT, work).await;
 }
 
 fn entered(worktree: Worktree) -> ToolOutcome {

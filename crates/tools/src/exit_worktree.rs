@@ -107,9 +107,9 @@ async fn remove(
             command.push(OsStr::new("--force"));
         }
         command.push(path.as_os_str());
-        at_root.run(&command).await.map_err(git_failed)?;
+        at_root.run(&command).await.map_err(|error| git_failed(&error))?;
     } else {
-        at_root.run(&["worktree", "prune"]).await.map_err(git_failed)?;
+        at_root.run(&["worktree", "prune"]).await.map_err(|error| git_failed(&error))?;
     }
     let mut text = format!("The worktree {} was removed", worktree.path);
     if branch_exists(&at_root, &worktree.branch).await? {
@@ -135,7 +135,7 @@ async fn require_nothing_to_lose(worktree: &Worktree, context: &ToolContext) -> 
         .run(&["status", "--porcelain=v1", "-z", "--untracked-files=all"])
         .await
         .map(|output| changed_files(&output))
-        .map_err(git_failed)?;
+        .map_err(|error| git_failed(&error))?;
     let mut command = vec!["log", "--format=%h %s", "--max-count=1000", "HEAD"];
     let branch = format!("refs/heads/{}", worktree.branch);
     if branch_exists(&git, &worktree.branch).await? {
@@ -143,7 +143,7 @@ async fn require_nothing_to_lose(worktree: &Worktree, context: &ToolContext) -> 
     }
     let others = format!("--exclude={}", worktree.branch);
     command.extend(["--not", &worktree.base, &others, "--branches", "--remotes", "--tags", "--"]);
-    let commits = git.run(&command).await.map_err(git_failed)?;
+    let commits = git.run(&command).await.map_err(|error| git_failed(&error))?;
     let commits: Vec<&str> = commits.lines().collect();
     if files.is_empty() && commits.is_empty() {
         return Ok(());

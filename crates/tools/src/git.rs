@@ -23,11 +23,13 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 const OUTPUT_BYTES: u64 = 1024 * 1024;
 
 /// Settings of a repository that would run programs, as git takes them in front of its command.
-const HARMLESS: [&str; 6] = [
+const HARMLESS: [&str; 8] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
     "core.sshCommand=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
     "submodule.recurse=false",
     "protocol.allow=never",
 ];
@@ -73,7 +75,7 @@ impl Git<'_> {
         command.args(arguments);
         let mut child = command.spawn().map_err(GitError::Missing)?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let _guard = EndGroup(group);
+        let mut guard = EndGroup(group);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let ended = async {
             let (output, errors, status) = tokio::join!(collected(stdout), collected(stderr), child.wait());
@@ -84,6 +86,8 @@ impl Git<'_> {
             () = tokio::time::sleep(TIME_LIMIT) => return Err(GitError::TimedOut { command: name }),
             () = self.cancelled.clone() => return Err(GitError::Cancelled),
         };
+        // It has ended by itself; its number may belong to somebody else soon.
+        guard.0 = None;
         match status {
             Ok(status) if status.success() => Ok(output),
             Ok(_) => {

@@ -110,12 +110,12 @@ impl Default for ToolSettings {
 pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(bash::BashTool::new(settings)),
-        Arc::new(read::ReadTool),
-        Arc::new(edit::EditTool),
-        Arc::new(write::WriteTool),
-        Arc::new(glob::GlobTool::new(settings)),
-        Arc::new(grep::GrepTool::new(settings)),
-        Arc::new(todo_write::TodoWriteTool),
+        Declared::shared(read::ReadTool),
+        Declared::shared(edit::EditTool),
+        Declared::shared(write::WriteTool),
+        Declared::shared(glob::GlobTool::new(settings)),
+        Declared::shared(grep::GrepTool::new(settings)),
+        Declared::shared(todo_write::TodoWriteTool),
         Arc::new(task_output::TaskOutputTool),
         Arc::new(task_stop::TaskStopTool),
         Declared::shared(web_fetch::WebFetchTool::new(settings)),

@@ -4,7 +4,9 @@
 //! a decision of its own. The connection goes to the checked addresses while the request keeps the name.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION,
 };
@@ -68,11 +70,23 @@ pub(crate) async fn fetch(hosts: &Hosts, first: Target) -> Result<Answer, WebErr
     Err(WebError::Redirects { host: target.host, limit: REDIRECTS })
 }
 
+/// Finds nothing: every name that may be connected to comes with its checked addresses.
+#[derive(Debug)]
+struct NoLookup;
+
+impl Resolve for NoLookup {
+    fn resolve(&self, name: Name) -> Resolving {
+        let problem = format!("{} was not checked", name.as_str());
+        Box::pin(async move { Err(problem.into()) })
+    }
+}
+
 async fn send(target: &Target) -> Result<Response, WebError> {
     let addresses: Vec<SocketAddr> =
         target.addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect();
     let name = target.url.host_str().unwrap_or_default();
     let client = builder()
+        .dns_resolver(Arc::new(NoLookup))
         .resolve_to_addrs(name, &addresses)
         .build()
         .map_err(|error| WebError::Setup { problem: error.to_string() })?;
