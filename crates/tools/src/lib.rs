@@ -25,6 +25,7 @@ mod read_image;
 mod read_notebook;
 mod read_pdf;
 mod read_text;
+pub mod sandbox;
 mod schema;
 mod shared;
 mod todo_write;
@@ -50,6 +51,8 @@ pub struct ToolSettings {
     pub bash_inactivity_seconds: u64,
     /// Whether Glob and Grep leave out what ignore files name.
     pub respect_gitignore: bool,
+    /// What confines commands; `None` leaves them free.
+    pub sandbox: Option<Arc<sandbox::Sandbox>>,
 }
 
 impl Default for ToolSettings {
@@ -59,6 +62,7 @@ impl Default for ToolSettings {
             bash_max_timeout_ms: 600_000,
             bash_inactivity_seconds: 300,
             respect_gitignore: true,
+            sandbox: None,
         }
     }
 }

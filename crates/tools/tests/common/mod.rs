@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each test file uses a part of the bench")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+pub mod sandboxed;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
