@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::capture::{Activity, Capture, Viewer, pump};
 use crate::exit_status::one_is_an_answer;
 use crate::process::{ErrorStream, Shell, directory_is_missing, exit_code};
+use crate::sandbox::{self, Sandbox};
 use crate::schema::{Flag, Whole, definition, is_set, parse};
 use crate::shared::Foreground;
 use crate::task::{DRAIN_GRACE, announce};
@@ -64,7 +65,7 @@ struct BashInput {
     run_in_background: Option<Flag>,
     /// Ask to run this one command outside the sandbox. The person decides.
     #[serde(rename = "dangerouslyDisableSandbox")]
-    #[expect(dead_code, reason = "part of the published input; the gate reads it from the raw input")]
+    #[expect(dead_code, reason = "part of the published input; the sandbox reads it from the raw input")]
     dangerously_disable_sandbox: Option<Flag>,
 }
 
@@ -74,6 +75,7 @@ pub(crate) struct BashTool {
     default_timeout: u64,
     max_timeout: u64,
     inactivity: Option<Duration>,
+    sandbox: Option<Arc<Sandbox>>,
 }
 
 impl BashTool {
@@ -83,6 +85,7 @@ impl BashTool {
             default_timeout: settings.bash_default_timeout_ms,
             max_timeout: settings.bash_max_timeout_ms,
             inactivity: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            sandbox: settings.sandbox.clone(),
         }
     }
 }
@@ -115,6 +118,7 @@ impl Tool for BashTool {
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
         let tool = self.clone();
         Box::pin(async move {
+            let choice = sandbox::choose(tool.sandbox.as_deref(), &input);
             let input = match parse::<BashInput>(NAME, input) {
                 Ok(input) => input,
                 Err(refusal) => return *refusal,
@@ -125,6 +129,10 @@ impl Tool for BashTool {
             if context.cancelled.peek().is_some() {
                 return interrupted();
             }
+            let confinement = match sandbox::confine(tool.sandbox.as_ref(), choice, &context).await {
+                Ok(confinement) => confinement,
+                Err(error) => return sandbox::refused(&error),
+            };
             let shared = Arc::clone(&context.shared).downcast::<SessionShared>().ok();
             let background = is_set(input.run_in_background);
             let task = match &shared {
@@ -143,7 +151,7 @@ impl Tool for BashTool {
             };
             let errors = if background { ErrorStream::WithOutput } else { ErrorStream::Apart };
             let hidden = &context.hidden_environment;
-            let shell = match Shell::start(&input.command, &context.cwd, hidden, errors) {
+            let shell = match Shell::start(&input.command, &context.cwd, hidden, errors, confinement) {
                 Ok(shell) => shell,
                 Err(error) => {
                     if let Some(task) = task {
@@ -158,7 +166,8 @@ impl Tool for BashTool {
                 return outcome;
             }
             let foreground = shared.map(|shared| shared.enter_foreground(&context.tool_use_id));
-            tool.run_in_foreground(&input, shell, foreground.as_ref(), &context).await
+            let outcome = tool.run_in_foreground(&input, shell, foreground.as_ref(), &context).await;
+            sandbox::annotate(tool.sandbox.as_deref(), choice, &input.command, outcome)
         })
     }
 }
@@ -178,6 +187,9 @@ fn complaint(command: &str) -> Option<String> {
 }
 
 fn not_started(error: &std::io::Error, context: &ToolContext) -> ToolOutcome {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return sandbox::refused(error);
+    }
     if directory_is_missing(&context.cwd, error) {
         let home = context.roots.first().filter(|root| root.is_dir());
         let mut outcome = ToolOutcome::failed(match home {

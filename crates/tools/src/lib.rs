@@ -35,6 +35,7 @@ mod read_image;
 mod read_notebook;
 mod read_pdf;
 mod read_text;
+pub mod sandbox;
 mod schema;
 mod search_provider;
 mod shared;
@@ -88,6 +89,8 @@ pub struct ToolSettings {
     pub name_lookup: Arc<dyn NameLookup>,
     /// The search service; without one WebSearch says how to set it.
     pub search: Option<SearchSettings>,
+    /// What confines commands; `None` leaves them free.
+    pub sandbox: Option<Arc<sandbox::Sandbox>>,
 }
 
 impl Default for ToolSettings {
@@ -101,6 +104,7 @@ impl Default for ToolSettings {
             private_hosts: PrivateHosts::default(),
             name_lookup: Arc::new(SystemLookup),
             search: None,
+            sandbox: None,
         }
     }
 }

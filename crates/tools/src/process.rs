@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -19,6 +19,7 @@ use tokio::process::{Child, Command};
 
 use crate::escaped;
 use crate::guard::{self, Guarded};
+use crate::sandbox::{Confinement, Running};
 
 /// How long a process group may take to end when it is asked to.
 pub(crate) const TERMINATION_GRACE: Duration = Duration::from_secs(2);
@@ -48,21 +49,23 @@ pub(crate) struct Shell {
     armed: bool,
     mark: String,
     _guarded: Guarded,
+    /// What a confined command stands on; goes after its processes.
+    _running: Option<Running>,
 }
 
 impl Shell {
-    /// Starts `command` in `directory`.
+    /// Starts `command` in `directory`, confined when there is a confinement.
     pub(crate) fn start(
         command: &str,
         directory: &Path,
         hidden: &[String],
         errors: ErrorStream,
+        mut confinement: Option<Confinement>,
     ) -> io::Result<Self> {
         let (directory_report, report_writer) = io::pipe()?;
         let script = script(command, report_writer.as_raw_fd(), errors);
-        let mut builder = Command::new(bash_path());
+        let mut builder = shell_command(confinement.as_ref());
         builder
-            .arg0("bash")
             .args(["--noprofile", "--norc", "-c"])
             .arg(script)
             .current_dir(directory)
@@ -86,6 +89,12 @@ impl Shell {
                 builder.env_remove(name);
             }
         }
+        for (name, value) in confinement.iter().flat_map(Confinement::environment) {
+            builder.env(name, value);
+        }
+        let passed = confinement.as_ref().map(passed_on).unwrap_or_default();
+        #[cfg(target_os = "linux")]
+        let mut confined = confinement.as_mut().and_then(Confinement::take_child);
         let parent = rustix::process::getpid();
         let guard = guard::pipe();
         // SAFETY: the closure runs in the child between fork and exec. It makes only direct system calls, allocates
@@ -96,18 +105,32 @@ impl Shell {
                 if let Some(guard) = guard {
                     rustix::io::write(guard, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
                 }
+                #[cfg(target_os = "linux")]
+                if let Some(confined) = &mut confined {
+                    confined.apply()?;
+                }
                 rustix::io::fcntl_setfd(report_writer.as_fd(), FdFlags::empty())?;
+                keep_open(&passed)?;
                 die_with_parent(parent)
             });
         }
-        let child = builder.spawn()?;
+        let child = match (builder.spawn(), &confinement) {
+            (Ok(child), _) => child,
+            (Err(error), Some(confinement)) => return Err(confinement.explain(error)),
+            (Err(error), None) => return Err(error),
+        };
         let group = child
             .id()
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
             .ok_or_else(|| io::Error::other("the started process has no id"))?;
         escaped::remember(group);
-        Ok(Self { child, group, directory_report, armed: true, mark, _guarded: Guarded::new(group) })
+        let guarded = Guarded::new(group);
+        let mut shell =
+            Self { child, group, directory_report, armed: true, mark, _guarded: guarded, _running: None };
+        // When this fails the shell is dropped, and with that its processes end.
+        shell._running = confinement.map(Confinement::started).transpose()?;
+        Ok(shell)
     }
 
     /// Waits until the shell itself has ended.
@@ -178,6 +201,50 @@ impl Drop for Shell {
         }
         escaped::forget(self.group);
     }
+}
+
+/// Bash, or the program that starts it confined.
+fn shell_command(confinement: Option<&Confinement>) -> Command {
+    match confinement.map(Confinement::prefix).and_then(<[OsString]>::split_first) {
+        Some((program, arguments)) => {
+            let mut builder = Command::new(program);
+            builder.args(arguments).arg(bash_path());
+            builder
+        }
+        None => {
+            let mut builder = Command::new(bash_path());
+            builder.arg0("bash");
+            builder
+        }
+    }
+}
+
+/// Runs bash once under a program that confines it, and waits for its end.
+#[cfg(target_os = "linux")]
+pub(crate) fn confined_output(
+    confinement: &Confinement,
+    words: &[OsString],
+) -> io::Result<std::process::Output> {
+    let mut builder = shell_command(Some(confinement)).into_std();
+    let passed = passed_on(confinement);
+    // SAFETY: the closure makes only direct system calls on numbers it owns.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(&mut builder, move || keep_open(&passed)) };
+    builder.args(words).stdin(Stdio::null()).output()
+}
+
+/// Descriptors that the confining program reads.
+fn passed_on(confinement: &Confinement) -> Vec<i32> {
+    confinement.passed().iter().map(AsRawFd::as_raw_fd).collect()
+}
+
+/// Lets descriptors go through exec. Runs in the child: nothing but system calls.
+fn keep_open(descriptors: &[i32]) -> io::Result<()> {
+    for descriptor in descriptors {
+        // SAFETY: the descriptor is owned by the confinement, which lives in the parent's memory that this is a copy of.
+        let open = unsafe { BorrowedFd::borrow_raw(*descriptor) };
+        rustix::io::fcntl_setfd(open, FdFlags::empty())?;
+    }
+    Ok(())
 }
 
 /// Where bash is. Looked up once, and only in absolute directories: a relative entry of the search path would let the

@@ -6,6 +6,7 @@
 
 pub mod pdf;
 pub mod server;
+pub mod sandboxed;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
