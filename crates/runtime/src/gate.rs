@@ -91,6 +91,17 @@ impl Gate {
         })
     }
 
+    /// True when a rule in force names this very host. The compiled rules are those of the last decision, so a rule that
+    /// came with an answer counts too.
+    #[must_use]
+    pub fn names_host(&self, host: &str) -> bool {
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*compiled {
+            Some((_, policy)) => policy.names_host(host),
+            None => false,
+        }
+    }
+
     /// What searches must pass over.
     #[must_use]
     pub fn hidden(&self, permissions: &SessionPermissions) -> Option<Hidden> {

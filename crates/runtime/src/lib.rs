@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod catalog;
+mod config_tool;
 pub mod driver;
 pub mod engine;
 pub mod error;

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::capture::{Activity, Capture, Viewer, pump};
 use crate::exit_status::one_is_an_answer;
+use crate::git_safety;
 use crate::process::{ErrorStream, Shell, directory_is_missing, exit_code};
 use crate::sandbox::{self, Sandbox};
 use crate::schema::{Flag, Whole, definition, is_set, parse};
@@ -151,7 +152,17 @@ impl Tool for BashTool {
             };
             let errors = if background { ErrorStream::WithOutput } else { ErrorStream::Apart };
             let hidden = &context.hidden_environment;
-            let shell = match Shell::start(&input.command, &context.cwd, hidden, errors, confinement) {
+            let git = match git_safety::safe_environment(&input.command, &context).await {
+                Ok(git) => git,
+                Err(problem) => {
+                    let text = format!("The command was not run: {problem}.");
+                    if let Some(task) = task {
+                        task.fail(&text);
+                    }
+                    return ToolOutcome::failed(text);
+                }
+            };
+            let shell = match Shell::start(&input.command, &context.cwd, hidden, &git, errors, confinement) {
                 Ok(shell) => shell,
                 Err(error) => {
                     if let Some(task) = task {

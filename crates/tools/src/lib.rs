@@ -19,6 +19,7 @@ mod exit_status;
 mod exit_worktree;
 mod files;
 mod git;
+mod git_safety;
 mod glob;
 mod grep;
 mod grep_sink;

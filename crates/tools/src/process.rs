@@ -59,6 +59,7 @@ impl Shell {
         command: &str,
         directory: &Path,
         hidden: &[String],
+        added: &[(String, String)],
         errors: ErrorStream,
         mut confinement: Option<Confinement>,
     ) -> io::Result<Self> {
@@ -88,6 +89,9 @@ impl Shell {
             if name.as_bytes().starts_with(b"BASH_FUNC_") {
                 builder.env_remove(name);
             }
+        }
+        for (name, value) in added {
+            builder.env(name, value);
         }
         for (name, value) in confinement.iter().flat_map(Confinement::environment) {
             builder.env(name, value);

@@ -4,7 +4,8 @@
 use super::compiled::{Compiled, Content};
 use super::decide::{Grant, Judge};
 use super::found::{Known, Line, Place};
-use crate::shell::{Doubt, DoubtKind, SimpleCommand, is_harmless_variable};
+use crate::shell::knowledge::git_needs_safe_configuration;
+use crate::shell::{Directory, Doubt, DoubtKind, SimpleCommand, is_harmless_variable};
 
 /// What is granted beside rules.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +102,7 @@ impl<'a> Judge<'a> {
             grant.rule = Some(rule);
             return Ok(grant);
         }
-        self.only_reads(command, known)?;
+        self.only_reads(line, command, known)?;
         Ok(grant)
     }
 
@@ -182,7 +183,7 @@ impl<'a> Judge<'a> {
         stopped.map_or(Ok(()), |place| Err(self.why_not_edit(place)))
     }
 
-    fn only_reads(&self, command: &SimpleCommand, known: &Known) -> Result<(), String> {
+    fn only_reads(&self, line: &Line, command: &SimpleCommand, known: &Known) -> Result<(), String> {
         if !known.effects.read_only {
             let why = known.effects.why_not.clone();
             return Err(why.unwrap_or_else(|| format!("`{}` is not known to only read", shown(command))));
@@ -193,12 +194,31 @@ impl<'a> Judge<'a> {
         if let Some(place) = known.reads.iter().find(|place| !self.is_readable(place)) {
             return Err(format!("{} is outside the workspace", place.real.display()));
         }
-        if command.base_name() == Some("git") && !self.is_trusted() {
+        if git_needs_safe_configuration(&command.words) {
+            return self.git_may_ask(line, command);
+        }
+        Ok(())
+    }
+
+    /// A repository's configuration can make a query run programs. It is switched off where the query runs, which works
+    /// for the repository the session is in and for lines that ask git and change nothing.
+    fn git_may_ask(&self, line: &Line, command: &SimpleCommand) -> Result<(), String> {
+        if !self.is_trusted() {
             return Err(
                 "git may run programs that the repository names, and the folder is not trusted".to_owned()
             );
         }
-        Ok(())
+        if command.directories != [Directory::start()] {
+            return Err(
+                "git in another directory may run programs that the repository there names".to_owned()
+            );
+        }
+        let commands = line.reading.commands.iter().zip(&line.known);
+        let mut git = commands.filter(|(command, _)| git_needs_safe_configuration(&command.words));
+        if git.all(|(_, known)| known.effects.read_only) {
+            return Ok(());
+        }
+        Err("a line that both asks git and changes something is not automatic".to_owned())
     }
 
     pub(super) fn why_not_edit(&self, place: &Place) -> String {

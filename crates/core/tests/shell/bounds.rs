@@ -24,7 +24,9 @@ fn a_cut_inside_a_character_is_no_panic() {
 
 #[test]
 fn deep_nesting_is_a_doubt_and_finishes() {
-    for (open, close) in [("$(", ")"), ("(", ")"), ("{ ", "; }"), ("if ", ""), ("\"$(", ")\""), ("${x:-", "}"), ("<(", ")")] {
+    for (open, close) in
+        [("$(", ")"), ("(", ")"), ("{ ", "; }"), ("if ", ""), ("\"$(", ")\""), ("${x:-", "}"), ("<(", ")")]
+    {
         let line = format!("first; {}a{}", open.repeat(3000), close.repeat(3000));
         let reading = read(&line);
         assert!(!reading.is_proven(), "{open:?}");

@@ -1,7 +1,7 @@
 //! Redirections in every form the grammar knows, with their direction and target.
 
-use qoder_core::shell::{RedirectionKind, read};
 use RedirectionKind::{Append, Duplicate, HereDocument, HereString, Input, Output, ReadWrite};
+use qoder_core::shell::{RedirectionKind, read};
 
 #[test]
 fn every_form_has_its_direction_and_target() {

@@ -126,6 +126,16 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "seconds without output before a command is stopped",
     ),
     key("tools.shell.pager", Kind::Text, "\"cat\"", "pager of commands"),
+    key(
+        "tools.webSearch.provider",
+        Kind::OneOf(&["searxng", "brave", "tavily"]),
+        "",
+        "the service behind WebSearch: searxng, brave or tavily",
+    ),
+    key("tools.webSearch.baseUrl", Kind::Text, "", "where the search service is; searxng needs it"),
+    key("tools.webSearch.apiKeyEnv", Kind::Text, "", "the environment variable that holds its key"),
+    key("tools.webSearch.apiKey", Kind::Text, "", "its key itself; a variable is better"),
+    key("tools.webSearch.maxResults", Kind::Whole(1), "10", "results of one search"),
     key("tools.sandbox", Kind::Any, "", "confine commands"),
     key("tools.sandboxAllowedPaths", Kind::Texts, "[]", "paths a confined command may write"),
     key("tools.sandboxNetworkAccess", Kind::Boolean, "false", "network for confined commands"),
@@ -201,7 +211,9 @@ fn walk(value: &Value, prefix: &str, layer: &Layer, warnings: &mut Vec<String>) 
     }
 }
 
-fn is_known(path: &str) -> bool {
+/// True for a dotted path that this version knows.
+#[must_use]
+pub fn is_known(path: &str) -> bool {
     KNOWN_KEYS.iter().any(|known| match known.path.strip_suffix(".*") {
         Some(group) => path == group || path.strip_prefix(group).is_some_and(|rest| rest.starts_with('.')),
         None => known.path == path,

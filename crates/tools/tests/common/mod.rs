@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 pub mod pdf;
-pub mod server;
 pub mod sandboxed;
+pub mod server;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
