@@ -2,6 +2,7 @@
 //! same places. A tree with an error, or a command only one of the two sees, makes the line not proven. Neither reader is
 //! trusted alone where they differ.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -72,7 +73,8 @@ fn parse(text: &str) -> Option<Tree> {
             *slot = Some(parser);
         }
         let parser = slot.as_mut()?;
-        let bytes = text.as_bytes();
+        let plain = plain_bytes(text);
+        let bytes: &[u8] = &plain;
         let started = Instant::now();
         let mut progress = |_: &tree_sitter::ParseState| {
             if started.elapsed() > LONGEST_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -86,6 +88,17 @@ fn parse(text: &str) -> Option<Tree> {
         }
         tree
     })
+}
+
+/// The text as the parser gets it: every byte that is not plain ASCII stands as a character of ordinary words, which is
+/// what it is for the shell. The parser's scanner looks characters up in tables that end at one byte, and takes carriage
+/// returns and foreign blanks for blanks, which the shell does not.
+fn plain_bytes(text: &str) -> Cow<'_, [u8]> {
+    let plain = |byte: u8| (0x20..0x7F).contains(&byte) || byte == b'\n' || byte == b'\t';
+    if text.bytes().all(plain) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    text.bytes().map(|byte| if plain(byte) { byte } else { b'%' }).collect()
 }
 
 /// Where the other grammar sees command words.

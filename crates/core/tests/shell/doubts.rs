@@ -135,5 +135,5 @@ fn only_variables_that_load_nothing_are_harmless() {
 fn every_doubt_can_be_explained() {
     let reading = read("$x; source a; f() { b; }");
     assert!(reading.doubts.len() >= 3);
-    assert!(reading.doubts.iter().all(|doubt| doubt.kind.describe().starts_with("the command")));
+    assert!(reading.doubts.iter().all(|doubt| doubt.kind.describe().starts_with("the ")));
 }

@@ -31,7 +31,7 @@ fn mutated_lines_never_break_the_reader() {
             let at = random.below(characters.len());
             match random.below(4) {
                 0 if characters.len() > 1 => drop(characters.remove(at)),
-                1 => characters.insert(at, b"$(){}[]`'\"\\;&|<>#~*!=\n ab"[random.below(26)].into()),
+                1 => characters.insert(at, b"$(){}[]`'\"\\;&|<>#~*!=\n ab"[random.below(25)].into()),
                 2 => {
                     let other: Vec<char> = lines[random.below(lines.len())].chars().collect();
                     let from = random.below(other.len());
