@@ -60,10 +60,28 @@ fn printf(words: &[Word], effects: &mut Effects) {
         [format, rest @ ..] if !format.known_start().starts_with('-') => (format, rest),
         _ => return effects.incomplete("an option of `printf` assigns to a variable"),
     };
-    if format.as_literal().is_none() {
-        effects.incomplete("the format is not known before it runs");
+    if !format.as_literal().is_some_and(only_shows) {
+        effects.incomplete("the format is not one that only shows its values");
     }
     echo(rest, effects);
+}
+
+/// True when every conversion of the format shows a value; `%n` would assign to a variable.
+fn only_shows(format: &str) -> bool {
+    let mut parts = format.split('%');
+    parts.next();
+    while let Some(part) = parts.next() {
+        if part.is_empty() {
+            // A sign that stands for itself; what follows is text.
+            parts.next();
+            continue;
+        }
+        let conversion = part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #'.*hlLjzt".contains(c));
+        if !conversion.starts_with(|c| "diouxXeEfFgGaAcsbqQ".contains(c)) {
+            return false;
+        }
+    }
+    true
 }
 
 const FILE_TESTS: &[&str] = &[
