@@ -14,7 +14,7 @@ pub(super) const TABLE: &[Program] = &[
     Program::reader(&["echo"], &[], Words(echo)),
     Program::reader(&["printf"], &[], Words(printf)),
     Program::reader(&["test", "["], &[], Words(condition)),
-    Program::reader(&["true", "false", ":"], &[], Words(print_nothing)),
+    Program::reader(&["true", "false", ":"], &[], Words(echo)),
     Program::reader(&["pwd"], &["L logical, P physical"], Nothing),
     Program::reader(&["cd"], &["L, P, e"], Special(change_folder)).style(Style::Leading),
     Program::reader(&["type"], &["a, f, P, p, t"], Text).style(Style::Leading),
@@ -27,8 +27,7 @@ pub(super) const TABLE: &[Program] = &[
 fn shown_only(word: &Word, effects: &mut Effects) {
     for piece in &word.pieces {
         match piece {
-            Piece::Literal(_) | Piece::Home | Piece::Variable(_) => {}
-            Piece::Glob(_) => {}
+            Piece::Literal(_) | Piece::Home | Piece::Variable(_) | Piece::Glob(_) => {}
             Piece::Unknown(text) => {
                 let substitution =
                     (text.starts_with("$(") && !text.starts_with("$((")) || text.starts_with('`');
@@ -47,10 +46,6 @@ fn echo(words: &[Word], effects: &mut Effects) {
     for word in words {
         shown_only(word, effects);
     }
-}
-
-fn print_nothing(words: &[Word], effects: &mut Effects) {
-    echo(words, effects);
 }
 
 /// The format must be known and be no option: `-v` assigns to a variable.

@@ -1,8 +1,9 @@
 //! Options of programs: how a table names them and how they are read from words, as `getopt` reads them. Entries stand
 //! between commas; one is, for example, `n lines=`: all names of one option, the canonical one first, letters short.
-//! Behind the names: `=` takes a value (`==` in every version), `=?` may have an attached one; then `<` the value is a file that is read, `>`
-//! one that is changed; then `!` the program no longer only reads, `!!` it may also touch files that nobody can list.
-//! The entry `#` stands for a number such as `-5`. What no entry names is not understood, abbreviations included.
+//! Behind the names: `=` takes a value (`==` does so in every version), `=?` may have an attached one; then `<` the
+//! value is a file that is read, `>` one that is changed; then `!` the program no longer only reads, `!!` it may also
+//! touch files that nobody can list. The entry `#` stands for a number such as `-5`. What no entry names is not
+//! understood, abbreviations included.
 
 use super::words::{behind, has_pattern, may_begin_with_dash, may_split, shown};
 use crate::shell::Word;
