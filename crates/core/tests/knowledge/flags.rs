@@ -59,6 +59,13 @@ fn every_spelling_matches() {
         ("tar -x:*", "tar -C to -xf x"),
         ("docker run --privileged:*", "docker run -it --privileged x"),
         ("foo -rf:*", "foo -f -r x"),
+        ("foo -rf:*", "foo -rvf x"),
+        ("find -delete:*", "find . -name x -delete"),
+        ("terraform apply -auto-approve:*", "terraform apply -target=x -auto-approve"),
+        ("kubectl delete:*", "kubectl -n prod delete pod x"),
+        ("kubectl delete:*", "kubectl --context prod delete pod x"),
+        ("npm run deploy:*", "npm --prefix x run deploy"),
+        ("rm x:*", "rm --unheard of x"),
         ("npm run test:*", "npm run test -- x"),
         ("sort -o:*", "sort x --output=y"),
     ] {
@@ -90,6 +97,10 @@ fn other_commands_do_not_match() {
         ("git push:*", "git"),
         ("git push:*", "echo git push"),
         ("rm:*", "$X"),
+        ("find -delete:*", "find . -type d -maxdepth 2 -ls"),
+        ("go test -exec:*", "go test -race -coverprofile=x -c"),
+        ("kubectl delete:*", "kubectl get delete"),
+        ("npm publish:*", "npm run publish"),
     ] {
         assert!(!matches(rule_text, line), "{rule_text} must not match {line}");
     }

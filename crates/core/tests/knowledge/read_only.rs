@@ -1,7 +1,7 @@
 //! Which commands are proven to only read, and which are not: one row for each program, everyday option and dangerous
 //! option.
 
-use qoder_core::shell::knowledge::effects;
+use qoder_core::shell::knowledge::{effects, read_only_without_dash_names};
 
 use crate::line::words;
 
@@ -54,8 +54,8 @@ grep -e -foo a
 grep --color=never -H -m 5 foo a
 egrep 'a|b' x
 fgrep -x a x
-grep foo *
 grep -c foo -- *
+grep foo ./*.md
 rg foo
 rg -n -i foo src
 rg -tpy -g '*.rs' -C3 foo
@@ -63,6 +63,7 @@ rg --files
 rg --files -g '*.toml' src
 rg -l --hidden --no-ignore foo
 rg -e a -e b src
+rg -e --pre src
 rg --json -U --multiline foo
 rg -uu foo
 rg --type-list
@@ -113,6 +114,7 @@ echo $HOME
 echo $(date)
 echo *
 printf '%s' a
+printf '%5.2f%% of %-10s\\n' 1 a
 printf '%s' $X
 printf -- '%s' a
 test -f a
@@ -228,6 +230,8 @@ tail -5f a
 wc --files0-from=list
 wc --files0-from list
 grep -R foo .
+grep foo *
+grep -n foo *.py
 grep --dereference-recursive foo .
 grep --recurs foo .
 grep foo $X
@@ -244,7 +248,6 @@ rg -L foo
 rg --follow foo
 rg -nL foo
 rg foo *
-rg -e --pre foo
 rg $X
 find . -exec cat a ;
 find . -execdir rm a ;
@@ -303,6 +306,8 @@ dirname --unknown
 echo ${X@P}
 echo $((a[0]))
 printf -v X %s a
+printf %n X
+printf '%d%%%5n' X
 printf $X a
 printf -- $X
 test -v X
@@ -465,6 +470,24 @@ fn everything_else_is_not_proven_and_says_why() {
     for line in lines(NOT_PROVEN) {
         let found = effects(&words(line));
         assert!(found.why_not.is_some_and(|why| !why.is_empty()), "{line}");
+    }
+}
+
+#[test]
+fn a_pattern_at_the_start_of_a_word_needs_a_look_at_the_names() {
+    for line in [
+        "grep foo *",
+        "grep -n foo *.py",
+        "sort *.txt",
+        "rg foo *",
+        "sed -n 5p *.txt",
+        "find * -name a",
+        "ls",
+    ] {
+        assert!(read_only_without_dash_names(&words(line)), "{line}");
+    }
+    for line in ["sort -o out *.txt", "rm *", "cat $X", "uniq *", "grep foo $X", "grep -R foo *", "xxd *"] {
+        assert!(!read_only_without_dash_names(&words(line)), "{line}");
     }
 }
 

@@ -53,8 +53,17 @@ pub(super) fn only_prints(program: &str) -> bool {
     let mut depth = 0_u32;
     // Whether a slash would divide: behind a value.
     let mut after_value = false;
+    let mut unclear = false;
     while let Some(c) = rest.chars().next() {
         let tail = &rest[c.len_utf8()..];
+        let doubled = |sign| c == sign && program[..program.len() - rest.len()].ends_with(sign);
+        unclear = match c {
+            ' ' | '\t' => unclear,
+            ')' => true,
+            '+' | '-' => doubled(c),
+            '/' => unclear,
+            _ => false,
+        };
         match c {
             ' ' | '\t' | '\n' | ';' | ',' => {
                 after_value = after_value && matches!(c, ' ' | '\t');
@@ -65,6 +74,8 @@ pub(super) fn only_prints(program: &str) -> bool {
                 rest = &tail[end..];
                 after_value = true;
             }
+            // Behind a parenthesis or a double sign it depends on the grammar whether a slash divides.
+            '/' if unclear => return false,
             '/' if !after_value => {
                 let Some(end) = closing(tail, '/').filter(|end| has_simple_classes(&tail[..end - 1])) else {
                     return false;
@@ -199,6 +210,9 @@ mod tests {
             "BEGIN{SYMTAB[\"x\"]=1}",
             "{print |& \"sh\"}",
             "# comment",
+            "{print x++ / 1 | \"sh\" } # /}",
+            "{if (1) /a\"/ | getline; print \"x\"}",
+            "{x-- /1/}",
             "{print /[]/] | \"sh\" /x/}",
             "{print /[\\]/] | \"sh\"/}",
             "{print length / 2 | \"sh\" / 1}",

@@ -14,7 +14,7 @@ pub(super) const TABLE: &[Program] = &[
     Program::reader(&["echo"], &[], Words(echo)),
     Program::reader(&["printf"], &[], Words(printf)),
     Program::reader(&["test", "["], &[], Words(condition)),
-    Program::reader(&["true", "false", ":"], &[], Words(print_nothing)),
+    Program::reader(&["true", "false", ":"], &[], Words(echo)),
     Program::reader(&["pwd"], &["L logical, P physical"], Nothing),
     Program::reader(&["cd"], &["L, P, e"], Special(change_folder)).style(Style::Leading),
     Program::reader(&["type"], &["a, f, P, p, t"], Text).style(Style::Leading),
@@ -27,8 +27,7 @@ pub(super) const TABLE: &[Program] = &[
 fn shown_only(word: &Word, effects: &mut Effects) {
     for piece in &word.pieces {
         match piece {
-            Piece::Literal(_) | Piece::Home | Piece::Variable(_) => {}
-            Piece::Glob(_) => {}
+            Piece::Literal(_) | Piece::Home | Piece::Variable(_) | Piece::Glob(_) => {}
             Piece::Unknown(text) => {
                 let substitution =
                     (text.starts_with("$(") && !text.starts_with("$((")) || text.starts_with('`');
@@ -49,10 +48,6 @@ fn echo(words: &[Word], effects: &mut Effects) {
     }
 }
 
-fn print_nothing(words: &[Word], effects: &mut Effects) {
-    echo(words, effects);
-}
-
 /// The format must be known and be no option: `-v` assigns to a variable.
 fn printf(words: &[Word], effects: &mut Effects) {
     let (format, rest) = match words {
@@ -60,10 +55,28 @@ fn printf(words: &[Word], effects: &mut Effects) {
         [format, rest @ ..] if !format.known_start().starts_with('-') => (format, rest),
         _ => return effects.incomplete("an option of `printf` assigns to a variable"),
     };
-    if format.as_literal().is_none() {
-        effects.incomplete("the format is not known before it runs");
+    if !format.as_literal().is_some_and(only_shows) {
+        effects.incomplete("the format is not one that only shows its values");
     }
     echo(rest, effects);
+}
+
+/// True when every conversion of the format shows a value; `%n` would assign to a variable.
+fn only_shows(format: &str) -> bool {
+    let mut parts = format.split('%');
+    parts.next();
+    while let Some(part) = parts.next() {
+        if part.is_empty() {
+            // A sign that stands for itself; what follows is text.
+            parts.next();
+            continue;
+        }
+        let conversion = part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #'.*hlLjzt".contains(c));
+        if !conversion.starts_with(|c| "diouxXeEfFgGaAcsbqQ".contains(c)) {
+            return false;
+        }
+    }
+    true
 }
 
 const FILE_TESTS: &[&str] = &[

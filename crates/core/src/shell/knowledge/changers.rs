@@ -190,12 +190,12 @@ fn remove_folders(invocation: &Invocation<'_>, effects: &mut Effects) {
     if invocation.has(&["p"]) {
         for word in &invocation.operands {
             match word.as_literal() {
-                Some(path) => {
+                Some(path) if path.matches('/').count() <= 64 => {
                     for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
                         effects.remove(&Word::literal(&path[..at]), false);
                     }
                 }
-                None => effects.incomplete("the folders on the way are not known"),
+                Some(_) | None => effects.incomplete("the folders on the way are not known"),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Expressions of find, read completely: starting points, tests with the right number of words, operators and actions.
 //! Printing reads; deleting, writing to a file and running programs do not, and neither does following links.
 
+use super::options::Style;
 use super::program::Operands::Words;
 use super::program::Program;
 use super::words::{has_pattern, is_many, may_begin_with_dash, may_split, shown};
@@ -8,7 +9,7 @@ use super::{Effects, here};
 use crate::shell::{Piece, Word};
 
 /// The entry.
-pub(super) const TABLE: &[Program] = &[Program::reader(&["find"], &[], Words(find))];
+pub(super) const TABLE: &[Program] = &[Program::reader(&["find"], &[], Words(find)).style(Style::WholeWords)];
 
 const ALONE: &[&str] = &[
     "-empty",

@@ -76,7 +76,7 @@ const DESCRIBE: &str = "
     tags, all, long, always, abbrev=?, dirty=?, broken=?, match=, exclude=, exact-match, contains,
     candidates=, first-parent, debug
 ";
-const SHORTLOG: &str = "s summary, n numbered, e email, w=?, c, group=";
+const SHORTLOG: &str = "s summary, n numbered, e email, w=?, c committer, group=";
 const CONFIG: &str = "
     get, get-all, get-regexp, get-urlmatch, l list, global, local, system, worktree, show-origin,
     show-scope, name-only, z null, type=, bool, int, path, default=, includes, no-includes, f file=<,

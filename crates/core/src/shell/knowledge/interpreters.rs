@@ -199,64 +199,11 @@ fn in_place(words: &[Word], effects: &mut Effects) {
 /// Programs that only print their version when that is all they are asked for. Those that load a part of the project
 /// to find out which version to run are not here.
 const TELLS_VERSION: &[&str] = &[
-    "node",
-    "nodejs",
-    "npm",
-    "python",
-    "python2",
-    "python3",
-    "pip",
-    "pip3",
-    "ruby",
-    "perl",
-    "php",
-    "lua",
-    "java",
-    "javac",
-    "cargo",
-    "rustc",
-    "rustup",
-    "rustfmt",
-    "go",
-    "gcc",
-    "g++",
-    "cc",
-    "c++",
-    "clang",
-    "clang++",
-    "make",
-    "cmake",
-    "ninja",
-    "docker",
-    "podman",
-    "kubectl",
-    "deno",
-    "bun",
-    "bash",
-    "sh",
-    "zsh",
-    "fish",
-    "git",
-    "curl",
-    "wget",
-    "ssh",
-    "tar",
-    "rsync",
-    "jq",
-    "rg",
-    "sed",
-    "awk",
-    "gawk",
-    "uv",
-    "tsc",
-    "dotnet",
-    "swift",
-    "terraform",
-    "helm",
-    "gh",
-    "psql",
-    "sqlite3",
-    "openssl",
+    "node", "nodejs", "npm", "python", "python2", "python3", "pip", "pip3", "ruby", "perl", "php", "lua",
+    "java", "javac", "cargo", "rustc", "rustup", "rustfmt", "go", "gcc", "g++", "cc", "c++", "clang",
+    "clang++", "make", "cmake", "ninja", "docker", "podman", "kubectl", "deno", "bun", "bash", "sh", "zsh",
+    "fish", "git", "curl", "wget", "ssh", "tar", "rsync", "jq", "rg", "sed", "awk", "gawk", "uv", "tsc",
+    "swift", "helm", "gh", "psql", "sqlite3", "openssl",
 ];
 const VERSION_FLAGS: &[&str] = &["--version", "-V", "-version"];
 
@@ -267,7 +214,7 @@ pub(super) fn is_version_query(name: &str, words: &[Word]) -> bool {
     let plain = word == "--version"
         || (VERSION_FLAGS.contains(&word)
             && matches!(name, "python" | "python3" | "cargo" | "rustc" | "java" | "javac" | "ssh"))
-        || (word == "version" && matches!(name, "go" | "git" | "openssl" | "terraform"))
+        || (word == "version" && matches!(name, "go" | "git" | "openssl"))
         || (word == "-v" && matches!(name, "node" | "npm" | "ruby" | "perl" | "php"));
     plain && TELLS_VERSION.contains(&name)
 }

@@ -31,7 +31,7 @@ pub use git_safety::{
 pub use interpreters::runs_arbitrary_code;
 pub use suggest::suggestable_prefix;
 
-use super::Word;
+use super::{Piece, Word};
 
 /// A file or folder that a command touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +114,22 @@ impl Effects {
         self.not_read_only(why);
         self.complete = false;
     }
+}
+
+/// True when a command would be proven to only read if no name that a pattern becomes began with a dash, as in
+/// `grep word *.md`. Whoever asks has to make sure of that by looking at the names in the folder.
+#[must_use]
+pub fn read_only_without_dash_names(words: &[Word]) -> bool {
+    let below_here = |word: &Word| match word.pieces.first() {
+        Some(Piece::Glob(_)) => {
+            let mut pieces = vec![Piece::Literal("./".to_owned())];
+            pieces.extend(word.pieces.iter().cloned());
+            Word { pieces }
+        }
+        Some(Piece::Literal(_) | Piece::Home | Piece::Variable(_) | Piece::Unknown(_)) | None => word.clone(),
+    };
+    let words: Vec<Word> = words.iter().map(|word| below_here(&words::joined(word))).collect();
+    effects(&words).read_only
 }
 
 /// The folder in which a command runs, as an operand.

@@ -1,8 +1,9 @@
 //! Options of programs: how a table names them and how they are read from words, as `getopt` reads them. Entries stand
 //! between commas; one is, for example, `n lines=`: all names of one option, the canonical one first, letters short.
-//! Behind the names: `=` takes a value, `=?` may have an attached one; then `<` the value is a file that is read, `>`
-//! one that is changed; then `!` the program no longer only reads, `!!` it may also touch files that nobody can list.
-//! The entry `#` stands for a number such as `-5`. What no entry names is not understood, abbreviations included.
+//! Behind the names: `=` takes a value (`==` does so in every version), `=?` may have an attached one; then `<` the
+//! value is a file that is read, `>` one that is changed; then `!` the program no longer only reads, `!!` it may also
+//! touch files that nobody can list. The entry `#` stands for a number such as `-5`. What no entry names is not
+//! understood, abbreviations included.
 
 use super::words::{behind, has_pattern, may_begin_with_dash, may_split, shown};
 use crate::shell::Word;
@@ -15,6 +16,8 @@ pub(super) type Groups = &'static [&'static str];
 pub(super) enum Takes {
     Nothing,
     Value,
+    /// A value in every version of the program, so that it may look like an option.
+    CertainValue,
     AttachedValue,
 }
 
@@ -55,11 +58,14 @@ impl Setting {
             (None, Some(rest)) => (rest, Role::Edit),
             (None, None) => (rest, Role::Text),
         };
-        let (names, takes) = match (rest.strip_suffix("=?"), rest.strip_suffix('=')) {
-            (Some(rest), _) => (rest, Takes::AttachedValue),
-            (None, Some(rest)) => (rest, Takes::Value),
-            (None, None) => (rest, Takes::Nothing),
-        };
+        let suffixes = [
+            ("=?", Takes::AttachedValue),
+            ("==", Takes::CertainValue),
+            ("=", Takes::Value),
+            ("", Takes::Nothing),
+        ];
+        let found = suffixes.iter().find_map(|(end, takes)| Some((rest.strip_suffix(end)?, *takes)));
+        let (names, takes) = found.unwrap_or((rest, Takes::Nothing));
         Self { names, takes, role, caution }
     }
 
@@ -206,11 +212,13 @@ impl<'a> Reader<'a> {
                 return self.problem(format!("the option `--{name}` has no value"));
             }
             (Takes::Nothing, false) | (Takes::AttachedValue, false) => None,
-            (Takes::Value, false) => match self.next_value(name) {
+            (Takes::Value | Takes::CertainValue, false) => match self.next_value(name, setting) {
                 Some(value) => Some(value),
                 None => return,
             },
-            (Takes::Value | Takes::AttachedValue, true) => Some(behind(word, dashes + name.len() + 1)),
+            (Takes::Value | Takes::CertainValue | Takes::AttachedValue, true) => {
+                Some(behind(word, dashes + name.len() + 1))
+            }
         };
         self.out.given.push(Given { setting, value });
     }
@@ -228,15 +236,16 @@ impl<'a> Reader<'a> {
             let Some(setting) = find(self.groups, letter.encode_utf8(&mut name)) else {
                 return self.problem(format!("the option `-{letter}` is not on the list"));
             };
-            let rest = behind(word, 1 + at + letter.len_utf8());
+            let used = 1 + at + letter.len_utf8();
+            let is_last = word.pieces.len() == 1 && used == start.len();
             match setting.takes {
                 Takes::Nothing => self.out.given.push(Given { setting, value: None }),
-                Takes::Value if rest.pieces.is_empty() => {
-                    let Some(value) = self.next_value(&letter.to_string()) else { return };
+                Takes::Value | Takes::CertainValue if is_last => {
+                    let Some(value) = self.next_value(&letter.to_string(), setting) else { return };
                     return self.out.given.push(Given { setting, value: Some(value) });
                 }
-                Takes::Value | Takes::AttachedValue => {
-                    let value = (!rest.pieces.is_empty()).then_some(rest);
+                Takes::Value | Takes::CertainValue | Takes::AttachedValue => {
+                    let value = (!is_last).then(|| behind(word, used));
                     return self.out.given.push(Given { setting, value });
                 }
             }
@@ -249,7 +258,7 @@ impl<'a> Reader<'a> {
     /// The next word as a value. A pattern may become several words, of which only the first would be the value. A value
     /// that looks like an option is not believed where options can do harm: another version of the program may have
     /// no value there, and then it would be an option.
-    fn next_value(&mut self, name: &str) -> Option<Word> {
+    fn next_value(&mut self, name: &str, setting: Setting) -> Option<Word> {
         let Some(word) = self.words.get(self.at) else {
             self.problem(format!("the option `{name}` has no value"));
             return None;
@@ -259,7 +268,8 @@ impl<'a> Reader<'a> {
             self.problem(format!("the value `{}` is not known before it runs", shown(word)));
         }
         let letter = word.known_start().strip_prefix('-').and_then(|rest| rest.chars().next());
-        if !self.steady && letter.is_some_and(|letter| !letter.is_ascii_digit()) {
+        let believed = self.steady || setting.takes == Takes::CertainValue;
+        if !believed && letter.is_some_and(|letter| !letter.is_ascii_digit()) {
             self.problem(format!("the value `{}` looks like an option", shown(word)));
         }
         Some(word.clone())
@@ -270,7 +280,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    const TABLE: Groups = &["n lines=, q quiet silent, color=?, I=?, o output=>, f=<!!, #"];
+    const TABLE: Groups = &["n lines=, q quiet silent, color=?, I=?, o output=>, f=<!!, e==, #"];
 
     fn words(line: &str) -> Vec<Word> {
         line.split_whitespace().map(Word::literal).collect()
@@ -303,6 +313,7 @@ mod tests {
 
     #[test]
     fn what_no_entry_names_is_a_problem() {
+        assert_eq!(read(&words("-e -q"), TABLE, Style::Permuting, false).problem, None);
         for line in ["-n -q", "-x", "-qx", "--outp=a", "--quiet=a", "-n", "--lines", "--", "-q5", "-é"] {
             let words = words(line);
             let read = read(&words, TABLE, Style::Permuting, false);

@@ -201,6 +201,12 @@ pub(super) const TABLE: &[Program] = &[
         .steady(),
     Program::reader(&["whoami", "logname", "tty"], &["s silent quiet", HELP], Nothing),
     Program::reader(&["arch", "groups", "uptime"], &["p pretty, s since", HELP], Nothing),
+    Program::reader(
+        &["free"],
+        &["h human, b bytes, k kibi, m mebi, g gibi, t total, w wide, si", HELP],
+        Nothing,
+    ),
+    Program::reader(&["lscpu"], &[HELP], Nothing),
     Program::reader(&["nproc"], &["all, ignore=", HELP], Nothing),
     Program::reader(
         &["id"],

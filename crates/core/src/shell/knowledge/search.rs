@@ -7,7 +7,7 @@ use super::program::Operands::Special;
 use super::program::{Program, read_files, text_then_files};
 
 const GREP: &str = "
-    E extended-regexp, F fixed-strings, G basic-regexp, P perl-regexp, e regexp=, f file=<,
+    E extended-regexp, F fixed-strings, G basic-regexp, P perl-regexp, e regexp==, f file==<,
     i y ignore-case, no-ignore-case, w word-regexp, x line-regexp, z null-data, s no-messages,
     v invert-match, V version, help, m max-count=, b byte-offset, n line-number, line-buffered,
     H with-filename, h no-filename, label=, o only-matching, q quiet silent, binary-files=, a text, I,
@@ -32,16 +32,16 @@ const RIPGREP: &str = "
     no-ignore-exclude, no-ignore-files, no-ignore-global, no-ignore-messages, no-ignore-parent,
     no-ignore-vcs, no-messages, messages, no-pcre2-unicode, no-require-git, no-unicode, unicode, 0 null,
     null-data, one-file-system, no-one-file-system, o only-matching, passthru passthrough,
-    path-separator=, P pcre2, no-pcre2, pcre2-version, p pretty, q quiet, regex-size-limit=, e regexp=,
+    path-separator=, P pcre2, no-pcre2, pcre2-version, p pretty, q quiet, regex-size-limit=, e regexp==,
     r replace=, S smart-case, sort=, sortr=, sort-files, stats, no-stats, stop-on-nonmatch, a text,
     no-text, j threads=, trim, no-trim, t type=, type-add=, type-clear=, type-list, T type-not=,
     u unrestricted, V version, vimgrep, H with-filename, w word-regexp, no-pre, no-search-zip, L follow!,
     pre=!!, pre-glob=!!, z search-zip!!, hostname-bin=!!
 ";
 
-/// The entries. No option of grep writes or runs anything; ripgrep has some that do.
+/// The entries. No option of grep writes or runs anything, but a file called `-R` would make it follow links.
 pub(super) const TABLE: &[Program] = &[
-    Program::reader(&["grep", "egrep", "fgrep"], &[GREP], Special(grep)).steady(),
+    Program::reader(&["grep", "egrep", "fgrep"], &[GREP], Special(grep)),
     Program::reader(&["rg"], &[RIPGREP], Special(ripgrep)),
 ];
 
