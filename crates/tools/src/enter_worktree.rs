@@ -90,11 +90,9 @@ async fn enter(input: EnterWorktreeInput, context: &ToolContext) -> Result<Workt
         Some(name) => checked_name(name)?,
         None => format!("session-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]),
     };
-    let git = Git {
-        directory: &context.cwd,
-        cancelled: context.cancelled.clone(),
-        hidden: &context.hidden_environment,
-    };
+    let git = Git::open(&context.cwd, context.cancelled.clone(), &context.hidden_environment)
+        .await
+        .map_err(|error| git_failed(&error))?;
     let root = match git.run(&["rev-parse", "--show-toplevel"]).await {
         Ok(root) => PathBuf::from(root),
         Err(GitError::Failed { message, .. }) => {
@@ -195,7 +193,7 @@ async fn clean_up(root: &Path, path: &Path, branch: &str, context: &ToolContext)
     let hidden = Arc::clone(&context.hidden_environment);
     let work = tokio::spawn(async move {
         let cancelled = futures::future::pending().boxed().shared();
-        let git = Git { directory: &root, cancelled, hidden: &hidden };
+        let Ok(git) = Git::open(&root, cancelled, &hidden).await else { return };
         let mut removal = ["worktree", "remove", "--force", "--force"].map(OsStr::new).to_vec();
         removal.push(path.as_os_str());
         // Each of them may have nothing to do; the error that matters is the one of the start.

@@ -76,17 +76,21 @@ impl BuiltIn for ExitWorktreeTool {
     }
 }
 
-fn git_in<'a>(directory: &'a Path, context: &'a ToolContext) -> Git<'a> {
-    Git { directory, cancelled: context.cancelled.clone(), hidden: &context.hidden_environment }
+async fn git_in<'a>(directory: &'a Path, context: &'a ToolContext) -> Result<Git<'a>, Refusal> {
+    Git::open(directory, context.cancelled.clone(), &context.hidden_environment)
+        .await
+        .map_err(|error| git_failed(&error))
 }
 
 /// The root of the repository, asked where the session came from; otherwise where worktrees are made.
 async fn repository_root(worktree: &Worktree, context: &ToolContext) -> PathBuf {
     let original = Path::new(&worktree.original_cwd);
-    match git_in(original, context).run(&["rev-parse", "--show-toplevel"]).await {
-        Ok(root) => PathBuf::from(root),
-        Err(_) => Path::new(&worktree.path).ancestors().nth(3).unwrap_or(original).to_path_buf(),
+    if let Ok(git) = git_in(original, context).await
+        && let Ok(root) = git.run(&["rev-parse", "--show-toplevel"]).await
+    {
+        return PathBuf::from(root);
     }
+    Path::new(&worktree.path).ancestors().nth(3).unwrap_or(original).to_path_buf()
 }
 
 /// Removes the worktree and its branch; returns the beginning of what to say.
@@ -97,7 +101,7 @@ async fn remove(
     context: &ToolContext,
 ) -> Result<String, Refusal> {
     let path = Path::new(&worktree.path);
-    let at_root = git_in(root, context);
+    let at_root = git_in(root, context).await?;
     if path.is_dir() {
         if !discard {
             require_nothing_to_lose(worktree, context).await?;
@@ -116,7 +120,7 @@ async fn remove(
         match at_root.run(&["branch", "--quiet", "-D", &worktree.branch]).await {
             Ok(_) => text.push_str(&format!(" with its branch {}", worktree.branch)),
             // The tree is gone, so the session must leave it; the branch that is left over does no harm.
-            Err(error @ (GitError::Failed { .. } | GitError::TimedOut { .. } | GitError::Missing(_))) => {
+            Err(error @ (GitError::Failed { .. } | GitError::TimedOut { .. } | GitError::Missing { .. })) => {
                 text.push_str(&format!(", but its branch {} is left over ({error})", worktree.branch));
             }
             Err(GitError::Cancelled) => {
@@ -130,7 +134,7 @@ async fn remove(
 
 /// Refuses with a list of what would be lost.
 async fn require_nothing_to_lose(worktree: &Worktree, context: &ToolContext) -> Result<(), Refusal> {
-    let git = git_in(Path::new(&worktree.path), context);
+    let git = git_in(Path::new(&worktree.path), context).await?;
     let files = git
         .run(&["status", "--porcelain=v1", "-z", "--untracked-files=all"])
         .await

@@ -1,11 +1,12 @@
 //! Running git itself: an argument vector, never a shell, and nothing that a repository could make it run.
 //!
-//! Hooks, file-system monitors, pagers, editors and credential prompts are switched off, variables that redirect git are
-//! removed, and the whole process group ends when the call is cancelled or takes too long.
+//! Hooks, file-system monitors, content filters of the repository's own configuration, pagers, editors and prompts are
+//! switched off, variables that redirect git are removed, and the whole process group ends when the call is cancelled or
+//! takes too long.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -23,12 +24,13 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 const OUTPUT_BYTES: u64 = 1024 * 1024;
 
 /// Settings of a repository that would run programs, as git takes them in front of its command.
-const HARMLESS: [&str; 8] = [
+const HARMLESS: [&str; 9] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
     "core.sshCommand=false",
     "gc.auto=0",
+    "log.showSignature=false",
     "maintenance.auto=false",
     "submodule.recurse=false",
     "protocol.allow=never",
@@ -37,8 +39,8 @@ const HARMLESS: [&str; 8] = [
 /// Why git did not do it. The text is for the model and ends with what to do.
 #[derive(Debug, Error)]
 pub(crate) enum GitError {
-    #[error("git could not be started: {0}. Tell the person to install git.")]
-    Missing(std::io::Error),
+    #[error("git could not be started in {}: {source}. Check that the directory exists and that git is installed.", directory.display())]
+    Missing { directory: PathBuf, source: std::io::Error },
     #[error("git {command} failed: {message}")]
     Failed { command: String, message: String },
     #[error("git {command} took longer than {} seconds and was stopped. Look at the repository before you try again.", TIME_LIMIT.as_secs())]
@@ -51,7 +53,7 @@ impl GitError {
     /// The stable code.
     pub(crate) fn code(&self) -> &'static str {
         match self {
-            Self::Missing(_) => "git_missing",
+            Self::Missing { .. } => "git_missing",
             Self::Failed { .. } => "git_failed",
             Self::TimedOut { .. } => "git_timeout",
             Self::Cancelled => "git_cancelled",
@@ -61,19 +63,40 @@ impl GitError {
 
 /// git in one directory.
 pub(crate) struct Git<'a> {
-    pub(crate) directory: &'a Path,
-    pub(crate) cancelled: Cancelled,
-    pub(crate) hidden: &'a [String],
+    directory: &'a Path,
+    cancelled: Cancelled,
+    hidden: &'a [String],
+    /// Settings of the repository that are overridden, by their names.
+    overridden: Vec<(String, &'static str)>,
 }
 
-impl Git<'_> {
+impl<'a> Git<'a> {
+    /// git in `directory`, for which this call is cancelled and these variables are hidden.
+    pub(crate) async fn open(
+        directory: &'a Path,
+        cancelled: Cancelled,
+        hidden: &'a [String],
+    ) -> Result<Self, GitError> {
+        let mut git = Self { directory, cancelled, hidden, overridden: Vec::new() };
+        let listing = ["config", "--null", "--show-scope", "--name-only", "--get-regexp", r"^filter\."];
+        match git.run(&listing).await {
+            Ok(listed) => git.overridden = own_filters(&listed),
+            // There is none, or no repository: the next command says which.
+            Err(GitError::Failed { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(git)
+    }
+
     /// Runs a command; returns its output without line ends at its end.
     pub(crate) async fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<String, GitError> {
         let name =
             arguments.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
         let mut command = self.command();
         command.args(arguments);
-        let mut child = command.spawn().map_err(GitError::Missing)?;
+        let mut child = command
+            .spawn()
+            .map_err(|source| GitError::Missing { directory: self.directory.to_path_buf(), source })?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let mut guard = EndGroup(group);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -102,7 +125,7 @@ impl Git<'_> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(program());
         for setting in HARMLESS {
             command.args(["-c", setting]);
         }
@@ -123,9 +146,41 @@ impl Git<'_> {
         }
         // Messages are compared and shown: they shall not depend on the person's language.
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", "false");
-        command.env("GIT_OPTIONAL_LOCKS", "0");
+        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_CONFIG_COUNT", self.overridden.len().to_string());
+        // By variables and not by arguments, because the names may hold anything.
+        for (number, (name, value)) in self.overridden.iter().enumerate() {
+            command
+                .env(format!("GIT_CONFIG_KEY_{number}"), name)
+                .env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
         command
     }
+}
+
+/// Where git is, looked for only in absolute directories: a relative entry of the search path would let the working
+/// directory provide the program.
+fn program() -> PathBuf {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&search)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join("git"))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| PathBuf::from("/usr/bin/git"))
+}
+
+/// The filters that a repository itself brings, with values that switch them off. Those of the person stay.
+fn own_filters(listed: &str) -> Vec<(String, &'static str)> {
+    let mut parts = listed.split('\0');
+    let mut filters = Vec::new();
+    while let (Some(scope), Some(name)) = (parts.next(), parts.next()) {
+        if matches!(scope, "local" | "worktree")
+            && let Some((filter, _)) = name.rsplit_once('.')
+        {
+            filters.push((format!("{filter}.required"), "false"));
+            filters.extend(["clean", "smudge", "process"].map(|kind| (format!("{filter}.{kind}"), "")));
+        }
+    }
+    filters
 }
 
 /// Kills the group when nobody waits for it any more.

@@ -1,7 +1,7 @@
 //! The NotebookEdit tool: replaces, inserts or deletes one cell of a notebook.
 //!
-//! As with Edit the notebook must have been read and be unchanged. Everything but the cell stays as it was, with the
-//! order of the fields, the indentation and the end of the file. The file is replaced in one step.
+//! As with Edit the notebook must have been read and be unchanged. Everything but the cell stays as it was, byte for
+//! byte, and the file is replaced in one step.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::atomic::Place;
 use crate::declared::{BuiltIn, Facts};
 use crate::edit::{require_read, require_unchanged};
 use crate::files;
-use crate::notebook_text::{cell, parse, source_lines, write};
+use crate::notebook_text::{Notebook, new_cell, source_lines};
 use crate::paths;
 use crate::schema::path_field;
 use crate::work::{Refusal, change, refusal};
@@ -127,13 +127,11 @@ fn edit(input: &NotebookEditInput, context: &ToolContext) -> Result<ToolOutcome,
     let observed = require_read(context, &path)?;
     let bytes = files::read_all(&mut file, &metadata, shown).map_err(|error| error.refusal())?;
     require_unchanged(&bytes, &observed, shown)?;
-    let mut notebook = parse(&bytes, shown)?;
-    let done = apply(input, &mut notebook.value, shown)?;
-    let content = write(&notebook).map_err(|error| {
-        refusal(format!("The notebook could not be written: {error}. Nothing was changed."))
-    })?;
+    let notebook = Notebook::parse(&bytes, shown)?;
+    let done = apply(input, &notebook, shown)?;
+    let content = done.content.as_bytes();
     let written = Place::open(&path.real, shown)
-        .and_then(|place| place.replace(&content, Some(&metadata)))
+        .and_then(|place| place.replace(content, Some(&metadata)))
         .map_err(|error| error.refusal())?;
     let text = format!("{} in {}.", done.text, shown.display());
     let mut structured = json!({ "success": true, "notebook_path": shown, "cell_number": done.number });
@@ -145,7 +143,7 @@ fn edit(input: &NotebookEditInput, context: &ToolContext) -> Result<ToolOutcome,
         &path.real,
         &written,
         content.len() as u64,
-        files::sha256(&content),
+        files::sha256(content),
     ));
     Ok(outcome)
 }
@@ -155,47 +153,35 @@ struct Done {
     text: String,
     number: usize,
     id: Option<String>,
+    content: String,
 }
 
-fn apply(input: &NotebookEditInput, notebook: &mut Value, shown: &Path) -> Result<Done, Refusal> {
-    let with_ids = has_cell_ids(notebook);
-    let Some(cells) = notebook.get_mut("cells").and_then(Value::as_array_mut) else {
-        return Err(refusal(format!("{} is no notebook: it has no cells.", shown.display())));
-    };
-    let found = input.cell_id.as_ref().map(|id| position(id, cells, shown)).transpose()?;
+fn apply(input: &NotebookEditInput, notebook: &Notebook<'_>, shown: &Path) -> Result<Done, Refusal> {
+    let found = input.cell_id.as_ref().map(|id| position(id, notebook, shown)).transpose()?;
     let required = || found.ok_or_else(|| refusal("Give `cell_id`: the cell that is meant."));
-    let id_of = |cell: &Value| cell.get("id").and_then(Value::as_str).map(str::to_owned);
+    let id_of = |index: usize| notebook.ids().find(|(at, _)| *at == index).map(|(_, id)| id);
     match input.edit_mode.unwrap_or(EditMode::Replace) {
         EditMode::Delete => {
             let index = required()?;
-            let removed = cells.remove(index);
-            Ok(Done {
-                text: format!("Cell {} was deleted", index + 1),
-                number: index + 1,
-                id: id_of(&removed),
-            })
+            let text = format!("Cell {} was deleted", index + 1);
+            Ok(Done { text, number: index + 1, id: id_of(index), content: notebook.deleted(index) })
         }
         EditMode::Insert => {
             let Some(kind) = input.cell_type else {
                 return Err(refusal("`insert` needs `cell_type`: code or markdown."));
             };
             let index = found.map_or(0, |index| index + 1);
-            let id = with_ids.then(|| new_id(cells));
-            cells.insert(index, cell(kind.name(), &input.new_source, id.as_deref()));
-            Ok(Done {
-                text: format!("A new {} cell is now cell {}", kind.name(), index + 1),
-                number: index + 1,
-                id,
-            })
+            let id = notebook.has_ids.then(|| new_id(notebook));
+            let cell = new_cell(kind.name(), &input.new_source, id.as_deref());
+            let text = format!("A new {} cell is now cell {}", kind.name(), index + 1);
+            Ok(Done { text, number: index + 1, id, content: notebook.inserted(index, &cell) })
         }
         EditMode::Replace => {
             let index = required()?;
-            replace(&mut cells[index], input)?;
-            Ok(Done {
-                text: format!("Cell {} was replaced", index + 1),
-                number: index + 1,
-                id: id_of(&cells[index]),
-            })
+            let mut cell = notebook.cell(index).unwrap_or_default();
+            replace(&mut cell, input)?;
+            let text = format!("Cell {} was replaced", index + 1);
+            Ok(Done { text, number: index + 1, id: id_of(index), content: notebook.replaced(index, &cell) })
         }
     }
 }
@@ -225,40 +211,31 @@ fn replace(place: &mut Value, input: &NotebookEditInput) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Ids came with the version 4.5 of the format.
-fn has_cell_ids(notebook: &Value) -> bool {
-    let version = |name: &str| notebook.get(name).and_then(Value::as_u64).unwrap_or(0);
-    (version("nbformat"), version("nbformat_minor")) >= (4, 5)
-}
-
-fn new_id(cells: &[Value]) -> String {
-    let taken: HashSet<&str> =
-        cells.iter().filter_map(|cell| cell.get("id").and_then(Value::as_str)).collect();
+fn new_id(notebook: &Notebook<'_>) -> String {
+    let taken: HashSet<String> = notebook.ids().map(|(_, id)| id).collect();
     loop {
         let mut id = uuid::Uuid::new_v4().simple().to_string();
         id.truncate(8);
-        if !taken.contains(id.as_str()) {
+        if !taken.contains(&id) {
             return id;
         }
     }
 }
 
 /// Where the cell is: by its own id, otherwise by its number.
-fn position(id: &CellId, cells: &[Value], shown: &Path) -> Result<usize, Refusal> {
+fn position(id: &CellId, notebook: &Notebook<'_>, shown: &Path) -> Result<usize, Refusal> {
     let text = match id {
         CellId::Text(text) => text.trim().to_owned(),
         CellId::Number(number) => number.to_string(),
     };
-    let own = cells.iter().position(|cell| cell.get("id").and_then(Value::as_str) == Some(&text));
-    let number = || text.strip_prefix("cell-").unwrap_or(&text).parse::<usize>().ok();
-    own.or_else(|| number().and_then(|number| number.checked_sub(1)).filter(|index| *index < cells.len())).ok_or_else(
-        || {
-            refusal(format!(
-                "There is no cell {text:?} in {}, which has {} cells. Read the notebook to see them; use a cell's id or \
-                 its number.",
-                shown.display(),
-                cells.len()
-            ))
-        },
-    )
+    let own = notebook.ids().find(|(_, id)| *id == text).map(|(index, _)| index);
+    let number = || text.strip_prefix("cell-").unwrap_or(&text).parse::<usize>().ok()?.checked_sub(1);
+    own.or_else(|| number().filter(|index| *index < notebook.len())).ok_or_else(|| {
+        refusal(format!(
+            "There is no cell {text:?} in {}, which has {} cells. Read the notebook to see them; use a cell's id or its \
+             number.",
+            shown.display(),
+            notebook.len()
+        ))
+    })
 }

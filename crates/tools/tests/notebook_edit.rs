@@ -175,19 +175,13 @@ async fn what_is_no_notebook_is_refused() {
     )
     .unwrap();
     assert!(bench.fail("NotebookEdit", at("p.ipynb")).await.contains("named pipe"));
-    for (content, expected) in
-        [("{ no json", "no valid notebook"), ("[]", "no cells"), ("{\"cells\": [5]}", "damaged")]
-    {
-        bench.write("bad.ipynb", content);
-        bench.run("Read", json!({ "file_path": "bad.ipynb" })).await;
-        let seen = bench.run("Write", json!({ "file_path": "bad.ipynb", "content": content })).await;
-        if seen.outcome != CallOutcome::Completed {
-            std::fs::remove_file(bench.path("bad.ipynb")).unwrap();
-            bench.succeed("Write", json!({ "file_path": "bad.ipynb", "content": content })).await;
-        }
-        let text = bench.fail("NotebookEdit", at("bad.ipynb")).await;
+    let bad = [("{ no json", "no valid notebook"), ("[]", "no cells"), ("{\"cells\": [5]}", "damaged")];
+    for (number, (content, expected)) in bad.into_iter().enumerate() {
+        let name = format!("bad{number}.ipynb");
+        bench.succeed("Write", json!({ "file_path": name, "content": content })).await;
+        let text = bench.fail("NotebookEdit", at(&name)).await;
         assert!(text.contains(expected), "{content}: {text}");
-        assert_eq!(bench.content("bad.ipynb"), content.as_bytes());
+        assert_eq!(bench.content(&name), content.as_bytes());
     }
 }
 

@@ -137,17 +137,25 @@ async fn a_folder_that_is_a_link_is_refused() {
 #[tokio::test]
 async fn nothing_of_the_repository_is_run() {
     let mut bench = repository();
+    bench.write(".gitattributes", "*.txt filter=evil.one\n");
+    git(&bench.cwd, &["add", "."]);
+    git(&bench.cwd, &["commit", "--quiet", "-m", "attributes"]);
     let mark = bench.path("../ran");
     let script = format!("#!/bin/sh\ntouch '{}'\n", mark.display());
-    for hook in ["post-checkout", "reference-transaction", "fsmonitor"] {
+    for hook in ["post-checkout", "reference-transaction", "fsmonitor", "filter"] {
         let path = bench.write(&format!(".git/hooks/{hook}"), &script);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(path, mode).unwrap();
     }
     let monitor = bench.text_path(".git/hooks/fsmonitor");
     git(&bench.cwd, &["config", "core.fsmonitor", &monitor]);
+    let filter = bench.text_path(".git/hooks/filter");
+    for (kind, value) in [("smudge", filter.as_str()), ("clean", &filter), ("required", "true")] {
+        git(&bench.cwd, &["config", &format!("filter.evil.one.{kind}"), value]);
+    }
     drop(std::fs::remove_file(&mark));
     enter(&mut bench, "quiet").await;
+    assert_eq!(bench.content("file.txt"), b"one\n");
     let outcome = bench.run("ExitWorktree", json!({ "action": "remove" })).await;
     assert_eq!(outcome.outcome, CallOutcome::Completed, "{}", text(&outcome));
     assert!(!mark.exists());
