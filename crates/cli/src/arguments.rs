@@ -10,6 +10,7 @@ Commands:
   qodercli sessions list|show|delete|export|repair   the sessions on this machine
   qodercli config [KEY]                              effective settings and where they come from
   qodercli trust [DIR]                               trust a folder: its settings, AGENTS.md and rules are used
+  qodercli sandbox status                            what the sandbox for commands enforces on this machine
 
 Examples:
   qodercli -p \"what does this repository do\"
@@ -19,7 +20,7 @@ Examples:
 
 Without a key the embedded `offline` model answers. For a real one set ANTHROPIC_API_KEY (and ANTHROPIC_BASE_URL),
 OPENAI_API_KEY (and OPENAI_BASE_URL), or `providers` in the settings; see docs/models.md.
-Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 52 configuration, 53 turn limit, 55 session,
+Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 44 sandbox, 52 configuration, 53 turn limit, 55 session,
 130 interrupted, 141 output closed.";
 
 /// How the answer is printed.
@@ -176,6 +177,10 @@ pub struct Arguments {
     #[arg(long, help_heading = "Permissions")]
     pub trust: bool,
 
+    /// Run commands in the sandbox.
+    #[arg(long, help_heading = "Permissions")]
+    pub sandbox: bool,
+
     /// Working directory.
     #[arg(short = 'w', long, value_name = "DIR", help_heading = "Settings")]
     pub cwd: Option<PathBuf>,
@@ -250,10 +255,32 @@ pub enum Command {
         #[arg(long)]
         trust: bool,
     },
+    /// The sandbox for commands.
+    Sandbox {
+        #[command(subcommand)]
+        action: SandboxAction,
+    },
     /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,
+    },
+}
+
+/// What to do with the sandbox.
+#[derive(Debug, Subcommand)]
+pub enum SandboxAction {
+    /// Try what it enforces here and now.
+    Status {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
     },
 }
 

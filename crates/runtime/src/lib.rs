@@ -13,6 +13,7 @@ pub mod layout;
 pub mod memory;
 pub mod prompt;
 pub mod redact;
+pub mod sandbox;
 pub mod session;
 pub mod settings;
 pub mod setup;

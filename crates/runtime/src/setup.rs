@@ -8,6 +8,7 @@ use std::sync::Arc;
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{ModelConfigError, ModelOptions, ModelSettings, SECRET_ENVIRONMENT};
+use qoder_tools::sandbox::{Sandbox, SandboxSettings};
 use qoder_tools::{SessionShared, ToolSettings};
 use qoder_types::{PermissionMode, RuleSource};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ use crate::settings::{Places, Settings, SettingsError, collect_rules, load_perso
 use crate::store::jsonl::Durability;
 use crate::toolbox::Toolbox;
 use crate::trust::{self, Trust};
-use crate::{layout, redact};
+use crate::{layout, redact, sandbox};
 
 /// The names that permission configuration may use; a part of them comes with later versions.
 pub const TOOL_NAMES: [&str; 22] = [
@@ -100,6 +101,8 @@ pub struct Options {
     pub context_window: Option<u64>,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
+    /// True: commands run confined, whatever the settings say.
+    pub sandbox: bool,
 }
 
 /// Options or settings that cannot be used.
@@ -149,6 +152,8 @@ pub struct Setup {
     pub config_root: PathBuf,
     /// When a record counts as kept.
     pub durability: Durability,
+    /// What confines commands.
+    pub sandbox: SandboxSettings,
     /// For people.
     pub warnings: Vec<String>,
     rules: RuleSet,
@@ -190,9 +195,11 @@ impl Setup {
             Some("power") => Durability::Power,
             _ => Durability::Process,
         };
+        let sandbox = sandbox::settings(&settings, &options.environment, options.sandbox)?;
         Ok(Self {
             options,
             settings,
+            sandbox,
             trust,
             cwd,
             project_root,
@@ -236,18 +243,12 @@ impl Setup {
             rules: self.rules.clone(),
             mode: self.mode,
             trusted: self.trust.is_trusted() || self.mode_is_explicit,
-            workspace: Workspace {
-                cwd: self.cwd.clone(),
-                project_root: self.project_root.clone(),
-                home: layout::home(&self.options.environment),
-                roots: roots.clone(),
-                config_dir: self.config_root.clone(),
-            },
+            workspace: self.workspace(roots.clone()),
         };
         let (thinking, effort) = self.thinking();
         Ok(Engine {
             model,
-            toolbox: self.toolbox(),
+            toolbox: self.toolbox(&gate.workspace),
             gate,
             max_turns: self.max_turns(),
             thinking,
@@ -262,6 +263,24 @@ impl Setup {
             replay_user_messages: self.options.replay_user_messages,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
+    }
+
+    /// The places of the session.
+    #[must_use]
+    pub fn workspace(&self, roots: Vec<PathBuf>) -> Workspace {
+        Workspace {
+            cwd: self.cwd.clone(),
+            project_root: self.project_root.clone(),
+            home: layout::home(&self.options.environment),
+            roots,
+            config_dir: self.config_root.clone(),
+        }
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
     }
 
     fn variable(&self, name: &str) -> Option<&str> {
@@ -287,7 +306,7 @@ impl Setup {
         self.options.max_turns.or_else(|| configured.and_then(|turns| u64::try_from(turns).ok()))
     }
 
-    fn toolbox(&self) -> Toolbox {
+    fn toolbox(&self, workspace: &Workspace) -> Toolbox {
         let number = |path: &str| self.settings.get(path).and_then(Value::as_u64);
         let defaults = ToolSettings::default();
         let settings = ToolSettings {
@@ -296,6 +315,9 @@ impl Setup {
             bash_inactivity_seconds: number("tools.shell.inactivityTimeout")
                 .unwrap_or(defaults.bash_inactivity_seconds),
             respect_gitignore: self.settings.flag("context.fileFiltering.respectGitIgnore", true),
+            sandbox: self.sandbox.enabled.then(|| {
+                Arc::new(Sandbox::new(self.sandbox.clone(), sandbox::places(&self.rules, workspace)))
+            }),
             ..defaults
         };
         let core = self.settings.get("tools.core").is_some().then(|| self.settings.list("tools.core"));
