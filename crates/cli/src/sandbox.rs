@@ -39,7 +39,8 @@ fn as_json(setup: &Setup, found: &SandboxReport) -> String {
 fn show(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
     let colour = std::io::stdout().is_terminal();
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
-    let enabled = if setup.sandbox.enabled { "on" } else { "off (--sandbox or `sandbox.enabled` switches it on)" };
+    let enabled =
+        if setup.sandbox.enabled { "on" } else { "off (--sandbox or `sandbox.enabled` switches it on)" };
     let namespaces = match &found.namespaces_problem {
         Some(problem) => format!("no ({problem})"),
         None => yes_no(found.namespaces).to_owned(),

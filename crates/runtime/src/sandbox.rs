@@ -45,7 +45,8 @@ pub fn settings(
         enabled |= on;
     }
     let mut sandbox: SandboxSettings = serde_json::from_value(value).map_err(|error| {
-        let place = settings.origin("sandbox").map_or_else(|| "settings".to_owned(), |layer| layer.place("sandbox"));
+        let place =
+            settings.origin("sandbox").map_or_else(|| "settings".to_owned(), |layer| layer.place("sandbox"));
         SettingsError::Value { place, key: "sandbox".to_owned(), problem: format!("cannot be read: {error}") }
     })?;
     sandbox.enabled |= enabled;

@@ -18,7 +18,13 @@ use common::{is_gone, text};
 async fn other_processes_are_out_of_reach() {
     let Some(sandboxed) = Sandboxed::new() else { return };
     let parent = std::process::id();
-    let mut other = Command::new("sleep").arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut other = Command::new("sleep")
+        .arg("60")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let pid = other.id();
     let commands = [
         format!("kill -9 {pid}"),
@@ -188,7 +194,9 @@ async fn nothing_listens_within_reach() {
 
 #[tokio::test]
 async fn unix_sockets_are_open_when_all_are() {
-    let Some(sandboxed) = Sandboxed::with(|settings| settings.network.allow_all_unix_sockets = true) else { return };
+    let Some(sandboxed) = Sandboxed::with(|settings| settings.network.allow_all_unix_sockets = true) else {
+        return;
+    };
     let unix = UnixListener::bind(sandboxed.bench.path("socket")).unwrap();
     let name = format!("qoder-test-open-{}", std::process::id());
     let unnamed = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
@@ -201,7 +209,9 @@ async fn unix_sockets_are_open_when_all_are() {
     let code = "import socket as s; c = s.socket(s.AF_UNIX); c.connect('socket'); print(c.recv(5).decode())";
     assert_eq!(sandboxed.succeed(&format!("python3 -c \"{code}\"")).await, "hello\n");
     serving.join().unwrap();
-    sandboxed.fail(&format!("python3 -c \"import socket as s; s.socket(s.AF_UNIX).connect(chr(0)+'{name}')\"")).await;
+    sandboxed
+        .fail(&format!("python3 -c \"import socket as s; s.socket(s.AF_UNIX).connect(chr(0)+'{name}')\""))
+        .await;
     assert!(unnamed.accept().is_err(), "names of the machine are another network's");
 }
 

@@ -1,5 +1,6 @@
 //! Network by a list: a confined command reaches listed hosts through the proxy and nothing else.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -31,7 +32,10 @@ impl Server {
                 let length = stream.read(&mut head).unwrap_or(0);
                 let head = String::from_utf8_lossy(&head[..length]).into_owned();
                 let body = head.lines().next().unwrap_or_default().to_owned();
-                let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                    body.len()
+                );
                 let _ = stream.write_all(answer.as_bytes());
             }
         });
@@ -70,9 +74,12 @@ async fn listed_hosts_are_reached_plainly_and_by_tunnel() {
     let port = server.port;
     let plain = ask(&format!("GET http://listed.example:{port}/path HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"));
     assert!(sandboxed.succeed(&plain).await.ends_with("GET /path HTTP/1.1"));
-    let tunnel = ask(&format!("CONNECT listed.example:{port} HTTP/1.1\\r\\n\\r\\nGET /inside HTTP/1.1\\r\\n\\r\\n"));
+    let tunnel =
+        ask(&format!("CONNECT listed.example:{port} HTTP/1.1\\r\\n\\r\\nGET /inside HTTP/1.1\\r\\n\\r\\n"));
     let answer = sandboxed.succeed(&tunnel).await;
-    assert!(answer.starts_with("HTTP/1.1 200 Connection established") && answer.ends_with("GET /inside HTTP/1.1"));
+    assert!(
+        answer.starts_with("HTTP/1.1 200 Connection established") && answer.ends_with("GET /inside HTTP/1.1")
+    );
     assert_eq!(server.reached(), 2);
     if sandboxed.run("curl --version").await.structured["exitCode"] == 0 {
         let url = format!("curl -sS http://listed.example:{port}/curl");
@@ -93,7 +100,10 @@ async fn everything_else_is_closed() {
             format!("CONNECT {host}:{port} HTTP/1.1\\r\\n\\r\\n"),
         ] {
             let answer = sandboxed.succeed(&ask(&request)).await;
-            assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("The sandbox refused"), "{host}: {answer}");
+            assert!(
+                answer.starts_with("HTTP/1.1 403") && answer.contains("The sandbox refused"),
+                "{host}: {answer}"
+            );
         }
     }
     sandboxed.fail(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")).await;
@@ -115,7 +125,8 @@ async fn a_second_request_on_the_connection_goes_nowhere() {
 #[tokio::test]
 async fn commands_are_told_of_the_proxy() {
     let Some(sandboxed) = sandboxed(&["listed.example"], &[]) else { return };
-    let shown = sandboxed.succeed("echo $HTTP_PROXY $https_proxy $ALL_PROXY [$NO_PROXY$no_proxy] $SANDBOX").await;
+    let shown =
+        sandboxed.succeed("echo $HTTP_PROXY $https_proxy $ALL_PROXY [$NO_PROXY$no_proxy] $SANDBOX").await;
     let door = "http://127.0.0.1:3128";
     assert_eq!(shown, format!("{door} {door} {door} [] qodercli\n"));
 }
@@ -132,7 +143,9 @@ async fn a_proxy_of_the_persons_own_takes_over() {
 
 #[tokio::test]
 async fn servers_listen_only_for_themselves() {
-    let Some(sandboxed) = Sandboxed::with(|settings| settings.network.allow_local_binding = true) else { return };
+    let Some(sandboxed) = Sandboxed::with(|settings| settings.network.allow_local_binding = true) else {
+        return;
+    };
     if sandboxed.run("python3 -c pass").await.structured["exitCode"] != 0 {
         eprintln!("SKIPPED: no python3");
         return;
@@ -144,6 +157,10 @@ async fn servers_listen_only_for_themselves() {
         "import socket as s\nl = s.create_server(('127.0.0.1', {port}))\nc = s.create_connection(('127.0.0.1', {port}))\n\
          l.accept()[0].sendall(b'own')\nprint(c.recv(3).decode())"
     );
-    assert_eq!(sandboxed.succeed(&format!("python3 -c \"{code}\"")).await, "own\n", "the same port, another network");
+    assert_eq!(
+        sandboxed.succeed(&format!("python3 -c \"{code}\"")).await,
+        "own\n",
+        "the same port, another network"
+    );
     assert!(outside.accept().is_err());
 }

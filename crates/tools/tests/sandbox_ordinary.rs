@@ -6,7 +6,7 @@ mod common;
 
 use common::sandboxed::Sandboxed;
 use common::{appears, is_gone, text};
-use qoder_tools::sandbox::{SandboxPlaces, SandboxSettings, report};
+use qoder_tools::sandbox::{Check, SandboxPlaces, SandboxSettings, report};
 use serde_json::json;
 
 #[tokio::test]
@@ -15,7 +15,8 @@ async fn files_in_the_workspace_are_made_moved_and_removed() {
     let command = "echo one > a && mkdir -p d/e && cp a d/e/b && mv d/e/b d/c && ln -s c d/l && ln d/c d/h \
                    && chmod 755 d/c && cat d/l && rm a && (cd d && rm l) && rm -r d && touch last";
     assert_eq!(sandboxed.succeed(command).await, "one\n");
-    let names: Vec<_> = std::fs::read_dir(&sandboxed.bench.cwd).unwrap().flatten().map(|e| e.file_name()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(&sandboxed.bench.cwd).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(names, ["last"]);
 }
 
@@ -74,7 +75,9 @@ async fn git_looks_and_sees_no_placeholders() {
         eprintln!("SKIPPED: no git");
         return;
     }
-    let outcome = sandboxed.run("echo b >> file; echo c > new; git status --porcelain; git log --oneline | wc -l").await;
+    let outcome = sandboxed
+        .run("echo b >> file; echo c > new; git status --porcelain; git log --oneline | wc -l")
+        .await;
     assert_eq!(outcome.structured["stdout"], " M file\n?? new\n1\n");
     assert_eq!(outcome.structured["stderr"], "");
     let said = sandboxed.fail("git commit -am change").await;
@@ -112,7 +115,8 @@ async fn background_commands_are_confined_and_leave_nothing() {
 async fn leaving_is_for_those_who_may() {
     let Some(mut sandboxed) = Sandboxed::new() else { return };
     let file = sandboxed.outside.join("file");
-    let input = json!({ "command": format!("echo x > {}", file.display()), "dangerouslyDisableSandbox": true });
+    let input =
+        json!({ "command": format!("echo x > {}", file.display()), "dangerouslyDisableSandbox": true });
     sandboxed.change(|settings, _| settings.allow_unsandboxed_commands = false);
     let outcome = sandboxed.run_input(input.clone()).await;
     assert!(text(&outcome).contains("dangerouslyDisableSandbox was ignored"), "{}", text(&outcome));
@@ -135,7 +139,8 @@ async fn what_cannot_be_enforced_does_not_run() {
     assert_eq!(outcome.structured["code"], "sandbox_unenforceable");
     assert!(text(&outcome).contains("was not run"), "{}", text(&outcome));
     assert!(!sandboxed.bench.path("ran").exists());
-    sandboxed.change(|settings, _| *settings = SandboxSettings { enabled: true, ..SandboxSettings::default() });
+    sandboxed
+        .change(|settings, _| *settings = SandboxSettings { enabled: true, ..SandboxSettings::default() });
     std::fs::remove_dir_all(&sandboxed.bench.cwd).unwrap();
     let outcome = sandboxed.run("true").await;
     assert!(outcome.structured["exitCode"].is_null(), "{}", text(&outcome));
@@ -149,7 +154,7 @@ fn the_report_names_what_was_tried() {
         eprintln!("SKIPPED: this system cannot confine commands: {:?}", found.problems);
         return;
     }
-    assert!(found.checks.len() >= 6 && found.checks.iter().all(|check| check.holds()), "{found:?}");
+    assert!(found.checks.len() >= 6 && found.checks.iter().all(Check::holds), "{found:?}");
     assert!(found.mechanism.is_some());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the report leaves nothing behind");
 }

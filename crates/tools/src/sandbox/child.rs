@@ -105,7 +105,10 @@ impl Child {
                     len: u16::try_from(program.len()).unwrap_or(0),
                     filter: program.as_ptr().cast_mut().cast(),
                 };
-                stage(8, libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program))?;
+                stage(
+                    8,
+                    libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program),
+                )?;
             }
         }
         Ok(())
@@ -167,8 +170,14 @@ unsafe fn take(step: &Step, slots: &mut [RawFd]) -> i64 {
                 if tree < 0 {
                     return 0;
                 }
-                let moved =
-                    libc::syscall(libc::SYS_move_mount, tree, c"".as_ptr(), libc::AT_FDCWD, target.as_ptr(), 4);
+                let moved = libc::syscall(
+                    libc::SYS_move_mount,
+                    tree,
+                    c"".as_ptr(),
+                    libc::AT_FDCWD,
+                    target.as_ptr(),
+                    4,
+                );
                 if moved == 0 {
                     libc::close(tree);
                 }
@@ -191,7 +200,8 @@ unsafe fn take(step: &Step, slots: &mut [RawFd]) -> i64 {
             }
             Step::Folder { path } => unless_there(libc::mkdir(path.as_ptr(), 0o755)),
             Step::File { path } => {
-                let file = libc::open(path.as_ptr(), libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW, 0o644);
+                let file =
+                    libc::open(path.as_ptr(), libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW, 0o644);
                 if file >= 0 {
                     libc::close(file);
                 }

@@ -151,8 +151,15 @@ mod tests {
             assert!(is_excluded(command, &settings), "{command}");
         }
         let inside = [
-            "docker ps; rm -rf x", "docker ps && ls", "dockerd", "npm install", "echo docker", "docker $(cat x)",
-            "docker ps > /etc/passwd", "PATH=. docker ps", "",
+            "docker ps; rm -rf x",
+            "docker ps && ls",
+            "dockerd",
+            "npm install",
+            "echo docker",
+            "docker $(cat x)",
+            "docker ps > /etc/passwd",
+            "PATH=. docker ps",
+            "",
         ];
         for command in inside {
             assert!(!is_excluded(command, &settings), "{command}");

@@ -142,7 +142,12 @@ mod linux {
             let parts =
                 Parts { placeholders: wrapped.placeholders, passed: wrapped.passed, ..Parts::default() };
             let environment = environment(Path::new("/tmp"), &plan.network);
-            Ok(Self { environment, prefix: wrapped.prefix, linux: parts, _scratch: Arc::clone(&plan.scratch) })
+            Ok(Self {
+                environment,
+                prefix: wrapped.prefix,
+                linux: parts,
+                _scratch: Arc::clone(&plan.scratch),
+            })
         }
 
         /// The part that moves into the fresh process.

@@ -59,7 +59,9 @@ impl SandboxError {
             Self::Unavailable(_) | Self::Setup { .. } | Self::SelfTest(_) => {
                 "`qodercli sandbox status` shows what is missing; docs/sandbox.md says how to enable it"
             }
-            Self::Unenforceable { .. } => "change that setting; docs/sandbox.md says what each system enforces",
+            Self::Unenforceable { .. } => {
+                "change that setting; docs/sandbox.md says what each system enforces"
+            }
             Self::Place { .. } => "create the place or take it out of the sandbox settings",
         }
     }

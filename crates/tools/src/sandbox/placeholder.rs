@@ -94,20 +94,15 @@ impl Drop for Placeholder {
             return;
         }
         // A folder that is not empty stays: then it is not a placeholder any more.
-        let _ = if found.is_dir() {
-            std::fs::remove_dir(&self.path)
-        } else {
-            std::fs::remove_file(&self.path)
-        };
+        let _ =
+            if found.is_dir() { std::fs::remove_dir(&self.path) } else { std::fs::remove_file(&self.path) };
     }
 }
 
 fn create(path: &Path, kind: Kind) -> io::Result<()> {
     match kind {
         Kind::Folder => DirBuilder::new().mode(FOLDER_MODE).create(path),
-        Kind::File => {
-            OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path).map(drop)
-        }
+        Kind::File => OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path).map(drop),
     }
 }
 

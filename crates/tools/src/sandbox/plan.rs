@@ -10,10 +10,10 @@ use qoder_core::policy::{Workspace, is_protected};
 use super::confinement::Confinement;
 use super::error::SandboxError;
 use super::hosts::HostRules;
+use super::probe;
 use super::proxy::{Resolver, system_resolver};
 use super::scratch::Scratch;
 use super::settings::SandboxSettings;
-use super::probe;
 
 /// The places of a session that the settings do not name.
 #[derive(Debug, Clone, Default)]
@@ -188,15 +188,20 @@ impl Sandbox {
         if let Some(scratch) = scratch.as_ref().filter(|scratch| scratch.root().is_dir()) {
             return Ok(Arc::clone(scratch));
         }
-        let made = Scratch::create()
-            .map_err(|source| SandboxError::Place { path: std::env::temp_dir(), source })?;
+        let made =
+            Scratch::create().map_err(|source| SandboxError::Place { path: std::env::temp_dir(), source })?;
         let made = Arc::new(made);
         *scratch = Some(Arc::clone(&made));
         Ok(made)
     }
 
     /// Paths from settings: `~/` is the home, others start at `base`.
-    fn resolved(&self, list: &[String], base: &Path, what: &'static str) -> Result<Vec<PathBuf>, SandboxError> {
+    fn resolved(
+        &self,
+        list: &[String],
+        base: &Path,
+        what: &'static str,
+    ) -> Result<Vec<PathBuf>, SandboxError> {
         list.iter()
             .map(|text| {
                 // A pattern taken for a name would silently lose what it was to forbid.

@@ -224,7 +224,8 @@ fn try_out(weaker: bool) -> Result<Vec<Check>, SandboxError> {
     for file in [outside.clone(), denied.clone(), root.join(".git/config")] {
         std::fs::write(&file, "").map_err(|error| place(&file, error))?;
     }
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| place(Path::new("loopback"), error))?;
+    let listener =
+        TcpListener::bind(("127.0.0.1", 0)).map_err(|error| place(Path::new("loopback"), error))?;
     let port = listener.local_addr().map_err(|error| place(Path::new("loopback"), error))?.port();
     let settings = SandboxSettings { enable_weaker_nested_sandbox: weaker, ..SandboxSettings::default() };
     let full = available().namespaces;
@@ -271,7 +272,8 @@ fn attempt(
 /// What must come out of an attempt here.
 #[cfg(target_os = "linux")]
 fn expected(attempt: &str, available: &Available) -> Option<bool> {
-    let needs_namespaces = attempt.contains("protected") || attempt.contains("denied") || attempt.contains("mode");
+    let needs_namespaces =
+        attempt.contains("protected") || attempt.contains("denied") || attempt.contains("mode");
     match attempt {
         "writing in the workspace" => Some(true),
         "signalling the parent" if available.landlock.is_none_or(|version| version < 6) => None,

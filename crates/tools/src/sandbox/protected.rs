@@ -144,8 +144,10 @@ mod tests {
         }
         std::os::unix::fs::symlink("elsewhere", root.join("a/.envrc")).unwrap();
         let found = existing(&[root.to_path_buf()], &workspace(root));
-        let mut names: Vec<_> =
-            found.iter().map(|(path, kind)| (path.strip_prefix(root).unwrap().to_str().unwrap(), *kind)).collect();
+        let mut names: Vec<_> = found
+            .iter()
+            .map(|(path, kind)| (path.strip_prefix(root).unwrap().to_str().unwrap(), *kind))
+            .collect();
         names.sort_by_key(|(name, _)| *name);
         assert_eq!(
             names,

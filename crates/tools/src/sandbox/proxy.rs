@@ -154,7 +154,9 @@ async fn connect(request: &Request, rules: &HostRules, resolver: &Resolver) -> R
         Host::Domain(name) => match timeout(PATIENCE, resolver(name.clone())).await {
             Ok(Ok(addresses)) => addresses,
             Ok(Err(error)) => return Err(refuse("502 Bad Gateway", format!("{host}: {error}"))),
-            Err(_) => return Err(refuse("504 Gateway Timeout", format!("{host} could not be resolved in time"))),
+            Err(_) => {
+                return Err(refuse("504 Gateway Timeout", format!("{host} could not be resolved in time")));
+            }
         },
     };
     let fitting: Vec<IpAddr> =
@@ -173,7 +175,12 @@ async fn connect(request: &Request, rules: &HostRules, resolver: &Resolver) -> R
     Err(refuse("502 Bad Gateway", format!("{host}: {}", last.unwrap_or_default())))
 }
 
-async fn carry(mut client: TcpStream, mut server: TcpStream, request: Request, rest: &[u8]) -> io::Result<()> {
+async fn carry(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    request: Request,
+    rest: &[u8],
+) -> io::Result<()> {
     match request.kind {
         RequestKind::Tunnel => {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;

@@ -72,11 +72,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Request, Refusal> {
     forward(method, target, lines)
 }
 
-fn forward<'a>(
-    method: &str,
-    target: &str,
-    lines: impl Iterator<Item = &'a str>,
-) -> Result<Request, Refusal> {
+fn forward<'a>(method: &str, target: &str, lines: impl Iterator<Item = &'a str>) -> Result<Request, Refusal> {
     let bad = |reason: &str| refuse("400 Bad Request", reason);
     let url = Url::parse(target).map_err(|_| bad("the proxy takes absolute URLs and CONNECT"))?;
     if url.scheme() != "http" || !url.username().is_empty() || url.password().is_some() {

@@ -33,11 +33,13 @@ pub(super) fn version() -> Option<i64> {
 
 /// The rules, ready to be applied.
 pub(super) fn ruleset(plan: &SandboxPlan, sockets: bool) -> Result<OwnedFd, SandboxError> {
-    let missing = || SandboxError::Unavailable("the kernel has no Landlock, or it is switched off".to_owned());
+    let missing =
+        || SandboxError::Unavailable("the kernel has no Landlock, or it is switched off".to_owned());
     if version().is_none() {
         return Err(missing());
     }
-    let fault = |error: RulesetError| SandboxError::Unavailable(format!("Landlock refuses the rules: {error}"));
+    let fault =
+        |error: RulesetError| SandboxError::Unavailable(format!("Landlock refuses the rules: {error}"));
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI::V5))
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))

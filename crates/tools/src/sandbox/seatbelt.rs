@@ -4,7 +4,10 @@
 //! The protected names are matched wherever they would be, so absent ones are covered. Renaming a root, or a folder
 //! above a protected place, would move it out of the rules; that is denied too.
 
-#![cfg_attr(not(target_os = "macos"), allow(dead_code, reason = "used on macOS; its text is tested everywhere"))]
+#![cfg_attr(
+    not(target_os = "macos"),
+    allow(dead_code, reason = "used on macOS; its text is tested everywhere")
+)]
 
 use std::path::Path;
 

@@ -115,7 +115,8 @@ fn build(sockets: Sockets) -> Result<Filters, Box<dyn std::error::Error>> {
     let denied = u32::try_from(libc::EPERM)?;
     let unknown = u32::try_from(libc::ENOSYS)?;
     let allow = SeccompAction::Allow;
-    let denying = SeccompFilter::new(table(sockets)?, allow.clone(), SeccompAction::Errno(denied), architecture)?;
+    let denying =
+        SeccompFilter::new(table(sockets)?, allow.clone(), SeccompAction::Errno(denied), architecture)?;
     // Its flags lie in memory, where a filter cannot look. The C library falls back to `clone`.
     let hiding = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let hiding = SeccompFilter::new(hiding, allow, SeccompAction::Errno(unknown), architecture)?;

@@ -139,8 +139,11 @@ impl View {
 
     /// Folders, and at the end what `path` is, below an empty `place`.
     fn make_way(&mut self, place: &Path, path: &Path) -> Result<(), SandboxError> {
-        let mut between: Vec<&Path> =
-            path.ancestors().skip(1).take_while(|above| *above != place && above.starts_with(place)).collect();
+        let mut between: Vec<&Path> = path
+            .ancestors()
+            .skip(1)
+            .take_while(|above| *above != place && above.starts_with(place))
+            .collect();
         between.reverse();
         for folder in between {
             self.steps.push(Step::Folder { path: text(folder)? });
@@ -152,7 +155,8 @@ impl View {
 
     /// A `/dev` of the command's own: the harmless devices, its own terminals and its own shared memory.
     fn place_devices(&mut self, plan: &SandboxPlan) -> Result<(), SandboxError> {
-        self.steps.push(Step::Memory { target: c"/dev".to_owned(), options: c"mode=755,size=64k".to_owned() });
+        self.steps
+            .push(Step::Memory { target: c"/dev".to_owned(), options: c"mode=755,size=64k".to_owned() });
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             if path.exists() {

@@ -133,7 +133,8 @@ unsafe fn enter_namespaces() -> i32 {
         let private = libc::MS_REC | libc::MS_PRIVATE;
         let nothing = std::ptr::null();
         // Some systems let one enter and then forbid everything in there.
-        if libc::unshare(flags) == 0 && libc::mount(nothing, c"/".as_ptr(), nothing, private, nothing.cast()) == 0
+        if libc::unshare(flags) == 0
+            && libc::mount(nothing, c"/".as_ptr(), nothing, private, nothing.cast()) == 0
         {
             return 0;
         }

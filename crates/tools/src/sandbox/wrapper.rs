@@ -68,10 +68,12 @@ mod linux {
         let sockets = Sockets { internet: plan.network.local_binding, unix: plan.unix_sockets };
         let mut passed = Vec::new();
         for program in &filters(sockets)?.0 {
-            passed.push(in_memory(program).map_err(|source| SandboxError::Setup {
-                step: "passing the filters".to_owned(),
-                source,
-            })?);
+            passed.push(
+                in_memory(program).map_err(|source| SandboxError::Setup {
+                    step: "passing the filters".to_owned(),
+                    source,
+                })?,
+            );
         }
         let mut prefix = arguments(plan, program, &kept);
         for filter in &passed {
@@ -83,7 +85,8 @@ mod linux {
 
     fn arguments(plan: &SandboxPlan, program: &Path, kept: &Kept) -> Vec<OsString> {
         let mut list: Vec<OsString> = vec![program.into()];
-        let flags = "--unshare-user --unshare-pid --unshare-ipc --unshare-net --die-with-parent --cap-drop ALL";
+        let flags =
+            "--unshare-user --unshare-pid --unshare-ipc --unshare-net --die-with-parent --cap-drop ALL";
         list.extend(flags.split(' ').map(OsString::from));
         let mut mount = |kind: &str, source: &Path, target: &Path| {
             list.extend([kind.into(), source.into(), target.into()]);
@@ -144,7 +147,10 @@ mod linux {
             assert!(at("--bind", &root) < at("--ro-bind", &root.join(".git")));
             assert!(at("--bind", &root) < at("--ro-bind", &root.join(".vscode")));
             assert!(wrapped.prefix.iter().any(|word| word == "--unshare-net"));
-            assert_eq!(wrapped.passed.len(), wrapped.prefix.iter().filter(|w| *w == "--add-seccomp-fd").count());
+            assert_eq!(
+                wrapped.passed.len(),
+                wrapped.prefix.iter().filter(|w| *w == "--add-seccomp-fd").count()
+            );
         }
     }
 }

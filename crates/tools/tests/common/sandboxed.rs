@@ -32,7 +32,8 @@ impl Sandboxed {
     pub fn with(change: impl FnOnce(&mut SandboxSettings)) -> Option<Self> {
         let mut settings = SandboxSettings { enabled: true, ..SandboxSettings::default() };
         change(&mut settings);
-        let base = if Path::new("/var/tmp").is_dir() { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
+        let base =
+            if Path::new("/var/tmp").is_dir() { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
         let directory = tempfile::tempdir_in(base).unwrap();
         let real = directory.path().canonicalize().unwrap();
         let found = report(&SandboxSettings::default(), &SandboxPlaces::default(), &real);
