@@ -11,6 +11,7 @@ Commands:
   qodercli config [KEY]                              effective settings and where they come from
   qodercli permissions check|explain|list|pending|answer   decisions: try, explain, list rules, answer calls that wait
   qodercli trust [DIR]                               trust a folder: its settings, AGENTS.md and rules are used
+  qodercli sandbox status                            what the sandbox for commands enforces on this machine
 
 Examples:
   qodercli -p \"what does this repository do\"
@@ -21,8 +22,8 @@ Examples:
 Without a key the embedded `offline` model answers. For a real one set ANTHROPIC_API_KEY (and ANTHROPIC_BASE_URL),
 OPENAI_API_KEY (and OPENAI_BASE_URL), or `providers` in the settings; see docs/models.md.
 Signals: SIGINT (Ctrl+C) ends the turn, a second one the program; SIGUSR2 moves the running command to the background.
-Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 52 configuration, 53 turn limit, 55 session,
-54 a call waits for an answer, 130 interrupted, 141 output closed.";
+Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 44 sandbox, 52 configuration, 53 turn limit,
+54 a call waits for an answer, 55 session, 130 interrupted, 141 output closed.";
 
 /// How the answer is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -178,6 +179,10 @@ pub struct Arguments {
     #[arg(long, help_heading = "Permissions")]
     pub trust: bool,
 
+    /// Run commands in the sandbox.
+    #[arg(long, help_heading = "Permissions")]
+    pub sandbox: bool,
+
     /// Working directory.
     #[arg(short = 'w', long, value_name = "DIR", help_heading = "Settings")]
     pub cwd: Option<PathBuf>,
@@ -252,6 +257,11 @@ pub enum Command {
         #[arg(long)]
         trust: bool,
     },
+    /// The sandbox for commands.
+    Sandbox {
+        #[command(subcommand)]
+        action: SandboxAction,
+    },
     /// Decisions: try them, explain them, list the rules, answer calls that wait.
     Permissions {
         #[command(subcommand)]
@@ -261,6 +271,23 @@ pub enum Command {
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,
+    },
+}
+
+/// What to do with the sandbox.
+#[derive(Debug, Subcommand)]
+pub enum SandboxAction {
+    /// Try what it enforces here and now.
+    Status {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
     },
 }
 

@@ -19,6 +19,8 @@ pub enum Exit {
     Authentication = 41,
     /// Arguments or input cannot be used.
     Input = 42,
+    /// The sandbox cannot enforce what is asked for.
+    Sandbox = 44,
     /// Settings or the model's configuration cannot be used.
     Configuration = 52,
     /// The turn limit was reached.

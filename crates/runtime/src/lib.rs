@@ -17,6 +17,7 @@ pub mod permission_check;
 pub mod permission_updates;
 pub mod prompt;
 pub mod redact;
+pub mod sandbox;
 pub mod session;
 pub mod settings;
 pub mod setup;

@@ -11,6 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use qoder_core::ports::Cancelled;
+use qoder_core::shell::knowledge::safe_git_override;
 use rustix::process::{Pid, Signal};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -78,14 +79,30 @@ impl<'a> Git<'a> {
         hidden: &'a [String],
     ) -> Result<Self, GitError> {
         let mut git = Self { directory, cancelled, hidden, overridden: Vec::new() };
-        let listing = ["config", "--null", "--show-scope", "--name-only", "--get-regexp", r"^filter\."];
-        match git.run(&listing).await {
-            Ok(listed) => git.overridden = own_filters(&listed),
-            // There is none, or no repository: the next command says which.
-            Err(GitError::Failed { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        git.overridden = git.programs_named_by_the_repository().await?;
         Ok(git)
+    }
+
+    /// git in `directory` before anything of the repository is overridden; for listing what has to be.
+    pub(crate) fn listing(directory: &'a Path, cancelled: Cancelled, hidden: &'a [String]) -> Self {
+        Self { directory, cancelled, hidden, overridden: Vec::new() }
+    }
+
+    /// The settings by which the repository would start programs, each with the value that takes them away. Listing runs
+    /// none of them.
+    pub(crate) async fn programs_named_by_the_repository(
+        &self,
+    ) -> Result<Vec<(String, &'static str)>, GitError> {
+        match self.run(&["config", "--list", "--name-only", "--show-scope", "-z"]).await {
+            Ok(listed) if listed.len() as u64 >= OUTPUT_BYTES => Err(GitError::Failed {
+                command: "config".to_owned(),
+                message: "the repository's configuration is too large to be checked".to_owned(),
+            }),
+            Ok(listed) => Ok(overrides(&listed)),
+            // There is no repository, or a broken one: the next command says which.
+            Err(GitError::Failed { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs a command; returns its output without line ends at its end.
@@ -168,19 +185,14 @@ fn program() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("/usr/bin/git"))
 }
 
-/// The filters that a repository itself brings, with values that switch them off. Those of the person stay.
-fn own_filters(listed: &str) -> Vec<(String, &'static str)> {
-    let mut parts = listed.split('\0');
-    let mut filters = Vec::new();
-    while let (Some(scope), Some(name)) = (parts.next(), parts.next()) {
-        if matches!(scope, "local" | "worktree")
-            && let Some((filter, _)) = name.rsplit_once('.')
-        {
-            filters.push((format!("{filter}.required"), "false"));
-            filters.extend(["clean", "smudge", "process"].map(|kind| (format!("{filter}.{kind}"), "")));
-        }
-    }
-    filters
+/// The scope and the name of each setting stand in turn.
+fn overrides(listed: &str) -> Vec<(String, &'static str)> {
+    let fields: Vec<&str> = listed.split('\0').collect();
+    fields
+        .chunks_exact(2)
+        .filter(|pair| matches!(pair[0], "local" | "worktree"))
+        .filter_map(|pair| safe_git_override(pair[1]).map(|value| (pair[1].to_owned(), value)))
+        .collect()
 }
 
 /// Kills the group when nobody waits for it any more.
@@ -202,4 +214,17 @@ async fn collected(stream: Option<impl AsyncRead + Unpin>) -> String {
     let _ = (&mut stream).take(OUTPUT_BYTES).read_to_end(&mut bytes).await;
     let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_repository_makes_up_are_overridden() {
+        let listed =
+            "system\0diff.x.textconv\0local\0diff.evil.textconv\0local\0user.name\0worktree\0diff.external\0";
+        let found: Vec<String> = overrides(listed).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(found, ["diff.evil.textconv", "diff.external"]);
+    }
 }

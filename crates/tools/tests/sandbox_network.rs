@@ -1,5 +1,6 @@
 //! Network by a list: a confined command reaches listed hosts through the proxy and nothing else.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

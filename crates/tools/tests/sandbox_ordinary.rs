@@ -6,7 +6,7 @@ mod common;
 
 use common::sandboxed::Sandboxed;
 use common::{appears, is_gone, text};
-use qoder_tools::sandbox::{SandboxPlaces, SandboxSettings, report};
+use qoder_tools::sandbox::{Check, SandboxPlaces, SandboxSettings, report};
 use serde_json::json;
 
 #[tokio::test]
@@ -154,7 +154,7 @@ fn the_report_names_what_was_tried() {
         eprintln!("SKIPPED: this system cannot confine commands: {:?}", found.problems);
         return;
     }
-    assert!(found.checks.len() >= 6 && found.checks.iter().all(|check| check.holds()), "{found:?}");
+    assert!(found.checks.len() >= 6 && found.checks.iter().all(Check::holds), "{found:?}");
     assert!(found.mechanism.is_some());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the report leaves nothing behind");
 }

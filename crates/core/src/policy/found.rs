@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use super::domain::{Target, target};
 use super::places::{FileSystem, Workspace, normalise};
 use crate::ports::Access;
-use crate::shell::knowledge::{Effects, Operand, effects};
+use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names};
 use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};
 
 /// The most places one pattern of a command may stand for.
@@ -36,6 +36,8 @@ pub(super) struct Known {
     pub(super) removals: Vec<PathBuf>,
     /// Edits by redirection.
     pub(super) outputs: Vec<Place>,
+    /// It only reads: by its words, or because no name in its folder looks like an option to its pattern.
+    pub(super) only_reads: bool,
     /// An operand that is read is not known.
     pub(super) unknown_read: bool,
     /// An operand that is changed is not known.
@@ -133,12 +135,16 @@ impl Finder<'_> {
             edits: Vec::new(),
             removals: Vec::new(),
             outputs: Vec::new(),
+            only_reads: effects.read_only,
             unknown_read: false,
             unknown_edit: false,
             unknown_output: false,
             mentions: Vec::new(),
             effects,
         };
+        if !known.only_reads && read_only_without_dash_names(&command.words) {
+            known.only_reads = folders.iter().all(|folder| self.has_no_dash_names(folder.as_deref()));
+        }
         known.unknown_read = !self.operands(&known.effects.reads, &folders, &mut known.reads);
         known.unknown_edit = !self.operands(&known.effects.edits, &folders, &mut known.edits);
         for operand in &known.effects.removals {
@@ -153,6 +159,11 @@ impl Finder<'_> {
             }
         }
         known
+    }
+
+    fn has_no_dash_names(&self, folder: Option<&Path>) -> bool {
+        let names = folder.and_then(|folder| self.files.names(folder, MOST_MATCHES));
+        names.is_some_and(|names| !names.iter().any(|name| name.as_encoded_bytes().starts_with(b"-")))
     }
 
     /// The folders a command may run in; `None` among them is one that is not known.

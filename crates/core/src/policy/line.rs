@@ -86,7 +86,7 @@ impl<'a> Judge<'a> {
             }
         }
         if let Some(rule) = named.first().copied() {
-            if is_search(command) && !known.effects.read_only {
+            if is_search(command) && !known.only_reads {
                 return Err("a rule for a search does not cover what it runs, removes or writes".to_owned());
             }
             self.edits_granted(known, terms)?;
@@ -184,7 +184,7 @@ impl<'a> Judge<'a> {
     }
 
     fn only_reads(&self, line: &Line, command: &SimpleCommand, known: &Known) -> Result<(), String> {
-        if !known.effects.read_only {
+        if !known.only_reads {
             let why = known.effects.why_not.clone();
             return Err(why.unwrap_or_else(|| format!("`{}` is not known to only read", shown(command))));
         }
@@ -215,7 +215,7 @@ impl<'a> Judge<'a> {
         }
         let commands = line.reading.commands.iter().zip(&line.known);
         let mut git = commands.filter(|(command, _)| git_needs_safe_configuration(&command.words));
-        if git.all(|(_, known)| known.effects.read_only) {
+        if git.all(|(_, known)| known.only_reads) {
             return Ok(());
         }
         Err("a line that both asks git and changes something is not automatic".to_owned())

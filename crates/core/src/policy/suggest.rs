@@ -62,7 +62,7 @@ fn line_rules(line: &Line) -> Option<PermissionUpdate> {
     }
     let mut rules = Vec::new();
     for (command, known) in line.reading.commands.iter().zip(&line.known) {
-        if command.wrapped.is_some() || known.effects.read_only {
+        if command.wrapped.is_some() || known.only_reads {
             continue;
         }
         if !command.assignments.is_empty() || !known.outputs.is_empty() {

@@ -12,7 +12,7 @@ use super::Layer;
 use crate::layout;
 
 /// Keys that a project's files may not set: they would let a folder choose who is trusted, where keys go, or what runs.
-const FORBIDDEN_IN_PROJECT: [&str; 9] = [
+const FORBIDDEN_IN_PROJECT: [&str; 11] = [
     "/providers",
     "/permissions/trustDirectories",
     "/security",
@@ -22,6 +22,8 @@ const FORBIDDEN_IN_PROJECT: [&str; 9] = [
     "/sandbox",
     "/tools/sandbox",
     "/tools/webSearch",
+    "/tools/sandboxAllowedPaths",
+    "/tools/sandboxNetworkAccess",
 ];
 
 fn is_of_project(layer: &Layer) -> bool {

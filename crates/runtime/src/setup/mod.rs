@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use qoder_core::policy::{Confinement, RuleSet, Workspace};
+use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{ModelConfigError, ModelOptions, SECRET_ENVIRONMENT};
 use qoder_tools::SessionShared;
+use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
 use crate::agent::{self, AgentTool, Agents};
-use crate::engine::{Confines, Engine, SystemPrompt};
+use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
@@ -23,7 +24,7 @@ use crate::settings::{Places, Settings, SettingsError, collect_rules, load_perso
 use crate::store::jsonl::Durability;
 use crate::toolbox::Toolbox;
 use crate::trust::{self, Trust};
-use crate::{layout, redact};
+use crate::{layout, redact, sandbox};
 
 mod model;
 mod tools;
@@ -105,6 +106,8 @@ pub struct Options {
     pub context_window: Option<u64>,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
+    /// True: commands run confined, whatever the settings say.
+    pub sandbox: bool,
 }
 
 /// Options or settings that cannot be used.
@@ -154,6 +157,8 @@ pub struct Setup {
     pub config_root: PathBuf,
     /// When a record counts as kept.
     pub durability: Durability,
+    /// What confines commands.
+    pub sandbox: SandboxSettings,
     /// For people.
     pub warnings: Vec<String>,
     rules: RuleSet,
@@ -195,9 +200,11 @@ impl Setup {
             Some("power") => Durability::Power,
             _ => Durability::Process,
         };
+        let sandbox = sandbox::settings(&settings, &options.environment, options.sandbox)?;
         Ok(Self {
             options,
             settings,
+            sandbox,
             trust,
             cwd,
             project_root,
@@ -232,7 +239,7 @@ impl Setup {
     /// A redactor that knows the configured keys.
     #[must_use]
     pub fn redactor(&self) -> redact::Redactor {
-        redact::Redactor::new(qoder_models::configured_secrets(&self.model_options))
+        redact::Redactor::new(self.secrets())
     }
 
     /// Builds the engine.
@@ -254,13 +261,7 @@ impl Setup {
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
             trusted: self.trust.is_trusted() || self.mode_is_explicit,
-            workspace: Workspace {
-                cwd: self.cwd.clone(),
-                project_root: self.project_root.clone(),
-                home: layout::home(&self.options.environment),
-                roots: roots.clone(),
-                config_dir: self.config_root.clone(),
-            },
+            workspace: self.workspace(roots.clone()),
             unattended: match self.settings.text("permissions.unattended") {
                 Some("park") => Unattended::Park,
                 // Loading has refused any other word.
@@ -273,7 +274,7 @@ impl Setup {
         let hidden_environment: Arc<[String]> = self.hidden_environment().into();
         let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
-        let confines: Confines = Arc::new(|_| Confinement::None);
+        let confines = tools::confines(&self.sandbox);
         let mut tools = tools::built_in(self, &gate);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         if self.is_wanted(agent::NAME) {
@@ -311,6 +312,18 @@ impl Setup {
             replay_user_messages: self.options.replay_user_messages,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
+    }
+
+    /// The places of the session.
+    #[must_use]
+    pub fn workspace(&self, roots: Vec<PathBuf>) -> Workspace {
+        Workspace {
+            cwd: self.cwd.clone(),
+            project_root: self.project_root.clone(),
+            home: layout::home(&self.options.environment),
+            roots,
+            config_dir: self.config_root.clone(),
+        }
     }
 
     /// Where changes of permissions are written.
@@ -389,9 +402,19 @@ impl Setup {
         )
     }
 
+    /// The values of every configured key.
+    fn secrets(&self) -> Vec<String> {
+        let mut secrets = qoder_models::configured_secrets(&self.model_options);
+        secrets.extend(self.settings.text("tools.webSearch.apiKey").map(str::to_owned));
+        let variable = self.settings.text("tools.webSearch.apiKeyEnv").and_then(|name| self.variable(name));
+        secrets.extend(variable.map(str::to_owned));
+        secrets.retain(|secret| !secret.is_empty());
+        secrets
+    }
+
     /// Variables that commands must not inherit: those that hold keys, by name or by value.
     fn hidden_environment(&self) -> Vec<String> {
-        let secrets = qoder_models::configured_secrets(&self.model_options);
+        let secrets = self.secrets();
         let mut hidden: Vec<String> = SECRET_ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
         let excluded = self.settings.list("advanced.excludedEnvVars");
         hidden.extend(if self.settings.get("advanced.excludedEnvVars").is_some() {

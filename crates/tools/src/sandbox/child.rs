@@ -128,10 +128,8 @@ impl Namespaces {
             stage(2, write_file(c"/proc/self/gid_map", &self.group_map))?;
             let private = libc::mount(null(), c"/".as_ptr(), null(), libc::MS_REC | libc::MS_PRIVATE, null());
             stage(3, private.into())?;
-            let mut number = STEPS;
-            for step in &self.steps {
+            for (number, step) in (STEPS..).zip(&self.steps) {
                 stage(number, take(step, &mut self.slots))?;
-                number += 1;
             }
         }
         Ok(())
