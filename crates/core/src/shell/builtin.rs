@@ -29,7 +29,9 @@ fn of_builtin(name: &str, arguments: &[Word], command: &SimpleCommand) -> Option
     let any = !arguments.is_empty();
     match name {
         "source" | "." => Some(DoubtKind::LoadsCode),
-        "enable" => Some(if has_flag(arguments, 'f') { DoubtKind::LoadsCode } else { DoubtKind::ChangesShell }),
+        "enable" => {
+            Some(if has_flag(arguments, 'f') { DoubtKind::LoadsCode } else { DoubtKind::ChangesShell })
+        }
         "alias" if any => Some(DoubtKind::DefinesName),
         "unalias" | "trap" | "bind" | "complete" | "compopt" if any => Some(DoubtKind::ChangesShell),
         "compgen" | "fc" | "history" if any => Some(DoubtKind::EvaluatesText),
@@ -37,7 +39,9 @@ fn of_builtin(name: &str, arguments: &[Word], command: &SimpleCommand) -> Option
         "set" => (!only_harmless_options(arguments)).then_some(DoubtKind::ChangesShell),
         "shopt" if has_flag(arguments, 's') || has_flag(arguments, 'u') => Some(DoubtKind::ChangesShell),
         "hash" if has_flag(arguments, 'p') || has_flag(arguments, 'd') => Some(DoubtKind::ChangesShell),
-        "exec" if arguments.iter().all(|word| word.known_start().starts_with('-')) => Some(DoubtKind::ChangesShell),
+        "exec" if arguments.iter().all(|word| word.known_start().starts_with('-')) => {
+            Some(DoubtKind::ChangesShell)
+        }
         "let" => arguments.iter().any(|word| !is_number(word)).then_some(DoubtKind::EvaluatesText),
         "unset" => unset(arguments),
         "test" | "[" => asks_for_computed_name(arguments).then_some(DoubtKind::EvaluatesText),
@@ -73,10 +77,14 @@ fn only_harmless_options(arguments: &[Word]) -> bool {
             return true;
         }
         let Some(letters) = text.strip_prefix(['-', '+']) else { return false };
-        if letters.is_empty() || !letters.bytes().all(|letter| matches!(letter, b'e' | b'u' | b'x' | b'v' | b'o')) {
+        if letters.is_empty()
+            || !letters.bytes().all(|letter| matches!(letter, b'e' | b'u' | b'x' | b'v' | b'o'))
+        {
             return false;
         }
-        if letters.contains('o') && !words.next().and_then(Word::as_literal).is_some_and(|it| NAMES.contains(&it)) {
+        if letters.contains('o')
+            && !words.next().and_then(Word::as_literal).is_some_and(|it| NAMES.contains(&it))
+        {
             return false;
         }
     }
@@ -97,7 +105,8 @@ fn unset(arguments: &[Word]) -> Option<DoubtKind> {
 fn asks_for_computed_name(arguments: &[Word]) -> bool {
     arguments.windows(2).any(|pair| match pair {
         [operator, operand] => {
-            matches!(operator.as_literal(), Some("-v" | "-R")) && !operand.as_literal().is_some_and(is_plain_name)
+            matches!(operator.as_literal(), Some("-v" | "-R"))
+                && !operand.as_literal().is_some_and(is_plain_name)
         }
         _ => false,
     })
@@ -132,10 +141,11 @@ fn declaration(arguments: &[Word], command: &SimpleCommand) -> Option<DoubtKind>
             }
         } else if name.contains('[') {
             return Some(DoubtKind::EvaluatesText);
-        } else if name.is_empty() || (word.is_dynamic() && !start.contains('=')) {
-            return Some(DoubtKind::ChangesShell);
-        } else if steers_the_shell(name) && start.contains('=') {
-            return Some(DoubtKind::ChangesShell);
+        } else {
+            let computed = name.is_empty() || (word.is_dynamic() && !start.contains('='));
+            if computed || (steers_the_shell(name) && start.contains('=')) {
+                return Some(DoubtKind::ChangesShell);
+            }
         }
     }
     command.assignments.iter().any(|it| steers_the_shell(&it.name)).then_some(DoubtKind::ChangesShell)

@@ -158,7 +158,9 @@ impl Reader<'_, '_> {
 fn evaluates_operands(words: &[Word]) -> bool {
     let text = |at: Option<usize>| at.and_then(|at| words.get(at)).and_then(Word::as_literal);
     let number = |at: Option<usize>| {
-        text(at).is_some_and(|text| !text.is_empty() && text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()))
+        text(at).is_some_and(|text| {
+            !text.is_empty() && text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit())
+        })
     };
     (0..words.len()).any(|at| match text(Some(at)) {
         Some(operator) if NUMERIC.contains(&operator) => !number(at.checked_sub(1)) || !number(Some(at + 1)),

@@ -166,7 +166,8 @@ impl Reader<'_, '_> {
                     self.backticks(&mut Builder::default(), true);
                 }
                 b'0'..=b'9' => self.at += 1,
-                b' ' | b'\t' | b'\n' | b'+' | b'-' | b'*' | b'/' | b'%' | b'(' | b')' | b'<' | b'>' | b'=' => self.at += 1,
+                b' ' | b'\t' | b'\n' | b'+' | b'-' | b'*' | b'/' | b'%' | b'(' | b')' | b'<' | b'>'
+                | b'=' => self.at += 1,
                 b'!' | b'&' | b'|' | b'^' | b'~' | b'?' | b':' | b',' => self.at += 1,
                 _ => {
                     evaluates = true;
@@ -229,7 +230,8 @@ fn without_backtick_escapes(content: &str) -> String {
     let mut script = String::with_capacity(content.len());
     let mut characters = content.chars().peekable();
     while let Some(character) = characters.next() {
-        let guarded = characters.peek().copied().filter(|next| character == '\\' && matches!(next, '$' | '`' | '\\'));
+        let guarded =
+            characters.peek().copied().filter(|next| character == '\\' && matches!(next, '$' | '`' | '\\'));
         match guarded {
             Some(next) => {
                 characters.next();

@@ -166,7 +166,8 @@ impl Reader<'_, '_> {
                 Some(b'`') => self.backticks(builder, true),
                 Some(_) => {
                     let rest = self.rest();
-                    let special = |byte| matches!(byte, b'\\' | b'$' | b'`') || (byte == b'"' && !here_document);
+                    let special =
+                        |byte| matches!(byte, b'\\' | b'$' | b'`') || (byte == b'"' && !here_document);
                     let length = rest.bytes().position(special).unwrap_or(rest.len());
                     builder.text(rest.get(..length).unwrap_or_default());
                     self.at += length.max(1);
@@ -209,7 +210,8 @@ impl Reader<'_, '_> {
                 builder.text(self.slice(from, self.at));
                 return;
             }
-            let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'^' | b'!' | b':');
+            let inside =
+                |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'^' | b'!' | b':');
             let length = self.rest().bytes().position(|byte| !inside(byte));
             if let Some(length) = length
                 && self.peek(length) == Some(b']')

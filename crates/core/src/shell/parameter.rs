@@ -93,7 +93,8 @@ impl Reader<'_, '_> {
             }
         }
         let index = self.slice(from, self.at);
-        let known = matches!(index, "@" | "*") || (!index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()));
+        let known =
+            matches!(index, "@" | "*") || (!index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()));
         self.at += 1;
         if !known {
             self.doubt(DoubtKind::EvaluatesText, start);

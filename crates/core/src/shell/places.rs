@@ -36,7 +36,8 @@ impl Places {
 
     /// The places after entering a directory from each of these.
     fn entered(&self, target: &Word) -> Self {
-        let absolute = matches!(target.pieces.first(), Some(Piece::Home)) || target.known_start().starts_with('/');
+        let absolute =
+            matches!(target.pieces.first(), Some(Piece::Home)) || target.known_start().starts_with('/');
         if absolute {
             return Self(vec![Directory::Known(vec![target.clone()])]);
         }

@@ -116,7 +116,9 @@ impl Reader<'_, '_> {
     /// One command of a pipeline, with the redirections of a compound one.
     fn command(&mut self) -> Flow {
         let start = self.at;
-        if self.closer().is_some() || matches!(self.peek(0), None | Some(b'|' | b'&' | b';' | b'\n')) && !self.looking_at("&>") {
+        if self.closer().is_some()
+            || matches!(self.peek(0), None | Some(b'|' | b'&' | b';' | b'\n')) && !self.looking_at("&>")
+        {
             self.doubt(DoubtKind::SyntaxError, start);
             return Flow::staying(&self.here);
         }
@@ -190,7 +192,10 @@ impl Reader<'_, '_> {
         }
         let word = self.raw_word();
         let compound = matches!(self.peek(0), Some(b'('))
-            || matches!(word, "{" | "!" | "if" | "while" | "until" | "for" | "select" | "case" | "[[" | "time" | "coproc");
+            || matches!(
+                word,
+                "{" | "!" | "if" | "while" | "until" | "for" | "select" | "case" | "[[" | "time" | "coproc"
+            );
         if !compound {
             self.at = start;
             return None;
@@ -318,7 +323,8 @@ impl Reader<'_, '_> {
             self.at += 1;
         }
         let name = self.slice(from, self.at);
-        if !name.bytes().next().is_some_and(is_name_start) || self.peek(0).is_some_and(|byte| !is_meta(byte)) {
+        if !name.bytes().next().is_some_and(is_name_start) || self.peek(0).is_some_and(|byte| !is_meta(byte))
+        {
             self.doubt(DoubtKind::SyntaxError, start);
         }
         let mut command = self.blank_command();

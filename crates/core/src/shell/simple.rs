@@ -9,8 +9,8 @@ use super::{Piece, Word};
 
 /// Words that only the shell's grammar may use at the start of a command.
 const RESERVED: [&str; 20] = [
-    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "until", "while", "{",
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
+    "in", "select", "then", "until", "while", "{",
 ];
 /// Builtins whose arguments may be assignments.
 const DECLARING: [&str; 5] = ["declare", "typeset", "export", "readonly", "local"];
@@ -44,7 +44,10 @@ impl Reader<'_, '_> {
                 continue;
             }
             if byte == b'(' {
-                if command.words.len() == 1 && command.assignments.is_empty() && command.redirections.is_empty() {
+                if command.words.len() == 1
+                    && command.assignments.is_empty()
+                    && command.redirections.is_empty()
+                {
                     // The name is no command.
                     self.starts.pop();
                     return self.function(start);
@@ -121,7 +124,13 @@ impl Reader<'_, '_> {
             subscript = true;
             after = after.get(close + 1..).unwrap_or_default();
         }
-        let operator = if after.starts_with('=') { 1 } else if after.starts_with("+=") { 2 } else { 0 };
+        let operator = if after.starts_with('=') {
+            1
+        } else if after.starts_with("+=") {
+            2
+        } else {
+            0
+        };
         if operator == 0 {
             return false;
         }

@@ -42,10 +42,12 @@ pub(super) fn compare(reader: &mut Reader<'_, '_>) {
     if reader.starts == theirs {
         return;
     }
-    let missed: Vec<usize> = theirs.iter().copied().filter(|at| reader.starts.binary_search(at).is_err()).collect();
-    let about = missed.first().copied().or_else(|| {
-        reader.starts.iter().copied().find(|at| theirs.binary_search(at).is_err())
-    });
+    let missed: Vec<usize> =
+        theirs.iter().copied().filter(|at| reader.starts.binary_search(at).is_err()).collect();
+    let about = missed
+        .first()
+        .copied()
+        .or_else(|| reader.starts.iter().copied().find(|at| theirs.binary_search(at).is_err()));
     let shown = reader.slice(about.unwrap_or(0), reader.text.len());
     let shown = if shown.is_empty() { reader.text } else { shown };
     reader.out.doubt(DoubtKind::ReadersDisagree, shown);
@@ -83,7 +85,8 @@ fn parse(text: &str) -> Option<Tree> {
             if started.elapsed() > LONGEST_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut progress);
-        let tree = parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+        let tree =
+            parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
         if tree.is_none() {
             // A stopped parser would go on with the old text.
             parser.reset();
@@ -108,7 +111,9 @@ fn starts(tree: &Tree) -> Vec<usize> {
     let mut found = Vec::new();
     visit(tree, |node| {
         match node.kind() {
-            "command_name" | "declaration_command" | "unset_command" | "test_command" => found.push(node.start_byte()),
+            "command_name" | "declaration_command" | "unset_command" | "test_command" => {
+                found.push(node.start_byte())
+            }
             _ => {}
         }
         true

@@ -16,8 +16,25 @@ fn control_characters_are_doubts_also_in_quotes() {
 #[test]
 fn invisible_and_direction_changing_characters_are_doubts() {
     let characters = [
-        '\u{a0}', '\u{ad}', '\u{200b}', '\u{200d}', '\u{202e}', '\u{2066}', '\u{2060}', '\u{feff}', '\u{fe0f}', '\u{3000}',
-        '\u{e0041}', '\u{e0100}', '\u{115f}', '\u{3164}', '\u{2800}', '\u{1680}', '\u{180e}', '\u{2028}', '\u{e000}',
+        '\u{a0}',
+        '\u{ad}',
+        '\u{200b}',
+        '\u{200d}',
+        '\u{202e}',
+        '\u{2066}',
+        '\u{2060}',
+        '\u{feff}',
+        '\u{fe0f}',
+        '\u{3000}',
+        '\u{e0041}',
+        '\u{e0100}',
+        '\u{115f}',
+        '\u{3164}',
+        '\u{2800}',
+        '\u{1680}',
+        '\u{180e}',
+        '\u{2028}',
+        '\u{e000}',
     ];
     for character in characters {
         let line = format!("a 'x{character}y'");

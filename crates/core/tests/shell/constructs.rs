@@ -121,7 +121,8 @@ fn what_is_in_doubt_is_still_collected() {
         assert!(!reading.is_proven(), "{line:?} has no doubt");
         for name in expected {
             let everywhere = reading.commands.iter().flat_map(|it| &it.words);
-            let found = names(&reading).contains(name) || everywhere.filter_map(|it| it.as_literal()).any(|it| it == *name);
+            let found = names(&reading).contains(name)
+                || everywhere.filter_map(|it| it.as_literal()).any(|it| it == *name);
             assert!(found, "{line:?} lacks {name}: {reading:?}");
         }
     }

@@ -47,7 +47,12 @@ impl Generator {
             1 => format!("{{ {}; }}", self.list(inner)),
             2 => format!("if {}; then {}; else {}; fi", self.list(inner), self.list(inner), self.list(inner)),
             3 => format!("for i in x {}; do {}; done", self.word(inner), self.list(inner)),
-            4 => format!("case {} in x) {};; *) {};; esac", self.word(inner), self.list(inner), self.list(inner)),
+            4 => format!(
+                "case {} in x) {};; *) {};; esac",
+                self.word(inner),
+                self.list(inner),
+                self.list(inner)
+            ),
             5 => format!("! {}", self.simple(inner)),
             6 => format!("{} <<E\nx {} y\nE\n", self.simple(inner), self.expansion(inner)),
             7 => format!("{} <<'E'\n$(pa) `pb`\nE\n", self.simple(inner)),
@@ -190,7 +195,9 @@ fn whatever_ran_was_reported() {
     let mut proven = 0;
     let mut compared = 0;
     for seed in 0..SCRIPTS {
-        let random = Random(0x9e37_79b9_7f4a_7c15 ^ (u64::try_from(seed).unwrap() + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let random = Random(
+            0x9e37_79b9_7f4a_7c15 ^ (u64::try_from(seed).unwrap() + 1).wrapping_mul(0x2545_f491_4f6c_dd1d),
+        );
         let script = Generator { random, budget: 6 }.list(3);
         let reading = read(&script);
         if !reading.is_proven() || !seen.insert(script.clone()) {
@@ -201,7 +208,10 @@ fn whatever_ran_was_reported() {
         for (name, arguments) in run(&format!("{script}\nwait"), seed, &root, &path) {
             compared += 1;
             let explained = reading.commands.iter().any(|command| explains(command, &name, &arguments));
-            assert!(explained, "seed {seed}: {name} {arguments:?} ran in\n{script}\nbut the reading is {reading:#?}");
+            assert!(
+                explained,
+                "seed {seed}: {name} {arguments:?} ran in\n{script}\nbut the reading is {reading:#?}"
+            );
         }
     }
     let _ = std::fs::remove_dir_all(&root);

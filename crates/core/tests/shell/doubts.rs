@@ -114,7 +114,19 @@ fn only_variables_that_load_nothing_are_harmless() {
     for name in ["LANG", "LC_ALL", "TZ", "NO_COLOR", "CI", "DEBIAN_FRONTEND", "FORCE_COLOR", "COLUMNS"] {
         assert!(is_harmless_variable(name), "{name}");
     }
-    for name in ["PATH", "LD_PRELOAD", "LC_", "LOCPATH", "PAGER", "GIT_DIR", "TERM", "BASH_ENV", "lang", "NODE_OPTIONS", ""] {
+    for name in [
+        "PATH",
+        "LD_PRELOAD",
+        "LC_",
+        "LOCPATH",
+        "PAGER",
+        "GIT_DIR",
+        "TERM",
+        "BASH_ENV",
+        "lang",
+        "NODE_OPTIONS",
+        "",
+    ] {
         assert!(!is_harmless_variable(name), "{name}");
     }
 }

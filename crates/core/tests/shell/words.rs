@@ -40,7 +40,11 @@ fn quotes_and_escapes_are_removed() {
         ("a [", "["),
     ];
     for (line, expected) in cases {
-        assert_eq!(arguments(line), [if expected.is_empty() { Word::default() } else { Word::literal(expected) }], "{line:?}");
+        assert_eq!(
+            arguments(line),
+            [if expected.is_empty() { Word::default() } else { Word::literal(expected) }],
+            "{line:?}"
+        );
     }
 }
 
@@ -94,7 +98,8 @@ fn assignments_are_reported_with_their_values() {
         .map(|it| (it.name.as_str(), it.value.to_display(), it.subscript))
         .collect();
     let expected = [("A", "1"), ("B", "x y"), ("C", "$D"), ("E", "f"), ("G", "(1 2)"), ("H", "4")];
-    let expected: Vec<_> = expected.iter().map(|&(name, value)| (name, value.to_owned(), name == "H")).collect();
+    let expected: Vec<_> =
+        expected.iter().map(|&(name, value)| (name, value.to_owned(), name == "H")).collect();
     assert_eq!(found, expected);
     assert!(reading.is_proven(), "{:?}", reading.doubts);
 }

@@ -127,7 +127,8 @@ pub(super) fn guesses(words: &[Word], dynamic: bool) -> Found {
         if let Some(text) = first.as_literal()
             && text.contains([' ', '\t', '\n'])
         {
-            let text = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string=")).unwrap_or(text);
+            let text =
+                text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string=")).unwrap_or(text);
             found.scripts.push(Script::Guessed(text.to_owned()));
         }
     }

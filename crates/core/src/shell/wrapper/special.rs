@@ -84,7 +84,9 @@ fn shell(arguments: &[Word]) -> Found {
     } else if operands.first().is_some_and(|word| word.is_dynamic() && word.known_start().is_empty()) {
         // The word may become an option that makes the next one a script.
         found.scripts.push(Script::Unknown);
-        found.scripts.extend(operands.iter().filter_map(Word::as_literal).take(4).map(|it| Script::Guessed(it.to_owned())));
+        found.scripts.extend(
+            operands.iter().filter_map(Word::as_literal).take(4).map(|it| Script::Guessed(it.to_owned())),
+        );
     }
     found
 }
@@ -92,7 +94,8 @@ fn shell(arguments: &[Word]) -> Found {
 /// True when a shell with these arguments reads its script from its input.
 pub(super) fn shell_reads_input(arguments: &[Word]) -> bool {
     let (script, operands) = shell_operands(arguments);
-    let asked = arguments.iter().filter_map(Word::as_literal).any(|text| text == "-s" || text == "/dev/stdin");
+    let asked =
+        arguments.iter().filter_map(Word::as_literal).any(|text| text == "-s" || text == "/dev/stdin");
     !script && (operands.is_empty() || asked)
 }
 
@@ -104,14 +107,16 @@ fn exec_actions(arguments: &[Word], actions: &[&str]) -> Found {
         at += 1;
         let Some(text) = word.as_literal() else {
             // A word that is not known may become an action.
-            found.dynamic |= word.known_start().is_empty() && !matches!(word.pieces.as_slice(), [super::super::Piece::Home, ..]);
+            found.dynamic |= word.known_start().is_empty()
+                && !matches!(word.pieces.as_slice(), [super::super::Piece::Home, ..]);
             continue;
         };
         if !actions.contains(&text) {
             continue;
         }
         let rest = arguments.get(at..).unwrap_or_default();
-        let length = rest.iter().position(|word| matches!(word.as_literal(), Some(";" | "+"))).unwrap_or(rest.len());
+        let length =
+            rest.iter().position(|word| matches!(word.as_literal(), Some(";" | "+"))).unwrap_or(rest.len());
         let words: Vec<Word> = rest.iter().take(length).map(filled_in).collect();
         if !words.is_empty() {
             found.commands.push(Inner { assignments: Vec::new(), words, transparent: false, guessed: false });
@@ -156,7 +161,8 @@ fn runner(base: &str, arguments: &[Word]) -> Found {
 
 /// A program of which some subcommands run a command.
 fn subcommand(arguments: &[Word], subcommands: &[&str]) -> Found {
-    let at = arguments.iter().position(|word| word.as_literal().is_some_and(|text| subcommands.contains(&text)));
+    let at =
+        arguments.iter().position(|word| word.as_literal().is_some_and(|text| subcommands.contains(&text)));
     match at {
         Some(at) => guesses(arguments.get(at + 1..).unwrap_or_default(), false),
         None => Found::default(),

@@ -55,7 +55,14 @@ const SPECS: [Spec; 16] = [
         ..PLAIN
     },
     Spec { name: "time", transparent: true, flags: "p", variables: true, ..PLAIN },
-    Spec { name: "nice", transparent: true, flags: "0123456789", values: "n", long_values: &["adjustment"], ..PLAIN },
+    Spec {
+        name: "nice",
+        transparent: true,
+        flags: "0123456789",
+        values: "n",
+        long_values: &["adjustment"],
+        ..PLAIN
+    },
     Spec { name: "nohup", transparent: true, ..PLAIN },
     Spec {
         name: "stdbuf",
@@ -87,12 +94,7 @@ const SPECS: [Spec; 16] = [
         ..PLAIN
     },
     Spec { name: "doas", flags: "ns", values: "aCu", ..PLAIN },
-    Spec {
-        name: "setsid",
-        flags: "cfw",
-        long_flags: &["ctty", "fork", "wait"],
-        ..PLAIN
-    },
+    Spec { name: "setsid", flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..PLAIN },
     Spec {
         name: "ionice",
         flags: "t",
@@ -183,7 +185,8 @@ const SUBCOMMAND_RUNNERS: [(&str, &[&str]); 14] = [
     ("yarn", &["dlx", "exec"]),
 ];
 /// Shells.
-const SHELLS: [&str; 11] = ["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh"];
+const SHELLS: [&str; 11] =
+    ["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh"];
 /// Programs that run a command with the rights of another user.
 const PRIVILEGE: [&str; 8] = ["doas", "pkexec", "run0", "runuser", "setpriv", "su", "sudo", "sudoedit"];
 
