@@ -141,10 +141,11 @@ fn declaration(arguments: &[Word], command: &SimpleCommand) -> Option<DoubtKind>
             }
         } else if name.contains('[') {
             return Some(DoubtKind::EvaluatesText);
-        } else if name.is_empty() || (word.is_dynamic() && !start.contains('=')) {
-            return Some(DoubtKind::ChangesShell);
-        } else if steers_the_shell(name) && start.contains('=') {
-            return Some(DoubtKind::ChangesShell);
+        } else {
+            let computed = name.is_empty() || (word.is_dynamic() && !start.contains('='));
+            if computed || (steers_the_shell(name) && start.contains('=')) {
+                return Some(DoubtKind::ChangesShell);
+            }
         }
     }
     command.assignments.iter().any(|it| steers_the_shell(&it.name)).then_some(DoubtKind::ChangesShell)

@@ -111,7 +111,7 @@ impl Reader<'_, '_> {
                     let rest = self.rest();
                     let length = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
                     builder.text(rest.get(..length).unwrap_or_default());
-                    self.at += length;
+                    self.at += length.max(1);
                 }
             }
         }
@@ -170,7 +170,7 @@ impl Reader<'_, '_> {
                         |byte| matches!(byte, b'\\' | b'$' | b'`') || (byte == b'"' && !here_document);
                     let length = rest.bytes().position(special).unwrap_or(rest.len());
                     builder.text(rest.get(..length).unwrap_or_default());
-                    self.at += length;
+                    self.at += length.max(1);
                 }
             }
         }

@@ -49,17 +49,22 @@ pub(super) fn compare(reader: &mut Reader<'_, '_>) {
         .copied()
         .or_else(|| reader.starts.iter().copied().find(|at| theirs.binary_search(at).is_err()));
     let shown = reader.slice(about.unwrap_or(0), reader.text.len());
+    let shown = if shown.is_empty() { reader.text } else { shown };
     reader.out.doubt(DoubtKind::ReadersDisagree, shown);
     // What only the other grammar calls a command is collected too, so that deny rules see it. The places are ascending,
     // and one read command covers the text up to its end, which keeps this linear.
     reader.end = reader.text.len();
     let mut covered = 0;
-    for at in missed {
+    for mut at in missed {
+        // The parser saw stand-ins for longer characters and may start inside one.
+        while !reader.text.is_char_boundary(at) {
+            at -= 1;
+        }
         if at >= covered {
             reader.at = at;
             reader.pending.clear();
             reader.simple_command();
-            covered = reader.at;
+            covered = reader.at.max(at + 1);
         }
     }
 }

@@ -23,6 +23,16 @@ fn a_cut_inside_a_character_is_no_panic() {
 }
 
 #[test]
+fn characters_of_several_bytes_are_read_in_any_place() {
+    for line in
+        ["{🎉", "é(é", "a;é;)é", "é=é é", "(é\n)é(", "${é}", "é`é", "a <<é\né", "[[ é", "}é", "\"é$(é"]
+    {
+        let reading = read(line);
+        assert_eq!(reading, read(line), "{line:?}");
+    }
+}
+
+#[test]
 fn deep_nesting_is_a_doubt_and_finishes() {
     for (open, close) in
         [("$(", ")"), ("(", ")"), ("{ ", "; }"), ("if ", ""), ("\"$(", ")\""), ("${x:-", "}"), ("<(", ")")]

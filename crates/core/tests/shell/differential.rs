@@ -130,11 +130,12 @@ impl Generator {
     }
 }
 
-/// A directory with recorders only; each appends its name and arguments, one per line, and an empty line.
+/// A directory with recorders only; each appends its name and arguments, one per line.
 fn recorders(root: &Path) -> PathBuf {
     let folder = root.join("bin");
     std::fs::create_dir_all(&folder).unwrap();
-    let script = "#!/bin/sh\n{ printf 'RUN %s\\n' \"${0##*/}\"; for a in \"$@\"; do printf 'ARG %s\\n' \"$a\"; done; } >> \"$RECORD\"\n";
+    // One write per run: recorders of a pipeline run at the same time.
+    let script = "#!/bin/sh\nprintf '%s\\n' \"RUN ${0##*/}\" \"$@\" END >> \"$RECORD\"\n";
     for name in PROGRAMS {
         let path = folder.join(name);
         std::fs::write(&path, script).unwrap();
@@ -144,9 +145,9 @@ fn recorders(root: &Path) -> PathBuf {
 }
 
 /// What ran: names and arguments.
-fn run(script: &str, root: &Path, path: &Path) -> Vec<(String, Vec<String>)> {
-    let record = root.join("record");
-    let _ = std::fs::remove_file(&record);
+fn run(script: &str, seed: usize, root: &Path, path: &Path) -> Vec<(String, Vec<String>)> {
+    // A process substitution may outlive its script; it must not write into the record of the next one.
+    let record = root.join(format!("record-{seed}"));
     let work = root.join("work");
     std::fs::create_dir_all(&work).unwrap();
     let status = Command::new("/bin/bash")
@@ -164,8 +165,10 @@ fn run(script: &str, root: &Path, path: &Path) -> Vec<(String, Vec<String>)> {
     for line in std::fs::read_to_string(&record).unwrap_or_default().lines() {
         if let Some(name) = line.strip_prefix("RUN ") {
             ran.push((name.to_owned(), Vec::new()));
-        } else if let (Some(argument), Some(last)) = (line.strip_prefix("ARG "), ran.last_mut()) {
-            last.1.push(argument.to_owned());
+        } else if line != "END"
+            && let Some(last) = ran.last_mut()
+        {
+            last.1.push(line.to_owned());
         }
     }
     ran
@@ -202,7 +205,7 @@ fn whatever_ran_was_reported() {
         }
         proven += 1;
         // Processes in the background write at the same time; waiting for them keeps the record whole.
-        for (name, arguments) in run(&format!("{script}\nwait"), &root, &path) {
+        for (name, arguments) in run(&format!("{script}\nwait"), seed, &root, &path) {
             compared += 1;
             let explained = reading.commands.iter().any(|command| explains(command, &name, &arguments));
             assert!(

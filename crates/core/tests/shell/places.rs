@@ -7,7 +7,9 @@ fn places(line: &str) -> Vec<String> {
     let reading = read(line);
     let command = reading.commands.iter().find(|it| it.name() == Some("here")).unwrap();
     let show = |place: &Directory| match place {
-        Directory::Known(chain) => chain.iter().map(|it| it.to_display()).collect::<Vec<_>>().join(" "),
+        Directory::Known(chain) => {
+            chain.iter().map(qoder_core::shell::Word::to_display).collect::<Vec<_>>().join(" ")
+        }
         Directory::Unknown => "?".to_owned(),
     };
     let mut places: Vec<String> = command.directories.iter().map(show).collect();

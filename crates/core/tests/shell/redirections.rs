@@ -35,14 +35,19 @@ fn every_form_has_its_direction_and_target() {
         let reading = read(line);
         let found = reading.commands.iter().flat_map(|it| &it.redirections).next().unwrap();
         assert_eq!(found.kind, kind, "{line:?}");
-        assert_eq!(found.target.as_ref().map(|it| it.to_display()).as_deref(), target, "{line:?}");
+        assert_eq!(
+            found.target.as_ref().map(qoder_core::shell::Word::to_display).as_deref(),
+            target,
+            "{line:?}"
+        );
     }
 }
 
 #[test]
 fn words_behind_a_redirection_belong_to_the_command() {
     let reading = read("cat < in -n > out x");
-    let words: Vec<_> = reading.commands.first().unwrap().words.iter().map(|it| it.to_display()).collect();
+    let words: Vec<_> =
+        reading.commands.first().unwrap().words.iter().map(qoder_core::shell::Word::to_display).collect();
     assert_eq!(words, ["cat", "-n", "x"]);
 }
 

@@ -8,7 +8,8 @@ fn inner(line: &str) -> (Vec<String>, Vec<String>) {
     let mut all = Vec::new();
     let mut transparent = Vec::new();
     for command in &reading.commands {
-        let shown = command.words.iter().map(|it| it.to_display()).collect::<Vec<_>>().join(" ");
+        let shown =
+            command.words.iter().map(qoder_core::shell::Word::to_display).collect::<Vec<_>>().join(" ");
         if let Some(wrapped) = command.wrapped {
             assert!(wrapped.outer < reading.commands.len(), "{line:?}");
             if wrapped.transparent {
