@@ -56,14 +56,7 @@ pub(super) fn only_prints(program: &str) -> bool {
     let mut unclear = false;
     while let Some(c) = rest.chars().next() {
         let tail = &rest[c.len_utf8()..];
-        let doubled = |sign| c == sign && program[..program.len() - rest.len()].ends_with(sign);
-        unclear = match c {
-            ' ' | '\t' => unclear,
-            ')' => true,
-            '+' | '-' => doubled(c),
-            '/' => unclear,
-            _ => false,
-        };
+        unclear = is_unclear(c, &program[..program.len() - rest.len()], unclear);
         match c {
             ' ' | '\t' | '\n' | ';' | ',' => {
                 after_value = after_value && matches!(c, ' ' | '\t');
@@ -129,6 +122,16 @@ pub(super) fn only_prints(program: &str) -> bool {
         }
     }
     depth == 0
+}
+
+/// Whether a slash behind this sign could divide or begin a pattern, depending on the grammar.
+fn is_unclear(sign: char, before: &str, was: bool) -> bool {
+    match sign {
+        ' ' | '\t' | '/' => was,
+        ')' => true,
+        '+' | '-' => before.ends_with(sign),
+        _ => false,
+    }
 }
 
 fn known_name(name: &str, after: &str) -> bool {
