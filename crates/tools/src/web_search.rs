@@ -28,7 +28,7 @@ const QUERY_CHARACTERS: usize = 400;
 /// The most domains of one list.
 const DOMAINS: usize = 50;
 
-/// Searches the web and returns the titles, addresses and short descriptions of what was found.
+/// Searches the web and returns the names, addresses and short descriptions of the pages that were found.
 ///
 /// - Use it for what is newer than your knowledge or what you are not sure of: versions, error messages, current
 ///   documentation. Put the present year into the query when you want recent pages.
