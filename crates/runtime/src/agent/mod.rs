@@ -63,7 +63,7 @@ left open. You cannot ask anybody. Do exactly the task, and nothing beside it.";
 struct AgentInput {
     /// The task, complete in itself.
     prompt: String,
-    /// A title of three to five words, for the person who watches.
+    /// What it is about, in three to five words, for the person who watches.
     #[serde(rename = "description")]
     _description: Option<String>,
     /// Which agent; `general-purpose` when left out.
