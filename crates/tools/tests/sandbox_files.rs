@@ -196,3 +196,39 @@ async fn settings_open_and_close_places() {
     assert_eq!(sandboxed.bench.content("kept/file"), b"old\n");
     assert!(!sandboxed.bench.path("absent").exists());
 }
+
+#[tokio::test]
+async fn a_workspace_inside_an_unreadable_folder_still_works() {
+    let Some(mut sandboxed) = Sandboxed::new() else { return };
+    sandboxed.bench.write("secret", "hush");
+    let around = sandboxed.bench.cwd.parent().unwrap().to_path_buf();
+    std::fs::write(around.join("near"), "hush").unwrap();
+    let hidden = tempfile::tempdir().unwrap();
+    sandboxed.change(|settings, _| {
+        let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+        settings.filesystem.deny_read =
+            vec![text(&around), "secret".to_owned(), text(hidden.path()), "/dev/null".to_owned()];
+    });
+    sandboxed.succeed("echo x > file && cat file && ls ..").await;
+    for path in ["../near", "secret"] {
+        let said = sandboxed.fail(&format!("cat {path}")).await;
+        assert!(!said.contains("hush"), "{path}: {said}");
+    }
+    assert_eq!(sandboxed.bench.content("file"), b"x\n");
+    sandboxed.fail("echo x > ../new").await;
+    assert!(!around.join("new").exists());
+}
+
+#[tokio::test]
+async fn a_workspace_in_the_temporary_folder_is_seen_there() {
+    let Some(mut sandboxed) = Sandboxed::new() else { return };
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("work/.git")).unwrap();
+    std::fs::write(root.join("beside"), "").unwrap();
+    sandboxed.bench.cwd = root.join("work");
+    sandboxed.succeed("echo x > file && echo x > /tmp/own").await;
+    assert_eq!(sandboxed.bench.content("file"), b"x\n");
+    sandboxed.fail("echo x > .git/config").await;
+    sandboxed.fail("cat ../beside").await;
+}

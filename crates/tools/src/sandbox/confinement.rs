@@ -265,6 +265,50 @@ mod linux {
         variables.extend([("NO_PROXY", OsString::new()), ("no_proxy", OsString::new())]);
         variables
     }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use crate::process::{ErrorStream, Shell};
+        use crate::sandbox::{Sandbox, SandboxPlaces, SandboxSettings};
+
+        #[tokio::test]
+        async fn bubblewrap_confines_where_it_is() {
+            let Some(program) = wrapper::find() else {
+                eprintln!("SKIPPED: no bubblewrap in a system directory");
+                return;
+            };
+            let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+            let base = folder.path().canonicalize().unwrap();
+            let root = base.join("work");
+            std::fs::create_dir_all(root.join(".git")).unwrap();
+            std::fs::write(base.join("denied"), "hush").unwrap();
+            let places = SandboxPlaces { deny_read: vec![base.join("denied")], ..SandboxPlaces::default() };
+            let sandbox = Sandbox::new(SandboxSettings::default(), places);
+            let plan = sandbox.plan(&root, std::slice::from_ref(&root)).unwrap();
+            let command = "echo x > file; echo x > /tmp/t; mkdir below && cd below; echo x > ../../outside; \
+                           echo x > ../.git/config; mkdir ../.vscode/x; cat ../../denied > ../copy; \
+                           exec 3<>/dev/tcp/127.0.0.1/9 || true; unshare -U true && echo x > ../escaped";
+            let confinement = Confinement::wrapped(&plan, program).unwrap();
+            let mut shell =
+                Shell::start(command, &root, &[], ErrorStream::WithOutput, Some(confinement)).unwrap();
+            assert!(shell.wait().await.is_ok());
+            assert_eq!(shell.final_directory(), Some(root.join("below")));
+            shell.end_leftovers().await;
+            drop(shell);
+            assert!(root.join("file").exists());
+            assert!(!base.join("outside").exists() && !root.join(".git/config").exists());
+            assert!(!root.join(".vscode").exists() && !root.join("escaped").exists());
+            assert_eq!(std::fs::read_to_string(root.join("copy")).unwrap(), "");
+            let checks = probe::attempt_wrapped(
+                &Confinement::wrapped(&plan, program).unwrap(),
+                &root,
+                (&base.join("outside"), &base.join("denied")),
+                9,
+            );
+            assert!(checks.unwrap().iter().all(probe::Check::holds));
+        }
+    }
 }
 
 #[cfg(target_os = "macos")]

@@ -284,7 +284,7 @@ fn expected(attempt: &str, available: &Available) -> Option<bool> {
 
 /// The same by a script, for a program that confines in our place.
 #[cfg(target_os = "linux")]
-fn attempt_wrapped(
+pub(super) fn attempt_wrapped(
     confinement: &super::Confinement,
     root: &Path,
     (outside, denied): (&Path, &Path),

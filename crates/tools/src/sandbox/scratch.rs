@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use sha2::Digest;
+
 /// A private temporary folder; removed with everything in it when dropped.
 #[derive(Debug)]
 pub struct Scratch {
@@ -55,10 +57,17 @@ impl Scratch {
         self.root.join("unreadable")
     }
 
-    /// Keeps `content` in a file of a name of its own.
+    /// Keeps `content` in a file; the same content in the same file.
     pub(super) fn keep(&self, content: &[u8]) -> io::Result<PathBuf> {
-        let path = self.root.join(uuid::Uuid::new_v4().simple().to_string());
-        std::fs::write(&path, content)?;
+        let digest = sha2::Sha256::digest(content);
+        let name: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = self.root.join(name);
+        if !path.exists() {
+            // Another command may look for it at this moment: it comes into being whole.
+            let draft = self.root.join(uuid::Uuid::new_v4().simple().to_string());
+            std::fs::write(&draft, content)?;
+            std::fs::rename(&draft, &path)?;
+        }
         Ok(path)
     }
 

@@ -4,7 +4,10 @@
 //! unreadable ones covered. `/tmp` and `/dev` are the command's own.
 
 use std::ffi::CString;
+use std::fs::OpenOptions;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::error::SandboxError;
@@ -89,24 +92,37 @@ impl View {
         let mut view = Self::default();
         let temporary = Path::new("/tmp").canonicalize().ok().filter(|path| path.is_dir());
         let private = temporary.filter(|path| !plan.writable.iter().any(|root| path.starts_with(root)));
+        // Unreadable folders around a workspace are covered before it is put, all others after.
+        let around = denied(plan).into_iter().filter(|path| holds_writable(path, plan));
+        let around: Vec<PathBuf> = around.cloned().collect();
         view.seal(Path::new("/"), FROZEN, true)?;
         view.place_devices(plan)?;
         if let Some(place) = &private {
             let slot = view.take(&plan.scratch.temporary(), HARMLESS)?;
             view.put(slot, place)?;
         }
-        let is_private = |path: &&PathBuf| private.as_ref().is_some_and(|place| path.starts_with(place));
-        let shown = plan.allow_read.iter().filter(|path| path.exists()).filter(is_private);
+        for path in &around {
+            view.steps.push(Step::Memory { target: text(path)?, options: c"mode=755,size=64k".to_owned() });
+        }
+        let hollow: Vec<&PathBuf> = private.iter().chain(&around).collect();
+        let inside = |path: &Path| {
+            let around = hollow.iter().filter(|place| path.starts_with(place));
+            around.max_by_key(|place| place.components().count()).copied()
+        };
+        let shown = plan.allow_read.iter().filter(|path| path.exists() && inside(path).is_some());
         let places = plan.writable.iter().map(|path| (path, HARMLESS));
         for (path, attributes) in places.chain(shown.map(|path| (path, FROZEN))) {
             let slot = view.take(path, attributes)?;
-            if let Some(place) = private.as_ref().filter(|place| path.starts_with(place)) {
+            if let Some(place) = inside(path) {
                 view.make_way(place, path)?;
             }
             view.put(slot, path)?;
         }
+        for path in &around {
+            view.seal(path, FROZEN, false)?;
+        }
         view.protect(plan)?;
-        view.hide(plan)?;
+        view.hide(plan, private.as_deref())?;
         view.steps.push(Step::Enter { path: text(&plan.cwd)? });
         view.temporary = private.unwrap_or_else(|| plan.scratch.temporary());
         let later = std::mem::take(&mut view.steps);
@@ -218,11 +234,10 @@ impl View {
         for root in plan.writable.iter().filter(|root| root.is_dir()) {
             let exclude = root.join(".git/info/exclude");
             let names: Vec<_> = paths.iter().filter_map(|path| path.strip_prefix(root).ok()).collect();
-            let Ok(found) = std::fs::symlink_metadata(&exclude) else { continue };
-            if names.is_empty() || !found.is_file() || found.len() > LONGEST_EXCLUDE {
+            let own = std::fs::symlink_metadata(root.join(".git")).is_ok_and(|found| found.is_dir());
+            let Some(mut content) = read_regular(&exclude).filter(|_| own && !names.is_empty()) else {
                 continue;
-            }
-            let Ok(mut content) = std::fs::read(&exclude) else { continue };
+            };
             for name in names {
                 content.extend_from_slice(b"\n/");
                 content.extend_from_slice(name.as_os_str().as_bytes());
@@ -239,13 +254,13 @@ impl View {
     }
 
     /// Covers what may not be read. What may, inside of it, is taken before and put on top.
-    fn hide(&mut self, plan: &SandboxPlan) -> Result<(), SandboxError> {
-        let mut denied: Vec<&PathBuf> = plan.deny_read.iter().filter(|path| path.exists()).collect();
-        denied.sort();
-        denied.dedup();
-        // What lies in a folder that is covered anyway needs no cover of its own, and has no place for one.
-        let is_outer = |path: &&PathBuf| !denied.iter().any(|above| above != path && path.starts_with(above));
-        for path in denied.iter().copied().filter(is_outer) {
+    fn hide(&mut self, plan: &SandboxPlan, private: Option<&Path>) -> Result<(), SandboxError> {
+        for path in denied(plan) {
+            let shown = plan.writable.iter().chain(&plan.allow_read).any(|place| path.starts_with(place));
+            let hidden = path.starts_with("/dev") || private.is_some_and(|place| path.starts_with(place));
+            if holds_writable(path, plan) || (hidden && !shown) {
+                continue;
+            }
             if !path.is_dir() {
                 let slot = self.take(&plan.scratch.unreadable(), FROZEN)?;
                 self.put(slot, path)?;
@@ -264,6 +279,38 @@ impl View {
         }
         Ok(())
     }
+}
+
+/// The content of a short regular file; never waits for one that is something else.
+fn read_regular(path: &Path) -> Option<Vec<u8>> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let mut content = Vec::new();
+    let regular = file.metadata().ok()?.is_file();
+    let read = file.take(LONGEST_EXCLUDE + 1).read_to_end(&mut content).is_ok();
+    (regular && read && content.len() as u64 <= LONGEST_EXCLUDE).then_some(content)
+}
+
+/// The unreadable places that exist. What lies in a folder that is covered anyway needs no cover of its own.
+fn denied(plan: &SandboxPlan) -> Vec<&PathBuf> {
+    let mut denied: Vec<&PathBuf> = plan.deny_read.iter().filter(|path| path.exists()).collect();
+    denied.sort();
+    denied.dedup();
+    let is_outer = |path: &&PathBuf| {
+        let above = |other: &&PathBuf| *other != *path && path.starts_with(other);
+        // One inside a workspace is not covered by what is around that.
+        !denied.iter().any(|other| above(other) && !between(other, path, plan))
+    };
+    denied.iter().copied().filter(is_outer).collect()
+}
+
+/// Whether a writable place lies in `outer` and holds `inner`.
+fn between(outer: &Path, inner: &Path, plan: &SandboxPlan) -> bool {
+    plan.writable.iter().any(|root| root.starts_with(outer) && inner.starts_with(root))
+}
+
+fn holds_writable(path: &Path, plan: &SandboxPlan) -> bool {
+    path.is_dir() && plan.writable.iter().any(|root| root.starts_with(path))
 }
 
 fn text(path: &Path) -> Result<CString, SandboxError> {
