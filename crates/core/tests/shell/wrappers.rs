@@ -189,6 +189,15 @@ fn builders_of_arguments_add_what_is_not_known() {
 }
 
 #[test]
+fn scripts_that_are_only_partly_known_are_read_for_rules_that_stop() {
+    for line in ["bash -c \"rm $y\"", "eval rm $y", "find . -exec sh -c 'rm {}' \\;", "eval \"rm $(z)\""] {
+        let reading = read(line);
+        assert!(!reading.is_proven(), "{line:?}");
+        assert!(reading.commands.iter().any(|it| it.name() == Some("rm")), "{line:?}: {reading:?}");
+    }
+}
+
+#[test]
 fn asking_where_a_program_is_runs_nothing() {
     for line in [
         "command -v rm",
