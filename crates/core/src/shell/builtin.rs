@@ -119,7 +119,10 @@ fn sets_names(arguments: &[Word]) -> Option<DoubtKind> {
         if text.contains('[') {
             return Some(DoubtKind::EvaluatesText);
         }
-        if steers_the_shell(text.trim_start_matches("-v").trim_start_matches("-p")) {
+        // The name may stand in the same word as its option.
+        let attached = text.starts_with('-')
+            && text.char_indices().take(16).any(|(at, _)| text.get(at..).is_some_and(steers_the_shell));
+        if attached || steers_the_shell(text) {
             return Some(DoubtKind::ChangesShell);
         }
     }

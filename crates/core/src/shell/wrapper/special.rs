@@ -24,8 +24,15 @@ pub(super) fn inner_of(base: &str, arguments: &[Word]) -> Found {
 
 /// `eval`: all words joined by blanks are a script.
 fn joined(arguments: &[Word]) -> Found {
-    let script = joined_text(arguments).map_or(Script::Unknown, Script::Known);
-    Found { scripts: vec![script], ..Found::default() }
+    let scripts =
+        joined_text(arguments).map_or_else(|| partly_known(arguments), |text| vec![Script::Known(text)]);
+    Found { scripts, ..Found::default() }
+}
+
+/// A script of which only parts are known: not proven, but what can be read of it is collected for rules that stop.
+fn partly_known(words: &[Word]) -> Vec<Script> {
+    let shown = words.iter().map(Word::to_display).collect::<Vec<_>>().join(" ");
+    vec![Script::Unknown, Script::Guessed(shown)]
 }
 
 /// The words joined by blanks, when all are known.
@@ -72,12 +79,11 @@ fn shell(arguments: &[Word]) -> Found {
     let (script, operands) = shell_operands(arguments);
     let mut found = Found::default();
     if script {
-        let text = operands.first().map(Word::as_literal);
-        found.scripts.push(match text {
-            Some(Some(text)) => Script::Known(text.to_owned()),
-            Some(None) => Script::Unknown,
-            None => return found,
-        });
+        let Some(first) = operands.first() else { return found };
+        match first.as_literal() {
+            Some(text) => found.scripts.push(Script::Known(text.to_owned())),
+            None => found.scripts.extend(partly_known(std::slice::from_ref(first))),
+        }
         // Options of other shells may stand differently; what looks like a script is read as one too.
         let others = operands.iter().skip(1).filter_map(Word::as_literal).filter(|text| text.contains(' '));
         found.scripts.extend(others.take(4).map(|text| Script::Guessed(text.to_owned())));
