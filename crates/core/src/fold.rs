@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use qoder_types::content::join_text;
-use qoder_types::record::{Answered, AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
+use qoder_types::record::{
+    Answered, AssistantEntry, Decided, Epoch, PermissionDenial, RecordBody, SystemEntry, UserEntry,
+    UserOrigin,
+};
 use qoder_types::{
     Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange,
 };
@@ -49,21 +52,7 @@ impl State {
                     turn.compaction_failed = failed.compaction;
                 }
             }
-            RecordBody::Decided(decided) => {
-                let Some(call) = self.calls.iter_mut().find(|call| call.id == decided.tool_use_id) else {
-                    return;
-                };
-                call.decision = Some(decided.decision.clone());
-                if decided.decision.behavior != Behavior::Allow
-                    && let Some(turn) = &mut self.turn
-                {
-                    turn.denials.push(qoder_types::record::PermissionDenial {
-                        tool_name: call.name.clone(),
-                        tool_use_id: call.id.clone(),
-                        tool_input: bounded(&call.input),
-                    });
-                }
-            }
+            RecordBody::Decided(decided) => self.apply_decision(decided),
             RecordBody::Asked(asked) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == asked.tool_use_id) {
                     call.asked = Some((**asked).clone());
@@ -103,6 +92,20 @@ impl State {
                 self.last_turn = Some((**ended).clone());
             }
             RecordBody::Unknown(_) => {}
+        }
+    }
+
+    fn apply_decision(&mut self, decided: &Decided) {
+        let Some(call) = self.calls.iter_mut().find(|call| call.id == decided.tool_use_id) else { return };
+        call.decision = Some(decided.decision.clone());
+        if decided.decision.behavior != Behavior::Allow
+            && let Some(turn) = &mut self.turn
+        {
+            turn.denials.push(PermissionDenial {
+                tool_name: call.name.clone(),
+                tool_use_id: call.id.clone(),
+                tool_input: bounded(&call.input),
+            });
         }
     }
 

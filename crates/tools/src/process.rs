@@ -78,21 +78,8 @@ impl Shell {
             .stderr(Stdio::piped());
         let mark = escaped::new_mark();
         builder.env(escaped::VARIABLE, &mark);
-        for name in SHELL_VARIABLES {
-            builder.env_remove(name);
-        }
-        for name in hidden {
-            builder.env_remove(name);
-        }
-        for (name, _) in std::env::vars_os() {
-            // Functions from the environment would replace commands behind the back of whoever judged the text.
-            if name.as_bytes().starts_with(b"BASH_FUNC_") {
-                builder.env_remove(name);
-            }
-        }
-        for (name, value) in added {
-            builder.env(name, value);
-        }
+        clean_environment(&mut builder, hidden);
+        builder.envs(added.iter().map(|(name, value)| (name, value)));
         for (name, value) in confinement.iter().flat_map(Confinement::environment) {
             builder.env(name, value);
         }
@@ -249,6 +236,23 @@ fn keep_open(descriptors: &[i32]) -> io::Result<()> {
         rustix::io::fcntl_setfd(open, FdFlags::empty())?;
     }
     Ok(())
+}
+
+/// Takes out what would make the shell read files or behave otherwise than the text of the command says, and what it must
+/// not know.
+fn clean_environment(builder: &mut Command, hidden: &[String]) {
+    for name in SHELL_VARIABLES {
+        builder.env_remove(name);
+    }
+    for name in hidden {
+        builder.env_remove(name);
+    }
+    for (name, _) in std::env::vars_os() {
+        // Functions from the environment would replace commands behind the back of whoever judged the text.
+        if name.as_bytes().starts_with(b"BASH_FUNC_") {
+            builder.env_remove(name);
+        }
+    }
 }
 
 /// Where bash is. Looked up once, and only in absolute directories: a relative entry of the search path would let the

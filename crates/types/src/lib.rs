@@ -1,6 +1,7 @@
 //! The nouns of the runtime: content blocks, messages, records, rules and decisions, tools, models and the messages on
 //! the wire. Plain data with serde; no behaviour beyond what keeps the data well-formed.
 
+mod answer;
 pub mod content;
 pub mod decision;
 pub mod model;

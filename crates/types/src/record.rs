@@ -8,9 +8,11 @@ use serde_json::value::RawValue;
 use crate::content::{ContentBlock, Message, Role};
 use crate::decision::{Decision, PermissionMode};
 use crate::model::{ModelFailure, ModelTotals, Purpose, StopReason, Usage};
-use crate::permission::{PermissionUpdate, WorktreeChange};
+use crate::permission::WorktreeChange;
 use crate::task::{TaskEnded, TaskStarted};
 use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
+
+pub use crate::answer::{Answered, Asked, PermissionsChanged};
 
 /// The schema version this program writes.
 pub const RECORD_VERSION: u32 = 1;
@@ -338,55 +340,6 @@ pub struct Decided {
     pub tool_name: String,
     /// The decision and its explanation.
     pub decision: Decision,
-}
-
-/// A call waits for somebody's answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Asked {
-    /// The call.
-    pub tool_use_id: String,
-    /// Its tool.
-    pub tool_name: String,
-    /// Why it asks.
-    pub decision: Decision,
-    /// Changes that would make the question unnecessary the next time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub suggestions: Vec<PermissionUpdate>,
-}
-
-/// Somebody answered. The first answer to a call counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Answered {
-    /// The call.
-    pub tool_use_id: String,
-    /// True to let it run.
-    pub allow: bool,
-    /// For a denial: what the model is told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// The input to use in place of the model's. It is judged again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_input: Option<serde_json::Value>,
-    /// Changes of permissions that come with the answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub updated_permissions: Vec<PermissionUpdate>,
-    /// For a denial: stop the turn as well.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub interrupt: bool,
-    /// Who answered.
-    pub by: String,
-}
-
-/// The session's permissions changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PermissionsChanged {
-    /// The changes.
-    pub updates: Vec<PermissionUpdate>,
-    /// What brought them.
-    pub by: String,
 }
 
 /// A model was asked beside the conversation.

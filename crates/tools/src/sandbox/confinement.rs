@@ -291,7 +291,7 @@ mod linux {
                            exec 3<>/dev/tcp/127.0.0.1/9 || true; unshare -U true && echo x > ../escaped";
             let confinement = Confinement::wrapped(&plan, program).unwrap();
             let mut shell =
-                Shell::start(command, &root, &[], ErrorStream::WithOutput, Some(confinement)).unwrap();
+                Shell::start(command, &root, &[], &[], ErrorStream::WithOutput, Some(confinement)).unwrap();
             assert!(shell.wait().await.is_ok());
             assert_eq!(shell.final_directory(), Some(root.join("below")));
             shell.end_leftovers().await;
