@@ -61,7 +61,7 @@ impl Shell {
         hidden: &[String],
         added: &[(String, String)],
         errors: ErrorStream,
-        mut confinement: Option<Confinement>,
+        confinement: Option<Confinement>,
     ) -> io::Result<Self> {
         let (directory_report, report_writer) = io::pipe()?;
         let script = script(command, report_writer.as_raw_fd(), errors);
@@ -84,6 +84,8 @@ impl Shell {
             builder.env(name, value);
         }
         let passed = confinement.as_ref().map(passed_on).unwrap_or_default();
+        #[cfg(target_os = "linux")]
+        let mut confinement = confinement;
         #[cfg(target_os = "linux")]
         let mut confined = confinement.as_mut().and_then(Confinement::take_child);
         let parent = rustix::process::getpid();

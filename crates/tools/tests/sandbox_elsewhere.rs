@@ -3,6 +3,7 @@
 //!
 //! The test starts itself again where user namespaces are used up.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

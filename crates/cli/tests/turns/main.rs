@@ -7,6 +7,8 @@ mod background_tasks;
 #[cfg(test)]
 mod compaction;
 #[cfg(test)]
+mod confined_commands;
+#[cfg(test)]
 mod escaped_processes;
 #[cfg(test)]
 mod interrupt;

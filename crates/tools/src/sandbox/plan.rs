@@ -168,7 +168,11 @@ impl Sandbox {
             unprotected,
             deny_write: read(&files.deny_write, "filesystem.denyWrite")?,
             deny_read,
-            allow_read: read(&files.allow_read, "filesystem.allowRead")?,
+            // No layer of managed settings exists yet, so nobody else's word counts then.
+            allow_read: match files.allow_managed_read_paths_only {
+                true => Vec::new(),
+                false => read(&files.allow_read, "filesystem.allowRead")?,
+            },
             network: NetworkPlan {
                 hosts: HostRules::new(&network.allowed_domains, &network.denied_domains)?,
                 local_binding: network.allow_local_binding,

@@ -3,15 +3,16 @@
 //! Existing ones are found by a bounded walk, nearest to the root first. Absent ones are covered at the top of each
 //! root by name, where programs look for them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use qoder_core::policy::{Workspace, is_protected};
 
 /// The most folders that are looked into for one command.
-const MOST_FOLDERS: usize = 600;
+const MOST_FOLDERS: usize = 250;
 /// The most entries that are looked at for one command.
-const MOST_ENTRIES: usize = 40_000;
+const MOST_ENTRIES: usize = 5_000;
 /// How far below a root is looked.
 const DEEPEST: usize = 6;
 /// The most places that are made read-only one by one.
@@ -87,6 +88,9 @@ pub(super) fn existing(roots: &[PathBuf], workspace: &Workspace) -> Vec<(PathBuf
     let mut entries = 0;
     let mut folders = 0;
     let mut queue: VecDeque<(PathBuf, usize)> = roots.iter().map(|root| (root.clone(), 0)).collect();
+    let Some(top) = roots.first() else { return found };
+    // Folders on the way are known not to be protected, so the name alone decides; the same names come again and again.
+    let mut known: HashMap<OsString, bool> = HashMap::new();
     while let Some((folder, depth)) = queue.pop_front() {
         folders += 1;
         if folders > MOST_FOLDERS || entries > MOST_ENTRIES || found.len() >= MOST_PLACES {
@@ -96,8 +100,11 @@ pub(super) fn existing(roots: &[PathBuf], workspace: &Workspace) -> Vec<(PathBuf
         for entry in listing.flatten() {
             entries += 1;
             let Ok(kind) = entry.file_type() else { continue };
-            let path = entry.path();
-            if is_protected(&path, workspace) {
+            let name = entry.file_name();
+            let path = folder.join(&name);
+            let protected =
+                *known.entry(name).or_insert_with_key(|name| is_protected(&top.join(name), workspace));
+            if protected {
                 let standing = if kind.is_symlink() { Standing::Link } else { Standing::Itself };
                 found.push((path, standing));
             } else if kind.is_dir() && depth < DEEPEST && !is_passed_over(&path) {
