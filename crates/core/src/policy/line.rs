@@ -146,6 +146,13 @@ impl<'a> Judge<'a> {
             return Err("it writes to a place that is not known, or to the network".to_owned());
         }
         let mut grant = Grant::default();
+        for place in &known.inputs {
+            match self.read_rule(place, terms) {
+                Some(rule) => grant.rule = Some(rule),
+                None if bare.is_some() || self.is_readable(place) => {}
+                None => return Err(format!("{} is outside the workspace", place.real.display())),
+            }
+        }
         for place in &known.outputs {
             if let Some(rule) = self.edit_rule(place, terms) {
                 grant.rule = Some(rule);

@@ -86,12 +86,21 @@ impl Reader<'_, '_> {
             self.search_path = true;
         }
         let flow = places::after(&command, &self.here, self.search_path);
+        let given: Vec<Word> = command
+            .redirections
+            .iter()
+            .filter(|it| it.kind == RedirectionKind::HereString)
+            .filter_map(|it| it.target.clone())
+            .collect();
         let owner = self.out.push(command);
         for pending in self.pending.iter_mut().skip(first_pending) {
             pending.owner = owner;
         }
         if let Some(owner) = owner {
             nested::follow(self.out, owner);
+            for input in &given {
+                nested::input_of_shells(self.out, owner, input);
+            }
         }
         flow
     }

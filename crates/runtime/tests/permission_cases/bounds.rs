@@ -105,9 +105,28 @@ fn depth_of_nesting() {
 #[test]
 fn odd_texts_are_answered() {
     let mut bench = Bench::new();
-    for text in ["\"", "'", "`", "$(", "${", "((", "<<", "<<E", "&&", "|", ";;", ")", "}", "\\", "a\\\n", "[[", "case x in"] {
+    for text in [
+        "\"",
+        "'",
+        "`",
+        "$(",
+        "${",
+        "((",
+        "<<",
+        "<<E",
+        "&&",
+        "|",
+        ";;",
+        ")",
+        "}",
+        "\\",
+        "a\\\n",
+        "[[",
+        "case x in",
+    ] {
         for count in [1, 64, 5_000] {
-            let got = bench.decision("bypassPermissions", &json!({"deny": ["Bash(rm:*)"]}), &text.repeat(count));
+            let got =
+                bench.decision("bypassPermissions", &json!({"deny": ["Bash(rm:*)"]}), &text.repeat(count));
             assert!(matches!(got.as_str(), "allow" | "ask" | "deny"), "{text}");
             let got = bench.decision("default", &json!({}), &text.repeat(count));
             assert_ne!(got, "allow", "{text} {count} times");

@@ -89,7 +89,10 @@ pub fn read(name: &str, text: &str) -> Vec<Block> {
         if let Some(expected) = Expected::parse(word) {
             block.cases.push(Case { line: number, expected, text: rest.trim_start().to_owned() });
         } else {
-            assert!(block.cases.is_empty(), "{name}:{number} says too late what holds, or is no case: {line}");
+            assert!(
+                block.cases.is_empty(),
+                "{name}:{number} says too late what holds, or is no case: {line}"
+            );
             block.terms.set(word, rest.trim(), &format!("{name}:{number}"));
         }
     }
