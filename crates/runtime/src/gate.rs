@@ -2,6 +2,7 @@
 //! what an open question means here. No answer is ever an allowance.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -179,7 +180,15 @@ impl FileSystem for LocalFiles {
 
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(directory).ok()? {
+        let entries = match std::fs::read_dir(directory) {
+            Ok(entries) => entries,
+            // In what is no folder there are no names.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Some(names);
+            }
+            Err(_) => return None,
+        };
+        for entry in entries {
             if names.len() == most {
                 return None;
             }
@@ -190,5 +199,9 @@ impl FileSystem for LocalFiles {
 
     fn has_other_names(&self, path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.nlink() > 1)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir()
     }
 }

@@ -172,6 +172,9 @@ impl Checker {
 
 /// A deny or ask rule that cannot be read stops everything; an allow rule is left out with a word about it.
 fn read_rules(text: &str) -> Result<(RuleSet, Vec<String>), String> {
+    if !text.starts_with('{') {
+        return Err("`rules` is not an object with the lists `allow`, `ask` and `deny`".to_owned());
+    }
     let lists: Rules =
         serde_json::from_str(text).map_err(|error| format!("`rules` cannot be read: {error}"))?;
     let mut rules = RuleSet::default();

@@ -6,8 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::domain::{Target, target};
 use super::places::{FileSystem, Workspace, normalise};
+use super::removal;
 use crate::ports::Access;
-use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names};
+use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names, takes_code};
 use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};
 
 /// The most places one pattern of a command may stand for.
@@ -38,6 +39,8 @@ pub(super) struct Known {
     pub(super) outputs: Vec<Place>,
     /// It only reads: by its words, or because no name in its folder looks like an option to its pattern.
     pub(super) only_reads: bool,
+    /// Reads by redirection; they are among the reads, too.
+    pub(super) inputs: Vec<Place>,
     /// An operand that is read is not known.
     pub(super) unknown_read: bool,
     /// An operand that is changed is not known.
@@ -53,6 +56,21 @@ pub(super) struct Known {
 pub(super) struct Line {
     pub(super) reading: Reading,
     pub(super) known: Vec<Known>,
+}
+
+impl Line {
+    /// True for the command `at` itself and for everything that it runs.
+    pub(super) fn is_part_of(&self, index: usize, at: usize) -> bool {
+        let mut place = index;
+        while place > at {
+            match self.reading.commands[place].wrapped {
+                // A wrapper stands before what it runs.
+                Some(wrapped) if wrapped.outer < place => place = wrapped.outer,
+                Some(_) | None => return false,
+            }
+        }
+        place == at
+    }
 }
 
 /// What a call would touch.
@@ -75,9 +93,9 @@ pub(super) fn find(
     cwd: &Path,
     workspace: &Workspace,
     files: &dyn FileSystem,
-    mentions: bool,
+    guards_files: bool,
 ) -> Result<Found, String> {
-    let finder = Finder { cwd, workspace, files, mentions };
+    let finder = Finder { cwd, workspace, files, guards_files };
     Ok(match access {
         Access::Read(path) => Found::Read(finder.place(path, false)?),
         Access::Edit(path) => Found::Edit(finder.place(path, false)?),
@@ -91,11 +109,11 @@ pub(super) fn find(
     })
 }
 
-struct Finder<'a> {
-    cwd: &'a Path,
-    workspace: &'a Workspace,
-    files: &'a dyn FileSystem,
-    mentions: bool,
+pub(super) struct Finder<'a> {
+    pub(super) cwd: &'a Path,
+    pub(super) workspace: &'a Workspace,
+    pub(super) files: &'a dyn FileSystem,
+    guards_files: bool,
 }
 
 impl Finder<'_> {
@@ -115,15 +133,7 @@ impl Finder<'_> {
     fn line(&self, text: &str) -> Line {
         let reading = read(text);
         let mut known: Vec<Known> = reading.commands.iter().map(|command| self.command(command)).collect();
-        // What a search hands to a program that removes is removed where the search looks.
-        for (at, command) in reading.commands.iter().enumerate() {
-            let Some(outer) = command.wrapped.as_ref().map(|wrapped| wrapped.outer) else { continue };
-            if outer < at && !known[at].effects.removals.is_empty() {
-                let searched: Vec<PathBuf> =
-                    known[outer].reads.iter().map(|place| place.real.clone()).collect();
-                known[at].removals.extend(searched);
-            }
-        }
+        removal::hand_over(&reading, &mut known, self.workspace);
         Line { reading, known }
     }
 
@@ -136,6 +146,7 @@ impl Finder<'_> {
             removals: Vec::new(),
             outputs: Vec::new(),
             only_reads: effects.read_only,
+            inputs: Vec::new(),
             unknown_read: false,
             unknown_edit: false,
             unknown_output: false,
@@ -147,15 +158,20 @@ impl Finder<'_> {
         }
         known.unknown_read = !self.operands(&known.effects.reads, &folders, &mut known.reads);
         known.unknown_edit = !self.operands(&known.effects.edits, &folders, &mut known.edits);
+        for place in &mut known.edits {
+            // What is put into a folder has a name that need not stand in the command.
+            place.recursive |= self.guards_files && self.files.is_folder(&place.real);
+        }
         for operand in &known.effects.removals {
             known.removals.extend(self.rough(&operand.word, &folders));
         }
         for redirection in &command.redirections {
             self.redirection(redirection.kind, redirection.target.as_ref(), &folders, &mut known);
         }
-        if self.mentions && !(known.effects.known && known.effects.complete) {
+        if self.guards_files && !(known.effects.known && known.effects.complete) {
+            let code = command.base_name().is_some_and(takes_code);
             for word in command.words.iter().skip(1) {
-                self.mentioned(word, &folders, &mut known.mentions);
+                self.mentioned(word, code, &folders, &mut known.mentions);
             }
         }
         known
@@ -251,7 +267,9 @@ impl Finder<'_> {
             if matches.len() + places.len() > MOST_MATCHES {
                 return false;
             }
-            for path in matches {
+            // A pattern that finds nothing stays as it is written.
+            let unmatched = matches.is_empty().then(|| folder.join(word.to_display()));
+            for path in matches.into_iter().chain(unmatched) {
                 match self.place(&path, recursive) {
                     Ok(place) => places.push(place),
                     Err(_) => return false,
@@ -262,7 +280,7 @@ impl Finder<'_> {
     }
 
     /// The word as a pattern, literal parts escaped; `None` when more than patterns is unknown in it.
-    fn glob_text(&self, word: &Word) -> Option<String> {
+    pub(super) fn glob_text(&self, word: &Word) -> Option<String> {
         let mut text = String::new();
         for piece in &word.pieces {
             match piece {
@@ -275,7 +293,7 @@ impl Finder<'_> {
         Some(text)
     }
 
-    fn matches(&self, folder: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+    pub(super) fn matches(&self, folder: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
         let mut found = vec![folder.to_path_buf()];
         for part in Path::new(pattern).components() {
             let mut next = Vec::new();
@@ -288,6 +306,10 @@ impl Finder<'_> {
                         let fitting =
                             names.iter().filter(|name: &&std::ffi::OsString| glob.is_match::<&OsStr>(name));
                         next.extend(fitting.map(|name| place.join(name)));
+                        // Many a shell finds the folder above by a pattern that begins with a dot.
+                        if name.as_encoded_bytes().starts_with(b".") && glob.is_match("..") {
+                            next.push(place.join(".."));
+                        }
                     }
                 }
                 Component::ParentDir => next.extend(found.iter().map(|place| place.join(".."))),
@@ -301,47 +323,6 @@ impl Finder<'_> {
             found = next;
         }
         Some(found)
-    }
-
-    /// Where a word may lead when variables of well-known meaning are what they usually are, variables that may be
-    /// empty are, and all that is in a folder stands for the folder. Only ever used to stop something.
-    fn rough(&self, word: &Word, folders: &[Option<PathBuf>]) -> Vec<PathBuf> {
-        let here = folders.iter().flatten().next().map_or(self.cwd, PathBuf::as_path);
-        let mut full = String::new();
-        let mut bare = String::new();
-        for piece in &word.pieces {
-            let text = match piece {
-                Piece::Literal(text) | Piece::Glob(text) => text.clone(),
-                Piece::Home => self.workspace.home.to_string_lossy().into_owned(),
-                Piece::Variable(name) => match name.as_str() {
-                    "HOME" => self.workspace.home.to_string_lossy().into_owned(),
-                    "PWD" | "OLDPWD" => here.to_string_lossy().into_owned(),
-                    _ => String::new(),
-                },
-                Piece::Unknown(_) => String::new(),
-            };
-            full.push_str(&text);
-            if !matches!(piece, Piece::Variable(_) | Piece::Unknown(_)) {
-                bare.push_str(&text);
-            }
-        }
-        if !word.pieces.iter().any(|piece| matches!(piece, Piece::Variable(_) | Piece::Unknown(_))) {
-            bare.clear();
-        }
-        let mut paths = Vec::new();
-        for text in [full, bare] {
-            // A word of nothing but unknown parts says nothing.
-            if text.is_empty() {
-                continue;
-            }
-            for folder in folders {
-                let folder = folder.as_deref().unwrap_or(self.cwd);
-                let lexical = normalise(&folder.join(whole_folder(&text)));
-                paths.extend(self.files.real(&lexical));
-                paths.push(lexical);
-            }
-        }
-        paths
     }
 
     fn redirection(
@@ -369,17 +350,21 @@ impl Finder<'_> {
                 return;
             }
         }
-        let places = if writes { &mut known.outputs } else { &mut known.reads };
-        if !self.operand(target, false, folders, places) {
+        let places = if writes { &mut known.outputs } else { &mut known.inputs };
+        if !self.operand(target, false, folders, places) || self.spelled(target).is_none() {
             // A target that is not known may be anything, a device included.
             known.unknown_output = true;
         }
+        if !writes {
+            known.reads.extend(known.inputs.iter().cloned());
+        }
     }
 
-    fn mentioned(&self, word: &Word, folders: &[Option<PathBuf>], places: &mut Vec<Place>) {
+    fn mentioned(&self, word: &Word, code: bool, folders: &[Option<PathBuf>], places: &mut Vec<Place>) {
         let Some(text) = self.spelled(word) else { return };
-        let parts = text.split(['=', ':', '@']).filter(|part| !part.is_empty()).chain([text.as_str()]);
-        for part in parts {
+        let between = |c: char| matches!(c, '=' | ':' | '@') || (code && ends_a_name(c));
+        let parts = text.split(between).filter(|part| !part.is_empty()).take(MOST_MENTIONS);
+        for part in parts.chain([text.as_str()]) {
             // An option may have its value glued on: -f/etc/x.
             let glued = part.strip_prefix('-').and_then(|rest| rest.find('/').map(|at| &rest[at..]));
             for candidate in [Some(part), glued].into_iter().flatten().filter(|part| !part.starts_with('-')) {
@@ -389,13 +374,10 @@ impl Finder<'_> {
     }
 }
 
-/// All that is in a folder is as much as the folder.
-fn whole_folder(text: &str) -> &str {
-    let stripped = ["/*", "/.*", "/**"].iter().find_map(|end| text.strip_suffix(end));
-    match stripped {
-        Some("") => "/",
-        Some(folder) => folder,
-        None if matches!(text, "*" | ".*" | "**") => ".",
-        None => text,
-    }
+/// The most names that are looked for in one word.
+const MOST_MENTIONS: usize = 256;
+
+/// True for characters that stand around names in code.
+fn ends_a_name(c: char) -> bool {
+    c.is_whitespace() || "\"'`()[]{}<>,;|&$!*+?".contains(c)
 }

@@ -89,7 +89,7 @@ impl<'a> Judge<'a> {
             if is_search(command) && !known.only_reads {
                 return Err("a rule for a search does not cover what it runs, removes or writes".to_owned());
             }
-            self.edits_granted(known, terms)?;
+            self.edits_granted(line, at, terms)?;
             grant.rule = Some(rule);
             return Ok(grant);
         }
@@ -98,7 +98,7 @@ impl<'a> Judge<'a> {
             return Ok(grant);
         }
         if let Some(rule) = bare {
-            self.edits_granted(known, terms)?;
+            self.edits_granted(line, at, terms)?;
             grant.rule = Some(rule);
             return Ok(grant);
         }
@@ -147,6 +147,13 @@ impl<'a> Judge<'a> {
             return Err("it writes to a place that is not known, or to the network".to_owned());
         }
         let mut grant = Grant::default();
+        for place in &known.inputs {
+            match self.read_rule(place, terms) {
+                Some(rule) => grant.rule = Some(rule),
+                None if bare.is_some() || self.is_readable(place) => {}
+                None => return Err(format!("{} is outside the workspace", place.real.display())),
+            }
+        }
         for place in &known.outputs {
             if let Some(rule) = self.edit_rule(place, terms) {
                 grant.rule = Some(rule);
@@ -171,16 +178,23 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What a command that a broad rule covers may change: ordinary files of the workspace, and what rules name.
-    fn edits_granted(&self, known: &Known, terms: Terms) -> Result<(), String> {
-        if known.unknown_edit {
-            return Err("it changes a place that is not known".to_owned());
+    /// What a command that a broad rule covers may change, with everything that it runs: ordinary files of the workspace,
+    /// and what rules name.
+    fn edits_granted(&self, line: &Line, at: usize, terms: Terms) -> Result<(), String> {
+        for (index, known) in line.known.iter().enumerate().filter(|(index, _)| line.is_part_of(*index, at)) {
+            if known.unknown_edit || (index != at && known.unknown_output) {
+                return Err("it changes a place that is not known".to_owned());
+            }
+            // The redirections of the command itself were judged before.
+            let outputs = if index == at { [].iter() } else { known.outputs.iter() };
+            let mut changed = known.edits.iter().chain(outputs);
+            let stopped =
+                changed.find(|place| !self.is_ordinary(place) && self.edit_rule(place, terms).is_none());
+            if let Some(place) = stopped {
+                return Err(self.why_not_edit(place));
+            }
         }
-        let stopped = known
-            .edits
-            .iter()
-            .find(|place| !self.is_ordinary(place) && self.edit_rule(place, terms).is_none());
-        stopped.map_or(Ok(()), |place| Err(self.why_not_edit(place)))
+        Ok(())
     }
 
     fn only_reads(&self, line: &Line, command: &SimpleCommand, known: &Known) -> Result<(), String> {

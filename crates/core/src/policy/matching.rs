@@ -7,6 +7,8 @@ use super::domain::Target;
 use super::found::{Found, Line, Place};
 use super::line::Terms;
 use super::places::is_protected;
+use crate::shell::Word;
+use crate::shell::knowledge::takes_code;
 
 impl<'a> Judge<'a> {
     /// For deny and ask: true when the rule speaks of anything that was found.
@@ -28,12 +30,17 @@ impl<'a> Judge<'a> {
                         .as_ref()
                         .is_none_or(|pattern| pattern.covers(&place.lexical) || pattern.covers(&place.real))
                 };
+                let covers_all_in = |place: &Place| {
+                    place.recursive
+                        && pattern.as_ref().is_none_or(|pattern| pattern.covers_all_in(&place.real))
+                };
                 match found {
                     Found::Read(place) => reads && covers(place),
                     Found::Edit(place) => edits && covers(place),
                     Found::Line(line) => line.known.iter().any(|known| {
                         (rule.rule.tool == "Read" && known.reads.iter().any(covers))
                             || (edits && known.edits.iter().chain(&known.outputs).any(covers))
+                            || (edits && known.edits.iter().any(covers_all_in))
                             || known.mentions.iter().any(covers)
                     }),
                     Found::Fetch(_)
@@ -117,6 +124,11 @@ pub(super) fn may_speak(rule: &Compiled, line: &Line) -> bool {
     match &rule.content {
         Content::Command(pattern) => {
             line.reading.commands.iter().any(|command| pattern.may_speak_of(&command.words))
+                || line.reading.commands.iter().zip(&line.known).any(|(command, known)| {
+                    !known.effects.complete
+                        && command.base_name().is_some_and(takes_code)
+                        && command.words.iter().filter_map(Word::as_literal).any(|it| pattern.is_named_in(it))
+                })
         }
         Content::Path(pattern) => line.known.iter().any(|known| {
             let reads = rule.rule.tool == "Read";

@@ -12,6 +12,7 @@ mod line;
 mod matching;
 mod pattern;
 mod places;
+mod removal;
 mod rule;
 mod suggest;
 mod words;

@@ -37,6 +37,8 @@ pub trait FileSystem {
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>>;
     /// True for a regular file that has several names (hard links).
     fn has_other_names(&self, path: &Path) -> bool;
+    /// True for a folder.
+    fn is_folder(&self, path: &Path) -> bool;
 }
 
 /// A file system without links, for tests and for places that do not exist.
@@ -53,6 +55,10 @@ impl FileSystem for NoLinks {
     }
 
     fn has_other_names(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn is_folder(&self, _: &Path) -> bool {
         false
     }
 }

@@ -51,7 +51,13 @@ impl Rule {
         if content.as_deref().is_some_and(|content| content.contains('\0')) {
             return Err(error("it contains a NUL character"));
         }
+        if !star_stands_well(name) {
+            return Err(error("`*` stands alone, or in the tool part of `mcp__server__tool`"));
+        }
         let content = content.filter(|content| !matches!(content.trim(), "" | "*" | ":*"));
+        if content.is_some() && takes_no_content(canonical_name(name)) {
+            return Err(error("this tool takes nothing in parentheses"));
+        }
         match (canonical_name(name), content.as_deref()) {
             ("Bash", Some(content)) if CommandPattern::parse(content).is_none() => {
                 return Err(error("its command is not one plain command of literal words and `*`"));
@@ -80,14 +86,54 @@ impl Rule {
             return true;
         }
         let Some(server) = self.tool.strip_prefix("mcp__") else { return false };
-        match self.tool.strip_suffix('*') {
-            Some(prefix) => tool.starts_with(prefix),
-            None => {
-                !server.contains("__")
-                    && tool.strip_prefix(&self.tool).is_some_and(|rest| rest.starts_with("__"))
-            }
+        if self.tool.contains('*') {
+            return fits(&self.tool, tool);
         }
+        !server.contains("__") && tool.strip_prefix(&self.tool).is_some_and(|rest| rest.starts_with("__"))
     }
+}
+
+/// True when the stars of a tool name stand where they mean something: a rule that could never match must not be
+/// silently lost.
+fn star_stands_well(name: &str) -> bool {
+    if !name.contains('*') || matches!(name, "*" | "mcp__*") {
+        return true;
+    }
+    let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    parts.is_some_and(|(server, _)| !server.is_empty() && !server.contains('*'))
+}
+
+/// True when `name` is `pattern`, with every star standing for any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Tools of which a rule can only speak as a whole.
+fn takes_no_content(name: &str) -> bool {
+    const WHOLE: [&str; 13] = [
+        "*",
+        "WebSearch",
+        "TodoWrite",
+        "TaskOutput",
+        "TaskStop",
+        "ExitPlanMode",
+        "EnterWorktree",
+        "ExitWorktree",
+        "Config",
+        "AskUserQuestion",
+        "ListMcpResources",
+        "ReadMcpResource",
+        "Mcp",
+    ];
+    WHOLE.contains(&name) || name.starts_with("mcp__")
 }
 
 /// Older and foreign names of our tools.

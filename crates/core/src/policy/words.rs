@@ -104,6 +104,16 @@ impl CommandPattern {
         true
     }
 
+    /// For deny and ask: true when code, in whatever language, has all words of the rule as words of its own.
+    pub(super) fn is_named_in(&self, code: &str) -> bool {
+        let between = |c: char| !(c.is_alphanumeric() || "_-./@:+".contains(c));
+        // A plain word is an operand, and no code.
+        code.contains(between)
+            && self.words.iter().all(|word| {
+                word.contains(STAR) || code.split(between).any(|part| part == word || base_name(part) == word)
+            })
+    }
+
     fn may_start(&self, words: &[Word]) -> bool {
         let Some(first) = words.first() else { return false };
         if self.words[0].contains(STAR) {

@@ -149,6 +149,20 @@ fn forget_doubts(out: &mut Collector, known: usize) {
     });
 }
 
+/// Marks the commands from `first` on as reading what others write. A shell among them runs it.
+pub(super) fn feed(out: &mut Collector, first: usize) {
+    let mut fed = Vec::new();
+    for command in out.reading.commands.iter_mut().skip(first) {
+        command.piped_input = true;
+        if wrapper::reads_script_from_input(command) {
+            fed.push(command.text.clone());
+        }
+    }
+    for text in fed {
+        out.doubt(DoubtKind::EvaluatesText, &text);
+    }
+}
+
 /// A here-document or here-string is a script when the command that gets it is a shell without one.
 pub(super) fn input_of_shells(out: &mut Collector, owner: usize, input: &Word) {
     let reads = out.reading.commands.iter().enumerate().skip(owner).any(|(at, command)| {

@@ -163,6 +163,16 @@ pub enum RedirectionKind {
     HereString,
 }
 
+impl RedirectionKind {
+    /// True when the command gets its input from there.
+    pub(super) fn feeds(self) -> bool {
+        match self {
+            Self::Input | Self::ReadWrite | Self::HereDocument | Self::HereString => true,
+            Self::Output | Self::Append | Self::Duplicate => false,
+        }
+    }
+}
+
 /// The command that runs another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wrapped {

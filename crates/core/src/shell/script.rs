@@ -2,6 +2,7 @@
 //! and reading goes on behind it, so that deny rules still see every command that can be found.
 
 use super::Word;
+use super::nested;
 use super::places::{Flow, Places};
 use super::reader::{Reader, is_meta, is_name, is_name_start};
 use super::reading::{Assignment, Directory, DoubtKind};
@@ -101,9 +102,7 @@ impl Reader<'_, '_> {
             self.here = start.clone();
             let first = self.out.reading.commands.len();
             self.command();
-            for command in self.out.reading.commands.iter_mut().skip(first) {
-                command.piped_input = true;
-            }
+            nested::feed(self.out, first);
             flow = Flow::staying(&start);
             piped += 1;
             self.skip_to_token();
@@ -125,9 +124,10 @@ impl Reader<'_, '_> {
         if !self.enter() {
             return Flow::staying(&self.here);
         }
+        let first = self.out.reading.commands.len();
         let flow = match self.compound(start) {
             Some(flow) => {
-                self.trailing_redirections();
+                self.trailing_redirections(first);
                 flow
             }
             None => self.simple_command(),
@@ -356,8 +356,9 @@ impl Reader<'_, '_> {
         self.skip_lines();
         let here = std::mem::replace(&mut self.here, Places::unknown());
         if self.enter() {
+            let first = self.out.reading.commands.len();
             if self.compound(self.at).is_some() {
-                self.trailing_redirections();
+                self.trailing_redirections(first);
             } else {
                 self.doubt(DoubtKind::SyntaxError, start);
             }
@@ -367,8 +368,8 @@ impl Reader<'_, '_> {
         Flow::staying(&self.here)
     }
 
-    /// Redirections behind a compound command, reported as a command of their own.
-    fn trailing_redirections(&mut self) {
+    /// Redirections behind a compound command whose own commands begin at `first`, reported as a command of their own.
+    fn trailing_redirections(&mut self, first: usize) {
         let start = self.at;
         let first_pending = self.pending.len();
         let mut command = self.blank_command();
@@ -377,6 +378,9 @@ impl Reader<'_, '_> {
             if !self.redirection(&mut command.redirections) {
                 break;
             }
+        }
+        if command.redirections.iter().any(|it| it.kind.feeds()) {
+            nested::feed(self.out, first);
         }
         if !command.redirections.is_empty() {
             command.text = self.slice(start, self.at).trim().to_owned();

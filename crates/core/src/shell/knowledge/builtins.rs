@@ -14,7 +14,9 @@ pub(super) const TABLE: &[Program] = &[
     Program::reader(&["echo"], &[], Words(echo)),
     Program::reader(&["printf"], &[], Words(printf)),
     Program::reader(&["test", "["], &[], Words(condition)),
-    Program::reader(&["true", "false", ":"], &[], Words(echo)),
+    Program::reader(&["[["], &[], Words(double_condition)),
+    // The reader doubts the options of `set` that change how words are read or commands found.
+    Program::reader(&["true", "false", ":", "exit", "return", "break", "continue", "set"], &[], Words(echo)),
     Program::reader(&["pwd"], &["L logical, P physical"], Nothing),
     Program::reader(&["cd"], &["L, P, e"], Special(change_folder)).style(Style::Leading),
     Program::reader(&["type"], &["a, f, P, p, t"], Text).style(Style::Leading),
@@ -31,7 +33,7 @@ fn shown_only(word: &Word, effects: &mut Effects) {
             Piece::Unknown(text) => {
                 let substitution =
                     (text.starts_with("$(") && !text.starts_with("$((")) || text.starts_with('`');
-                if !substitution {
+                if !substitution && !is_special_parameter(text) {
                     effects.incomplete(format!("`{}` is not known before it runs", shown(word)));
                 }
             }
@@ -40,6 +42,11 @@ fn shown_only(word: &Word, effects: &mut Effects) {
     if has_pattern(word) {
         effects.read(word, false);
     }
+}
+
+/// `$?` and the like: a number, or text that is only shown.
+fn is_special_parameter(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'$', b'?' | b'#' | b'$' | b'!' | b'-' | b'@' | b'*' | b'0'..=b'9'])
 }
 
 fn echo(words: &[Word], effects: &mut Effects) {
@@ -124,6 +131,22 @@ fn condition(words: &[Word], effects: &mut Effects) {
             && pair[1].as_literal().is_none()
         {
             effects.read(&pair[1], false);
+        }
+    }
+}
+
+/// Between double brackets nothing is split and no pattern becomes names; what would be evaluated is doubted by the
+/// reader. Only the files that are asked about are left.
+fn double_condition(words: &[Word], effects: &mut Effects) {
+    let text = |at: usize| words.get(at).and_then(Word::as_literal);
+    for at in 0..words.len() {
+        let unary = text(at).is_some_and(|test| FILE_TESTS.contains(&test));
+        let binary = text(at).is_some_and(|test| FILE_COMPARISONS.contains(&test));
+        if let Some(file) = words.get(at + 1).filter(|_| unary || binary) {
+            effects.read(file, false);
+        }
+        if let Some(file) = at.checked_sub(1).and_then(|before| words.get(before)).filter(|_| binary) {
+            effects.read(file, false);
         }
     }
 }

@@ -151,6 +151,18 @@ pub fn runs_arbitrary_code(name: &str) -> bool {
         .any(|names| names.contains(&name) || (!versioned.is_empty() && names.contains(&versioned)))
 }
 
+/// Programs beside interpreters with words that are code, or that run a program which an option names.
+const TAKES_CODE: &[&str] =
+    &["sed", "tar", "bsdtar", "vi", "vim", "nvim", "view", "emacs", "ed", "ex", "make", "gmake", "zip"];
+
+/// True when words of the program may be code in a language that is not read here. Shells are read, so they are not
+/// among them.
+#[must_use]
+pub fn takes_code(name: &str) -> bool {
+    let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    [INTERPRETERS, TAKES_CODE].iter().any(|names| names.contains(&name) || names.contains(&versioned))
+}
+
 /// Interpreters and shells whose first operand is a script.
 const READS_SCRIPT: [&[&str]; 2] = [INTERPRETERS, SHELLS];
 

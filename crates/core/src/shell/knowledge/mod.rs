@@ -28,7 +28,7 @@ pub use flags::{matches_with_flags, may_match_with_flags};
 pub use git_safety::{
     SAFE_GIT_CONFIGURATION, SAFE_GIT_ENVIRONMENT, git_needs_safe_configuration, safe_git_override,
 };
-pub use interpreters::runs_arbitrary_code;
+pub use interpreters::{runs_arbitrary_code, takes_code};
 pub use suggest::suggestable_prefix;
 
 use super::{Piece, Word};

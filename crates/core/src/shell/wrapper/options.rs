@@ -52,10 +52,31 @@ pub(super) fn inner_of(spec: &Spec, arguments: &[Word], by_name: bool) -> Found 
     }
     let mut words = rest.to_vec();
     if spec.extended {
-        words.push(Word::unknown("…"));
+        let options = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
+        match placeholder(options) {
+            Some(sign) => words = words.iter().map(|word| filled_in(word, &sign)).collect(),
+            None => words.push(Word::unknown("…")),
+        }
         transparent = false;
     }
     Found { commands: vec![Inner { assignments, words, transparent, guessed: false }], ..Found::default() }
+}
+
+/// The text that is replaced in the command by what is read, if the options name one.
+fn placeholder(options: &[Word]) -> Option<String> {
+    options.iter().enumerate().find_map(|(at, word)| {
+        let sign = word.as_literal()?.strip_prefix("-I")?;
+        let next = || options.get(at + 1).and_then(Word::as_literal).unwrap_or_default();
+        Some(if sign.is_empty() { next().to_owned() } else { sign.to_owned() })
+    })
+}
+
+/// The word with the placeholder as unknown.
+fn filled_in(word: &Word, sign: &str) -> Word {
+    match word.as_literal() {
+        Some(text) if !sign.is_empty() && text.contains(sign) => Word::unknown(text),
+        Some(_) | None => word.clone(),
+    }
 }
 
 /// Looks at one word in front of the command.

@@ -204,7 +204,9 @@ pub(super) fn is_shell(base: &str) -> bool {
 
 /// True for programs that run a command among their words.
 pub(super) fn is_runner(base: &str) -> bool {
-    RUNNERS.contains(&base) || is_text_runner(base)
+    // The loader of programs runs the program it is given.
+    let loader = base.starts_with("ld-linux") || base.starts_with("ld-musl") || base.starts_with("ld.so");
+    RUNNERS.contains(&base) || is_text_runner(base) || loader
 }
 
 /// True for programs that give text to a shell.
