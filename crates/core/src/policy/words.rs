@@ -60,7 +60,7 @@ impl CommandPattern {
 
     /// For deny and ask: also by base name, past global options, with flags spelled otherwise.
     pub(super) fn speaks_of(&self, words: &[Word]) -> bool {
-        if words.is_empty() {
+        if words.is_empty() || self.is_about_another_program(words) {
             return false;
         }
         let mut seen = vec![words.to_vec()];
@@ -78,6 +78,9 @@ impl CommandPattern {
 
     /// For deny and ask: true when words that are not known may turn the command into what the rule names.
     pub(super) fn may_speak_of(&self, words: &[Word]) -> bool {
+        if self.is_about_another_program(words) {
+            return false;
+        }
         let Some(unknown) = words.iter().position(|word| comparable(word).is_none()) else { return false };
         let based = with_base_name(words).unwrap_or_else(|| words.to_vec());
         let words = past_global_options(&based).unwrap_or(based);
@@ -112,6 +115,13 @@ impl CommandPattern {
             && self.words.iter().all(|word| {
                 word.contains(STAR) || code.split(between).any(|part| part == word || base_name(part) == word)
             })
+    }
+
+    /// True when the program is known and the rule names another one: most rules are done with after this.
+    fn is_about_another_program(&self, words: &[Word]) -> bool {
+        let wanted = self.words[0].as_str();
+        let named = words.first().and_then(Word::as_literal);
+        named.is_some_and(|name| name != wanted && base_name(name) != wanted && !wanted.contains(STAR))
     }
 
     fn may_start(&self, words: &[Word]) -> bool {
