@@ -196,6 +196,10 @@ impl<'a> Judge<'a> {
     /// What no rule and no mode makes automatic.
     fn never_automatic(&self) -> Option<String> {
         let policy = self.question.policy;
+        if policy.guards_files && self.found.iter().any(Found::leads_anywhere) {
+            let what = "the path leads through /proc, so it cannot be shown that no rule speaks of it";
+            return Some(what.to_owned());
+        }
         for line in self.lines() {
             let removed = line.known.iter().flat_map(|known| &known.removals);
             if removed.into_iter().any(|path| is_system(path, &policy.workspace)) {
