@@ -1,5 +1,5 @@
-//! The decision about one call, in a fixed order: deny rules on everything found, limits that nothing lifts, ask rules,
-//! plan mode, allow rules with what is known and what the mode accepts, and the mode's last word. Pure but for path
+//! The decision about one call, in a fixed order: deny rules on everything found, limits that nothing lifts, plan
+//! mode, ask rules, allow rules with what is known and what the mode accepts, and the mode's last word. Pure but for path
 //! metadata; total over any input.
 
 use std::path::Path;
@@ -125,18 +125,19 @@ impl<'a> Judge<'a> {
         if let Some(reason) = self.never_automatic() {
             return self.closed(DecisionLayer::SafetyCheck, reason, asked);
         }
+        // Before questions: a rule that wants to be asked must not open what plan mode closes.
+        if self.mode == PermissionMode::Plan
+            && let Some(reason) = self.changes_something()
+        {
+            let reason = format!("plan mode makes no changes, and {reason}");
+            return self.end(Behavior::Deny, DecisionLayer::Mode, reason, asked);
+        }
         if let Some(rule) = asked {
             let behavior = self.open_question();
             return self.by_rule(behavior, rule, None);
         }
         if self.found.iter().any(|found| matches!(found, Found::Person)) {
             return self.ask_person();
-        }
-        if self.mode == PermissionMode::Plan
-            && let Some(reason) = self.changes_something()
-        {
-            let reason = format!("plan mode makes no changes, and {reason}");
-            return self.end(Behavior::Deny, DecisionLayer::Mode, reason, None);
         }
         if let Some(reason) = self.not_unless_named() {
             return self.closed(DecisionLayer::SafetyCheck, reason, None);
@@ -196,6 +197,10 @@ impl<'a> Judge<'a> {
     /// What no rule and no mode makes automatic.
     fn never_automatic(&self) -> Option<String> {
         let policy = self.question.policy;
+        if policy.guards_files && self.found.iter().any(Found::leads_anywhere) {
+            let what = "the path leads through /proc, so it cannot be shown that no rule speaks of it";
+            return Some(what.to_owned());
+        }
         for line in self.lines() {
             let removed = line.known.iter().flat_map(|known| &known.removals);
             if removed.into_iter().any(|path| is_system(path, &policy.workspace)) {

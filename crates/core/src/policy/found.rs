@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use super::domain::{Target, target};
-use super::places::{FileSystem, Workspace, normalise};
+use super::links;
+use super::places::{FileSystem, Workspace, leads_anywhere, normalise};
 use super::removal;
 use crate::ports::Access;
 use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names, takes_code};
@@ -49,6 +50,8 @@ pub(super) struct Known {
     pub(super) unknown_output: bool,
     /// Anything among its words that may name a file, for programs about which nothing is known.
     pub(super) mentions: Vec<Place>,
+    /// It goes through a name that the line itself may turn into a link.
+    pub(super) follows_new_link: bool,
 }
 
 /// A command line, read.
@@ -85,6 +88,24 @@ pub(super) enum Found {
     Person,
     Internal,
     Other,
+}
+
+impl Found {
+    /// True for a file behind a link of a process.
+    pub(super) fn leads_anywhere(&self) -> bool {
+        match self {
+            Self::Read(place) | Self::Edit(place) => {
+                leads_anywhere(&place.lexical) || leads_anywhere(&place.real)
+            }
+            Self::Line(_)
+            | Self::Fetch(_)
+            | Self::Agent(_)
+            | Self::As(_)
+            | Self::Person
+            | Self::Internal
+            | Self::Other => false,
+        }
+    }
 }
 
 /// Finds out what an access comes to. The error is for the model: the input names a place that cannot exist.
@@ -134,6 +155,7 @@ impl Finder<'_> {
         let reading = read(text);
         let mut known: Vec<Known> = reading.commands.iter().map(|command| self.command(command)).collect();
         removal::hand_over(&reading, &mut known, self.workspace);
+        links::mark(&reading, &mut known);
         Line { reading, known }
     }
 
@@ -151,6 +173,7 @@ impl Finder<'_> {
             unknown_edit: false,
             unknown_output: false,
             mentions: Vec::new(),
+            follows_new_link: false,
             effects,
         };
         if !known.only_reads && read_only_without_dash_names(&command.words) {

@@ -62,6 +62,9 @@ impl<'a> Judge<'a> {
         terms: Terms,
     ) -> Result<Grant<'a>, String> {
         let (command, known) = (&line.reading.commands[at], &line.known[at]);
+        if known.follows_new_link {
+            return Err("it goes through a link that the line itself may make".to_owned());
+        }
         let mut grant = self.outputs_granted(known, bare, terms)?;
         self.assignments_granted(command, bare)?;
         if command.words.is_empty() {

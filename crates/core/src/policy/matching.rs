@@ -3,12 +3,11 @@
 
 use super::compiled::{Compiled, Content};
 use super::decide::Judge;
+use super::disguise::may_hide;
 use super::domain::Target;
-use super::found::{Found, Line, Place};
+use super::found::{Found, Known, Line, Place};
 use super::line::Terms;
-use super::places::is_protected;
-use crate::shell::Word;
-use crate::shell::knowledge::takes_code;
+use super::places::{is_protected, leads_anywhere};
 
 impl<'a> Judge<'a> {
     /// For deny and ask: true when the rule speaks of anything that was found.
@@ -124,11 +123,12 @@ pub(super) fn may_speak(rule: &Compiled, line: &Line) -> bool {
     match &rule.content {
         Content::Command(pattern) => {
             line.reading.commands.iter().any(|command| pattern.may_speak_of(&command.words))
-                || line.reading.commands.iter().zip(&line.known).any(|(command, known)| {
-                    !known.effects.complete
-                        && command.base_name().is_some_and(takes_code)
-                        && command.words.iter().filter_map(Word::as_literal).any(|it| pattern.is_named_in(it))
-                })
+                || line
+                    .reading
+                    .commands
+                    .iter()
+                    .zip(&line.known)
+                    .any(|(command, known)| may_hide(pattern, command, known))
         }
         Content::Path(pattern) => line.known.iter().any(|known| {
             let reads = rule.rule.tool == "Read";
@@ -138,8 +138,18 @@ pub(super) fn may_speak(rule: &Compiled, line: &Line) -> bool {
             (reads && (known.unknown_read || known.reads.iter().any(below)))
                 || known.unknown_edit
                 || known.unknown_output
+                || known.follows_new_link
+                || known.leads_anywhere()
                 || known.edits.iter().any(below)
         }),
         Content::Whole | Content::Domain(_) | Content::Names(_) => false,
+    }
+}
+
+impl Known {
+    /// True when a path of the command goes through a link of a process.
+    fn leads_anywhere(&self) -> bool {
+        let places = self.reads.iter().chain(&self.edits).chain(&self.outputs).chain(&self.mentions);
+        places.into_iter().any(|place| leads_anywhere(&place.lexical) || leads_anywhere(&place.real))
     }
 }

@@ -6,9 +6,11 @@
 mod address;
 mod compiled;
 mod decide;
+mod disguise;
 mod domain;
 mod found;
 mod line;
+mod links;
 mod matching;
 mod pattern;
 mod places;

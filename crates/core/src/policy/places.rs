@@ -79,6 +79,15 @@ pub fn normalise(path: &Path) -> PathBuf {
     out
 }
 
+/// True for paths through the links of a process, which lead wherever that process is or has something open.
+pub(super) fn leads_anywhere(path: &Path) -> bool {
+    path.starts_with("/dev/fd")
+        || (path.starts_with("/proc")
+            && path.components().any(|part| {
+                matches!(part.as_os_str().to_str(), Some("cwd" | "root" | "fd" | "exe" | "map_files"))
+            }))
+}
+
 /// Folders whose content makes other programs run code.
 const FOLDERS: &[&str] = &[
     ".git",

@@ -159,6 +159,7 @@ mod tests {
     fn braces_are_all_they_may_become() {
         let mut found = alternatives("/{bin,e{t,x}c}/y");
         found.sort();
+        found.dedup();
         assert_eq!(found, ["/bin/y", "/etc/y", "/exc/y"]);
         assert_eq!(alternatives("a{b}c"), ["a{b}c"]);
         assert_eq!(alternatives("}{"), ["}{"]);

@@ -72,7 +72,9 @@ impl CommandPattern {
         }
         seen.iter().any(|words| {
             self.allows(words)
-                || (!self.starred && knowledge::matches_with_flags(&self.words, self.prefix, words))
+                || (!self.starred
+                    && (self.speaks_past_options(words)
+                        || knowledge::matches_with_flags(&self.words, self.prefix, words)))
         })
     }
 
@@ -105,6 +107,40 @@ impl CommandPattern {
         }
         // All named words are there; without a prefix something unknown may still expand to nothing.
         true
+    }
+
+    /// True when the words of the rule stand in the command in their order, with nothing before the last of them but
+    /// options and what may be their values.
+    fn speaks_past_options(&self, words: &[Word]) -> bool {
+        if self.words.len() < 2 || words.first().and_then(comparable).as_ref() != self.words.first() {
+            return false;
+        }
+        let is_option = |text: &str| text.starts_with(['-', '+']);
+        let mut next = 1;
+        let mut may_be_value = false;
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let Some(text) = comparable(word) else { return false };
+            if text == self.words[next] {
+                next += 1;
+                may_be_value = false;
+                if next == self.words.len() {
+                    return self.prefix || words[at + 1..].is_empty();
+                }
+            } else if is_option(&text) {
+                may_be_value = !text.contains('=');
+            } else if !std::mem::take(&mut may_be_value) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// For deny and ask: true when the text is the command that the rule names.
+    pub(super) fn begins(&self, text: &str) -> bool {
+        let mut parts = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
+        let Some(first) = parts.find(|part| !part.is_empty()) else { return false };
+        let parts: Vec<&str> = parts.collect();
+        base_name(first) == self.words[0] && self.words[1..].iter().all(|word| parts.contains(&word.as_str()))
     }
 
     /// For deny and ask: true when code, in whatever language, has all words of the rule as words of its own.

@@ -225,9 +225,15 @@ pub(super) const TABLE: &[Program] = &[
         Text,
     ),
     // What they show may be run through a program that the environment names.
-    Program::changer(&["less", "more", "most"], &[], Files(Flat)),
+    Program::changer(&["less", "more", "most"], &[], Special(pager)),
     Program::changer(&["zcat", "zless", "zgrep", "bzcat", "xzcat", "zstdcat", "pr", "bat"], &[], Files(Flat)),
 ];
+
+/// Files that are shown; a word with a plus in front is a command of the pager, which may run a program.
+fn pager(invocation: &Invocation<'_>, effects: &mut Effects) {
+    read_files(&invocation.operands, false, false, effects);
+    effects.incomplete("it may run a program on what it shows");
+}
 
 /// An input and then a file that is written.
 fn second_is_written(invocation: &Invocation<'_>, effects: &mut Effects) {

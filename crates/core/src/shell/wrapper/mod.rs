@@ -69,5 +69,9 @@ pub(super) fn find(command: &SimpleCommand) -> Found {
 /// True for a shell that reads its script from its input.
 pub(super) fn reads_script_from_input(command: &SimpleCommand) -> bool {
     let Some(base) = command.base_name() else { return false };
+    // Without a command of their own they run what they read.
+    if matches!(base, "at" | "batch" | "parallel") {
+        return !command.words.iter().any(|word| word.as_literal() == Some(":::"));
+    }
     table::is_shell(base) && special::shell_reads_input(command.words.get(1..).unwrap_or_default())
 }

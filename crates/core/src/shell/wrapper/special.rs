@@ -78,6 +78,10 @@ fn shell_operands(arguments: &[Word]) -> (bool, &[Word]) {
 fn shell(arguments: &[Word]) -> Found {
     let (script, operands) = shell_operands(arguments);
     let mut found = Found::default();
+    if arguments.iter().any(|word| word.to_display().starts_with("<(")) {
+        // What the substitution writes is a script, a start-up file or an argument.
+        found.scripts.push(Script::Unknown);
+    }
     if script {
         let Some(first) = operands.first() else { return found };
         match first.as_literal() {

@@ -124,13 +124,15 @@ pub(super) fn spec(base: &str) -> Option<&'static Spec> {
 }
 
 /// Programs that run a command found somewhere among their words.
-const RUNNERS: [&str; 38] = [
+const RUNNERS: [&str; 44] = [
     "bunx",
+    "capsh",
     "catchsegv",
     "chpst",
     "chroot",
     "chrt",
     "dbus-run-session",
+    "dtach",
     "entr",
     "expect",
     "fakeroot",
@@ -139,6 +141,7 @@ const RUNNERS: [&str; 38] = [
     "hyperfine",
     "linux32",
     "linux64",
+    "logsave",
     "ltrace",
     "npx",
     "nsenter",
@@ -152,11 +155,14 @@ const RUNNERS: [&str; 38] = [
     "run0",
     "setarch",
     "setpriv",
+    "screen",
     "softlimit",
+    "start-stop-daemon",
     "strace",
     "systemd-inhibit",
     "systemd-run",
     "taskset",
+    "tmux",
     "torsocks",
     "unbuffer",
     "unshare",
@@ -168,12 +174,13 @@ const RUNNERS: [&str; 38] = [
 const TEXT_RUNNERS: [&str; 11] =
     ["at", "batch", "entr", "flock", "mosh", "parallel", "runuser", "script", "ssh", "su", "watch"];
 /// Programs of which only some subcommands run a command.
-const SUBCOMMAND_RUNNERS: [(&str, &[&str]); 14] = [
+const SUBCOMMAND_RUNNERS: [(&str, &[&str]); 15] = [
     ("bundle", &["exec"]),
     ("cargo", &["run-script"]),
     ("direnv", &["exec"]),
     ("docker", &["exec", "run"]),
     ("hatch", &["run"]),
+    ("ip", &["exec"]),
     ("kubectl", &["exec"]),
     ("mise", &["exec", "x"]),
     ("npm", &["exec", "x"]),
