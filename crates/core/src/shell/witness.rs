@@ -26,9 +26,9 @@ thread_local! {
 
 /// Words that begin something else than a simple command, or that the other grammar treats by themselves.
 const NOT_PLAIN: [&str; 27] = [
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
-    "in", "time", "coproc", "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv", "let", "eval",
-    "exec",
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select",
+    "function", "in", "time", "coproc", "declare", "typeset", "export", "readonly", "local", "unset",
+    "unsetenv", "let", "eval", "exec",
 ];
 
 /// True for words of letters, digits and signs that mean nothing to any shell, with blanks between them: no grammar can
