@@ -21,6 +21,16 @@ mod one_connection;
 #[cfg(test)]
 mod output_formats;
 #[cfg(test)]
+mod parked;
+#[cfg(test)]
+mod parked_always;
+#[cfg(test)]
+mod parked_calls;
+#[cfg(test)]
+mod parked_killed;
+#[cfg(test)]
+mod parked_questions;
+#[cfg(test)]
 mod path_permissions;
 #[cfg(test)]
 mod permissions;
