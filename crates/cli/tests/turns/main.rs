@@ -3,7 +3,15 @@
 //! the program and to read what it said.
 
 #[cfg(test)]
+mod agent_permissions;
+#[cfg(test)]
+mod agent_stops;
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod background_tasks;
+#[cfg(test)]
+mod batches;
 #[cfg(test)]
 mod compaction;
 #[cfg(test)]
