@@ -9,13 +9,19 @@ mod agent_stops;
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod auto_mode;
+#[cfg(test)]
 mod background_tasks;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]
 mod compaction;
 #[cfg(test)]
+mod config_tool;
+#[cfg(test)]
 mod escaped_processes;
+#[cfg(test)]
+mod explained_calls;
 #[cfg(test)]
 mod interrupt;
 #[cfg(test)]
@@ -47,6 +53,8 @@ mod prompt_prefix;
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
+mod sandboxed_commands;
+#[cfg(test)]
 mod stream_input;
 #[cfg(test)]
 mod support;
@@ -61,4 +69,10 @@ mod three_protocols;
 #[cfg(test)]
 mod tool_errors;
 #[cfg(test)]
+mod tool_list;
+#[cfg(test)]
 mod turn_limits;
+#[cfg(test)]
+mod web_tools;
+#[cfg(test)]
+mod worktrees;
