@@ -310,9 +310,7 @@ fn answer(
     given: Given,
 ) -> Result<Exit, Fault> {
     let paths = locate(&environment, session)?;
-    let updated_input = given.input.as_deref().map(serde_json::from_str).transpose().map_err(|error| {
-        Fault::input(format!("--input is not JSON: {error}"), "give the whole input as one JSON object")
-    })?;
+    let updated_input = given.input.as_deref().map(changed_input).transpose()?;
     let cwd = catalog::list(&layout::config_root(&environment), None)
         .into_iter()
         .find(|info| info.id == session)
@@ -360,6 +358,16 @@ fn answer(
         if given.allow { "allowed" } else { "denied" }
     ))?;
     Ok(Exit::Success)
+}
+
+/// An input is an object; anything else could never run and would use the answer up.
+fn changed_input(text: &str) -> Result<Value, Fault> {
+    let hint = "give the whole input as one JSON object";
+    match serde_json::from_str(text) {
+        Ok(input @ Value::Object(_)) => Ok(input),
+        Ok(_) => Err(Fault::input("--input is not a JSON object", hint)),
+        Err(error) => Err(Fault::input(format!("--input is not JSON: {error}"), hint)),
+    }
 }
 
 fn user(setup: &Setup) -> String {

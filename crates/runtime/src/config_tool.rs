@@ -1,7 +1,7 @@
 //! The Config tool: shows and changes settings. Reading shows what is in force with secrets taken out; writing changes
 //! one file, and since it touches what decides about everything else, a person is asked each time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use futures::future::BoxFuture;
@@ -33,10 +33,16 @@ struct ConfigInput {
     /// The setting, for `get` and `set`.
     key: Option<String>,
     /// The new value, for `set`. `null` removes the setting.
+    #[serde(default, deserialize_with = "also_null")]
     value: Option<Value>,
     /// The file to change: `user` for all projects, `project` shared with others, `local` for this project and person.
     /// `local` when left out.
     scope: Option<ConfigScope>,
+}
+
+/// A value that is given, also when it is null: only a field that is left out is none.
+fn also_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -141,12 +147,17 @@ impl ConfigTool {
         let made = if value.is_null() { Change::Remove } else { Change::Set(value.clone()) };
         match change(file, key, &made) {
             Ok(()) => ToolOutcome::completed(
-                format!("{key} is set to {value} in {}. It counts from the next start.", file.display()),
+                done(key, &value, file),
                 json!({"success": true, "value": value, "file": file}),
             ),
             Err(error) => ToolOutcome::failed(format!("{error}.")),
         }
     }
+}
+
+fn done(key: &str, value: &Value, file: &Path) -> String {
+    let what = if value.is_null() { "is removed from".to_owned() } else { format!("is set to {value} in") };
+    format!("{key} {what} {}. It counts from the next start.", file.display())
 }
 
 fn unknown(key: &str) -> ToolOutcome {

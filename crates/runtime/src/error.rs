@@ -137,7 +137,7 @@ pub enum DriveError {
     #[error("the output was closed: {0}")]
     Output(std::io::Error),
     /// Calls wait in the log for somebody's answer. The turn stays open and can be resumed.
-    #[error("{} waits for an answer: {}", .0.first().map_or("a call", |call| call.tool_name.as_str()), .0.first().map_or("", |call| call.reason.as_str()))]
+    #[error("{}", waiting_text(.0))]
     Waiting(Vec<WaitingCall>),
 }
 
@@ -152,6 +152,13 @@ pub struct WaitingCall {
     pub tool_name: String,
     /// Why it asks.
     pub reason: String,
+}
+
+fn waiting_text(calls: &[WaitingCall]) -> String {
+    let told = calls.iter().map(|call| {
+        format!("{} ({}) waits for an answer: {}", call.tool_name, call.tool_use_id, call.reason)
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 impl From<LogStoreError> for DriveError {

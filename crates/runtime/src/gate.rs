@@ -34,6 +34,8 @@ pub struct Gate {
     pub mode: PermissionMode,
     /// True when a person chose the mode for this very run.
     pub mode_is_explicit: bool,
+    /// The mode after an approved plan, for a session that was started for planning.
+    pub mode_after_plan: PermissionMode,
     /// True when someone vouched for the folder.
     pub trusted: bool,
     /// The places the session was started with.
@@ -70,10 +72,34 @@ impl Gate {
         }
     }
 
+    /// The gate of a child session: the same rules and places, and the mode that the parent has now, whatever mode the
+    /// run was started in. Compiled rules are its own, because each session counts its changes by itself. Nobody can come
+    /// back to a child later, so a question of it cannot wait.
+    #[must_use]
+    pub fn of_child(&self, mode: PermissionMode) -> Self {
+        Self {
+            rules: self.rules.clone(),
+            mode,
+            mode_is_explicit: false,
+            mode_after_plan: self.mode_after_plan,
+            trusted: self.trusted,
+            workspace: self.workspace.clone(),
+            unattended: Unattended::Deny,
+            compiled: Mutex::default(),
+        }
+    }
+
     /// The mode in force.
     #[must_use]
     pub fn mode(&self, permissions: &SessionPermissions) -> PermissionMode {
         permissions.mode.unwrap_or(self.mode)
+    }
+
+    /// The mode to which an approved plan returns.
+    #[must_use]
+    pub fn mode_before_plan(&self, permissions: &SessionPermissions) -> PermissionMode {
+        let started = if self.mode == PermissionMode::Plan { self.mode_after_plan } else { self.mode };
+        permissions.before_plan.unwrap_or(started)
     }
 
     /// Decides about one call. Rules keep their anchors wherever a command moved the session to: otherwise `cd` would

@@ -3,13 +3,26 @@
 //! the program and to read what it said.
 
 #[cfg(test)]
+mod agent_permissions;
+#[cfg(test)]
+mod agent_stops;
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
+mod auto_mode;
+#[cfg(test)]
 mod background_tasks;
+#[cfg(test)]
+mod batches;
 #[cfg(test)]
 mod compaction;
 #[cfg(test)]
 mod confined_commands;
+mod config_tool;
 #[cfg(test)]
 mod escaped_processes;
+#[cfg(test)]
+mod explained_calls;
 #[cfg(test)]
 mod interrupt;
 #[cfg(test)]
@@ -23,6 +36,16 @@ mod one_connection;
 #[cfg(test)]
 mod output_formats;
 #[cfg(test)]
+mod parked;
+#[cfg(test)]
+mod parked_always;
+#[cfg(test)]
+mod parked_calls;
+#[cfg(test)]
+mod parked_killed;
+#[cfg(test)]
+mod parked_questions;
+#[cfg(test)]
 mod path_permissions;
 #[cfg(test)]
 mod permissions;
@@ -30,6 +53,8 @@ mod permissions;
 mod prompt_prefix;
 #[cfg(test)]
 mod proxy;
+#[cfg(test)]
+mod sandboxed_commands;
 #[cfg(test)]
 mod stream_input;
 #[cfg(test)]
@@ -45,4 +70,10 @@ mod three_protocols;
 #[cfg(test)]
 mod tool_errors;
 #[cfg(test)]
+mod tool_list;
+#[cfg(test)]
 mod turn_limits;
+#[cfg(test)]
+mod web_tools;
+#[cfg(test)]
+mod worktrees;

@@ -80,8 +80,8 @@ struct AgentInput {
 /// The agent that an input names.
 #[must_use]
 pub fn named(input: &Value) -> String {
-    let named = input.get("agent").or_else(|| input.get("subagent_type")).and_then(Value::as_str);
-    named.unwrap_or(GENERAL_PURPOSE).to_owned()
+    let text = |field: &str| input.get(field).and_then(Value::as_str);
+    text("agent").or_else(|| text("subagent_type")).unwrap_or(GENERAL_PURPOSE).to_owned()
 }
 
 /// What children are made of.
@@ -207,7 +207,7 @@ impl AgentTool {
         Engine {
             model: Arc::clone(&self.model),
             toolbox: Toolbox::new(tools.cloned().collect()),
-            gate: Arc::clone(&self.gate),
+            gate: Arc::new(self.gate.of_child(context.mode)),
             updates: self.updates.clone(),
             classifier: self.classifier.clone(),
             confines: Arc::clone(&self.confines),

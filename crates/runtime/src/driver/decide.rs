@@ -32,7 +32,7 @@ impl Driver<'_> {
             let judged = self.judge(&name, &input);
             match judged {
                 Ok((tool, input, ruling)) => {
-                    let ruling = self.classified(&tool, &input, ruling).await?;
+                    let ruling = self.classified(id, &*tool, &input, ruling).await?;
                     self.settle(id, &*tool, &input, ruling, answer)?;
                 }
                 Err(text) => self.append_result(id, &text, CallOutcome::Failed)?,

@@ -47,7 +47,8 @@ impl Driver<'_> {
     /// allowance the denial stands.
     pub(super) async fn classified(
         &mut self,
-        tool: &Arc<dyn Tool>,
+        id: &str,
+        tool: &dyn Tool,
         input: &Value,
         mut ruling: Ruling,
     ) -> Result<Ruling, DriveError> {
@@ -56,7 +57,7 @@ impl Driver<'_> {
         };
         let spent: Spent = Arc::new(Mutex::default());
         let name = tool.definition().name.clone();
-        let ask = side_model(classifier.model, self.session.id.clone(), name.clone(), Arc::clone(&spent));
+        let ask = side_model(classifier.model, self.session.id.clone(), id.to_owned(), Arc::clone(&spent));
         let question = SideQuestion {
             purpose: Purpose::Classifier,
             system: format!("{JUDGE}{}", classifier.hints),

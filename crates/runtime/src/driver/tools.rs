@@ -9,7 +9,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use qoder_core::ports::{ProgressSink, Spent, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_types::record::{PermissionsChanged, RecordBody, ToolStarted, UserOrigin};
-use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observation, PermissionMode, Role};
+use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observation, Role};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -139,7 +139,7 @@ impl Driver<'_> {
             side_model: Some(self.side_model(id, &spent)),
             spent,
             mode: self.engine.gate.mode(permissions),
-            mode_after_plan: permissions.before_plan.unwrap_or(PermissionMode::Default),
+            mode_after_plan: self.engine.gate.mode_before_plan(permissions),
             permissions: permissions.clone(),
             worktree: self.session.state.worktree.clone(),
             shared: Arc::clone(&self.engine.shared) as Arc<dyn std::any::Any + Send + Sync>,

@@ -26,6 +26,7 @@ use crate::toolbox::Toolbox;
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod mode;
 mod model;
 mod tools;
 
@@ -193,7 +194,7 @@ impl Setup {
         let rules =
             collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
         warn_unknown_tools(&rules, &mut warnings);
-        let (mode, mode_is_explicit) = choose_mode(&options, &settings)?;
+        let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
         let model_options = model::model_options(&options, &settings)?;
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
@@ -261,6 +262,7 @@ impl Setup {
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
             trusted: self.trust.is_trusted() || self.mode_is_explicit,
+            mode_after_plan: mode::after_plan(&self.settings, self.trust),
             workspace: self.workspace(roots.clone()),
             unattended: match self.settings.text("permissions.unattended") {
                 Some("park") => Unattended::Park,
@@ -449,29 +451,6 @@ fn real_directory(option: &'static str, path: &Path) -> Result<PathBuf, SetupErr
 fn value_error(settings: &Settings, key: &str, problem: String) -> SettingsError {
     let place = settings.origin(key).map_or_else(|| "settings".to_owned(), |layer| layer.place(key));
     SettingsError::Value { place, key: key.to_owned(), problem }
-}
-
-/// The mode and whether a person chose it for this very run. An explicit choice counts in an untrusted folder too: it
-/// comes from the person, not from the folder, and trusts none of the folder's files.
-fn choose_mode(options: &Options, settings: &Settings) -> Result<(PermissionMode, bool), SetupError> {
-    let key = "general.defaultPermissionMode";
-    // Loading has refused any other word.
-    let (mode, explicit) = match (options.permission_mode, settings.text(key).and_then(PermissionMode::parse))
-    {
-        (Some(mode), _) => (mode, true),
-        (None, None) => (PermissionMode::Default, false),
-        (None, Some(mode)) => {
-            let layer = settings.origin(key).map(|layer| layer.source);
-            (mode, layer == Some(RuleSource::FlagSettings))
-        }
-    };
-    if mode == PermissionMode::BypassPermissions && settings.flag("security.disableYoloMode", false) {
-        return Err(SetupError::Option {
-            option: "--permission-mode",
-            problem: "bypassPermissions is forbidden by the setting security.disableYoloMode".to_owned(),
-        });
-    }
-    Ok((mode, explicit))
 }
 
 /// A rule for a tool that does not exist can never match; that is worth a word.
