@@ -136,11 +136,8 @@ fn decisions(bench: &Bench) -> Result<Vec<Row>> {
     let long = number("/nanosecondsPerByteByKibibytes/64")?;
     Ok(vec![
         Row::new("decisions a second, 200 rules, one core", format!("{second:.0}"), "at least 100,000"),
-        Row::new("reading a command of 64 KiB, per byte", format!("{long:.0} ns"), "at most 2 × of 1 KiB").against(
-            long,
-            short,
-            "of 1 KiB",
-        ),
+        Row::new("reading a command of 64 KiB, per byte", format!("{long:.0} ns"), "at most 2 × of 1 KiB")
+            .against(long, short, "of 1 KiB"),
     ])
 }
 

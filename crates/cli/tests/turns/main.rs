@@ -16,9 +16,9 @@ mod background_tasks;
 mod batches;
 #[cfg(test)]
 mod compaction;
+mod config_tool;
 #[cfg(test)]
 mod confined_commands;
-mod config_tool;
 #[cfg(test)]
 mod escaped_processes;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Rules made ready to be compared: patterns compiled once for a workspace, not once per decision. One [`Policy`] serves
 //! every call of a session until its rules or directories change.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use qoder_types::Behavior;
@@ -55,13 +56,76 @@ impl Compiled {
     }
 }
 
+/// The programs that a call starts.
+pub(super) enum Programs<'a> {
+    /// These, by the names in the command and by their last parts.
+    Named(Vec<&'a str>),
+    /// At least one of them is not known.
+    Unknown,
+}
+
+/// Rules of one kind, with those about commands found by the program they name: a call looks at the few that can speak of
+/// it and not at all of them.
+#[derive(Debug, Default)]
+pub(super) struct RuleList {
+    rules: Vec<Compiled>,
+    by_program: HashMap<String, Vec<usize>>,
+    /// Everything that is not about one known program.
+    general: Vec<usize>,
+}
+
+impl RuleList {
+    fn new(rules: &[Rule], workspace: &Workspace) -> Self {
+        let mut list = Self::default();
+        for rule in rules {
+            let rule = Compiled::new(rule, workspace);
+            let at = list.rules.len();
+            match &rule.content {
+                Content::Command(pattern) => match pattern.program() {
+                    Some(program) => list.by_program.entry(program.to_owned()).or_default().push(at),
+                    None => list.general.push(at),
+                },
+                Content::Whole | Content::Path(_) | Content::Domain(_) | Content::Names(_) => {
+                    list.general.push(at);
+                }
+            }
+            list.rules.push(rule);
+        }
+        list
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Compiled> {
+        self.rules.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Those that can speak of a call that starts these programs.
+    pub(super) fn about<'a>(
+        &'a self,
+        programs: &Programs<'_>,
+    ) -> impl Iterator<Item = &'a Compiled> + use<'a> {
+        let places: Vec<usize> = match programs {
+            Programs::Unknown => (0..self.rules.len()).collect(),
+            Programs::Named(names) => {
+                let named = names.iter().filter_map(|name| self.by_program.get(*name)).flatten();
+                self.general.iter().chain(named).copied().collect()
+            }
+        };
+        places.into_iter().map(|at| &self.rules[at])
+    }
+}
+
 /// The rules in force, ready to be compared, and the places they speak of.
 #[derive(Debug)]
 pub struct Policy {
     pub(super) workspace: Workspace,
-    pub(super) deny: Vec<Compiled>,
-    pub(super) ask: Vec<Compiled>,
-    pub(super) allow: Vec<Compiled>,
+    pub(super) deny: RuleList,
+    pub(super) ask: RuleList,
+    pub(super) allow: RuleList,
     /// True when a deny rule names commands or files: what cannot be read may then be what it denies.
     pub(super) denies_by_content: bool,
     /// True when a deny or ask rule names files.
@@ -72,14 +136,12 @@ impl Policy {
     /// Makes rules ready.
     #[must_use]
     pub fn new(rules: &RuleSet, workspace: Workspace) -> Self {
-        let compile = |rules: &[Rule]| -> Vec<Compiled> {
-            rules.iter().map(|rule| Compiled::new(rule, &workspace)).collect()
-        };
+        let compile = |rules: &[Rule]| RuleList::new(rules, &workspace);
         let (deny, ask, allow) = (compile(&rules.deny), compile(&rules.ask), compile(&rules.allow));
         let names_files = |rule: &Compiled| matches!(rule.content, Content::Path(_));
         let denies_by_content =
             deny.iter().any(|rule| names_files(rule) || matches!(rule.content, Content::Command(_)));
-        let guards_files = deny.iter().chain(&ask).any(names_files);
+        let guards_files = deny.iter().chain(ask.iter()).any(names_files);
         Self { workspace, deny, ask, allow, denies_by_content, guards_files }
     }
 
@@ -125,6 +187,6 @@ impl Policy {
     }
 
     fn reading_rules(&self) -> impl Iterator<Item = &Compiled> {
-        self.deny.iter().chain(&self.ask).filter(|rule| rule.rule.tool == "Read")
+        self.deny.iter().chain(self.ask.iter()).filter(|rule| rule.rule.tool == "Read")
     }
 }

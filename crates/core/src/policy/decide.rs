@@ -6,13 +6,14 @@ use std::path::Path;
 
 use qoder_types::{Behavior, Considered, Decision, DecisionLayer, PermissionMode, PermissionUpdate};
 
-use super::compiled::{Compiled, Content, Policy};
+use super::compiled::{Compiled, Content, Policy, Programs};
 use super::domain::Target;
 use super::found::{Found, Line, find};
 use super::line::{Terms, is_grave};
-use super::matching::may_speak;
+use super::matching::Unknowns;
 use super::places::{FileSystem, is_system};
 use super::suggest::suggestions;
+use super::words::base_name;
 use crate::ports::Access;
 use crate::shell::is_privilege_wrapper;
 
@@ -114,8 +115,9 @@ pub(super) struct Judge<'a> {
 impl<'a> Judge<'a> {
     fn rule(self) -> Ruling {
         let policy = self.question.policy;
-        let denied = policy.deny.iter().find(|rule| self.speaks(rule));
-        let asked = policy.ask.iter().find(|rule| self.speaks(rule));
+        let programs = self.programs();
+        let denied = policy.deny.about(&programs).find(|rule| self.speaks(rule));
+        let asked = policy.ask.about(&programs).find(|rule| self.speaks(rule));
         if let Some(rule) = denied {
             return self.by_rule(Behavior::Deny, rule, asked);
         }
@@ -148,6 +150,21 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The programs that the lines of the call start.
+    fn programs(&self) -> Programs<'_> {
+        let mut names = Vec::new();
+        for command in self.lines().flat_map(|line| &line.reading.commands) {
+            match (command.words.is_empty(), command.name()) {
+                (true, _) => {}
+                (false, None) => return Programs::Unknown,
+                (false, Some(name)) => names.extend([name, base_name(name)]),
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        Programs::Named(names)
+    }
+
     pub(super) fn tool(&self) -> &'a str {
         self.question.tool
     }
@@ -157,8 +174,7 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn allow_rules(&self, terms: Terms) -> impl Iterator<Item = &'a Compiled> + use<'a> {
-        let rules: &'a [Compiled] = if terms.rules { &self.question.policy.allow } else { &[] };
-        rules.iter()
+        terms.rules.then(|| self.question.policy.allow.iter()).into_iter().flatten()
     }
 
     /// A fetch that no mode makes possible.
@@ -216,7 +232,10 @@ impl<'a> Judge<'a> {
                 let why = doubt.kind.describe();
                 return Some(format!("{why}, so it cannot be shown that no deny rule speaks of it"));
             }
-            if let Some(rule) = policy.deny.iter().chain(&policy.ask).find(|rule| may_speak(rule, line)) {
+            let unknowns = Unknowns::of(line);
+            let meant =
+                policy.deny.iter().chain(policy.ask.iter()).find(|rule| unknowns.may_be_meant_by(rule));
+            if let Some(rule) = meant {
                 return Some(format!(
                     "it cannot be shown that the rule `{}` does not speak of this",
                     rule.rule.text
@@ -461,7 +480,7 @@ impl<'a> Judge<'a> {
         };
         considered.extend(asked.map(|rule| outranked(rule, Behavior::Ask)));
         if behavior != Behavior::Allow {
-            let allow = policy.allow.iter().find(|rule| self.speaks(rule));
+            let allow = policy.allow.about(&self.programs()).find(|rule| self.speaks(rule));
             considered.extend(allow.map(|rule| outranked(rule, Behavior::Allow)));
         }
         let counts = [policy.deny.len(), policy.ask.len(), policy.allow.len()];

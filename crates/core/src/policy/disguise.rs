@@ -7,6 +7,18 @@ use super::words::CommandPattern;
 use crate::shell::knowledge::takes_code;
 use crate::shell::{Redirection, RedirectionKind, SimpleCommand, Word};
 
+/// False for commands in which [`may_hide`] finds nothing, whatever the rule: most of them.
+pub(super) fn may_hide_something(command: &SimpleCommand, known: &Known) -> bool {
+    if !command.assignments.is_empty() {
+        return true;
+    }
+    let telling = |word: &str| word.contains('=') || word.contains(char::is_whitespace);
+    !known.effects.complete
+        && (command.base_name().is_some_and(takes_code)
+            || command.words.iter().skip(1).filter_map(Word::as_literal).any(telling)
+            || input(command).next().is_some())
+}
+
 /// True when a word of the command, a variable in front of it or the text on its input may hide what the rule names.
 pub(super) fn may_hide(pattern: &CommandPattern, command: &SimpleCommand, known: &Known) -> bool {
     let values = command.assignments.iter().filter_map(|assignment| assignment.value.as_literal());

@@ -3,11 +3,12 @@
 
 use super::compiled::{Compiled, Content};
 use super::decide::Judge;
-use super::disguise::may_hide;
+use super::disguise::{may_hide, may_hide_something};
 use super::domain::Target;
 use super::found::{Found, Known, Line, Place};
 use super::line::Terms;
 use super::places::{is_protected, leads_anywhere};
+use crate::shell::{SimpleCommand, Word};
 
 impl<'a> Judge<'a> {
     /// For deny and ask: true when the rule speaks of anything that was found.
@@ -118,31 +119,55 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// True when what is not known about a line may be what a deny or ask rule names.
-pub(super) fn may_speak(rule: &Compiled, line: &Line) -> bool {
-    match &rule.content {
-        Content::Command(pattern) => {
-            line.reading.commands.iter().any(|command| pattern.may_speak_of(&command.words))
-                || line
-                    .reading
-                    .commands
-                    .iter()
-                    .zip(&line.known)
-                    .any(|(command, known)| may_hide(pattern, command, known))
+/// What is not known about a line, found out once and not once per rule.
+pub(super) struct Unknowns<'a> {
+    line: &'a Line,
+    /// Commands with a word that is not known.
+    dynamic: Vec<&'a SimpleCommand>,
+    /// Commands that may hold others inside their words.
+    hiding: Vec<(&'a SimpleCommand, &'a Known)>,
+    /// A place that is touched is not known.
+    place: bool,
+    /// A place that is read is not known.
+    read: bool,
+}
+
+impl<'a> Unknowns<'a> {
+    pub(super) fn of(line: &'a Line) -> Self {
+        let pairs = || line.reading.commands.iter().zip(&line.known);
+        let has_unknown_word = |command: &&SimpleCommand| command.words.iter().any(Word::is_dynamic);
+        Self {
+            line,
+            dynamic: line.reading.commands.iter().filter(has_unknown_word).collect(),
+            hiding: pairs().filter(|(command, known)| may_hide_something(command, known)).collect(),
+            place: line.known.iter().any(|known| {
+                known.unknown_edit || known.unknown_output || known.follows_new_link || known.leads_anywhere()
+            }),
+            read: line.known.iter().any(|known| known.unknown_read),
         }
-        Content::Path(pattern) => line.known.iter().any(|known| {
-            let reads = rule.rule.tool == "Read";
-            let below = |place: &Place| {
-                place.recursive && pattern.as_ref().is_none_or(|pattern| pattern.reaches_below(&place.real))
-            };
-            (reads && (known.unknown_read || known.reads.iter().any(below)))
-                || known.unknown_edit
-                || known.unknown_output
-                || known.follows_new_link
-                || known.leads_anywhere()
-                || known.edits.iter().any(below)
-        }),
-        Content::Whole | Content::Domain(_) | Content::Names(_) => false,
+    }
+
+    /// True when it may be what a deny or ask rule names.
+    pub(super) fn may_be_meant_by(&self, rule: &Compiled) -> bool {
+        match &rule.content {
+            Content::Command(pattern) => {
+                self.dynamic.iter().any(|command| pattern.may_speak_of(&command.words))
+                    || self.hiding.iter().any(|(command, known)| may_hide(pattern, command, known))
+            }
+            Content::Path(pattern) => {
+                let reads = rule.rule.tool == "Read";
+                let below = |place: &Place| {
+                    place.recursive
+                        && pattern.as_ref().is_none_or(|pattern| pattern.reaches_below(&place.real))
+                };
+                self.place
+                    || (reads && self.read)
+                    || self.line.known.iter().any(|known| {
+                        (reads && known.reads.iter().any(below)) || known.edits.iter().any(below)
+                    })
+            }
+            Content::Whole | Content::Domain(_) | Content::Names(_) => false,
+        }
     }
 }
 

@@ -55,6 +55,11 @@ impl PathPattern {
     /// True when the pattern covers `path` or a directory above it.
     #[must_use]
     pub fn covers(&self, path: &Path) -> bool {
+        // Bytes are compared faster than components; whole names are compared below.
+        let start = self.fixed.as_os_str().as_encoded_bytes();
+        if !FOLDS_CASE && !path.as_os_str().as_encoded_bytes().starts_with(start) {
+            return false;
+        }
         let Ok(relative) = path.strip_prefix(&self.anchor) else { return false };
         relative.ancestors().any(|part| !part.as_os_str().is_empty() && self.matcher.is_match(part))
             || (relative.as_os_str().is_empty() && self.matcher.is_match(Path::new("")))
@@ -107,7 +112,7 @@ fn climb(anchor: &Path, body: &str) -> Option<(PathBuf, String)> {
 fn fixed_part(anchor: &Path, body: &str) -> PathBuf {
     let plain = |part: &&str| !FOLDS_CASE && !part.contains(['*', '?', '[', '{', '\\']);
     let mut fixed = anchor.to_path_buf();
-    fixed.extend(body.split('/').take_while(plain));
+    fixed.extend(body.split('/').take_while(plain).filter(|part| !part.is_empty()));
     fixed
 }
 
@@ -141,6 +146,7 @@ mod tests {
             ("../x", "/w/p/x"),
             ("{a,b}/c", "/w/p/sub/b/c"),
             ("secrets/", "/w/p/sub/secrets/key"),
+            ("a/secrets/", "/w/p/sub/a/secrets"),
             ("./a/../b", "/w/p/sub/b"),
             ("/x/.././y//z", "/w/p/y/z"),
             ("../../../../etc/x", "/etc/x"),

@@ -34,6 +34,12 @@ impl CommandPattern {
         Some(Self { words, prefix, starred })
     }
 
+    /// The program that the rule names, when it names one.
+    pub(super) fn program(&self) -> Option<&str> {
+        let first = self.words[0].as_str();
+        (!first.contains([STAR, HOME])).then_some(first)
+    }
+
     /// True when the rule names this very command and nothing more.
     pub(super) fn is_exact(&self) -> bool {
         !self.prefix && !self.starred
