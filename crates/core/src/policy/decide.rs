@@ -88,7 +88,7 @@ fn effective_mode(mode: PermissionMode, trusted: bool) -> PermissionMode {
 }
 
 /// Why something may run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Grant<'a> {
     pub(super) rule: Option<&'a Compiled>,
     pub(super) by_mode: bool,

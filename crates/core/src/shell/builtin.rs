@@ -141,9 +141,10 @@ fn declaration(arguments: &[Word], command: &SimpleCommand) -> Option<DoubtKind>
             }
         } else if name.contains('[') {
             return Some(DoubtKind::EvaluatesText);
-        } else if name.is_empty() || (word.is_dynamic() && !start.contains('=')) {
-            return Some(DoubtKind::ChangesShell);
-        } else if steers_the_shell(name) && start.contains('=') {
+        } else if name.is_empty()
+            || (word.is_dynamic() && !start.contains('='))
+            || (steers_the_shell(name) && start.contains('='))
+        {
             return Some(DoubtKind::ChangesShell);
         }
     }

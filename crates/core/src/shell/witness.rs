@@ -2,6 +2,7 @@
 //! same places. A tree with an error, or a command only one of the two sees, makes the line not proven. Neither reader is
 //! trusted alone where they differ.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
@@ -57,6 +58,15 @@ pub(super) fn compare(reader: &mut Reader<'_, '_>) {
     }
 }
 
+/// The text with a letter for every byte that is not ASCII. To the shell both are parts of a word, but the scanner of
+/// the other grammar looks characters up in a table that ends where ASCII and its neighbours do.
+fn masked(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    Cow::Owned(text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect())
+}
+
 /// Parses a text; `None` when that takes too many steps.
 fn parse(text: &str) -> Option<Tree> {
     PARSER.with_borrow_mut(|slot| {
@@ -66,7 +76,7 @@ fn parse(text: &str) -> Option<Tree> {
             *slot = Some(parser);
         }
         let parser = slot.as_mut()?;
-        let bytes = text.as_bytes();
+        let bytes = masked(text);
         let mut reports = 0_usize;
         let most = (text.len() + 64).saturating_mul(REPORTS_PER_BYTE);
         let mut progress = |_: &tree_sitter::ParseState| {
