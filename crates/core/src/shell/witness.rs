@@ -48,7 +48,11 @@ pub(super) fn compare(reader: &mut Reader<'_, '_>) {
     // and one read command covers the text up to its end, which keeps this linear.
     reader.end = reader.text.len();
     let mut covered = 0;
-    for at in missed {
+    for mut at in missed {
+        // The other grammar saw letters where characters of several bytes are.
+        while !reader.text.is_char_boundary(at) {
+            at += 1;
+        }
         if at >= covered {
             reader.at = at;
             reader.pending.clear();
