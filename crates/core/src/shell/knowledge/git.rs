@@ -74,7 +74,33 @@ pub(super) fn effects(words: &[Word]) -> Effects {
     }
     apply_options(&invocation, &mut effects);
     (entry.rule)(&invocation, &mut effects);
+    if SHOWS_COMMITS.contains(&entry.name)
+        && names_only_revisions(rest)
+        && effects.reads.iter().any(|it| it.recursive)
+    {
+        effects.read(&here(), true);
+    }
     effects
+}
+
+/// Subcommands that show what any file of a commit holds when they are given no path.
+const SHOWS_COMMITS: &[&str] = &[
+    "diff",
+    "log",
+    "whatchanged",
+    "show",
+    "stash list",
+    "diff-tree",
+    "diff-index",
+    "reflog show",
+    "grep",
+    "cat-file",
+];
+
+/// True when no word is sure to be a path: none stands behind `--`, and none is of the form `revision:path`.
+fn names_only_revisions(words: &[Word]) -> bool {
+    let sure = |word: &Word| word.as_literal() == Some("--") || word.known_start().contains(':');
+    !words.iter().any(sure)
 }
 
 /// Options with which differences are shown line by line.
