@@ -16,6 +16,7 @@ mod lexer;
 mod nested;
 mod parameter;
 mod places;
+mod plain;
 mod reader;
 mod reading;
 mod script;

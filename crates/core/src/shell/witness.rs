@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
+use super::plain;
 use super::reader::Reader;
 use super::reading::DoubtKind;
 
@@ -24,24 +25,9 @@ thread_local! {
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
-/// Words that begin something else than a simple command, or that the other grammar treats by themselves.
-const NOT_PLAIN: [&str; 27] = [
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select",
-    "function", "in", "time", "coproc", "declare", "typeset", "export", "readonly", "local", "unset",
-    "unsetenv", "let", "eval", "exec",
-];
-
-/// True for words of letters, digits and signs that mean nothing to any shell, with blanks between them: no grammar can
-/// read them as anything but one simple command, so a second opinion has nothing to add.
-fn is_one_plain_command(text: &str) -> bool {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" _-./:@%+,".contains(byte);
-    let first = text.split(' ').find(|word| !word.is_empty());
-    first.is_some_and(|first| !NOT_PLAIN.contains(&first)) && text.as_bytes().iter().all(plain)
-}
-
 /// Compares what the reader found with the tree of the other grammar.
 pub(super) fn compare(reader: &mut Reader<'_, '_>) {
-    if is_one_plain_command(reader.text) {
+    if plain::is_beyond_dispute(reader.text) {
         return;
     }
     let affordable = reader.longest_pipeline <= MOST_PIPED && reader.here_documents <= MOST_HERE_DOCUMENTS;
@@ -85,6 +71,15 @@ pub(super) fn compare(reader: &mut Reader<'_, '_>) {
             covered = reader.at.max(at + 1);
         }
     }
+}
+
+/// The text with a letter for every byte that is not ASCII. To the shell both are parts of a word, but the scanner of
+/// the other grammar looks characters up in a table that ends where ASCII and its neighbours do.
+fn masked(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    Cow::Owned(text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect())
 }
 
 /// Parses a text; `None` when that takes too many steps.

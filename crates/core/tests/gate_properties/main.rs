@@ -259,6 +259,19 @@ proptest! {
     }
 
     #[test]
+    fn signs_and_letters_of_every_script_get_an_answer(
+        parts in prop::collection::vec((prop::sample::select(&[
+            "<", ">", "{", "$", "${", "<<", "&", "|", "=", "[", "`", "\"", "*", "~", "#", ":", "-", "+", "\n", " ",
+        ][..]), any::<char>()), 0..24),
+    ) {
+        let text: String = parts.iter().flat_map(|(sign, letter)| sign.chars().chain([*letter])).collect();
+        let alone = line(&RuleSet::default(), PermissionMode::Default, &text);
+        let deny = rules(&[(Behavior::Deny, vec!["Bash(rm:*)"])]);
+        let denied = line(&deny, PermissionMode::Default, &format!("rm x; {text}"));
+        prop_assert!(strictness(denied) >= strictness(alone) && denied != Behavior::Allow);
+    }
+
+    #[test]
     fn shell_like_texts_get_an_answer_and_broken_ones_are_not_allowed(
         parts in prop::collection::vec(prop::sample::select(&[
             "ls", "rm x", " ", ";", "&&", "|", "&", "\n", "(", ")", "{", "}", "$(", "`", "\"", "'", "\\", "<", ">", "<<E",

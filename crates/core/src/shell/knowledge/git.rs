@@ -74,12 +74,80 @@ pub(super) fn effects(words: &[Word]) -> Effects {
     }
     apply_options(&invocation, &mut effects);
     (entry.rule)(&invocation, &mut effects);
+    if SHOWS_COMMITS.contains(&entry.name)
+        && names_only_revisions(rest)
+        && effects.reads.iter().any(|it| it.recursive)
+    {
+        effects.read(&here(), true);
+    }
     effects
+}
+
+/// Subcommands that show what any file of a commit holds when they are given no path.
+const SHOWS_COMMITS: &[&str] = &[
+    "diff",
+    "log",
+    "whatchanged",
+    "show",
+    "stash list",
+    "diff-tree",
+    "diff-index",
+    "reflog show",
+    "grep",
+    "cat-file",
+];
+
+/// True when no word is sure to be a path: none stands behind `--`, and none is of the form `revision:path`.
+fn names_only_revisions(words: &[Word]) -> bool {
+    let sure = |word: &Word| word.as_literal() == Some("--") || word.known_start().contains(':');
+    !words.iter().any(sure)
+}
+
+/// Options with which differences are shown line by line.
+const PATCH: &[&str] = &[
+    "p",
+    "U",
+    "patch-with-raw",
+    "patch-with-stat",
+    "L",
+    "m",
+    "c",
+    "cc",
+    "diff-merges",
+    "word-diff",
+    "word-diff-regex",
+    "color-words",
+    "check",
+    "binary",
+    "W",
+    "inter-hunk-context",
+];
+/// Options with which only names and numbers are shown.
+const SUMMARY: &[&str] = &[
+    "stat",
+    "numstat",
+    "shortstat",
+    "name-only",
+    "name-status",
+    "summary",
+    "compact-summary",
+    "raw",
+    "quiet",
+];
+
+/// Commits and paths: what is in files is shown only when that is asked for.
+pub(super) fn history(invocation: &Invocation<'_>, effects: &mut Effects) {
+    list(invocation, invocation.has(PATCH), effects);
+}
+
+/// Differences and files: what is in them is shown unless only names and numbers are asked for.
+pub(super) fn revisions_or_paths(invocation: &Invocation<'_>, effects: &mut Effects) {
+    list(invocation, invocation.has(PATCH) || !invocation.has(SUMMARY), effects);
 }
 
 /// Revisions and paths, which cannot be told apart without the repository: everything is listed as a path, and the
 /// path in `revision:path` as well. Without any, everything below the folder is read.
-pub(super) fn revisions_or_paths(invocation: &Invocation<'_>, effects: &mut Effects) {
+fn list(invocation: &Invocation<'_>, recursive: bool, effects: &mut Effects) {
     for word in &invocation.operands {
         let start = word.known_start();
         match (start.find(':'), word.as_literal()) {
@@ -91,22 +159,32 @@ pub(super) fn revisions_or_paths(invocation: &Invocation<'_>, effects: &mut Effe
                     None => text.trim_start_matches(['!', '^', '/']),
                 };
                 let path = text.rsplit(':').next().unwrap_or(text);
-                effects.read(&Word::literal(if path.is_empty() { "." } else { path }), true);
+                effects.read(&Word::literal(if path.is_empty() { "." } else { path }), recursive);
             }
             (Some(at), Some(text)) => {
                 let path = &text[at + 1..];
-                effects.read(&Word::literal(if path.is_empty() { "." } else { path }), true);
+                effects.read(&Word::literal(if path.is_empty() { "." } else { path }), recursive);
             }
-            (Some(_), None) | (None, _) => effects.read(word, true),
+            (Some(_), None) | (None, _) => effects.read(word, recursive),
         }
     }
     if invocation.operands.is_empty() {
-        effects.read(&here(), true);
+        effects.read(&here(), recursive);
     }
 }
 
 /// Names in the repository, which are no files.
 pub(super) fn names(_: &Invocation<'_>, _: &mut Effects) {}
+
+/// Paths of which only names are shown.
+pub(super) fn names_of_files(invocation: &Invocation<'_>, effects: &mut Effects) {
+    for word in &invocation.operands {
+        effects.read(word, false);
+    }
+    if invocation.operands.is_empty() {
+        effects.read(&here(), false);
+    }
+}
 
 /// Paths that are read, or everything.
 pub(super) fn paths(invocation: &Invocation<'_>, effects: &mut Effects) {

@@ -3,7 +3,7 @@
 
 use super::Effects;
 use super::git::Kind::Query;
-use super::git::{Subcommand, names, paths, revisions_or_paths};
+use super::git::{Subcommand, history, names, names_of_files, paths, revisions_or_paths};
 use super::options::{Groups, Invocation};
 
 const DIFF: &str = "
@@ -106,12 +106,12 @@ const REV_LIST: &str = "
 
 /// The entries.
 pub(super) const TABLE: &[Subcommand] = &[
-    query("status", &[STATUS], paths),
+    query("status", &[STATUS], status),
     query("diff", &[DIFF_ONLY, DIFF], revisions_or_paths),
-    query("log", &[LOG, DIFF], revisions_or_paths),
-    query("whatchanged", &[LOG, DIFF], revisions_or_paths),
+    query("log", &[LOG, DIFF], history),
+    query("whatchanged", &[LOG, DIFF], history),
     query("show", &[LOG, DIFF], revisions_or_paths),
-    query("stash list", &[LOG, DIFF], revisions_or_paths),
+    query("stash list", &[LOG, DIFF], history),
     query("stash show", &["include-untracked, only-untracked", DIFF], stash),
     query("diff-tree", &["r, root, no-commit-id, pretty=?, v, always, stdin!!", DIFF], revisions_or_paths),
     query("diff-index", &["cached, merge-base", DIFF], revisions_or_paths),
@@ -121,15 +121,15 @@ pub(super) const TABLE: &[Subcommand] = &[
     query("remote", &["v verbose"], no_operand),
     query("remote get-url", &["all, push"], names),
     query("rev-parse", &[REV_PARSE], names),
-    query("ls-files", &[LS_FILES], paths),
+    query("ls-files", &[LS_FILES], names_of_files),
     query("ls-tree", &[LS_TREE], revisions_or_paths),
     query("blame", &[BLAME], revisions_or_paths),
     query("annotate", &[BLAME], revisions_or_paths),
     query("describe", &[DESCRIBE], names),
-    query("shortlog", &[SHORTLOG, LOG], revisions_or_paths),
-    query("rev-list", &[REV_LIST, LOG], revisions_or_paths),
+    query("shortlog", &[SHORTLOG, LOG], history),
+    query("rev-list", &[REV_LIST, LOG], history),
     query("reflog", &[LOG, DIFF], no_operand),
-    query("reflog show", &[LOG, DIFF], revisions_or_paths),
+    query("reflog show", &[LOG, DIFF], history),
     query("worktree list", &["porcelain, v verbose, z, expire="], no_operand),
     query("cat-file", &["p, t, s, e, textconv!!, filters!!, batch=?!!, batch-check=?!!"], object),
     query("config", &[CONFIG], configuration),
@@ -155,6 +155,15 @@ pub(super) const TABLE: &[Subcommand] = &[
 
 const fn query(name: &'static str, groups: Groups, rule: fn(&Invocation<'_>, &mut Effects)) -> Subcommand {
     Subcommand { name, groups, kind: Query, rule }
+}
+
+/// Names, unless the differences are asked for as well.
+fn status(invocation: &Invocation<'_>, effects: &mut Effects) {
+    if invocation.has(&["v"]) {
+        paths(invocation, effects);
+    } else {
+        names_of_files(invocation, effects);
+    }
 }
 
 fn no_operand(invocation: &Invocation<'_>, effects: &mut Effects) {

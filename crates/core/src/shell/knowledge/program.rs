@@ -1,6 +1,9 @@
 //! Entries for programs: the names, the options, how the operands are used, and how words become effects. Most
 //! programs need only a line in a table; those with a language or with operands in different roles bring a function.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use super::options::{Caution, Groups, Invocation, Role, Style, read};
 use super::words::{has_pattern, may_begin_with_dash};
 use super::{Effects, archives, awk, builtins, changers, find, here, jq, network, readers, search, sed};
@@ -211,7 +214,12 @@ const TABLES: [&[Program]; 10] = [
 
 /// The entry of a program.
 pub(super) fn find(name: &str) -> Option<&'static Program> {
-    TABLES.iter().copied().flatten().find(|program| program.names.contains(&name))
+    static BY_NAME: OnceLock<HashMap<&'static str, &'static Program>> = OnceLock::new();
+    let by_name = BY_NAME.get_or_init(|| {
+        let programs = TABLES.iter().copied().flatten();
+        programs.flat_map(|program| program.names.iter().map(move |name| (*name, program))).collect()
+    });
+    by_name.get(name).copied()
 }
 
 #[cfg(test)]
