@@ -209,6 +209,11 @@ fn the_page_lists_the_tools_of_a_session_and_their_inputs() {
     let engine = engine();
     check("tools", &overview(&engine));
     check("inputs", &inputs(&engine));
+    let readme = include_str!("../../../README.md");
+    assert!(
+        readme.contains(&format!("- {} tools:", engine.toolbox.names().count())),
+        "README.md counts them"
+    );
 }
 
 #[test]
