@@ -115,3 +115,25 @@ fn an_agent_that_does_not_exist_is_an_error() {
         assert_eq!(child_requests(&server), Vec::<Value>::new());
     }
 }
+
+#[test]
+fn a_call_of_a_child_is_explained_with_the_parents_session() {
+    let server = family(parent(), vec![calls(&[runs("touch bad.txt")]), Reply::text("could not")]);
+    let sandbox = parked::sandbox();
+    let arguments = ["go", "--session-id", parked::SESSION, "--allowed-tools", "Agent"];
+    let finished = run(parked::turn(&sandbox, &server, &arguments));
+    let denied = finished.system("permission_denied");
+    let why = parked::explained(&sandbox, "toolu_run");
+    assert_eq!((&why["decision"], &why["agentId"]), (&json!("deny"), &denied[0]["agent_id"]));
+    assert_eq!(parked::explained(&sandbox, "toolu_agent")["agentId"], Value::Null);
+}
+
+#[test]
+fn a_session_that_is_not_kept_has_children_too() {
+    let server = family(parent(), vec![Reply::text("words")]);
+    let sandbox = Sandbox::new();
+    let finished = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent", "--no-session-persistence"]);
+    assert_eq!(finished.success()["result"], "done");
+    assert_eq!(results_in(bodies(&server).last().unwrap())[0].1, "words");
+    assert!(!sandbox.config().join("projects").exists(), "nothing is kept");
+}

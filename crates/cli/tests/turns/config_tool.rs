@@ -97,3 +97,18 @@ fn what_cannot_be_set_is_refused_with_the_reason() {
         assert!(!sandbox.project().join(".qoder").exists(), "{input}");
     }
 }
+
+#[test]
+fn a_secret_that_was_written_is_not_repeated() {
+    let input =
+        json!({ "action": "set", "key": "tools.webSearch.apiKey", "value": "the-new-key", "scope": "user" });
+    let (sandbox, server) = (sandbox(), model(set(input)));
+    park(&sandbox, &server, &[]);
+    answer(&sandbox, "toolu_set", &["allow"]);
+    let finished = resume(&sandbox, &server, &[]);
+    finished.success();
+    let told = results_in(&bodies(&server)[1]);
+    assert!(!told[0].2 && !told[0].1.contains("the-new-key"), "{told:?}");
+    let kept = std::fs::read_to_string(sandbox.config().join("settings.json")).unwrap();
+    assert!(kept.contains("the-new-key"), "{kept}");
+}
