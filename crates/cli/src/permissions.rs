@@ -94,10 +94,10 @@ struct Told {
 }
 
 /// Looks for a call in the log of a session and then in those of its children.
-fn told_of(paths: SessionPaths, tool_use_id: &str) -> Result<Told, Fault> {
+fn told_of(paths: &SessionPaths, tool_use_id: &str) -> Result<Told, Fault> {
     let folder = paths.side.join(agent::FOLDER);
     let mut told = Told::default();
-    read(&paths, |body| collect(&mut told, body, tool_use_id))?;
+    read(paths, |body| collect(&mut told, body, tool_use_id))?;
     if told.tool.is_some() {
         return Ok(told);
     }
@@ -120,7 +120,7 @@ fn explain(
     tool_use_id: &str,
     as_json: bool,
 ) -> Result<Exit, Fault> {
-    let told = told_of(locate(environment, session)?, tool_use_id)?;
+    let told = told_of(&locate(environment, session)?, tool_use_id)?;
     let Some((tool, input)) = &told.tool else {
         return Err(Fault::input(
             format!("session {session} has no call {tool_use_id}"),

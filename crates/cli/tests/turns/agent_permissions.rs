@@ -13,7 +13,7 @@ fn runs(command: &str) -> (&'static str, &'static str, Value) {
 }
 
 fn parent() -> Vec<Reply> {
-    vec![calls(&[agent("toolu_agent", json!({}))]), Reply::text("done")]
+    vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")]
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn the_mode_binds_the_child() {
 fn a_child_has_the_mode_of_the_moment() {
     let parent = vec![
         calls(&[("toolu_plan", "ExitPlanMode", json!({ "plan": "write" }))]),
-        calls(&[agent("toolu_agent", json!({}))]),
+        calls(&[agent("toolu_agent", &json!({}))]),
         Reply::text("done"),
     ];
     let write = ("toolu_write", "Write", json!({ "file_path": "made.txt", "content": "x" }));
@@ -106,7 +106,7 @@ fn a_childs_question_does_not_wait() {
 #[test]
 fn an_agent_that_does_not_exist_is_an_error() {
     for field in ["agent", "subagent_type"] {
-        let parent = vec![calls(&[agent("toolu_agent", json!({ field: "reviewer" }))]), Reply::text("done")];
+        let parent = vec![calls(&[agent("toolu_agent", &json!({ field: "reviewer" }))]), Reply::text("done")];
         let server = family(parent, vec![Reply::text("never")]);
         stream(&Sandbox::new(), &server, &["go", "--allowed-tools", "Agent"]).success();
         let told = results_in(bodies(&server).last().unwrap());

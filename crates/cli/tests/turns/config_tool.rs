@@ -16,7 +16,7 @@ fn reading_needs_no_answer_and_hides_secrets() {
     let sandbox = sandbox();
     let more = json!({ "language": "Deutsch",
         "tools": { "webSearch": { "provider": "brave", "apiKey": "the-key-of-the-search" } } });
-    settle(&sandbox, more);
+    settle(&sandbox, &more);
     let wanted = [
         ("toolu_1", "Config", json!({ "action": "list" })),
         ("toolu_2", "Config", json!({ "action": "get", "key": "language" })),
@@ -64,7 +64,7 @@ fn the_scope_chooses_the_file_and_null_removes() {
         sandbox(),
         model(set(json!({ "action": "set", "key": "language", "value": null, "scope": "user" }))),
     );
-    settle(&sandbox, json!({ "language": "Deutsch" }));
+    settle(&sandbox, &json!({ "language": "Deutsch" }));
     park(&sandbox, &server, &[]);
     answer(&sandbox, "toolu_set", &["allow"]);
     resume(&sandbox, &server, &[]).success();

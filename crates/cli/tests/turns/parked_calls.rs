@@ -124,7 +124,7 @@ fn a_changed_input_is_what_runs() {
 #[test]
 fn a_changed_input_is_judged_again() {
     let (sandbox, server) = (sandbox(), model(one_call()));
-    settle(&sandbox, json!({ "permissions": { "deny": ["Bash(mkdir:*)"] } }));
+    settle(&sandbox, &json!({ "permissions": { "deny": ["Bash(mkdir:*)"] } }));
     park(&sandbox, &server, &[]);
     answer(&sandbox, "toolu_run", &["allow", "--input", r#"{"command":"mkdir forbidden"}"#]);
     let finished = resume(&sandbox, &server, &[]);
@@ -173,7 +173,7 @@ fn some_calls_of_a_reply_wait_and_nothing_is_lost() {
         ("toolu_bad", "Bash", json!({ "command": "rmdir one" })),
     ];
     let (sandbox, server) = (sandbox(), model(vec![calls(&wanted), Reply::text("done")]));
-    settle(&sandbox, json!({ "permissions": { "allow": ["Bash(touch:*)"], "deny": ["Bash(rmdir:*)"] } }));
+    settle(&sandbox, &json!({ "permissions": { "allow": ["Bash(touch:*)"], "deny": ["Bash(rmdir:*)"] } }));
     sandbox.write("notes.txt", "hello\n");
     park(&sandbox, &server, &[]);
     assert_eq!(pending(&sandbox), ["toolu_one", "toolu_two"]);
