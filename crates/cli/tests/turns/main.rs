@@ -41,6 +41,8 @@ mod parked_always;
 #[cfg(test)]
 mod parked_calls;
 #[cfg(test)]
+mod parked_inputs;
+#[cfg(test)]
 mod parked_killed;
 #[cfg(test)]
 mod parked_questions;
