@@ -31,6 +31,8 @@ mod model_faults;
 #[cfg(test)]
 mod move_to_background;
 #[cfg(test)]
+mod moved_calls;
+#[cfg(test)]
 mod one_connection;
 #[cfg(test)]
 mod output_formats;
