@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 
+use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::permission_check::{Checker, explanation};
 use qoder_runtime::session::{Keep, Session};
 use qoder_runtime::setup::{Options, Setup};
-use qoder_runtime::{catalog, layout};
+use qoder_runtime::{agent, catalog, layout};
 use qoder_types::record::{Answered, Asked, RecordBody};
 use qoder_types::{Behavior, ContentBlock, Decision, PermissionUpdate};
 use serde_json::{Value, json};
@@ -82,6 +83,8 @@ fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fa
 /// What a log says about one call.
 #[derive(Default)]
 struct Told {
+    /// The child that made the call, if it was one.
+    agent_id: Option<String>,
     tool: Option<(String, Value)>,
     asked: Option<Asked>,
     answer: Option<Answered>,
@@ -90,15 +93,34 @@ struct Told {
     outcome: Option<String>,
 }
 
+/// Looks for a call in the log of a session and then in those of its children.
+fn told_of(paths: &SessionPaths, tool_use_id: &str) -> Result<Told, Fault> {
+    let folder = paths.side.join(agent::FOLDER);
+    let mut told = Told::default();
+    read(paths, |body| collect(&mut told, body, tool_use_id))?;
+    if told.tool.is_some() {
+        return Ok(told);
+    }
+    // A session without children has no such folder.
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(agent_id) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else { continue };
+        let mut told = Told { agent_id: Some(agent_id.to_owned()), ..Told::default() };
+        read(&SessionPaths::new(&folder, agent_id), |body| collect(&mut told, body, tool_use_id))?;
+        if told.tool.is_some() {
+            return Ok(told);
+        }
+    }
+    Ok(told)
+}
+
 fn explain(
     environment: &BTreeMap<String, String>,
     session: &str,
     tool_use_id: &str,
     as_json: bool,
 ) -> Result<Exit, Fault> {
-    let paths = locate(environment, session)?;
-    let mut told = Told::default();
-    read(&paths, |body| collect(&mut told, body, tool_use_id))?;
+    let told = told_of(&locate(environment, session)?, tool_use_id)?;
     let Some((tool, input)) = &told.tool else {
         return Err(Fault::input(
             format!("session {session} has no call {tool_use_id}"),
@@ -110,12 +132,15 @@ fn explain(
             "sessionId": session, "toolUseId": tool_use_id, "tool": tool, "input": input,
             "decision": told.decision.as_ref().map(|decision| decision.behavior),
             "reason": told.decision.as_ref().map(explanation),
-            "asked": told.asked, "answer": told.answer, "started": told.started, "outcome": told.outcome,
+            "agentId": told.agent_id, "asked": told.asked, "answer": told.answer, "started": told.started, "outcome": told.outcome,
         });
         say(&format!("{value:#}"))?;
         return Ok(Exit::Success);
     }
     say(&format!("call     {tool_use_id}\ntool     {tool}\ninput    {}", shown(&input.to_string())))?;
+    if let Some(agent) = &told.agent_id {
+        say(&format!("agent    {agent}"))?;
+    }
     if let Some(asked) = &told.asked {
         say(&format!("asked    {}", shown(&asked.decision.reason)))?;
     }
@@ -310,6 +335,9 @@ fn answer(
     given: Given,
 ) -> Result<Exit, Fault> {
     let paths = locate(&environment, session)?;
+    if given.input.is_some() && !given.allow {
+        return Err(Fault::input("--input goes with allow alone", "a denied call runs with no input at all"));
+    }
     let updated_input = given.input.as_deref().map(changed_input).transpose()?;
     let cwd = catalog::list(&layout::config_root(&environment), None)
         .into_iter()

@@ -98,6 +98,7 @@ impl State {
     fn apply_decision(&mut self, decided: &Decided) {
         let Some(call) = self.calls.iter_mut().find(|call| call.id == decided.tool_use_id) else { return };
         call.decision = Some(decided.decision.clone());
+        call.decided_in.clone_from(&self.cwd);
         if decided.decision.behavior != Behavior::Allow
             && let Some(turn) = &mut self.turn
         {
@@ -335,6 +336,7 @@ fn as_call(block: &ContentBlock) -> Option<Call> {
         name: name.clone(),
         input: input.clone(),
         decision: None,
+        decided_in: String::new(),
         asked: None,
         answer: None,
         started: None,

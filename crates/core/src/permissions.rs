@@ -188,4 +188,50 @@ mod tests {
             (Some(PermissionMode::Plan), Some(PermissionMode::AcceptEdits))
         );
     }
+
+    #[test]
+    fn a_list_is_replaced_only_where_it_is_kept() {
+        let mut started = RuleSet::default();
+        for (text, source) in [
+            ("Read(u)", RuleSource::UserSettings),
+            ("Read(p)", RuleSource::ProjectSettings),
+            ("Read(f)", RuleSource::CliArg),
+        ] {
+            started.add(Behavior::Allow, Rule::parse(text, origin(source)).unwrap());
+        }
+        let mut permissions = SessionPermissions::default();
+        permissions.apply(&[
+            PermissionUpdate::ReplaceRules {
+                rules: vec![value("Read(new)")],
+                behavior: Behavior::Allow,
+                destination: UpdateDestination::ProjectSettings,
+            },
+            PermissionUpdate::RemoveRules {
+                rules: vec![value("Read(u)"), value("Read(f)")],
+                behavior: Behavior::Allow,
+                destination: UpdateDestination::UserSettings,
+            },
+        ]);
+        let rules = permissions.rules(&started);
+        let texts: Vec<(&str, RuleSource)> =
+            rules.allow.iter().map(|rule| (rule.text.as_str(), rule.origin.source)).collect();
+        assert_eq!(texts, [("Read(f)", RuleSource::CliArg), ("Read(new)", RuleSource::ProjectSettings)]);
+        assert!(rules.deny.is_empty() && rules.ask.is_empty());
+    }
+
+    #[test]
+    fn directories_come_and_go_but_not_those_of_the_start() {
+        let started =
+            Workspace { cwd: "/w".into(), roots: vec!["/w".into(), "/more".into()], ..Workspace::default() };
+        let mut permissions = SessionPermissions::default();
+        let destination = UpdateDestination::Session;
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        permissions.apply(&[
+            PermissionUpdate::AddDirectories { directories: names(&["/a", "b", "/a"]), destination },
+            PermissionUpdate::RemoveDirectories { directories: names(&["/a", "/more", "/w"]), destination },
+        ]);
+        let roots: Vec<std::path::PathBuf> = permissions.workspace(&started).roots;
+        assert_eq!(roots, ["/w", "/more", "/w/b"].map(std::path::PathBuf::from));
+        assert_eq!(permissions.version, 2);
+    }
 }

@@ -40,6 +40,8 @@ pub struct Call {
     pub input: Value,
     /// What the gate said, when it has.
     pub decision: Option<Decision>,
+    /// The working directory at that time.
+    pub decided_in: String,
     /// The question that was put, when one was.
     pub asked: Option<Asked>,
     /// The answer to it.

@@ -146,10 +146,13 @@ impl ConfigTool {
         }
         let made = if value.is_null() { Change::Remove } else { Change::Set(value.clone()) };
         match change(file, key, &made) {
-            Ok(()) => ToolOutcome::completed(
-                done(key, &value, file),
-                json!({"success": true, "value": value, "file": file}),
-            ),
+            Ok(()) => {
+                let value = shown(key.rsplit('.').next().unwrap_or(key), &value);
+                ToolOutcome::completed(
+                    done(key, &value, file),
+                    json!({"success": true, "value": value, "file": file}),
+                )
+            }
             Err(error) => ToolOutcome::failed(format!("{error}.")),
         }
     }
@@ -216,15 +219,18 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Map<String, Value>) {
 /// The settings with the values of keys, tokens and the like taken out.
 fn without_secrets(value: &Value) -> Value {
     match value {
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .map(|(name, below)| {
-                    let hidden = crate::settings::holds_secret(name) && below.is_string();
-                    (name.clone(), if hidden { Value::from("***") } else { without_secrets(below) })
-                })
-                .collect(),
-        ),
+        Value::Object(map) => {
+            Value::Object(map.iter().map(|(name, below)| (name.clone(), shown(name, below))).collect())
+        }
         Value::Array(items) => Value::Array(items.iter().map(without_secrets).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// A value as it may be shown under its name. A secret is a text or a list of them; a number is at most a count of tokens.
+fn shown(name: &str, value: &Value) -> Value {
+    match value {
+        Value::String(_) | Value::Array(_) if crate::settings::holds_secret(name) => Value::from("***"),
+        other => without_secrets(other),
     }
 }

@@ -120,3 +120,131 @@ fn list(behavior: Behavior) -> &'static str {
 fn texts(rules: &[RuleValue]) -> Vec<String> {
     rules.iter().map(RuleValue::text).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use UpdateDestination::{LocalSettings, ProjectSettings, Session, UserSettings};
+
+    fn updates(folder: &std::path::Path) -> PermissionUpdates {
+        PermissionUpdates {
+            user: folder.join("user/settings.json"),
+            project: folder.join("project/settings.json"),
+            local: folder.join("project/settings.local.json"),
+            trusted: true,
+            no_bypass: false,
+        }
+    }
+
+    fn rules(texts: &[&str]) -> Vec<RuleValue> {
+        let origin = RuleOrigin { source: RuleSource::Session, file: None, line: None };
+        let value = |text: &&str| {
+            let rule = Rule::parse(text, origin.clone()).unwrap();
+            RuleValue { tool_name: rule.tool, rule_content: rule.content }
+        };
+        texts.iter().map(value).collect()
+    }
+
+    fn kept(file: &std::path::Path) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn rules_are_added_replaced_and_removed_in_their_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let updates = updates(folder.path());
+        let behavior = Behavior::Deny;
+        let add = |texts: &[&str], destination| PermissionUpdate::AddRules {
+            rules: rules(texts),
+            behavior,
+            destination,
+        };
+        let problems = updates.persist(&[
+            add(&["Read(a)", "Read(b)"], ProjectSettings),
+            add(&["Read(b)", "Bash(rm:*)"], ProjectSettings),
+            add(&["Read(u)"], UserSettings),
+            add(&["Read(s)"], Session),
+            PermissionUpdate::RemoveRules {
+                rules: rules(&["Read(a)", "Read(u)"]),
+                behavior,
+                destination: ProjectSettings,
+            },
+        ]);
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(
+            kept(&updates.project),
+            serde_json::json!({"permissions": {"deny": ["Read(b)", "Bash(rm:*)"]}})
+        );
+        assert_eq!(kept(&updates.user), serde_json::json!({"permissions": {"deny": ["Read(u)"]}}));
+        assert!(!updates.local.exists());
+        let replaced = PermissionUpdate::ReplaceRules {
+            rules: rules(&["Read(c)"]),
+            behavior,
+            destination: ProjectSettings,
+        };
+        assert_eq!(updates.persist(&[replaced]), Vec::<String>::new());
+        assert_eq!(kept(&updates.project), serde_json::json!({"permissions": {"deny": ["Read(c)"]}}));
+    }
+
+    #[test]
+    fn modes_and_directories_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let updates = updates(folder.path());
+        let directories = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let problems = updates.persist(&[
+            PermissionUpdate::SetMode { mode: PermissionMode::AcceptEdits, destination: LocalSettings },
+            PermissionUpdate::AddDirectories {
+                directories: directories(&["/a", "/b"]),
+                destination: LocalSettings,
+            },
+            PermissionUpdate::RemoveDirectories {
+                directories: directories(&["/a"]),
+                destination: LocalSettings,
+            },
+        ]);
+        assert_eq!(problems, Vec::<String>::new());
+        let expected = serde_json::json!({"general": {"defaultPermissionMode": "acceptEdits"},
+            "permissions": {"additionalDirectories": ["/b"]}});
+        assert_eq!(kept(&updates.local), expected);
+    }
+
+    #[test]
+    fn files_of_an_untrusted_folder_are_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let updates = PermissionUpdates { trusted: false, ..updates(folder.path()) };
+        let add = |destination| PermissionUpdate::AddRules {
+            rules: rules(&["Read(a)"]),
+            behavior: Behavior::Allow,
+            destination,
+        };
+        let problems = updates.persist(&[add(ProjectSettings), add(LocalSettings), add(UserSettings)]);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(!updates.project.exists() && !updates.local.exists() && updates.user.exists());
+    }
+
+    #[test]
+    fn what_the_settings_forbid_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let set = |mode, destination| PermissionUpdate::SetMode { mode, destination };
+        let free = updates(folder.path());
+        for mode in [PermissionMode::BypassPermissions, PermissionMode::Auto] {
+            assert!(free.complaint(&set(mode, ProjectSettings)).is_some());
+            assert!(free.complaint(&set(mode, LocalSettings)).is_some());
+            assert_eq!(free.complaint(&set(mode, Session)), None);
+        }
+        let bound = PermissionUpdates { no_bypass: true, ..free };
+        assert!(bound.complaint(&set(PermissionMode::BypassPermissions, Session)).is_some());
+        assert_eq!(bound.complaint(&set(PermissionMode::Auto, Session)), None);
+        let bad = RuleValue { tool_name: "Bash".to_owned(), rule_content: Some("a && b".to_owned()) };
+        let add = |rules: Vec<RuleValue>| PermissionUpdate::AddRules {
+            rules,
+            behavior: Behavior::Allow,
+            destination: Session,
+        };
+        assert!(bound.complaint(&add(vec![bad])).is_some());
+        assert_eq!(bound.complaint(&add(rules(&["Bash(ls)"]))), None);
+        let nul =
+            PermissionUpdate::AddDirectories { directories: vec!["/a\0".to_owned()], destination: Session };
+        assert!(bound.complaint(&nul).is_some());
+    }
+}

@@ -13,7 +13,7 @@ fn runs(command: &str) -> (&'static str, &'static str, Value) {
 }
 
 fn parent() -> Vec<Reply> {
-    vec![calls(&[agent("toolu_agent", json!({}))]), Reply::text("done")]
+    vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")]
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn the_mode_binds_the_child() {
 fn a_child_has_the_mode_of_the_moment() {
     let parent = vec![
         calls(&[("toolu_plan", "ExitPlanMode", json!({ "plan": "write" }))]),
-        calls(&[agent("toolu_agent", json!({}))]),
+        calls(&[agent("toolu_agent", &json!({}))]),
         Reply::text("done"),
     ];
     let write = ("toolu_write", "Write", json!({ "file_path": "made.txt", "content": "x" }));
@@ -106,7 +106,7 @@ fn a_childs_question_does_not_wait() {
 #[test]
 fn an_agent_that_does_not_exist_is_an_error() {
     for field in ["agent", "subagent_type"] {
-        let parent = vec![calls(&[agent("toolu_agent", json!({ field: "reviewer" }))]), Reply::text("done")];
+        let parent = vec![calls(&[agent("toolu_agent", &json!({ field: "reviewer" }))]), Reply::text("done")];
         let server = family(parent, vec![Reply::text("never")]);
         stream(&Sandbox::new(), &server, &["go", "--allowed-tools", "Agent"]).success();
         let told = results_in(bodies(&server).last().unwrap());
@@ -114,4 +114,26 @@ fn an_agent_that_does_not_exist_is_an_error() {
         assert!(told[0].1.contains("general-purpose"), "{told:?}");
         assert_eq!(child_requests(&server), Vec::<Value>::new());
     }
+}
+
+#[test]
+fn a_call_of_a_child_is_explained_with_the_parents_session() {
+    let server = family(parent(), vec![calls(&[runs("touch bad.txt")]), Reply::text("could not")]);
+    let sandbox = parked::sandbox();
+    let arguments = ["go", "--session-id", parked::SESSION, "--allowed-tools", "Agent"];
+    let finished = run(parked::turn(&sandbox, &server, &arguments));
+    let denied = finished.system("permission_denied");
+    let why = parked::explained(&sandbox, "toolu_run");
+    assert_eq!((&why["decision"], &why["agentId"]), (&json!("deny"), &denied[0]["agent_id"]));
+    assert_eq!(parked::explained(&sandbox, "toolu_agent")["agentId"], Value::Null);
+}
+
+#[test]
+fn a_session_that_is_not_kept_has_children_too() {
+    let server = family(parent(), vec![Reply::text("words")]);
+    let sandbox = Sandbox::new();
+    let finished = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent", "--no-session-persistence"]);
+    assert_eq!(finished.success()["result"], "done");
+    assert_eq!(results_in(bodies(&server).last().unwrap())[0].1, "words");
+    assert!(!sandbox.config().join("projects").exists(), "nothing is kept");
 }

@@ -13,7 +13,7 @@ use crate::support::{
 const SESSION: &str = "71000000-0000-4000-8000-000000000001";
 
 /// A child that runs a command without an end.
-fn endless(more: serde_json::Value) -> ScriptedServer {
+fn endless(more: &serde_json::Value) -> ScriptedServer {
     let run = ("toolu_run", "Bash", json!({ "command": "touch running; sleep 600" }));
     family(
         vec![calls(&[agent("toolu_agent", more)]), Reply::text("done")],
@@ -32,7 +32,7 @@ fn start(sandbox: &Sandbox, server: &ScriptedServer) -> Live {
 
 #[test]
 fn an_interrupt_stops_the_child() {
-    let (sandbox, server) = (Sandbox::new(), endless(json!({})));
+    let (sandbox, server) = (Sandbox::new(), endless(&json!({})));
     let live = start(&sandbox, &server);
     live.interrupt();
     let finished = live.finish();
@@ -47,7 +47,7 @@ fn an_interrupt_stops_the_child() {
 
 #[test]
 fn a_time_limit_stops_the_child() {
-    let (sandbox, server) = (Sandbox::new(), endless(json!({ "timeout_ms": 300 })));
+    let (sandbox, server) = (Sandbox::new(), endless(&json!({ "timeout_ms": 300 })));
     let finished = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent,Bash"]);
     assert_eq!(finished.success()["result"], "done");
     let told = results_in(bodies(&server).last().unwrap());
@@ -59,7 +59,7 @@ fn a_time_limit_stops_the_child() {
 
 #[test]
 fn after_a_kill_nobody_knows_how_far_the_child_came() {
-    let (sandbox, server) = (Sandbox::new(), endless(json!({})));
+    let (sandbox, server) = (Sandbox::new(), endless(&json!({})));
     let live = start(&sandbox, &server);
     live.signal(Signal::KILL);
     drop(live);
@@ -76,7 +76,7 @@ fn after_a_kill_nobody_knows_how_far_the_child_came() {
 #[test]
 fn a_child_whose_model_fails_is_an_error_with_the_reason() {
     let fault = crate::support::fault(400, "invalid_request_error", "the child's request is bad");
-    let server = family(vec![calls(&[agent("toolu_agent", json!({}))]), Reply::text("done")], vec![fault]);
+    let server = family(vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")], vec![fault]);
     let finished = stream(&Sandbox::new(), &server, &["go", "--allowed-tools", "Agent"]);
     assert_eq!(finished.success()["result"], "done");
     let told = results_in(bodies(&server).last().unwrap());

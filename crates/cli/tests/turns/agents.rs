@@ -17,7 +17,7 @@ pub fn is_child(request: &Value) -> bool {
 }
 
 /// A call that starts a child.
-pub fn agent(id: &'static str, more: Value) -> (&'static str, &'static str, Value) {
+pub fn agent(id: &'static str, more: &Value) -> (&'static str, &'static str, Value) {
     let mut input = json!({ "prompt": format!("{TASK}: look around"), "description": "look around" });
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     (id, "Agent", input)
@@ -64,7 +64,7 @@ fn only_the_last_words_return_and_nothing_of_the_parent_goes_in() {
     sandbox.write("notes.txt", "the secret of the notes\n");
     let read = ("toolu_read", "Read", json!({ "file_path": "notes.txt" }));
     let server = family(
-        vec![calls(&[agent("toolu_agent", json!({}))]), Reply::text("parent is done")],
+        vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("parent is done")],
         vec![calls(&[read]), Reply::text("there is one file")],
     );
     let arguments = ["PARENT PROMPT", "--allowed-tools", "Agent(general-purpose)"];
@@ -90,7 +90,7 @@ fn messages_of_a_child_are_marked() {
     let sandbox = Sandbox::new();
     let list = ("toolu_list", "Glob", json!({ "pattern": "*" }));
     let server = family(
-        vec![calls(&[agent("toolu_agent", json!({}))]), Reply::text("done")],
+        vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")],
         vec![calls(&[list]), Reply::text("seen")],
     );
     let finished = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]);
@@ -113,7 +113,7 @@ fn messages_of_a_child_are_marked() {
 fn a_child_has_a_log_of_its_own() {
     let sandbox = Sandbox::new();
     let server = family(
-        vec![calls(&[agent("toolu_agent", json!({}))]), Reply::text("done")],
+        vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")],
         vec![Reply::text("words of the child")],
     );
     stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]).success();
@@ -136,7 +136,7 @@ fn the_parent_pays_for_its_children() {
     sandbox.write(sandbox.config().join("settings.json"), settings.to_string());
     let usage = json!({ "input_tokens": 1000, "output_tokens": 100 });
     let server = family(
-        vec![calls(&[agent("toolu_agent", json!({}))]), Reply::text("done")],
+        vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")],
         vec![crate::support::counted("counted", usage)],
     );
     let result = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]).success();

@@ -16,7 +16,7 @@ fn reading_needs_no_answer_and_hides_secrets() {
     let sandbox = sandbox();
     let more = json!({ "language": "Deutsch",
         "tools": { "webSearch": { "provider": "brave", "apiKey": "the-key-of-the-search" } } });
-    settle(&sandbox, more);
+    settle(&sandbox, &more);
     let wanted = [
         ("toolu_1", "Config", json!({ "action": "list" })),
         ("toolu_2", "Config", json!({ "action": "get", "key": "language" })),
@@ -64,7 +64,7 @@ fn the_scope_chooses_the_file_and_null_removes() {
         sandbox(),
         model(set(json!({ "action": "set", "key": "language", "value": null, "scope": "user" }))),
     );
-    settle(&sandbox, json!({ "language": "Deutsch" }));
+    settle(&sandbox, &json!({ "language": "Deutsch" }));
     park(&sandbox, &server, &[]);
     answer(&sandbox, "toolu_set", &["allow"]);
     resume(&sandbox, &server, &[]).success();
@@ -96,4 +96,19 @@ fn what_cannot_be_set_is_refused_with_the_reason() {
         assert!(told[0].2 && told[0].1.contains(reason), "{input}: {told:?}");
         assert!(!sandbox.project().join(".qoder").exists(), "{input}");
     }
+}
+
+#[test]
+fn a_secret_that_was_written_is_not_repeated() {
+    let input =
+        json!({ "action": "set", "key": "tools.webSearch.apiKey", "value": "the-new-key", "scope": "user" });
+    let (sandbox, server) = (sandbox(), model(set(input)));
+    park(&sandbox, &server, &[]);
+    answer(&sandbox, "toolu_set", &["allow"]);
+    let finished = resume(&sandbox, &server, &[]);
+    finished.success();
+    let told = results_in(&bodies(&server)[1]);
+    assert!(!told[0].2 && !told[0].1.contains("the-new-key"), "{told:?}");
+    let kept = std::fs::read_to_string(sandbox.config().join("settings.json")).unwrap();
+    assert!(kept.contains("the-new-key"), "{kept}");
 }

@@ -84,7 +84,7 @@ fn an_unknown_call_is_an_error() {
 #[test]
 fn the_rules_in_force_are_listed_with_their_origins() {
     let sandbox = sandbox();
-    crate::parked::settle(&sandbox, json!({ "permissions": { "deny": ["Read(.env)"] } }));
+    crate::parked::settle(&sandbox, &json!({ "permissions": { "deny": ["Read(.env)"] } }));
     let rules = |key: &str, rule: &str| json!({ "permissions": { key: [rule] } }).to_string();
     let project = sandbox.write(".qoder/settings.json", rules("ask", "Bash(git push:*)"));
     let local = sandbox.write(".qoder/settings.local.json", rules("allow", "Bash(touch:*)"));

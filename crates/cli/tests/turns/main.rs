@@ -32,6 +32,8 @@ mod model_faults;
 #[cfg(test)]
 mod move_to_background;
 #[cfg(test)]
+mod moved_calls;
+#[cfg(test)]
 mod one_connection;
 #[cfg(test)]
 mod output_formats;
@@ -41,6 +43,8 @@ mod parked;
 mod parked_always;
 #[cfg(test)]
 mod parked_calls;
+#[cfg(test)]
+mod parked_inputs;
 #[cfg(test)]
 mod parked_killed;
 #[cfg(test)]

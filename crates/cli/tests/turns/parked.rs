@@ -16,12 +16,12 @@ const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 /// A trusted project whose questions wait.
 pub fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
-    settle(&sandbox, json!({}));
+    settle(&sandbox, &json!({}));
     sandbox
 }
 
 /// Writes user settings under which questions wait, with more of them.
-pub fn settle(sandbox: &Sandbox, more: Value) {
+pub fn settle(sandbox: &Sandbox, more: &Value) {
     let mut settings = json!({ "permissions": {
         "unattended": "park", "trustDirectories": [sandbox.project().to_str().unwrap()] } });
     for (group, value) in more.as_object().unwrap() {

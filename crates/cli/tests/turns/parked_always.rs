@@ -1,7 +1,7 @@
 //! `--always` keeps what was suggested: in the project's private settings, with whatever else stands there, so that
 //! neither this session nor a later one asks again. Where there is nothing to keep, the call is allowed this once.
 
-use qoder_testkit::Reply;
+use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
 use crate::parked::{SESSION, answer, model, park, pending, resume, sandbox, turn};
@@ -73,4 +73,18 @@ fn edits_once_accepted_are_accepted_in_this_session() {
     assert_eq!(finished.system("init")[0]["permissionMode"], "acceptEdits");
     let next = run(turn(&sandbox, &server, &["more", "--resume", SESSION]));
     assert_eq!(next.system("init")[0]["permissionMode"], "acceptEdits", "the mode survives");
+}
+
+#[test]
+fn a_folder_outside_is_read_without_further_questions() {
+    let (sandbox, place) = (sandbox(), Sandbox::new());
+    let read = |id: &'static str, name: &str| {
+        let file = place.write(name, "text\n");
+        calls(&[(id, "Read", json!({ "file_path": file.to_str().unwrap() }))])
+    };
+    let server = model(vec![read("toolu_1", "a.txt"), read("toolu_2", "b.txt"), Reply::text("done")]);
+    park(&sandbox, &server, &[]);
+    answer(&sandbox, "toolu_1", &["allow", "--always"]);
+    assert_eq!(resume(&sandbox, &server, &[]).success()["result"], "done");
+    assert_eq!(run(turn(&sandbox, &server, &["a new session"])).code, 54, "it held for that session");
 }

@@ -56,6 +56,16 @@ fn text_output_says_how_to_answer() {
 }
 
 #[test]
+fn the_json_format_has_one_result() {
+    let (sandbox, server) = (sandbox(), model(one_call()));
+    let mut command = crate::support::command(&sandbox, &server, crate::support::Wire::Messages);
+    command.args(["-p", "go", "--session-id", SESSION, "--output-format", "json"]);
+    let finished = run(command);
+    assert_eq!((finished.code, finished.lines().len()), (54, 1), "{}", finished.stdout);
+    assert_eq!(finished.result()["session_id"], SESSION);
+}
+
+#[test]
 fn an_allowed_call_runs_once() {
     let (sandbox, server) = (sandbox(), model(one_call()));
     park(&sandbox, &server, &[]);
@@ -114,7 +124,7 @@ fn a_changed_input_is_what_runs() {
 #[test]
 fn a_changed_input_is_judged_again() {
     let (sandbox, server) = (sandbox(), model(one_call()));
-    settle(&sandbox, json!({ "permissions": { "deny": ["Bash(mkdir:*)"] } }));
+    settle(&sandbox, &json!({ "permissions": { "deny": ["Bash(mkdir:*)"] } }));
     park(&sandbox, &server, &[]);
     answer(&sandbox, "toolu_run", &["allow", "--input", r#"{"command":"mkdir forbidden"}"#]);
     let finished = resume(&sandbox, &server, &[]);
@@ -132,6 +142,9 @@ fn an_input_that_makes_no_sense_is_refused_where_it_is_given() {
         let refused = permissions(&sandbox, &["answer", SESSION, "toolu_run", "allow", "--input", input]);
         assert_eq!(refused.code, 42, "{input}: {}", refused.stderr);
     }
+    let input = r#"{"command":"true"}"#;
+    let denial = permissions(&sandbox, &["answer", SESSION, "toolu_run", "deny", "--input", input]);
+    assert_eq!(denial.code, 42, "{}", denial.stderr);
     assert_eq!(pending(&sandbox), ["toolu_run"]);
 }
 
@@ -160,7 +173,7 @@ fn some_calls_of_a_reply_wait_and_nothing_is_lost() {
         ("toolu_bad", "Bash", json!({ "command": "rmdir one" })),
     ];
     let (sandbox, server) = (sandbox(), model(vec![calls(&wanted), Reply::text("done")]));
-    settle(&sandbox, json!({ "permissions": { "allow": ["Bash(touch:*)"], "deny": ["Bash(rmdir:*)"] } }));
+    settle(&sandbox, &json!({ "permissions": { "allow": ["Bash(touch:*)"], "deny": ["Bash(rmdir:*)"] } }));
     sandbox.write("notes.txt", "hello\n");
     park(&sandbox, &server, &[]);
     assert_eq!(pending(&sandbox), ["toolu_one", "toolu_two"]);

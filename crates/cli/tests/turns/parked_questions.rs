@@ -46,7 +46,7 @@ fn answers_come_back_in_the_input() {
 fn an_approved_plan_returns_to_the_mode_before() {
     for (settled, written) in [("default", false), ("acceptEdits", true)] {
         let (sandbox, server) = (sandbox(), model(plan_and_write()));
-        settle(&sandbox, json!({ "general": { "defaultPermissionMode": settled } }));
+        settle(&sandbox, &json!({ "general": { "defaultPermissionMode": settled } }));
         let planned = park(&sandbox, &server, &["--permission-mode", "plan"]);
         assert_eq!(planned.system("init")[0]["permissionMode"], "plan");
         answer(&sandbox, "toolu_plan", &["allow"]);

@@ -65,7 +65,7 @@ fn edits_there_are_edits_in_the_workspace() {
 #[test]
 fn a_child_before_it_does_not_stand_in_its_way() {
     let sandbox = repository();
-    let parent = vec![calls(&[agent("toolu_agent", json!({}))]), enter(), write(), Reply::text("done")];
+    let parent = vec![calls(&[agent("toolu_agent", &json!({}))]), enter(), write(), Reply::text("done")];
     let read = calls(&[("toolu_read", "Read", json!({ "file_path": "notes.txt" }))]);
     let server = family(parent, vec![read, Reply::text("seen")]);
     let arguments = ["go", "--permission-mode", "acceptEdits", "--allowed-tools", "Agent,EnterWorktree"];

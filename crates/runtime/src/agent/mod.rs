@@ -36,6 +36,8 @@ use child_host::ChildHost;
 
 /// The name the model calls.
 pub const NAME: &str = "Agent";
+/// The folder of children's logs, inside the folder of the session that started them.
+pub const FOLDER: &str = "subagents";
 /// The agent that is meant when none is named.
 const GENERAL_PURPOSE: &str = "general-purpose";
 /// Model calls a child may make.
@@ -229,7 +231,7 @@ impl AgentTool {
     fn open(&self, agent_id: &str, context: &ToolContext) -> Result<Session, SessionError> {
         let keep = match &context.session_dir {
             Some(folder) => Keep::Files {
-                paths: SessionPaths::new(&folder.join("subagents"), agent_id),
+                paths: SessionPaths::new(&folder.join(FOLDER), agent_id),
                 durability: self.durability,
             },
             None => Keep::Nowhere { outputs: context.output_dir.join(agent_id) },

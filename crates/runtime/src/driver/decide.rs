@@ -41,7 +41,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn judge(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
+    pub(super) fn judge(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
         let Some(tool) = self.engine.toolbox.get(name) else {
             let known: Vec<&str> = self.engine.toolbox.names().collect();
             return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));

@@ -5,6 +5,7 @@ mod compact;
 mod decide;
 mod messages;
 mod model;
+mod recheck;
 mod side;
 mod tasks;
 mod tools;
@@ -124,6 +125,7 @@ impl<'a> Driver<'a> {
                 Step::Decide(ids) => self.decide(&ids).await?,
                 Step::Ask(ids) => {
                     if self.ask_about(&ids).await? {
+                        self.admit_arrived()?;
                         return Err(DriveError::Waiting(self.waiting(&ids)));
                     }
                 }
@@ -144,10 +146,16 @@ impl<'a> Driver<'a> {
                 }
             }
             self.forward_task_events()?;
-            while let Some(Ok(input)) = self.inbox.as_mut().map(Inbox::try_recv) {
-                self.admit(input)?;
-            }
+            self.admit_arrived()?;
         }
+    }
+
+    /// Takes every input that is there by now.
+    fn admit_arrived(&mut self) -> Result<(), DriveError> {
+        while let Some(Ok(input)) = self.inbox.as_mut().map(Inbox::try_recv) {
+            self.admit(input)?;
+        }
+        Ok(())
     }
 
     /// Takes an input into the log. The same id again is the same input again.

@@ -51,12 +51,21 @@ impl Driver<'_> {
             if self.interrupt.is_triggered() {
                 return self.interrupt_turn();
             }
-            self.run_group(group).await?;
+            let mut starting = Vec::with_capacity(group.len());
+            for ready in group {
+                if self.may_start(&ready.id)? {
+                    starting.push(ready);
+                }
+            }
+            self.run_group(starting).await?;
         }
         Ok(())
     }
 
     async fn run_group(&mut self, group: Vec<Ready>) -> Result<(), DriveError> {
+        if group.is_empty() {
+            return Ok(());
+        }
         let started = group
             .iter()
             .map(|ready| {
