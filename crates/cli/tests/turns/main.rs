@@ -48,6 +48,8 @@ mod parked_inputs;
 #[cfg(test)]
 mod parked_killed;
 #[cfg(test)]
+mod parked_modes;
+#[cfg(test)]
 mod parked_questions;
 #[cfg(test)]
 mod path_permissions;

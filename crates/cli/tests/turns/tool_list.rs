@@ -101,3 +101,15 @@ fn a_notebook_is_edited_like_a_file() {
         assert_eq!(text.contains("2 + 2"), edited, "{arguments:?}: {:?}", results_in(&bodies(&server)[2]));
     }
 }
+
+#[test]
+fn the_host_is_told_which_agents_there_are() {
+    for (arguments, agents) in
+        [(&["go"][..], json!(["general-purpose"])), (&["go", "--disallowed-tools", "Agent"][..], json!([]))]
+    {
+        let server = model(vec![Reply::text("done")]);
+        let finished = stream(&Sandbox::new(), &server, arguments);
+        finished.success();
+        assert_eq!(finished.system("init")[0]["agents"], agents);
+    }
+}

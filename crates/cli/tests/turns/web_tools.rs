@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
+use crate::agents::{agent, is_child};
 use crate::support::{MODEL, bodies, calls, records, results_in, stream};
 
 /// A web server that answers every request with the same body, and keeps the request lines.
@@ -121,6 +122,29 @@ fn a_private_host_needs_a_rule_that_names_it() {
         let finished = stream(&sandbox, &server, &[&["go"], arguments].concat());
         assert_eq!(finished.success()["permission_denials"][0]["tool_name"], "WebFetch", "{arguments:?}");
         assert_eq!(web.seen(), Vec::<String>::new(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_child_reads_pages_under_the_same_rule() {
+    for (rule, read) in [("Agent,WebFetch(domain:127.0.0.1)", 1), ("Agent,WebFetch", 0)] {
+        let (sandbox, web) = (Sandbox::new(), page());
+        let url = web.url("/");
+        let server = ScriptedServer::start(Script::by(move |request, _| {
+            match (reads_page(request), is_child(request), qoder_testkit::assistant_count(request)) {
+                (true, _, _) => Reply::text("It is release 7."),
+                (false, false, 0) => calls(&[agent("toolu_agent", &json!({}))]),
+                (false, true, 0) => {
+                    calls(&[("toolu_1", "WebFetch", json!({ "url": url, "prompt": "Which release?" }))])
+                }
+                (false, _, _) => Reply::text("done"),
+            }
+        }));
+        let finished = stream(&sandbox, &server, &["go", "--allowed-tools", rule]);
+        let result = finished.success();
+        assert_eq!(web.seen().len(), read, "{rule}");
+        // Two replies of the parent, two of the child, and the one about the page.
+        assert_eq!(result["usage"]["output_tokens"], 5 * (4 + read), "{rule}");
     }
 }
 

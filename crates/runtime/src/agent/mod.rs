@@ -40,6 +40,8 @@ pub const NAME: &str = "Agent";
 pub const FOLDER: &str = "subagents";
 /// The agent that is meant when none is named.
 const GENERAL_PURPOSE: &str = "general-purpose";
+/// The agents that exist.
+pub const AGENTS: [&str; 1] = [GENERAL_PURPOSE];
 /// Model calls a child may make.
 const MOST_TURNS: u64 = 150;
 /// Tools that need the person or the main conversation.
@@ -146,9 +148,10 @@ impl Tool for Agents {
                 Err(refusal) => return *refusal,
             };
             input.agent = input.agent.take().or(input.subagent_type.take());
-            if let Some(name) = input.agent.as_deref().filter(|name| *name != GENERAL_PURPOSE) {
+            if let Some(name) = input.agent.as_deref().filter(|name| !AGENTS.contains(name)) {
                 return ToolOutcome::failed(format!(
-                    "There is no agent named {name}. The agents are: {GENERAL_PURPOSE}."
+                    "There is no agent named {name}. The agents are: {}.",
+                    AGENTS.join(", ")
                 ));
             }
             if input.prompt.trim().is_empty() {

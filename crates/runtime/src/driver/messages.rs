@@ -6,6 +6,7 @@ use qoder_types::{PermissionMode, Record};
 
 use super::Driver;
 use crate::VERSION;
+use crate::agent;
 use crate::error::DriveError;
 use crate::events::{Event, Host};
 use crate::session::new_id;
@@ -18,6 +19,8 @@ impl Driver<'_> {
         let engine = self.engine;
         let facts = engine.model.facts();
         let uuid = new_id();
+        let agents =
+            if engine.toolbox.get(agent::NAME).is_some() { agent::AGENTS.to_vec() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
             session_id: &self.session.id,
             uuid: &uuid,
@@ -27,7 +30,7 @@ impl Driver<'_> {
             tools: engine.toolbox.names().collect(),
             mcp_servers: Vec::new(),
             slash_commands: Vec::new(),
-            agents: Vec::new(),
+            agents,
             skills: Vec::new(),
             plugins: Vec::new(),
             output_style: "default",
