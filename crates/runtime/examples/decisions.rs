@@ -41,7 +41,22 @@ fn rules() -> Result<RuleSet, String> {
     Ok(set)
 }
 
-/// The call with this number: commands and files of everyday work, each with a name of its own.
+/// The plain call with this number: what most calls of a session are, one command or one file.
+fn plain_call(at: usize) -> (&'static str, Access) {
+    let command = |text: String| ("Bash", Access::Command(text));
+    match at % 8 {
+        0 => command(format!("npm run task{at}")),
+        1 => command(format!("make target{at} all")),
+        2 => command(format!("cargo build --package part{at}")),
+        3 => command(format!("git log --oneline -{at}")),
+        4 => ("Read", Access::Read(PathBuf::from(format!("src/file{at}.rs")))),
+        5 => ("Edit", Access::Edit(PathBuf::from(format!("src/deep/file{at}.rs")))),
+        6 => ("WebFetch", Access::Fetch(format!("https://docs{at}.example.com/page"))),
+        _ => ("TodoWrite", Access::Internal),
+    }
+}
+
+/// The call with this number: mostly lines of several commands with pipes, loops and substitutions, no two equal.
 fn call(at: usize) -> (&'static str, Access) {
     let command = |text: String| ("Bash", Access::Command(text));
     match at % 16 {
@@ -65,7 +80,7 @@ fn call(at: usize) -> (&'static str, Access) {
 }
 
 /// Decisions a second.
-fn decisions(calls: usize) -> Result<f64, String> {
+fn decisions(calls: usize, call: fn(usize) -> (&'static str, Access)) -> Result<f64, String> {
     let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
     let home = PathBuf::from("/home/somebody");
     let config_dir = home.join(".qoder");
@@ -126,7 +141,8 @@ fn main() -> Result<(), String> {
     let lowest = costs.iter().map(|(_, cost)| *cost).fold(f64::INFINITY, f64::min);
     let highest = costs.iter().map(|(_, cost)| *cost).fold(0.0, f64::max);
     let told = json!({
-        "decisionsPerSecond": decisions(calls)?.round(),
+        "decisionsPerSecond": decisions(calls, plain_call)?.round(),
+        "linesPerSecond": decisions(calls, call)?.round(),
         "nanosecondsPerByte": (highest * 100.0).round() / 100.0,
         "highestToLowestCost": (highest / lowest * 100.0).round() / 100.0,
         "nanosecondsPerByteByKibibytes": by_size,

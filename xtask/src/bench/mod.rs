@@ -136,6 +136,10 @@ fn decisions(bench: &Bench) -> Result<Vec<Row>> {
     let long = number("/nanosecondsPerByteByKibibytes/64")?;
     Ok(vec![
         Row::new("decisions a second, 200 rules, one core", format!("{second:.0}"), "at least 100,000"),
+        Row::note(
+            "the same for lines of several commands, loops and substitutions",
+            format!("{:.0}", number("/linesPerSecond")?),
+        ),
         Row::new("reading a command of 64 KiB, per byte", format!("{long:.0} ns"), "at most 2 × of 1 KiB")
             .against(long, short, "of 1 KiB"),
     ])

@@ -480,7 +480,7 @@ impl<'a> Judge<'a> {
         };
         considered.extend(asked.map(|rule| outranked(rule, Behavior::Ask)));
         if behavior != Behavior::Allow {
-            let allow = policy.allow.about(&self.programs()).find(|rule| self.speaks(rule));
+            let allow = policy.allow.iter().find(|rule| self.would_allow(rule));
             considered.extend(allow.map(|rule| outranked(rule, Behavior::Allow)));
         }
         let counts = [policy.deny.len(), policy.ask.len(), policy.allow.len()];

@@ -68,6 +68,20 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// True for an allow rule that names the call or a command of it; for explanations only.
+    pub(super) fn would_allow(&self, rule: &Compiled) -> bool {
+        match &rule.content {
+            Content::Whole => rule.rule.covers_whole(self.tool()),
+            Content::Command(pattern) => self.found.iter().any(|found| match found {
+                Found::Line(line) => {
+                    line.reading.commands.iter().any(|command| pattern.allows(&command.words))
+                }
+                _ => false,
+            }),
+            Content::Path(_) | Content::Domain(_) | Content::Names(_) => self.speaks(rule),
+        }
+    }
+
     pub(super) fn read_rule(&self, place: &Place, terms: Terms) -> Option<&'a Compiled> {
         self.path_rule(place, terms, |tool| tool == "Read" || tool == "Edit" || tool == self.tool())
     }

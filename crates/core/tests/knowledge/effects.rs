@@ -137,7 +137,7 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
     ("openssl enc -in a -out b", "a", "b", "?"),
     ("vim a", "", "a", "?"),
     ("/bin/rm -r a", "", "a/**", "a/**?"),
-    ("less a", "a", "", ""),
+    ("less a", "a", "", "?"),
     ("unknown a", "", "", "?"),
 ];
 

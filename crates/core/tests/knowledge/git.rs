@@ -246,7 +246,7 @@ fn paths_in_queries_are_read() {
         ("git log -p ':!x'", &["x"]),
         ("git diff ':(top)x'", &["x"]),
         ("git cat-file -p main:.env", &[".env"]),
-        ("git diff --no-index /a /b", &["/a", "/b"]),
+        ("git diff --no-index /a /b", &["/a", "/b", "."]),
         ("git grep foo src", &["src"]),
         ("git grep -f patterns", &["patterns", "."]),
         ("git blame a", &["a"]),

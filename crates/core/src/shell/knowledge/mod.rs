@@ -84,7 +84,10 @@ impl Effects {
     }
 
     fn read(&mut self, word: &Word, recursive: bool) {
-        self.reads.push(Operand { word: word.clone(), recursive });
+        let operand = Operand { word: word.clone(), recursive };
+        if !self.reads.contains(&operand) {
+            self.reads.push(operand);
+        }
     }
 
     /// Reads a word unless it stands for the standard input.
