@@ -73,15 +73,6 @@ pub(super) fn compare(reader: &mut Reader<'_, '_>) {
     }
 }
 
-/// The text with a letter for every byte that is not ASCII. To the shell both are parts of a word, but the scanner of
-/// the other grammar looks characters up in a table that ends where ASCII and its neighbours do.
-fn masked(text: &str) -> Cow<'_, [u8]> {
-    if text.is_ascii() {
-        return Cow::Borrowed(text.as_bytes());
-    }
-    Cow::Owned(text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect())
-}
-
 /// Parses a text; `None` when that takes too many steps.
 fn parse(text: &str) -> Option<Tree> {
     PARSER.with_borrow_mut(|slot| {
