@@ -6,21 +6,50 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 const AFTER_HELP: &str = "\
-Commands:
-  qodercli sessions list|show|delete|export|repair   the sessions on this machine
-  qodercli config [KEY]                              effective settings and where they come from
-  qodercli trust [DIR]                               trust a folder: its settings, AGENTS.md and rules are used
+Commands (each has its own --help):
+  qodercli sessions list|show|delete|export|repair  the sessions on this machine
+  qodercli config [KEY]                             effective settings and where they come from
+  qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
+  qodercli permissions pending|answer               calls that wait for somebody, and answering them
+  qodercli sandbox status                           what the sandbox for commands enforces on this machine
+  qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:
   qodercli -p \"what does this repository do\"
   git diff | qodercli -p \"review this change\"
   qodercli -p \"fix the failing test\" --permission-mode acceptEdits --allowed-tools 'Bash(cargo test:*)'
+  qodercli -p \"build it and fix what fails\" --permission-mode acceptEdits --sandbox
   qodercli -p \"go on\" --continue --output-format stream-json
+
+What runs without permission: reading in the working directory, and commands that are known to only read there. The rest
+needs a rule, a mode or the sandbox; with -p there is nobody to ask, so what would ask is denied (see docs/permissions.md).
 
 Without a key the embedded `offline` model answers. For a real one set ANTHROPIC_API_KEY (and ANTHROPIC_BASE_URL),
 OPENAI_API_KEY (and OPENAI_BASE_URL), or `providers` in the settings; see docs/models.md.
-Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 52 configuration, 53 turn limit, 55 session,
-130 interrupted, 141 output closed.";
+Signals: SIGINT (Ctrl+C) ends the turn, a second one the program; SIGUSR2 moves the running command to the background.
+Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 44 sandbox, 52 configuration, 53 turn limit,
+54 a call waits for an answer, 55 session, 130 interrupted, 141 output closed.";
+
+const PERMISSIONS_HELP: &str = "\
+Examples:
+  qodercli permissions list
+  echo '{\"tool\": \"Bash\", \"input\": {\"command\": \"git push\"}}' | qodercli permissions check
+  qodercli permissions pending SESSION
+  qodercli permissions answer SESSION CALL allow --always && qodercli -p --resume SESSION
+
+Calls wait for an answer when the setting permissions.unattended is \"park\"; otherwise what would ask is denied.";
+
+const CHECK_HELP: &str = "\
+A case:
+  {\"tool\": \"Bash\", \"input\": {\"command\": \"npm test\"},
+   \"rules\": {\"allow\": [\"Bash(npm test:*)\"], \"ask\": [], \"deny\": [\"Read(.env)\"]},
+   \"mode\": \"default\", \"trusted\": true, \"cwd\": \"/p\", \"project_root\": \"/p\", \"home\": \"/home/u\",
+   \"additional_directories\": []}
+
+Its answer:
+  {\"decision\": \"allow\", \"reason\": {\"type\": \"rule\", \"rule\": \"Bash(npm test:*)\", \"message\": \"…\", …}}
+
+Exit code 42 when the case cannot be read; the decision is then deny.";
 
 /// How the answer is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -148,33 +177,41 @@ pub struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Prompt")]
     pub max_turns: Option<u64>,
 
-    /// default, acceptEdits, plan, dontAsk, auto or bypassPermissions.
+    /// What happens to calls that no rule decides: default, acceptEdits, plan, dontAsk, auto or bypassPermissions.
+    ///
+    /// default asks about everything but reading, acceptEdits also lets files of the workspace be edited, plan only reads,
+    /// dontAsk denies what default would ask, auto accepts edits and denies the rest or lets a model judge it,
+    /// bypassPermissions runs everything but what rules stop and what is never automatic.
     #[arg(long, value_name = "MODE", help_heading = "Permissions")]
     pub permission_mode: Option<String>,
 
-    /// Run everything that is not denied (same as --permission-mode bypassPermissions).
+    /// Run everything that no rule denies (same as --permission-mode bypassPermissions).
     #[arg(long, visible_alias = "yolo", conflicts_with = "permission_mode", help_heading = "Permissions")]
     pub dangerously_skip_permissions: bool,
 
-    /// Rules that allow, such as Read or 'Bash(git status)'.
+    /// Rules that allow: Edit, 'Bash(npm test:*)', 'Edit(src/**)', 'WebFetch(domain:example.com)'. Comma-separated.
     #[arg(long, alias = "allowedTools", value_name = "RULES", help_heading = "Permissions")]
     pub allowed_tools: Vec<String>,
 
-    /// Rules that deny.
+    /// Rules that deny, such as 'Bash(git push:*)' or 'Read(.env)'. They win over everything.
     #[arg(long, alias = "disallowedTools", value_name = "RULES", help_heading = "Permissions")]
     pub disallowed_tools: Vec<String>,
 
-    /// The built-in tools that exist: a list, "" for none, default for all.
+    /// The built-in tools that the model sees: a list such as Read,Grep; "" for none, default for all.
     #[arg(long, value_name = "NAMES", help_heading = "Permissions")]
     pub tools: Option<Vec<String>>,
 
-    /// Another directory to work in.
+    /// Another directory to work in, besides the working directory.
     #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub add_dir: Vec<PathBuf>,
 
     /// Trust the folder for this run: use its settings, AGENTS.md and rules.
     #[arg(long, help_heading = "Permissions")]
     pub trust: bool,
+
+    /// Confine commands: by default they write only in the workspace, reach no network, and need no permission.
+    #[arg(long, help_heading = "Permissions")]
+    pub sandbox: bool,
 
     /// Working directory.
     #[arg(short = 'w', long, value_name = "DIR", help_heading = "Settings")]
@@ -250,10 +287,117 @@ pub enum Command {
         #[arg(long)]
         trust: bool,
     },
+    /// The sandbox for commands: what it enforces on this machine.
+    ///
+    /// `--sandbox`, or `sandbox.enabled` in your settings, switches it on for a run; docs/sandbox.md has the rest.
+    Sandbox {
+        #[command(subcommand)]
+        action: SandboxAction,
+    },
+    /// What may run: the rules in force, why a call ran or did not, and calls that wait for an answer.
+    ///
+    /// Every call of a tool is allowed, asked about or denied: by deny rules first, then ask rules, allow rules, what is
+    /// known to only read, and the mode. docs/permissions.md explains rules and modes.
+    #[command(after_help = PERMISSIONS_HELP)]
+    Permissions {
+        #[command(subcommand)]
+        action: PermissionsAction,
+    },
     /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,
+    },
+}
+
+/// What to do with the sandbox.
+#[derive(Debug, Subcommand)]
+pub enum SandboxAction {
+    /// Start a confined process that tries what must fail, and tell what happened.
+    ///
+    /// Exit code 0 when everything the settings ask for is enforced here, else 44.
+    Status {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+    },
+}
+
+/// What to do about permissions.
+#[derive(Debug, Subcommand)]
+pub enum PermissionsAction {
+    /// Try a case from stdin without running anything: one JSON object in, one line with `decision` and `reason` out.
+    ///
+    /// No settings are read: the case says everything, and all but `tool` may be left out.
+    #[command(after_help = CHECK_HELP)]
+    Check {
+        /// Read one case a line and answer one line each.
+        #[arg(long)]
+        batch: bool,
+        /// Accepted for scripts; the answer is always JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell why a past call ran or did not: what decided, the rule with file and line, who answered.
+    Explain {
+        /// The session's id.
+        session: String,
+        /// The call's id, as in `permission_denials` of a result or in the session's log.
+        tool_use_id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The rules in force here, with the file and line each was written in.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
+    },
+    /// Calls of a session that wait for an answer (after exit code 54), and what `answer --always` would keep.
+    Pending {
+        /// The session.
+        session: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answer a call that waits; the first answer counts. `qodercli -p --resume SESSION` then goes on.
+    Answer {
+        /// The session's id.
+        session: String,
+        /// The call's id, as `pending` shows it.
+        tool_use_id: String,
+        /// allow or deny.
+        #[arg(value_parser = ["allow", "deny"])]
+        answer: String,
+        /// With allow: also keep what `pending` suggests, so that it is not asked again.
+        #[arg(long)]
+        always: bool,
+        /// With deny: what the model is told.
+        #[arg(long)]
+        message: Option<String>,
+        /// With allow: the input to use in place of the model's, as JSON. It is judged again.
+        #[arg(long, value_name = "JSON")]
+        input: Option<String>,
+        /// Who answers; the user's name without it.
+        #[arg(long, value_name = "NAME")]
+        by: Option<String>,
     },
 }
 

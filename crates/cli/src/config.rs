@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout;
-use qoder_runtime::settings::KNOWN_KEYS;
+use qoder_runtime::settings::{KNOWN_KEYS, holds_secret};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_types::ModelFailureClass;
 use serde_json::{Value, json};
@@ -98,13 +98,6 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>)
         }
         other => rows.push((prefix.to_owned(), other.clone(), String::new())),
     }
-}
-
-/// True for names such as `apiKey` and `Authorization`; the name of a variable is no secret.
-fn holds_secret(name: &str) -> bool {
-    let folded = name.to_lowercase();
-    let telling = ["key", "authorization", "token", "secret", "password", "cookie"];
-    !folded.ends_with("env") && telling.iter().any(|word| folded.contains(word))
 }
 
 /// Puts a folder on the list of trusted ones.

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use qoder_runtime::error::{DriveError, SessionError};
+use qoder_runtime::error::{DriveError, SessionError, WaitingCall};
 use qoder_runtime::setup::SetupError;
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
 
@@ -19,10 +19,14 @@ pub enum Exit {
     Authentication = 41,
     /// Arguments or input cannot be used.
     Input = 42,
+    /// The sandbox cannot enforce what is asked for.
+    Sandbox = 44,
     /// Settings or the model's configuration cannot be used.
     Configuration = 52,
     /// The turn limit was reached.
     MaxTurns = 53,
+    /// A call waits in the session for somebody's answer.
+    Waiting = 54,
     /// The session is locked, unknown, damaged or cannot be written.
     Session = 55,
     /// A person interrupted.
@@ -104,6 +108,18 @@ impl From<DriveError> for Fault {
                 message: format!("the output was closed before the turn ended ({error})"),
                 hint: "nothing is lost; --resume with the session's ID goes on".to_owned(),
             },
+            DriveError::Waiting(calls) => {
+                let answer = |call: &WaitingCall| {
+                    format!("qodercli permissions answer {} {} allow|deny", call.session_id, call.tool_use_id)
+                };
+                let hint: Vec<String> = calls.iter().map(answer).collect();
+                let message = DriveError::Waiting(calls).to_string();
+                Self {
+                    exit: Exit::Waiting,
+                    message,
+                    hint: format!("{}; then --resume goes on", hint.join("; ")),
+                }
+            }
         }
     }
 }

@@ -6,7 +6,9 @@ mod exit;
 mod host;
 mod input;
 mod options;
+mod permissions;
 mod print;
+mod sandbox;
 mod sessions;
 mod signals;
 
@@ -22,7 +24,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
-        Some("sessions" | "config" | "trust" | "help") => command(&words),
+        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "help") => command(&words),
         _ => run(&words),
     };
     match outcome {
@@ -88,6 +90,8 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Config { key, json, cwd, settings, trust } => {
             config::show(key.as_deref(), json, cwd, settings, trust, environment)
         }
+        Command::Sandbox { action } => sandbox::run(action, environment),
+        Command::Permissions { action } => permissions::run(action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }
 }

@@ -60,6 +60,7 @@ pub fn from_arguments(
         max_output_tokens: arguments.max_output_tokens,
         context_window: arguments.context_window,
         replay_user_messages: arguments.replay_user_messages,
+        sandbox: arguments.sandbox,
         environment,
     })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use qoder_core::State;
 use qoder_runtime::catalog;
 use qoder_runtime::driver::{Driver, emit_result};
 use qoder_runtime::engine::Engine;
@@ -51,7 +52,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     let opened = open_session(arguments, &setup);
     let mut session = match opened {
         Ok(session) => session,
-        Err(fault) => return Err(announce_failure(fault, format, "")),
+        Err(fault) => return Err(announce_failure(fault, format, "", &State::default())),
     };
     if arguments.debug {
         debug(&setup, &engine, &session);
@@ -61,13 +62,13 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         .build()
         .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
     let exit = runtime.block_on(async {
+        let _moves = signals::watch_moves(Arc::clone(&engine.shared));
         let driven = if streaming {
             stream_turns(&engine, &mut session, format).await
         } else {
             one_turn(&engine, &mut session, prompt).await
         };
-        engine.shared.shutdown().await;
-        let told = Driver::new(&engine, &mut session, Interrupt::default()).forward_task_events();
+        let told = Driver::new(&engine, &mut session, Interrupt::default()).end_tasks().await;
         driven.and_then(|exit| told.map(|()| exit).map_err(Fault::from))
     });
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
@@ -78,7 +79,9 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     }
     match exit {
         // A turn that was started ends with a result, also when its log cannot be written any more.
-        Err(fault) if fault.exit == Exit::Session => Err(announce_failure(fault, format, &session.id)),
+        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting) => {
+            Err(announce_failure(fault, format, &session.id, &session.state))
+        }
         other => other,
     }
 }
@@ -184,13 +187,16 @@ fn session_to_resume(arguments: &Arguments, setup: &Setup) -> Result<Option<Stri
         .ok_or_else(|| SessionError::NoneToContinue { project: setup.cwd.clone() }.into())
 }
 
-/// Programs that read JSON learn of a session that cannot be opened or written by a result message, too.
-fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str) -> Fault {
+/// Programs that read JSON learn of a session that cannot be opened, be written or go on by a result message, too. It has
+/// what the unfinished turn came to so far.
+fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, state: &State) -> Fault {
     if format != OutputFormat::Text {
+        let turn = state.turn.clone().unwrap_or_default();
         let message = serde_json::json!({
             "type": "result", "subtype": "error_during_execution", "is_error": true, "duration_ms": 0,
-            "duration_api_ms": 0, "num_turns": 0, "session_id": session_id, "uuid": new_id(), "errors": [fault.message],
-            "usage": qoder_types::Usage::default(), "total_cost_usd": 0.0, "permission_denials": [],
+            "duration_api_ms": turn.duration_api_ms, "num_turns": turn.model_calls, "session_id": session_id,
+            "uuid": new_id(), "errors": [fault.message], "usage": turn.usage, "total_cost_usd": state.total_cost_usd,
+            "modelUsage": state.totals, "permission_denials": turn.denials,
         });
         // The fault itself is told on stderr, whether or not anybody reads this.
         let _ = host::say(&message.to_string());
@@ -254,7 +260,8 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
                 input::Line::Control(request_id) => refuse_control(&request_id, format),
                 input::Line::Refused(problem) => {
                     refusal.store(true, Ordering::Relaxed);
-                    announce_failure(Fault::input(problem, ""), format, &session_id).report();
+                    announce_failure(Fault::input(problem, ""), format, &session_id, &State::default())
+                        .report();
                 }
                 input::Line::Bad(problem) => {
                     refusal.store(true, Ordering::Relaxed);

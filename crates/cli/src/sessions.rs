@@ -36,7 +36,7 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
 }
 
 /// Sessions are found from any directory here: these commands only name them.
-fn locate(environment: &BTreeMap<String, String>, id: &str) -> Result<SessionPaths, Fault> {
+pub fn locate(environment: &BTreeMap<String, String>, id: &str) -> Result<SessionPaths, Fault> {
     let root = layout::config_root(environment);
     let cwd = current_directory(None)?;
     match catalog::find_session(&root, &cwd, id) {
@@ -87,7 +87,7 @@ fn info_json(session: &SessionInfo) -> serde_json::Value {
 }
 
 /// Reads all records. A damaged log is shown up to the damage.
-fn read(paths: &SessionPaths, mut visit: impl FnMut(&RecordBody)) -> Result<State, Fault> {
+pub fn read(paths: &SessionPaths, mut visit: impl FnMut(&RecordBody)) -> Result<State, Fault> {
     let mut state = State::default();
     let scanned = scan(paths, |line| {
         match &line {
@@ -163,7 +163,25 @@ fn describe(body: &RecordBody) -> Vec<String> {
             let behavior = format!("{:?}", decided.decision.behavior).to_lowercase();
             vec![format!("    {behavior}: {}", one(&decided.decision.reason))]
         }
+        RecordBody::SideCalled(call) => vec![format!(
+            "    {} answered beside the conversation: {} + {} tokens",
+            call.model,
+            call.usage.total_input(),
+            call.usage.output_tokens
+        )],
+        RecordBody::Asked(asked) => vec![format!("    asked: {}", one(&asked.decision.reason))],
+        RecordBody::Answered(answer) => {
+            let word = if answer.allow { "allowed" } else { "denied" };
+            vec![format!("    {word} by {}", one(&answer.by))]
+        }
+        RecordBody::PermissionsChanged(changed) => {
+            vec![format!("    permissions changed by {}", one(&changed.by))]
+        }
         RecordBody::ModelFailed(failed) => vec![format!("  ! {}", one(&failed.failure.message))],
+        RecordBody::TaskStarted(task) => {
+            vec![format!("    {} starts: {}", task.task_id, one(&task.description))]
+        }
+        RecordBody::TaskEnded(task) => vec![format!("    {}", one(&task.summary))],
         RecordBody::Interrupted(_) => vec!["  (interrupted)".to_owned()],
         RecordBody::TurnEnded(end) => vec![format!(
             "  = {} after {} model calls, {} + {} tokens, ${:.4} so far",

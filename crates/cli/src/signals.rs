@@ -1,14 +1,16 @@
 //! SIGINT, SIGTERM and SIGHUP: the first ends the turn with a proper result, a second SIGINT ends the program at once.
-//! A hang-up that the parent chose to ignore (`nohup`) stays ignored.
+//! A hang-up that the parent chose to ignore (`nohup`) stays ignored. SIGUSR2 moves running commands to the background.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use qoder_runtime::interrupt::Interrupt;
+use qoder_tools::SessionShared;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::exit::Exit;
+use crate::host;
 
 /// Watches for signals until it is dropped.
 pub struct Watch {
@@ -55,6 +57,35 @@ pub fn watch(interrupt: Interrupt) -> Watch {
         }
     });
     Watch { task: Some(task), interrupt }
+}
+
+/// Turns SIGUSR2 into moves of foreground commands to the background, until it is dropped.
+pub fn watch_moves(shared: Arc<SessionShared>) -> Moves {
+    // Without a handler the signal ends the program, which is what it does to programs that know nothing of it.
+    let asked = signal(SignalKind::user_defined2()).ok();
+    Moves(asked.map(|mut asked| {
+        tokio::spawn(async move {
+            while asked.recv().await.is_some() {
+                let text = match shared.move_to_background(None) {
+                    0 => "no command that could be moved runs in the foreground".to_owned(),
+                    1 => "a command moves to the background".to_owned(),
+                    count => format!("{count} commands move to the background"),
+                };
+                host::tell(&text);
+            }
+        })
+    }))
+}
+
+/// See [`watch_moves`].
+pub struct Moves(Option<JoinHandle<()>>);
+
+impl Drop for Moves {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
 }
 
 /// The hang-up signal, unless it is to be ignored: taking it over would undo what the parent asked for.

@@ -4,11 +4,16 @@
 use std::sync::Arc;
 
 use qoder_types::content::join_text;
-use qoder_types::record::{AssistantEntry, Epoch, RecordBody, SystemEntry, UserEntry, UserOrigin};
-use qoder_types::{Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage};
+use qoder_types::record::{
+    Answered, AssistantEntry, Decided, Epoch, PermissionDenial, RecordBody, SystemEntry, UserEntry,
+    UserOrigin,
+};
+use qoder_types::{
+    Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange,
+};
 
 use crate::ports::PromptMessage;
-use crate::state::{Call, EpochState, ReplySummary, State, Turn};
+use crate::state::{Call, EpochState, ReplySummary, State, TaskState, Turn};
 
 /// Folds all records into a fresh state.
 pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> State {
@@ -47,24 +52,34 @@ impl State {
                     turn.compaction_failed = failed.compaction;
                 }
             }
-            RecordBody::Decided(decided) => {
-                let Some(call) = self.calls.iter_mut().find(|call| call.id == decided.tool_use_id) else {
-                    return;
-                };
-                call.decision = Some(decided.decision.clone());
-                if decided.decision.behavior != Behavior::Allow
-                    && let Some(turn) = &mut self.turn
-                {
-                    turn.denials.push(qoder_types::record::PermissionDenial {
-                        tool_name: call.name.clone(),
-                        tool_use_id: call.id.clone(),
-                        tool_input: bounded(&call.input),
-                    });
+            RecordBody::Decided(decided) => self.apply_decision(decided),
+            RecordBody::Asked(asked) => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == asked.tool_use_id) {
+                    call.asked = Some((**asked).clone());
                 }
             }
+            RecordBody::Answered(answer) => self.apply_answer(answer),
+            RecordBody::SideCalled(call) => {
+                self.add_usage(&call.model, &call.usage, call.cost_usd);
+                if let Some(turn) = &mut self.turn {
+                    turn.usage.add(&call.usage);
+                    turn.duration_api_ms += call.duration_api_ms;
+                }
+            }
+            RecordBody::PermissionsChanged(changed) => self.permissions.apply(&changed.updates),
             RecordBody::ToolStarted(started) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
                     call.started = Some(started.replay);
+                }
+            }
+            RecordBody::TaskStarted(start) => {
+                let task = TaskState { start: start.clone(), end: None, told: false };
+                self.tasks.entry(start.task_id.clone()).or_insert(task);
+            }
+            RecordBody::TaskEnded(end) => {
+                // A task ends once; the first word about it stands.
+                if let Some(task) = self.tasks.get_mut(&end.task_id) {
+                    task.end.get_or_insert_with(|| end.clone());
                 }
             }
             RecordBody::Interrupted(interrupted) => {
@@ -78,6 +93,33 @@ impl State {
             }
             RecordBody::Unknown(_) => {}
         }
+    }
+
+    fn apply_decision(&mut self, decided: &Decided) {
+        let Some(call) = self.calls.iter_mut().find(|call| call.id == decided.tool_use_id) else { return };
+        call.decision = Some(decided.decision.clone());
+        call.decided_in.clone_from(&self.cwd);
+        if decided.decision.behavior != Behavior::Allow
+            && let Some(turn) = &mut self.turn
+        {
+            turn.denials.push(PermissionDenial {
+                tool_name: call.name.clone(),
+                tool_use_id: call.id.clone(),
+                tool_input: bounded(&call.input),
+            });
+        }
+    }
+
+    /// Exactly one answer counts: the first to a question that was put.
+    fn apply_answer(&mut self, answer: &Answered) {
+        let waiting =
+            |call: &&mut Call| call.id == answer.tool_use_id && call.asked.is_some() && call.answer.is_none();
+        let Some(call) = self.calls.iter_mut().find(waiting) else { return };
+        if let Some(input) = &answer.updated_input {
+            call.input = input.clone();
+        }
+        call.answer = Some(answer.clone());
+        self.permissions.apply(&answer.updated_permissions);
     }
 
     fn apply_epoch(&mut self, epoch: &Epoch) {
@@ -99,6 +141,16 @@ impl State {
             let observations = Arc::make_mut(&mut self.observations);
             for observation in &entry.observations {
                 observations.insert(observation.path.clone(), observation.clone());
+            }
+        }
+        match &entry.worktree {
+            Some(WorktreeChange::Entered(worktree)) => self.worktree = Some(worktree.clone()),
+            Some(WorktreeChange::Left) => self.worktree = None,
+            None => {}
+        }
+        for id in &entry.tasks {
+            if let Some(task) = self.tasks.get_mut(id) {
+                task.told = true;
             }
         }
         match entry.origin {
@@ -284,6 +336,9 @@ fn as_call(block: &ContentBlock) -> Option<Call> {
         name: name.clone(),
         input: input.clone(),
         decision: None,
+        decided_in: String::new(),
+        asked: None,
+        answer: None,
         started: None,
         result: None,
     })

@@ -6,6 +6,7 @@
 
 pub mod fold;
 pub mod next;
+pub mod permissions;
 pub mod policy;
 pub mod ports;
 pub mod recover;

@@ -73,12 +73,16 @@ pub enum Step {
     Close(Vec<String>, CloseReason),
     /// Decide about these calls.
     Decide(Vec<String>),
+    /// Ask somebody about these calls; the questions are on record.
+    Ask(Vec<String>),
     /// Answer these calls with the denial that is on record.
     Refuse(Vec<String>),
     /// Run these calls; each has an allowing decision. Some may have run before and are repeatable.
     Run(Vec<String>),
     /// Say this to the model inside the turn.
     Notice(&'static str),
+    /// Tell the model how these background tasks ended.
+    TellTasks(Vec<String>),
     /// Replace older messages by a summary.
     Compact,
     /// Ask the model.
@@ -99,6 +103,7 @@ pub fn next(state: &State, limits: &Limits) -> Step {
         .or_else(|| replied(state, turn))
         .or_else(|| limited(turn, limits))
         .or_else(|| full(state, limits))
+        .or_else(|| untold(state))
         .unwrap_or(Step::CallModel)
 }
 
@@ -133,9 +138,15 @@ fn open_calls(state: &State) -> Option<Step> {
     if !unknown.is_empty() {
         return Some(Step::Close(ids(unknown), CloseReason::ProcessDied));
     }
-    let undecided: Vec<_> = open.iter().filter(|call| call.decision.is_none()).collect();
+    let (waiting, undecided): (Vec<_>, Vec<_>) = open
+        .iter()
+        .filter(|call| call.decision.is_none())
+        .partition(|call| call.asked.is_some() && call.answer.is_none());
     if !undecided.is_empty() {
         return Some(Step::Decide(ids(undecided)));
+    }
+    if !waiting.is_empty() {
+        return Some(Step::Ask(ids(waiting)));
     }
     // No decision means no: only an allowing decision lets a call run.
     let (allowed, refused): (Vec<_>, Vec<_>) = open.iter().partition(|call| {
@@ -205,6 +216,12 @@ fn full(state: &State, limits: &Limits) -> Option<Step> {
         }));
     }
     Some(Step::Compact)
+}
+
+/// After a summary rather than before it: the notice would be summarised away.
+fn untold(state: &State) -> Option<Step> {
+    let ids: Vec<String> = state.untold_tasks().map(|task| task.start.task_id.clone()).collect();
+    (!ids.is_empty()).then_some(Step::TellTasks(ids))
 }
 
 /// The record of a turn's end.

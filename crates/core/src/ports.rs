@@ -6,18 +6,22 @@
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use futures::channel::oneshot;
 use futures::future::{BoxFuture, Shared};
 use futures::stream::BoxStream;
 use qoder_types::Record;
+use qoder_types::record::SideCalled;
 use qoder_types::{
     CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, PermissionMode,
-    PermissionUpdate, Purpose, ReplayClass, ToolAnnotations, ToolDefinition, ToolResultContent, Worktree,
-    WorktreeChange,
+    PermissionUpdate, Purpose, ReplayClass, TaskEnded, TaskStarted, ToolAnnotations, ToolDefinition,
+    ToolResultContent, Worktree, WorktreeChange,
 };
 use serde_json::Value;
+
+use crate::permissions::SessionPermissions;
 
 /// Completes when the work it was given to shall stop. Clone it freely; `peek().is_some()` asks without waiting.
 pub type Cancelled = Shared<BoxFuture<'static, ()>>;
@@ -148,6 +152,10 @@ pub enum Access {
     Command(String),
     /// Sends a request to this URL.
     Fetch(String),
+    /// Starts an agent of this name.
+    Agent(String),
+    /// Stands for another tool and is judged under its name, so that no rule about that tool is passed by.
+    As(String),
     /// Needs a person's answer each time, whatever the rules and the mode: no rule allows it ahead.
     Person,
     /// Touches nothing outside the session.
@@ -169,32 +177,55 @@ pub struct SideQuestion {
     pub max_output_tokens: u32,
 }
 
+/// Calls of models that a tool made, each with its cost; put on record with the tool's result.
+pub type Spent = Arc<Mutex<Vec<SideCalled>>>;
+
 /// Asks a model beside the conversation; the error is for the model that called the tool. The cost is put on record.
 pub type SideModel = Arc<dyn Fn(SideQuestion) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// News of a call while it runs. Ephemeral: never in the log.
+/// What somebody waits for until something is on record. Dropped unconfirmed, with all its clones, it says that this
+/// will never be.
+#[derive(Debug, Clone)]
+pub struct Receipt(Arc<Mutex<Option<oneshot::Sender<()>>>>);
+
+impl Receipt {
+    /// A receipt, and what completes with `Ok` once it is confirmed.
+    pub fn pair() -> (Self, oneshot::Receiver<()>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
+    }
+
+    /// It is on record. Whoever waited may be gone.
+    pub fn confirm(&self) {
+        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = sender.send(());
+        }
+    }
+}
+
+/// News of a call while it runs. What a task does goes into the log; the rest is ephemeral.
 #[derive(Debug, Clone)]
 pub enum ToolProgress {
     /// A piece of output.
     Output(String),
-    /// A background task started.
+    /// A background task is about to start; it starts when that is on record.
     TaskStarted {
         /// The task.
-        task_id: String,
-        /// What it does.
-        description: String,
+        start: TaskStarted,
+        /// To be confirmed as soon as the start is on record.
+        receipt: Receipt,
     },
-    /// A background task ended.
-    TaskEnded {
+    /// A background task has said something new.
+    TaskProgress {
         /// The task.
         task_id: String,
-        /// `completed`, `failed` or `stopped`.
-        status: &'static str,
-        /// Where its output is.
-        output_file: PathBuf,
-        /// One line for people.
-        summary: String,
+        /// How long it runs.
+        duration_ms: u64,
+        /// The last line it said.
+        last_line: Option<String>,
     },
+    /// A background task ended.
+    TaskEnded(TaskEnded),
 }
 
 /// Receives [`ToolProgress`]; must not block.
@@ -217,6 +248,8 @@ pub struct ToolContext {
     pub cwd: PathBuf,
     /// Directories the session may work in; real paths, `cwd`'s root first.
     pub roots: Arc<[PathBuf]>,
+    /// The folder for what belongs to the session; `None` when nothing of it is kept.
+    pub session_dir: Option<PathBuf>,
     /// Private directory (0700) for outputs that are too long for the model. Created on first use.
     pub output_dir: PathBuf,
     /// Looks up what the session last saw of a file, by real path.
@@ -231,6 +264,10 @@ pub struct ToolContext {
     pub hidden_environment: Arc<[String]>,
     /// Asks a model beside the conversation; `None` where there is none.
     pub side_model: Option<SideModel>,
+    /// What models the call asked besides; the side model adds itself.
+    pub spent: Spent,
+    /// What the session changed about its permissions, for a child that must not have more.
+    pub permissions: SessionPermissions,
     /// The mode the session is in.
     pub mode: PermissionMode,
     /// The mode to return to when planning ends.
@@ -258,6 +295,8 @@ pub struct ToolOutcome {
     pub permission_updates: Vec<PermissionUpdate>,
     /// A worktree that was entered or left.
     pub worktree: Option<WorktreeChange>,
+    /// Background tasks whose end the content tells; the model needs no other notice of it.
+    pub ended_tasks: Vec<String>,
 }
 
 impl ToolOutcome {
@@ -271,6 +310,7 @@ impl ToolOutcome {
             new_cwd: None,
             permission_updates: Vec::new(),
             worktree: None,
+            ended_tasks: Vec::new(),
         }
     }
 
@@ -285,6 +325,7 @@ impl ToolOutcome {
             new_cwd: None,
             permission_updates: Vec::new(),
             worktree: None,
+            ended_tasks: Vec::new(),
         }
     }
 

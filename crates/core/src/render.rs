@@ -21,6 +21,8 @@ pub struct RenderOptions {
     pub max_output_tokens: Option<u32>,
     /// True when someone reads partial replies.
     pub partial: bool,
+    /// Whose conversation it is.
+    pub purpose: Purpose,
 }
 
 /// The request for the next reply.
@@ -28,7 +30,7 @@ pub struct RenderOptions {
 pub fn request(state: &State, options: &RenderOptions) -> ModelRequest {
     let epoch = state.epoch.as_ref();
     ModelRequest {
-        purpose: Purpose::Main,
+        purpose: options.purpose,
         session_id: options.session_id.clone(),
         system: epoch.map(|epoch| Arc::clone(&epoch.system)).unwrap_or_default(),
         tools: epoch.map(|epoch| Arc::clone(&epoch.tools)).unwrap_or_default(),

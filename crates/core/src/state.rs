@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use qoder_types::record::{InputAdmitted, PermissionDenial, TurnEnded};
+use qoder_types::record::{Answered, Asked, InputAdmitted, PermissionDenial, TurnEnded};
 use qoder_types::{
-    ContentBlock, Decision, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason, ToolDefinition,
-    Usage,
+    ContentBlock, Decision, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason, TaskEnded,
+    TaskStarted, ToolDefinition, Usage, Worktree,
 };
 use serde_json::Value;
 
+use crate::permissions::SessionPermissions;
 use crate::ports::PromptMessage;
 
 /// The fixed part of the prompt.
@@ -39,6 +40,12 @@ pub struct Call {
     pub input: Value,
     /// What the gate said, when it has.
     pub decision: Option<Decision>,
+    /// The working directory at that time.
+    pub decided_in: String,
+    /// The question that was put, when one was.
+    pub asked: Option<Asked>,
+    /// The answer to it.
+    pub answer: Option<Answered>,
     /// Set when the tool was started.
     pub started: Option<ReplayClass>,
     /// The result block, when there is one.
@@ -89,6 +96,17 @@ pub struct Turn {
     pub interrupted: Option<String>,
     /// True once the interrupt was told to the model.
     pub interrupt_noted: bool,
+}
+
+/// A background task.
+#[derive(Debug, Clone)]
+pub struct TaskState {
+    /// How it began.
+    pub start: TaskStarted,
+    /// How it ended, when it has.
+    pub end: Option<TaskEnded>,
+    /// True once the model was told of its end.
+    pub told: bool,
 }
 
 /// How full the context is.
@@ -146,6 +164,8 @@ pub struct State {
     pub observations: Arc<HashMap<String, Observation>>,
     /// Memory files that were brought to the model inside the conversation.
     pub memory: BTreeSet<String>,
+    /// Background tasks by id, ended ones included.
+    pub tasks: BTreeMap<String, TaskState>,
     /// Totals per model.
     pub totals: BTreeMap<String, ModelTotals>,
     /// Money so far.
@@ -156,6 +176,10 @@ pub struct State {
     pub last_turn: Option<TurnEnded>,
     /// Prompts seen.
     pub prompts: u64,
+    /// What the session changed about its permissions.
+    pub permissions: SessionPermissions,
+    /// The worktree it works in.
+    pub worktree: Option<Worktree>,
 }
 
 impl State {
@@ -168,6 +192,16 @@ impl State {
     /// Calls of the last reply that have no result yet.
     pub fn open_calls(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(|call| call.result.is_none())
+    }
+
+    /// Tasks that have no end on record.
+    pub fn running_tasks(&self) -> impl Iterator<Item = &TaskState> {
+        self.tasks.values().filter(|task| task.end.is_none())
+    }
+
+    /// Tasks that ended without the model knowing.
+    pub fn untold_tasks(&self) -> impl Iterator<Item = &TaskState> {
+        self.tasks.values().filter(|task| task.end.is_some() && !task.told)
     }
 
     /// True when a turn is open or an input waits.

@@ -1,16 +1,19 @@
 //! What a session is driven with: model, tools, gate, limits and the fixed part of the prompt. Built once by a front;
 //! holds nothing of a session's state.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use qoder_core::Limits;
+use qoder_core::policy::Confinement;
 use qoder_core::ports::{Model, Thinking};
 use qoder_tools::SessionShared;
+use qoder_types::Purpose;
+use serde_json::Value;
 
 use crate::events::Host;
 use crate::gate::Gate;
 use crate::memory::NestedMemory;
+use crate::permission_updates::PermissionUpdates;
 use crate::toolbox::Toolbox;
 
 /// What a session is driven with.
@@ -20,7 +23,15 @@ pub struct Engine {
     /// The tools the model may call.
     pub toolbox: Toolbox,
     /// Decides about calls.
-    pub gate: Gate,
+    pub gate: Arc<Gate>,
+    /// Changes of permissions on their way into force.
+    pub updates: PermissionUpdates,
+    /// Judges calls in auto mode, when one is configured.
+    pub classifier: Option<Classifier>,
+    /// Whether the command of a Bash call would run in the sandbox.
+    pub confines: Confines,
+    /// Why the model is asked: for the main conversation or a subagent's.
+    pub purpose: Purpose,
     /// Model calls per turn; `None` is unlimited.
     pub max_turns: Option<u64>,
     /// How much to think.
@@ -31,8 +42,6 @@ pub struct Engine {
     pub max_output_tokens: Option<u32>,
     /// The system prompt this process would use, and what it was made from.
     pub system: SystemPrompt,
-    /// Directories the session may work in; real paths.
-    pub roots: Arc<[PathBuf]>,
     /// Names of environment variables that children must not inherit.
     pub hidden_environment: Arc<[String]>,
     /// What the tools share: background tasks.
@@ -47,6 +56,18 @@ pub struct Engine {
     pub expose_request_id: bool,
 }
 
+/// Says for the input of a Bash call whether its command would run in the sandbox.
+pub type Confines = Arc<dyn Fn(&Value) -> Confinement + Send + Sync>;
+
+/// A model that judges calls in auto mode.
+#[derive(Clone)]
+pub struct Classifier {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// What the settings say besides, in words.
+    pub hints: String,
+}
+
 /// A system prompt and what it was made from.
 #[derive(Debug, Clone)]
 pub struct SystemPrompt {
@@ -57,6 +78,12 @@ pub struct SystemPrompt {
 }
 
 impl Engine {
+    /// Whether a call's command would run in the sandbox.
+    #[must_use]
+    pub fn confinement(&self, tool: &str, input: &Value) -> Confinement {
+        if tool == "Bash" { (self.confines)(input) } else { Confinement::None }
+    }
+
     /// The limits that bound a turn.
     #[must_use]
     pub fn limits(&self) -> Limits {

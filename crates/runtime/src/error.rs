@@ -136,6 +136,29 @@ pub enum DriveError {
     /// Whoever reads the messages is gone. The turn stays open and can be resumed.
     #[error("the output was closed: {0}")]
     Output(std::io::Error),
+    /// Calls wait in the log for somebody's answer. The turn stays open and can be resumed.
+    #[error("{}", waiting_text(.0))]
+    Waiting(Vec<WaitingCall>),
+}
+
+/// A call that waits in the log for somebody's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCall {
+    /// The session.
+    pub session_id: String,
+    /// The call.
+    pub tool_use_id: String,
+    /// Its tool.
+    pub tool_name: String,
+    /// Why it asks.
+    pub reason: String,
+}
+
+fn waiting_text(calls: &[WaitingCall]) -> String {
+    let told = calls.iter().map(|call| {
+        format!("{} ({}) waits for an answer: {}", call.tool_name, call.tool_use_id, call.reason)
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 impl From<LogStoreError> for DriveError {

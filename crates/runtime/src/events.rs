@@ -1,7 +1,10 @@
 //! What a front hears while a session is driven. Messages follow records; partial replies and tool output are
 //! ephemeral. A host that fails to take an event stops the drive; the turn stays open and can be resumed.
 
+use futures::future::BoxFuture;
 use qoder_types::wire::StreamMessage;
+use qoder_types::{Decision, PermissionUpdate};
+use serde_json::Value;
 
 /// One event.
 #[derive(Debug)]
@@ -29,4 +32,48 @@ pub trait Host: Send + Sync {
     fn wants_tool_output(&self) -> bool;
     /// Takes an event.
     fn emit(&self, event: Event<'_>) -> std::io::Result<()>;
+    /// True when somebody behind the host answers questions.
+    fn answers(&self) -> bool {
+        false
+    }
+    /// Puts a question to whoever is behind the host. Dropping the future withdraws it. Without an answer the call is
+    /// denied.
+    fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
+        drop(question);
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// A call that somebody has to decide about.
+#[derive(Debug, Clone)]
+pub struct PermissionQuestion {
+    /// The call.
+    pub tool_use_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Its input.
+    pub input: Value,
+    /// Why it is asked.
+    pub decision: Decision,
+    /// Changes that would make the question unnecessary the next time.
+    pub suggestions: Vec<PermissionUpdate>,
+    /// The agent that made the call, when it is not the main one.
+    pub agent_id: Option<String>,
+}
+
+/// What somebody answered.
+#[derive(Debug, Clone, Default)]
+pub struct Answer {
+    /// True to let the call run.
+    pub allow: bool,
+    /// For a denial: what the model is told.
+    pub message: Option<String>,
+    /// The input to use in place of the model's.
+    pub updated_input: Option<Value>,
+    /// Changes of permissions that come with the answer.
+    pub updated_permissions: Vec<PermissionUpdate>,
+    /// For a denial: stop the turn as well.
+    pub interrupt: bool,
+    /// Who answered.
+    pub by: String,
 }

@@ -1,82 +1,145 @@
-//! Takes a call to the gate: resolves the paths it would touch, asks the policy, and says what an open question means
-//! when nobody can be asked. No answer is ever an allowance.
+//! Takes a call to the gate: rules and places as the session's records have changed them, the policy's decision, and
+//! what an open question means here. No answer is ever an allowance.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use qoder_core::permissions::SessionPermissions;
 use qoder_core::policy::{
-    Question, ResolvedAccess, RuleSet, Workspace, decide, hidden_from_search, is_protected,
+    Confinement, FileSystem, Policy, Question, RuleSet, Ruling, Workspace, decide, is_protected,
 };
 use qoder_core::ports::{Access, Hidden, Tool};
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode};
 use serde_json::Value;
 
+/// What an ask means when nobody is there to answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unattended {
+    /// The call is denied.
+    #[default]
+    Deny,
+    /// The call waits in the log until somebody answers; the process ends meanwhile.
+    Park,
+}
+
 /// Everything the gate needs apart from the call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Gate {
-    /// The rules in force.
+    /// The rules the session was started with.
     pub rules: RuleSet,
-    /// The mode the session is in.
+    /// The mode the session was started in.
     pub mode: PermissionMode,
+    /// True when a person chose the mode for this very run.
+    pub mode_is_explicit: bool,
+    /// The mode after an approved plan, for a session that was started for planning.
+    pub mode_after_plan: PermissionMode,
     /// True when someone vouched for the folder.
     pub trusted: bool,
-    /// The places.
+    /// The places the session was started with.
     pub workspace: Workspace,
+    /// What an ask means without anyone.
+    pub unattended: Unattended,
+    /// The compiled rules, and the version of the session's changes they were compiled for.
+    pub compiled: Mutex<Option<(u64, Arc<Policy>)>>,
+}
+
+/// A call on its way through the gate.
+#[derive(Debug)]
+pub struct CallInPlace<'a> {
+    /// Its relative paths start here.
+    pub cwd: &'a Path,
+    /// What the session changed about its permissions.
+    pub permissions: &'a SessionPermissions,
+    /// Whether a command of it would run in the sandbox.
+    pub confinement: Confinement,
 }
 
 impl Gate {
-    /// Decides about one call; its relative paths start at `cwd`. Rules keep their anchors wherever a command moved the
-    /// session to: otherwise `cd` would lift a denial. The error is for the model: the input names a place that cannot
-    /// exist.
-    pub fn decide(&self, tool: &dyn Tool, input: &Value, cwd: &Path) -> Result<Decision, String> {
-        let name = &tool.definition().name;
-        let mut accesses = Vec::new();
-        for access in tool.accesses(input) {
-            accesses.push(resolve(access, cwd)?);
+    /// The rules and places in force, compiled once per change.
+    pub fn policy(&self, permissions: &SessionPermissions) -> Arc<Policy> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*compiled {
+            Some((version, policy)) if *version == permissions.version => Arc::clone(policy),
+            _ => {
+                let rules = permissions.rules(&self.rules);
+                let policy = Arc::new(Policy::new(&rules, permissions.workspace(&self.workspace)));
+                *compiled = Some((permissions.version, Arc::clone(&policy)));
+                policy
+            }
         }
-        let decision = decide(&Question {
-            tool: name,
-            accesses: &accesses,
-            mode: self.mode,
+    }
+
+    /// The gate of a child session: the same rules and places, and the mode that the parent has now, whatever mode the
+    /// run was started in. Compiled rules are its own, because each session counts its changes by itself. Nobody can come
+    /// back to a child later, so a question of it cannot wait.
+    #[must_use]
+    pub fn of_child(&self, mode: PermissionMode) -> Self {
+        Self {
+            rules: self.rules.clone(),
+            mode,
+            mode_is_explicit: false,
+            mode_after_plan: self.mode_after_plan,
             trusted: self.trusted,
-            rules: &self.rules,
-            workspace: &self.workspace,
-            cwd,
-        });
-        Ok(match decision.behavior {
-            Behavior::Allow | Behavior::Deny => decision,
-            Behavior::Ask => self.nobody_answers(decision, name, &accesses),
+            workspace: self.workspace.clone(),
+            unattended: Unattended::Deny,
+            compiled: Mutex::default(),
+        }
+    }
+
+    /// The mode in force.
+    #[must_use]
+    pub fn mode(&self, permissions: &SessionPermissions) -> PermissionMode {
+        permissions.mode.unwrap_or(self.mode)
+    }
+
+    /// The mode to which an approved plan returns.
+    #[must_use]
+    pub fn mode_before_plan(&self, permissions: &SessionPermissions) -> PermissionMode {
+        let started = if self.mode == PermissionMode::Plan { self.mode_after_plan } else { self.mode };
+        permissions.before_plan.unwrap_or(started)
+    }
+
+    /// Decides about one call. Rules keep their anchors wherever a command moved the session to: otherwise `cd` would
+    /// lift a denial. The error is for the model: the input names a place that cannot exist.
+    pub fn decide(&self, tool: &dyn Tool, input: &Value, call: &CallInPlace<'_>) -> Result<Ruling, String> {
+        let policy = self.policy(call.permissions);
+        decide(&Question {
+            tool: &tool.definition().name,
+            accesses: &tool.accesses(input),
+            mode: self.mode(call.permissions),
+            trusted: self.trusted,
+            policy: &policy,
+            cwd: call.cwd,
+            confinement: call.confinement,
+            files: &LocalFiles,
         })
+    }
+
+    /// True when a rule in force names this very host. The compiled rules are those of the last decision, so a rule that
+    /// came with an answer counts too.
+    #[must_use]
+    pub fn names_host(&self, host: &str) -> bool {
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*compiled {
+            Some((_, policy)) => policy.names_host(host),
+            None => false,
+        }
     }
 
     /// What searches must pass over.
     #[must_use]
-    pub fn hidden(&self) -> Option<Hidden> {
-        let hidden = hidden_from_search(&self.rules, &self.workspace)?;
-        Some(std::sync::Arc::new(hidden))
+    pub fn hidden(&self, permissions: &SessionPermissions) -> Option<Hidden> {
+        let policy = self.policy(permissions);
+        policy.hides_something().then(|| Arc::new(move |path: &Path| policy.is_hidden(path)) as Hidden)
     }
 
-    /// In print mode without a host nobody can answer, and absence of a decision is a denial.
-    fn nobody_answers(&self, asked: Decision, tool: &str, accesses: &[ResolvedAccess]) -> Decision {
-        let way = match accesses.first() {
-            _ if asked.layer == DecisionLayer::SafetyCheck => {
-                "run it by hand, or allow it by a rule that names exactly this where one can".to_owned()
-            }
-            Some(ResolvedAccess::Edit { real, .. }) if is_protected(real, &self.workspace) => {
-                format!("allow it by a rule that names the file: --allowed-tools 'Edit(/{})'", real.display())
-            }
-            Some(ResolvedAccess::Edit { real, .. } | ResolvedAccess::Read { real, .. })
-                if !self.workspace.roots.iter().any(|root| real.starts_with(root)) =>
-            {
-                "add the directory with --add-dir".to_owned()
-            }
-            Some(ResolvedAccess::Command(_)) => {
-                "allow it with --allowed-tools 'Bash(COMMAND)' or a rule in the settings".to_owned()
-            }
-            Some(ResolvedAccess::Edit { .. }) if self.trusted => {
-                "allow it with --permission-mode acceptEdits or --allowed-tools Edit".to_owned()
-            }
-            _ => format!("allow it with --allowed-tools {tool} or a rule in the settings"),
-        };
+    /// The denial that an ask becomes where nobody can answer, with what a person can do about it.
+    #[must_use]
+    pub fn nobody_answers(&self, asked: Decision, tool: &dyn Tool, input: &Value, cwd: &Path) -> Decision {
+        let way = self.way(&asked, tool, input, cwd);
         Decision {
             behavior: Behavior::Deny,
             layer: DecisionLayer::Unattended,
@@ -87,27 +150,84 @@ impl Gate {
             ..asked
         }
     }
+
+    fn way(&self, asked: &Decision, tool: &dyn Tool, input: &Value, cwd: &Path) -> String {
+        let name = &tool.definition().name;
+        if asked.layer == DecisionLayer::SafetyCheck {
+            return "run it by hand, or allow it by a rule that names exactly this where one can".to_owned();
+        }
+        let real = |path: &Path| LocalFiles.real(&cwd.join(path)).unwrap_or_else(|_| path.to_path_buf());
+        match tool.accesses(input).first() {
+            Some(Access::Edit(path)) if is_protected(&real(path), &self.workspace) => {
+                let file = real(path);
+                format!("allow it by a rule that names the file: --allowed-tools 'Edit(/{})'", file.display())
+            }
+            Some(Access::Edit(path) | Access::Read(path)) if !self.workspace.contains(&real(path)) => {
+                "add the directory with --add-dir".to_owned()
+            }
+            Some(Access::Command(_)) => {
+                "allow it with --allowed-tools 'Bash(COMMAND)' or a rule in the settings".to_owned()
+            }
+            Some(Access::Edit(_)) if self.trusted => {
+                "allow it with --permission-mode acceptEdits or --allowed-tools Edit".to_owned()
+            }
+            Some(Access::Person) => {
+                "answer it in a program that asks people, or let it wait with the setting \
+                                     permissions.unattended: \"park\""
+                    .to_owned()
+            }
+            Some(Access::Fetch(_)) => {
+                "allow it with --allowed-tools 'WebFetch(domain:HOST)' or a rule in the settings".to_owned()
+            }
+            Some(
+                Access::Edit(_)
+                | Access::Read(_)
+                | Access::Agent(_)
+                | Access::As(_)
+                | Access::Internal
+                | Access::Other,
+            )
+            | None => format!("allow it with --allowed-tools {name} or a rule in the settings"),
+        }
+    }
 }
 
-fn resolve(access: Access, cwd: &Path) -> Result<ResolvedAccess, String> {
-    let place = |path: &Path| {
-        qoder_tools::paths::resolve(cwd, &path.to_string_lossy())
-            .map(|resolved| (resolved.lexical, resolved.real))
-            .map_err(|error| error.to_string())
-    };
-    Ok(match access {
-        Access::Read(path) => {
-            let (lexical, real) = place(&path)?;
-            ResolvedAccess::Read { lexical, real }
+/// Path metadata of this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalFiles;
+
+impl FileSystem for LocalFiles {
+    fn real(&self, path: &Path) -> Result<PathBuf, String> {
+        let text = path.to_str().ok_or("the path is not valid Unicode; give a path that is")?;
+        let resolved =
+            qoder_tools::paths::resolve(Path::new("/"), text).map_err(|error| error.to_string())?;
+        Ok(resolved.real)
+    }
+
+    fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {
+        let mut names = Vec::new();
+        let entries = match std::fs::read_dir(directory) {
+            Ok(entries) => entries,
+            // In what is no folder there are no names.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Some(names);
+            }
+            Err(_) => return None,
+        };
+        for entry in entries {
+            if names.len() == most {
+                return None;
+            }
+            names.push(entry.ok()?.file_name());
         }
-        Access::Edit(path) => {
-            let (lexical, real) = place(&path)?;
-            ResolvedAccess::Edit { lexical, real }
-        }
-        Access::Command(command) => ResolvedAccess::Command(command),
-        Access::Fetch(url) => ResolvedAccess::Fetch(url),
-        Access::Person => ResolvedAccess::Person,
-        Access::Internal => ResolvedAccess::Internal,
-        Access::Other => ResolvedAccess::Other,
-    })
+        Some(names)
+    }
+
+    fn has_other_names(&self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.nlink() > 1)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
 }

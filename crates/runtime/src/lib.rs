@@ -2,7 +2,9 @@
 //! the system prompt. A front builds an [`engine::Engine`], opens a [`session::Session`] and lets a
 //! [`driver::Driver`] go on from whatever the session's records say.
 
+pub mod agent;
 pub mod catalog;
+mod config_tool;
 pub mod driver;
 pub mod engine;
 pub mod error;
@@ -11,8 +13,11 @@ pub mod gate;
 pub mod interrupt;
 pub mod layout;
 pub mod memory;
+pub mod permission_check;
+pub mod permission_updates;
 pub mod prompt;
 pub mod redact;
+pub mod sandbox;
 pub mod session;
 pub mod settings;
 pub mod setup;

@@ -46,7 +46,7 @@ const SHAPES: &str = r"(?x)
 const PLACEHOLDER: &str = "[redacted]";
 
 /// Knows the secrets of one session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Redactor {
     values: Vec<String>,
 }
@@ -89,10 +89,23 @@ impl Redactor {
             RecordBody::ModelFailed(failed) => self.string(&mut failed.failure.message),
             RecordBody::TurnEnded(ended) => ended.errors.iter_mut().for_each(|error| self.string(error)),
             RecordBody::Epoch(epoch) => epoch.system.iter_mut().for_each(|text| self.string(text)),
+            RecordBody::Answered(answer) => {
+                if let Some(input) = &mut answer.updated_input {
+                    self.values_in_json(input);
+                }
+            }
+            RecordBody::TaskStarted(task) => {
+                self.string(&mut task.description);
+                self.string(&mut task.command);
+            }
+            RecordBody::TaskEnded(task) => self.string(&mut task.summary),
             RecordBody::SessionStarted(_)
             | RecordBody::System(_)
             | RecordBody::ModelRequested(_)
             | RecordBody::Decided(_)
+            | RecordBody::Asked(_)
+            | RecordBody::SideCalled(_)
+            | RecordBody::PermissionsChanged(_)
             | RecordBody::ToolStarted(_)
             | RecordBody::Interrupted(_)
             | RecordBody::Unknown(_) => {}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
-use qoder_types::{Message, Record};
+use qoder_types::{Message, Record, TaskEnded, TaskStatus};
 
 use crate::VERSION;
 use crate::error::SessionError;
@@ -25,9 +25,14 @@ pub struct Session {
     pub state: State,
     /// News of its background tasks.
     pub task_events: TaskEvents,
+    /// Tasks that an earlier process left running; their unknown end is on record and the host has not heard of it.
+    pub(crate) lost_tasks: Vec<String>,
     store: Box<dyn LogStore>,
     redactor: Redactor,
     outputs: PathBuf,
+    /// True for a subagent's session: its entries say so.
+    pub is_sidechain: bool,
+    files: Option<SessionPaths>,
     branch: Option<String>,
 }
 
@@ -52,17 +57,31 @@ impl Session {
     /// Opens a session, creating it if it has no records yet.
     pub fn open(id: &str, keep: Keep, redactor: Redactor, cwd: &Path) -> Result<Self, SessionError> {
         let mut state = State::default();
+        let mut files = None;
         let (store, outputs): (Box<dyn LogStore>, PathBuf) = match keep {
             Keep::Files { paths, durability } => {
                 let outputs = paths.outputs();
                 let store = JsonlStore::open(&paths, id, durability, |line| apply_line(&mut state, line))?;
+                files = Some(paths);
                 (Box::new(store), outputs)
             }
             Keep::Nowhere { outputs } => (Box::new(MemoryStore), outputs),
         };
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
-        let mut session = Self { id: id.to_owned(), state, task_events, store, redactor, outputs, branch };
+        let lost_tasks = state.running_tasks().map(|task| task.start.task_id.clone()).collect();
+        let mut session = Self {
+            id: id.to_owned(),
+            state,
+            task_events,
+            lost_tasks,
+            store,
+            redactor,
+            outputs,
+            is_sidechain: false,
+            files,
+            branch,
+        };
         // A transcript of another program has entries but no record of ours yet.
         if session.state.last_seq == 0 {
             session.append(RecordBody::SessionStarted(SessionStarted {
@@ -71,7 +90,28 @@ impl Session {
                 forked_from: None,
             }))?;
         }
+        session.end_lost_tasks()?;
         Ok(session)
+    }
+
+    /// Puts on record that nobody knows how tasks ended that were left running.
+    pub(crate) fn end_lost_tasks(&mut self) -> Result<(), LogStoreError> {
+        let lost = self.state.running_tasks().map(|task| {
+            RecordBody::TaskEnded(TaskEnded {
+                task_id: task.start.task_id.clone(),
+                status: TaskStatus::Unknown,
+                summary: format!(
+                    "Background command \"{}\": outcome unknown: the program ended while the task ran",
+                    task.start.description
+                ),
+                exit_code: None,
+            })
+        });
+        let lost: Vec<RecordBody> = lost.collect();
+        if !lost.is_empty() {
+            self.append_all(lost)?;
+        }
+        Ok(())
     }
 
     /// Appends one record.
@@ -111,6 +151,18 @@ impl Session {
         self.store.sync()
     }
 
+    /// The folder for what belongs to the session; `None` when nothing of it is kept.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.files.as_ref().map(|files| files.side.as_path())
+    }
+
+    /// The log; `None` when nothing is kept.
+    #[must_use]
+    pub fn log_path(&self) -> Option<&Path> {
+        self.files.as_ref().map(|files| files.log.as_path())
+    }
+
     /// The folder for tool outputs that are too long for the model.
     #[must_use]
     pub fn outputs(&self) -> &Path {
@@ -123,7 +175,7 @@ impl Session {
         UserEntry {
             uuid: new_id(),
             parent_uuid: self.state.leaf.clone(),
-            is_sidechain: false,
+            is_sidechain: self.is_sidechain,
             cwd: self.state.cwd.clone(),
             version: VERSION.to_owned(),
             git_branch: self.branch.clone(),
@@ -137,7 +189,9 @@ impl Session {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            worktree: None,
             memory: Vec::new(),
+            tasks: Vec::new(),
         }
     }
 

@@ -1,18 +1,15 @@
-//! News of background tasks on their way to the host. A task may outlive the call that started it and the turn of that
-//! call, so the news belong to the session and wait there until a driver passes them on.
+//! News of background tasks on their way to the log and the host. A task may outlive the call that started it and the
+//! turn of that call, so the news belong to the session and wait there until a driver takes them.
 
 use qoder_core::ports::ToolProgress;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The call that started a task, and what is new about it.
-pub(crate) type TaskEvent = (String, ToolProgress);
-
 /// News of background tasks.
 pub struct TaskEvents {
-    sender: UnboundedSender<TaskEvent>,
-    receiver: UnboundedReceiver<TaskEvent>,
+    sender: UnboundedSender<ToolProgress>,
+    receiver: UnboundedReceiver<ToolProgress>,
     /// The one that [`TaskEvents::arrival`] has seen.
-    first: Option<TaskEvent>,
+    first: Option<ToolProgress>,
 }
 
 impl Default for TaskEvents {
@@ -23,11 +20,11 @@ impl Default for TaskEvents {
 }
 
 impl TaskEvents {
-    pub(crate) fn sender(&self) -> UnboundedSender<TaskEvent> {
+    pub(crate) fn sender(&self) -> UnboundedSender<ToolProgress> {
         self.sender.clone()
     }
 
-    pub(crate) fn next(&mut self) -> Option<TaskEvent> {
+    pub(crate) fn next(&mut self) -> Option<ToolProgress> {
         self.first.take().or_else(|| self.receiver.try_recv().ok())
     }
 

@@ -186,6 +186,8 @@ impl LogBuilder {
             origin: None,
             mode: PermissionMode::Default,
             reason: "decided by the test".to_owned(),
+            considered: Vec::new(),
+            answered_by: None,
         };
         let decided = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.push(RecordBody::Decided(decided))
@@ -316,7 +318,9 @@ impl LogBuilder {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            worktree: None,
             memory: Vec::new(),
+            tasks: Vec::new(),
         };
         change(&mut entry);
         self.push(RecordBody::User(Box::new(entry)))

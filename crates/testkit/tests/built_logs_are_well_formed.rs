@@ -42,7 +42,13 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::ModelRequested(_)
         | RecordBody::ModelFailed(_)
         | RecordBody::Decided(_)
+        | RecordBody::Asked(_)
+        | RecordBody::SideCalled(_)
+        | RecordBody::Answered(_)
+        | RecordBody::PermissionsChanged(_)
         | RecordBody::ToolStarted(_)
+        | RecordBody::TaskStarted(_)
+        | RecordBody::TaskEnded(_)
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
         | RecordBody::Unknown(_) => None,

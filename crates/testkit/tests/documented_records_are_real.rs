@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 
 use qoder_types::record::{
-    AssistantEntry, Decided, Epoch, InputAdmitted, Interrupted, ModelFailed, ModelRequested, SessionStarted,
-    SystemEntry, ToolStarted, TurnEnded, UserEntry,
+    Answered, Asked, AssistantEntry, Decided, Epoch, InputAdmitted, Interrupted, ModelFailed, ModelRequested,
+    PermissionsChanged, SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded, UserEntry,
 };
+use qoder_types::{TaskEnded, TaskStarted};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -43,7 +44,13 @@ fn every_example_is_read_and_written_alike() {
             "model-request" => again::<ModelRequested>(&line),
             "model-failure" => again::<ModelFailed>(&line),
             "decision" => again::<Decided>(&line),
+            "permission-ask" => again::<Asked>(&line),
+            "permission-answer" => again::<Answered>(&line),
+            "permission-change" => again::<PermissionsChanged>(&line),
+            "side-call" => again::<SideCalled>(&line),
             "tool-start" => again::<ToolStarted>(&line),
+            "task-start" => again::<TaskStarted>(&line),
+            "task-end" => again::<TaskEnded>(&line),
             "interrupt" => again::<Interrupted>(&line),
             "turn-end" => again::<TurnEnded>(&line),
             other => panic!("the page shows a record of an unknown type: {other}"),
@@ -55,7 +62,7 @@ fn every_example_is_read_and_written_alike() {
         assert_eq!(written.unwrap(), documented, "{kind}");
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 12, "every type has an example: {kinds:?}");
+    assert_eq!(kinds.len(), 18, "every type has an example: {kinds:?}");
 }
 
 #[test]
@@ -68,5 +75,5 @@ fn the_envelope_stands_where_the_page_says() {
         assert_eq!(checksum.len(), "00000000\"}".len(), "the checksum is the last field: {line}");
         count += 1;
     }
-    assert!(count >= 12);
+    assert!(count >= 18);
 }

@@ -1,27 +1,31 @@
 //! The Bash tool: one shell command, in the foreground with limits or in the background with a register entry.
 //!
 //! A command ends by itself, by its time limit, by its silence or by the caller; whatever it leaves in its process group
-//! ends with it. The working directory is kept for the next command as long as it stays in the session's directories.
+//! ends with it. While it runs in the foreground it can be moved to the background. The working directory is kept for the
+//! next command as long as it stays in the session's directories.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome, ToolProgress};
-use qoder_types::{CallOutcome, ReplayClass, ToolAnnotations, ToolDefinition};
+use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_types::{CallOutcome, ReplayClass, TaskStarted, ToolAnnotations, ToolDefinition};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::bounds::{FILE_BYTES, OutputFile};
-use crate::capture::{Activity, Capture, Viewer, pump, pump_to_file};
+use crate::capture::{Activity, Capture, Viewer, pump};
 use crate::exit_status::one_is_an_answer;
+use crate::git_safety;
 use crate::process::{ErrorStream, Shell, directory_is_missing, exit_code};
+use crate::sandbox::{self, Sandbox};
 use crate::schema::{Flag, Whole, definition, is_set, parse};
+use crate::shared::Foreground;
+use crate::task::{DRAIN_GRACE, announce};
 use crate::work::interrupted;
 use crate::{SessionShared, ToolSettings, paths};
 
@@ -33,8 +37,6 @@ const LONGEST_COMMAND: usize = 64 * 1024;
 const OUTPUT_CHARACTERS: usize = 30_000;
 /// What the error stream gets at least when both streams are long.
 const ERROR_CHARACTERS: usize = 10_000;
-/// How long output is awaited when the shell has ended and something else still holds its pipes.
-const DRAIN_GRACE: Duration = Duration::from_millis(250);
 
 /// Runs a command in bash and returns its output.
 ///
@@ -48,8 +50,8 @@ const DRAIN_GRACE: Duration = Duration::from_millis(250);
 /// - Join dependent commands with `&&`. Independent commands belong in separate calls, which may be sent together.
 /// - There is no terminal and no input: use flags such as `-y`, `--no-pager` and `-m` in place of interactive modes.
 /// - A command is stopped after `timeout` milliseconds (default 120000, at most 600000) with everything it started.
-/// - Servers, watchers and anything that outlives the call need `run_in_background`. Do not end a command with `&`:
-///   processes left behind are stopped when the call ends.
+/// - Servers, watchers and anything that outlives the call need `run_in_background`; you are told when such a command
+///   ends. Do not end a command with `&`: processes left behind are stopped when the call ends.
 /// - Output beyond 30000 characters is cut in the middle; the full output is kept in a file named in the result.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct BashInput {
@@ -60,11 +62,11 @@ struct BashInput {
     /// What the command does, in five to ten words, for the person who watches.
     description: Option<String>,
     /// Run the command in the background: the call returns at once with a task id and the file that takes the output.
-    /// Read that file to see how it goes.
+    /// TaskOutput shows how it goes, TaskStop ends it.
     run_in_background: Option<Flag>,
     /// Ask to run this one command outside the sandbox. The person decides.
     #[serde(rename = "dangerouslyDisableSandbox")]
-    #[expect(dead_code, reason = "part of the published input; the gate reads it from the raw input")]
+    #[expect(dead_code, reason = "part of the published input; the sandbox reads it from the raw input")]
     dangerously_disable_sandbox: Option<Flag>,
 }
 
@@ -74,6 +76,7 @@ pub(crate) struct BashTool {
     default_timeout: u64,
     max_timeout: u64,
     inactivity: Option<Duration>,
+    sandbox: Option<Arc<Sandbox>>,
 }
 
 impl BashTool {
@@ -83,6 +86,7 @@ impl BashTool {
             default_timeout: settings.bash_default_timeout_ms,
             max_timeout: settings.bash_max_timeout_ms,
             inactivity: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            sandbox: settings.sandbox.clone(),
         }
     }
 }
@@ -115,6 +119,7 @@ impl Tool for BashTool {
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
         let tool = self.clone();
         Box::pin(async move {
+            let choice = sandbox::choose(tool.sandbox.as_deref(), &input);
             let input = match parse::<BashInput>(NAME, input) {
                 Ok(input) => input,
                 Err(refusal) => return *refusal,
@@ -125,23 +130,55 @@ impl Tool for BashTool {
             if context.cancelled.peek().is_some() {
                 return interrupted();
             }
+            let confinement = match sandbox::confine(tool.sandbox.as_ref(), choice, &context).await {
+                Ok(confinement) => confinement,
+                Err(error) => return sandbox::refused(&error),
+            };
+            let shared = Arc::clone(&context.shared).downcast::<SessionShared>().ok();
             let background = is_set(input.run_in_background);
-            if background && !context.shared.is::<SessionShared>() {
-                return ToolOutcome::failed(
-                    "This session has no background commands. Run it in the foreground.",
-                );
-            }
+            let task = match &shared {
+                Some(shared) if background => {
+                    match announce(shared, &input.command, input.description.as_deref(), &context).await {
+                        Ok(task) => Some(task),
+                        Err(refusal) => return *refusal,
+                    }
+                }
+                None if background => {
+                    return ToolOutcome::failed(
+                        "This session has no background commands. Run it in the foreground.",
+                    );
+                }
+                Some(_) | None => None,
+            };
             let errors = if background { ErrorStream::WithOutput } else { ErrorStream::Apart };
             let hidden = &context.hidden_environment;
-            let shell = match Shell::start(&input.command, &context.cwd, hidden, errors) {
-                Ok(shell) => shell,
-                Err(error) => return not_started(&error, &context),
+            let git = match git_safety::safe_environment(&input.command, &context).await {
+                Ok(git) => git,
+                Err(problem) => {
+                    let text = format!("The command was not run: {problem}.");
+                    if let Some(task) = task {
+                        task.fail(&text);
+                    }
+                    return ToolOutcome::failed(text);
+                }
             };
-            if background {
-                run_in_background(&input, shell, &context)
-            } else {
-                tool.run_in_foreground(&input, shell, &context).await
+            let shell = match Shell::start(&input.command, &context.cwd, hidden, &git, errors, confinement) {
+                Ok(shell) => shell,
+                Err(error) => {
+                    if let Some(task) = task {
+                        task.fail(&error.to_string());
+                    }
+                    return not_started(&error, &context);
+                }
+            };
+            if let Some(task) = task {
+                let outcome = task_outcome(task.start(), None);
+                task.run(shell).await;
+                return outcome;
             }
+            let foreground = shared.map(|shared| shared.enter_foreground(&context.tool_use_id));
+            let outcome = tool.run_in_foreground(&input, shell, foreground.as_ref(), &context).await;
+            sandbox::annotate(tool.sandbox.as_deref(), choice, &input.command, outcome)
         })
     }
 }
@@ -161,6 +198,9 @@ fn complaint(command: &str) -> Option<String> {
 }
 
 fn not_started(error: &std::io::Error, context: &ToolContext) -> ToolOutcome {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return sandbox::refused(error);
+    }
     if directory_is_missing(&context.cwd, error) {
         let home = context.roots.first().filter(|root| root.is_dir());
         let mut outcome = ToolOutcome::failed(match home {
@@ -190,11 +230,13 @@ impl BashTool {
         &self,
         input: &BashInput,
         mut shell: Shell,
+        foreground: Option<&Foreground>,
         context: &ToolContext,
     ) -> ToolOutcome {
         // Some models write 0 for "as usual".
         let wanted = input.timeout.map(|whole| whole.0).filter(|wanted| *wanted > 0);
         let limit = wanted.unwrap_or(self.default_timeout).min(self.max_timeout);
+        let deadline = Instant::now() + Duration::from_millis(limit);
         let activity = Activity::start();
         let stdout = Arc::new(Mutex::new(Capture::new(&context.output_dir, "stdout")));
         let stderr = Arc::new(Mutex::new(Capture::new(&context.output_dir, "stderr")));
@@ -206,7 +248,24 @@ impl BashTool {
         if let Some(stream) = shell.child.stderr.take() {
             pumps.spawn(pump(stream, stderr.clone(), viewer, activity.clone()));
         }
-        let ending = self.await_end(&mut shell, limit, &activity, context).await;
+        let ending = loop {
+            let ending = self.await_end(&mut shell, deadline, &activity, foreground, context).await;
+            if let Some(ending) = ending {
+                break ending;
+            }
+            let Some(foreground) = foreground else { continue };
+            let description = input.description.as_deref();
+            // A command that cannot become a task stays where it is.
+            if let Ok(task) = announce(&foreground.shared, &input.command, description, context).await {
+                let mut stdout = stdout.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner);
+                stdout.move_to(task.file());
+                stderr.move_to(task.file());
+                let outcome = task_outcome(task.start(), Some(&Streams::bounded(&mut stdout, &mut stderr)));
+                task.take_over(shell, pumps);
+                return outcome;
+            }
+        };
         let status = match &ending {
             Ending::Exited(Ok(status)) => Ok(*status),
             Ending::Exited(Err(error)) => Err(error.to_string()),
@@ -229,14 +288,15 @@ impl BashTool {
         }
     }
 
+    /// Waits until the command is over; `None` when it shall go on as a background task.
     async fn await_end(
         &self,
         shell: &mut Shell,
-        limit: u64,
+        deadline: Instant,
         activity: &Activity,
+        foreground: Option<&Foreground>,
         context: &ToolContext,
-    ) -> Ending {
-        let deadline = Instant::now() + Duration::from_millis(limit);
+    ) -> Option<Ending> {
         let silence = async {
             let Some(inactivity) = self.inactivity else { return std::future::pending().await };
             loop {
@@ -247,11 +307,18 @@ impl BashTool {
                 sleep_until(due).await;
             }
         };
+        let moving = async {
+            match foreground {
+                Some(foreground) => foreground.moving().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            status = shell.wait() => Ending::Exited(status),
-            () = context.cancelled.clone() => Ending::Cancelled,
-            () = sleep_until(deadline) => Ending::TimedOut,
-            () = silence => Ending::Silent,
+            status = shell.wait() => Some(Ending::Exited(status)),
+            () = context.cancelled.clone() => Some(Ending::Cancelled),
+            () = sleep_until(deadline) => Some(Ending::TimedOut),
+            () = silence => Some(Ending::Silent),
+            () = moving => None,
         }
     }
 }
@@ -375,62 +442,28 @@ fn directory_change(
     None
 }
 
-/// Registers the shell as a task and returns at once.
-fn run_in_background(input: &BashInput, mut shell: Shell, context: &ToolContext) -> ToolOutcome {
-    let Ok(shared) = context.shared.clone().downcast::<SessionShared>() else {
-        return ToolOutcome::failed("This session has no background commands.");
-    };
-    let task_id = format!("bash_{}", &uuid::Uuid::new_v4().simple().to_string()[..12]);
-    let file = match OutputFile::create(&context.output_dir, &task_id, FILE_BYTES) {
-        Ok(file) => file,
-        Err(error) => return ToolOutcome::failed(format!("The output file could not be created: {error}.")),
-    };
-    let path = file.path().to_path_buf();
-    let description = input.description.clone().unwrap_or_else(|| input.command.clone());
-    shared.enter(&task_id, shell.group);
-    (context.progress)(ToolProgress::TaskStarted {
-        task_id: task_id.clone(),
-        description: description.clone(),
+/// What the model is told of a task; `so_far` is what a command printed before it became one.
+fn task_outcome(start: &TaskStarted, so_far: Option<&Streams>) -> ToolOutcome {
+    let TaskStarted { task_id, output_file, .. } = start;
+    let advice = "You are told when it ends; TaskOutput shows how it goes and TaskStop ends it.";
+    let (stdout, stderr) = so_far.map_or(("", ""), |streams| (&*streams.stdout, &*streams.stderr));
+    let structured = json!({
+        "stdout": stdout, "stderr": stderr, "exitCode": 0, "interrupted": false, "backgroundTaskId": task_id,
+        "persistedOutputPath": output_file,
     });
-    let progress = context.progress.clone();
-    let output_file = path.clone();
-    let id = task_id.clone();
-    // The task must not keep the register alive: dropping the register is what kills the tasks of a lost session.
-    let register = Arc::downgrade(&shared);
-    tokio::spawn(async move {
-        // Both streams come through the one pipe.
-        let mut pumps = JoinSet::new();
-        if let Some(stream) = shell.child.stdout.take() {
-            pumps.spawn(pump_to_file(stream, file));
+    let text = match so_far {
+        None => {
+            format!(
+                "The command runs in the background as {task_id}. Its output goes to {output_file}. {advice}"
+            )
         }
-        drop(shell.child.stderr.take());
-        let status = shell.wait().await;
-        let drained = async { while pumps.join_next().await.is_some() {} };
-        drop(timeout(DRAIN_GRACE, drained).await);
-        shell.end_leftovers().await;
-        pumps.shutdown().await;
-        let stopped = register.upgrade().is_none_or(|register| register.leave(&id));
-        let (status, ending) = match status {
-            _ if stopped => ("stopped", "was stopped".to_owned()),
-            Ok(status) if status.success() => ("completed", "completed".to_owned()),
-            Ok(status) => ("failed", format!("failed with exit code {}", exit_code(status))),
-            Err(error) => ("failed", format!("could not be waited for: {error}")),
-        };
-        let summary = format!("Background command \"{description}\" {ending}");
-        progress(ToolProgress::TaskEnded { task_id: id, status, output_file, summary });
-    });
-    background_outcome(&task_id, &path)
-}
-
-fn background_outcome(task_id: &str, path: &Path) -> ToolOutcome {
-    ToolOutcome::completed(
-        format!(
-            "The command runs in the background as {task_id}. Its output goes to {}; read that file to see it.",
-            path.display()
-        ),
-        json!({
-            "stdout": "", "stderr": "", "exitCode": 0, "interrupted": false, "backgroundTaskId": task_id,
-            "persistedOutputPath": path,
-        }),
-    )
+        Some(streams) => {
+            let note = format!(
+                "The command was moved to the background as {task_id} and is still running. What it prints from now on \
+                 goes to {output_file}. {advice}"
+            );
+            assemble(streams, &[note])
+        }
+    };
+    ToolOutcome::completed(text, structured)
 }

@@ -50,6 +50,14 @@ impl OutputFile {
         Ok(())
     }
 
+    /// A file on a disk without room.
+    #[cfg(test)]
+    pub(crate) fn on_full_disk() -> Self {
+        let path = PathBuf::from("/dev/full");
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        Self { file, path, written: 0, limit: FILE_BYTES, full: false }
+    }
+
     /// Where the file is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -91,6 +99,12 @@ pub(crate) fn bounded(text: String, limit: usize, directory: &Path, stem: &str) 
     let Some(clipped) = clip(&text, limit) else { return (text, None) };
     let file = store(directory, stem, text.as_bytes());
     (join_clipped(&clipped, text.len() as u64, file.as_deref()), file)
+}
+
+/// `text` within what a result may have; otherwise its ends, with the whole in a file of `directory`.
+#[must_use]
+pub fn bounded_text(text: String, directory: &Path, stem: &str) -> (String, Option<PathBuf>) {
+    bounded(text, RESULT_CHARACTERS, directory, stem)
 }
 
 /// Keeps `bytes` in a new file; `None` when the system does not let us.

@@ -1,7 +1,8 @@
 //! Taking in the output of a command: bounded in memory, whole in a bounded file when it does not fit.
 //!
 //! A stream keeps its first and its last half MiB. As soon as it has more, everything goes into a file as well. People
-//! see the output while it comes, up to a limit, in pieces that never split a character.
+//! see the output while it comes, up to a limit, in pieces that never split a character. The output of a task goes into
+//! its file alone; a command that becomes a task changes over between two bytes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_core::ports::{ProgressSink, ToolProgress};
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::bounds::{self, Clipped, FILE_BYTES, OutputFile};
@@ -28,6 +30,8 @@ pub(crate) struct Capture {
     dropped: bool,
     total: u64,
     file: Option<OutputFile>,
+    /// What takes the rest, once the command is a task.
+    rest: Option<TaskFile>,
 }
 
 impl Capture {
@@ -41,11 +45,32 @@ impl Capture {
             dropped: false,
             total: 0,
             file: None,
+            rest: None,
         }
     }
 
-    /// Takes in `bytes`.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// Takes in `bytes`. False when they belong to a task already.
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        if let Some(rest) = &self.rest {
+            rest.append(bytes);
+            return false;
+        }
+        self.keep(bytes);
+        true
+    }
+
+    /// Lets everything that comes from now on go to `file`. A character of which only a part has come goes there whole.
+    pub(crate) fn move_to(&mut self, file: &TaskFile) {
+        if self.file.is_none() {
+            let end = if self.tail.is_empty() { &mut self.head } else { &mut self.tail };
+            let unfinished = end.split_off(end.len() - unfinished_tail(end));
+            self.total -= unfinished.len() as u64;
+            file.append(&unfinished);
+        }
+        self.rest = Some(file.clone());
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let room = HALF_BYTES.saturating_sub(self.head.len()).min(bytes.len());
         let (first, rest) = bytes.split_at(room);
@@ -102,6 +127,59 @@ impl Capture {
         };
         let path = self.file.as_ref().map(|file| file.path().to_path_buf());
         (bounds::join_clipped(&Clipped { head, tail }, self.total, path.as_deref()), path)
+    }
+}
+
+/// The file of a task, shared by the streams that fill it and by those who want to know how far it is.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskFile {
+    path: Arc<Path>,
+    file: Arc<Mutex<(OutputFile, Option<String>)>>,
+    taken: Arc<watch::Sender<u64>>,
+}
+
+impl TaskFile {
+    /// Nothing came yet.
+    pub(crate) fn new(file: OutputFile) -> Self {
+        let path = file.path().into();
+        Self { path, file: Arc::new(Mutex::new((file, None))), taken: Arc::new(watch::Sender::new(0)) }
+    }
+
+    /// Takes in `bytes`. What the system does not let us keep is lost, and the task goes on: only the loss is noted.
+    fn append(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        {
+            let mut guard = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let (file, problem) = &mut *guard;
+            // After a gap the file would mislead.
+            if problem.is_none() {
+                *problem = file.append(bytes).err().map(|error| error.to_string());
+            }
+        }
+        self.taken.send_modify(|taken| *taken += bytes.len() as u64);
+    }
+
+    /// Where the file is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many bytes came, kept or not.
+    pub(crate) fn taken(&self) -> u64 {
+        *self.taken.borrow()
+    }
+
+    /// Completes when more than `known` bytes have come.
+    pub(crate) async fn more_than(&self, known: u64) {
+        // The sender is ours, so waiting cannot fail.
+        let _ = self.taken.subscribe().wait_for(|taken| *taken > known).await;
+    }
+
+    /// Why output was lost, when it was.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 }
 
@@ -170,20 +248,21 @@ pub(crate) async fn pump<R: AsyncRead + Unpin>(
             Ok(count) => count,
         };
         activity.note();
-        capture.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..count]);
+        if !capture.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..count]) {
+            continue;
+        }
         let text = whole_characters.push(&buffer[..count]);
         viewer.lock().unwrap_or_else(PoisonError::into_inner).show(text);
     }
 }
 
 /// Reads `stream` to its end into `file`.
-pub(crate) async fn pump_to_file<R: AsyncRead + Unpin>(mut stream: R, mut file: OutputFile) {
+pub(crate) async fn pump_to_file<R: AsyncRead + Unpin>(mut stream: R, file: TaskFile) {
     let mut buffer = vec![0_u8; 16 * 1024];
     loop {
         match stream.read(&mut buffer).await {
             Ok(0) | Err(_) => break,
-            // A full disk must not stop the task: the stream is read on and the rest is lost.
-            Ok(count) => drop(file.append(&buffer[..count])),
+            Ok(count) => file.append(&buffer[..count]),
         }
     }
 }
@@ -208,7 +287,7 @@ impl WholeCharacters {
 }
 
 /// How many bytes at the end start a character that is not complete.
-fn unfinished_tail(bytes: &[u8]) -> usize {
+pub(crate) fn unfinished_tail(bytes: &[u8]) -> usize {
     for length in 1..=bytes.len().min(3) {
         let tail = &bytes[bytes.len() - length..];
         if let Err(error) = std::str::from_utf8(tail)
@@ -231,6 +310,28 @@ mod tests {
         assert_eq!(whole.push(b"a\xE2\x82"), "a");
         assert_eq!(whole.push(b"\xACb"), "€b");
         assert_eq!(whole.push(b"\xFFx"), "\u{FFFD}x");
+    }
+
+    #[test]
+    fn what_comes_after_the_move_goes_to_the_task_alone_and_no_character_is_split() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = TaskFile::new(OutputFile::create(directory.path(), "task", FILE_BYTES).unwrap());
+        let mut capture = Capture::new(directory.path(), "out");
+        assert!(capture.push(b"one \xE2\x82"));
+        capture.move_to(&file);
+        assert!(!capture.push(b"\xAC two"));
+        assert_eq!(capture.text(1_000).0, "one ");
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "€ two");
+        assert_eq!((file.taken(), file.problem()), (7, None));
+    }
+
+    #[test]
+    fn a_full_disk_loses_output_and_says_so() {
+        let file = TaskFile::new(OutputFile::on_full_disk());
+        file.append(b"one");
+        file.append(b"two");
+        assert_eq!(file.taken(), 6);
+        assert!(file.problem().unwrap().contains("No space left"), "{:?}", file.problem());
     }
 
     #[test]

@@ -4,27 +4,25 @@
 //! and permission bits stay as they were. What is compared and what is replaced is the same open file.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
-use qoder_types::{Observation, ReplayClass, ToolAnnotations, ToolDefinition};
+use qoder_core::ports::{Access, ToolContext, ToolOutcome};
+use qoder_types::{Observation, ReplayClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::atomic::Place;
 use crate::bounds::{RESULT_CHARACTERS, first_characters};
+use crate::declared::{BuiltIn, Facts};
 use crate::encoding::{self, Encoding};
 use crate::files::{self, FileError};
 use crate::near_miss;
 use crate::paths::{self, ResolvedPath};
-use crate::schema::{Flag, definition, is_set, parse, path_field};
+use crate::schema::{Flag, is_set, path_field};
 use crate::work::{Refusal, change, refusal};
 
-/// The name the model calls.
-const NAME: &str = "Edit";
 /// Lines shown around a change.
 const SNIPPET_CONTEXT: usize = 4;
 /// Larger files are edited without a diff in the result: making it would take longer than the edit.
@@ -41,7 +39,7 @@ const LARGEST_DIFFED: usize = 4 * 1024 * 1024;
 ///   creates the file.
 /// - Line ends (LF or CRLF), encoding and permissions of the file are kept; write `\n` in both strings.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct EditInput {
+pub(crate) struct EditInput {
     /// Absolute path of the file.
     file_path: String,
     /// The text to replace, exactly as it is in the file.
@@ -56,23 +54,11 @@ struct EditInput {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EditTool;
 
-impl Tool for EditTool {
-    fn definition(&self) -> &ToolDefinition {
-        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
-        definition::<EditInput>(&CELL, NAME)
-    }
-
-    fn annotations(&self) -> ToolAnnotations {
-        ToolAnnotations { read_only_hint: false, destructive_hint: true, open_world_hint: false }
-    }
-
-    fn replay(&self) -> ReplayClass {
-        ReplayClass::Effectful
-    }
-
-    fn is_read_only(&self, _: &Value) -> bool {
-        false
-    }
+impl BuiltIn for EditTool {
+    const NAME: &'static str = "Edit";
+    const FACTS: Facts =
+        Facts { read_only: false, destructive: true, open_world: false, replay: ReplayClass::Effectful };
+    type Input = EditInput;
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
         match path_field(input, "file_path") {
@@ -81,15 +67,9 @@ impl Tool for EditTool {
         }
     }
 
-    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        Box::pin(async move {
-            let input = match parse::<EditInput>(NAME, input) {
-                Ok(input) => input,
-                Err(refusal) => return *refusal,
-            };
-            let size = files::size_hint(&context.cwd, &input.file_path);
-            change(size, move || edit(&input, &context).unwrap_or_else(|refusal| *refusal)).await
-        })
+    async fn run(self: Arc<Self>, input: EditInput, context: ToolContext) -> ToolOutcome {
+        let size = files::size_hint(&context.cwd, &input.file_path);
+        change(size, move || edit(&input, &context).unwrap_or_else(|refusal| *refusal)).await
     }
 }
 

@@ -6,19 +6,18 @@
 use std::cmp::Reverse;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use futures::future::BoxFuture;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::DirEntry;
-use qoder_core::ports::{Access, Hidden, Tool, ToolContext, ToolOutcome};
-use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
+use qoder_core::ports::{Access, Hidden, ToolContext, ToolOutcome};
+use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::schema::{definition, parse};
+use crate::declared::{BuiltIn, Facts};
 use crate::walk::{FileWalk, out_of_scope};
 use crate::work::{StopFlag, interrupted, off_thread};
 use crate::{ToolSettings, bounds, paths};
@@ -37,7 +36,7 @@ const LISTED: usize = 100;
 /// - Use it to find files by name, and Grep to find them by content. Several patterns can be tried in several calls at
 ///   once.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct GlobInput {
+pub(crate) struct GlobInput {
     /// The pattern for the path, relative to `path` or absolute.
     pattern: String,
     /// The directory to search in. Leave it out for the working directory.
@@ -56,23 +55,11 @@ impl GlobTool {
     }
 }
 
-impl Tool for GlobTool {
-    fn definition(&self) -> &ToolDefinition {
-        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
-        definition::<GlobInput>(&CELL, NAME)
-    }
-
-    fn annotations(&self) -> ToolAnnotations {
-        ToolAnnotations { read_only_hint: true, destructive_hint: false, open_world_hint: false }
-    }
-
-    fn replay(&self) -> ReplayClass {
-        ReplayClass::Pure
-    }
-
-    fn is_read_only(&self, _: &Value) -> bool {
-        true
-    }
+impl BuiltIn for GlobTool {
+    const NAME: &'static str = NAME;
+    const FACTS: Facts =
+        Facts { read_only: true, destructive: false, open_world: false, replay: ReplayClass::Pure };
+    type Input = GlobInput;
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
         let Some(pattern) = input.get("pattern").and_then(Value::as_str) else { return vec![Access::Other] };
@@ -80,19 +67,12 @@ impl Tool for GlobTool {
         vec![Access::Read(PathBuf::from(split(pattern, base).0))]
     }
 
-    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        let respect_gitignore = self.respect_gitignore;
-        Box::pin(async move {
-            let input = match parse::<GlobInput>(NAME, input) {
-                Ok(input) => input,
-                Err(refusal) => return *refusal,
-            };
-            let search = match Search::prepare(&input, &context, respect_gitignore) {
-                Ok(search) => search,
-                Err(text) => return ToolOutcome::failed(text),
-            };
-            off_thread(context.cancelled.clone(), move |stop| search.run(stop, &context.output_dir)).await
-        })
+    async fn run(self: Arc<Self>, input: GlobInput, context: ToolContext) -> ToolOutcome {
+        let search = match Search::prepare(&input, &context, self.respect_gitignore) {
+            Ok(search) => search,
+            Err(text) => return ToolOutcome::failed(text),
+        };
+        off_thread(context.cancelled.clone(), move |stop| search.run(stop, &context.output_dir)).await
     }
 }
 

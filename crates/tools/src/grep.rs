@@ -5,30 +5,28 @@
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use futures::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use qoder_core::ports::{Access, Hidden, Tool, ToolContext, ToolOutcome};
-use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
+use qoder_core::ports::{Access, Hidden, ToolContext, ToolOutcome};
+use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::bounds::{self, RESULT_CHARACTERS};
+use crate::declared::{BuiltIn, Facts};
 use crate::files::is_system_tree;
 use crate::grep_sink::{Collected, Entry, FileSink};
-use crate::schema::{Flag, Whole, definition, is_set, parse};
+use crate::schema::{Flag, Whole, is_set};
 use crate::walk::{FileWalk, out_of_scope};
 use crate::work::{StopFlag, interrupted, off_thread};
 use crate::{ToolSettings, paths};
 
-/// The name the model calls.
-const NAME: &str = "Grep";
 /// How many results are shown when the model names no number.
 const DEFAULT_RESULTS: u64 = 250;
 /// How many results can be shown at all: each takes at least two characters of the text.
@@ -51,7 +49,7 @@ const MOST_CONTEXT: u64 = 1_000;
 /// - A match lies within one line unless `multiline` is true: then `.` matches line ends too.
 /// - What .gitignore names and binary files are left out; a file given as `path` is always searched.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct GrepInput {
+pub(crate) struct GrepInput {
     /// The regular expression.
     pattern: String,
     /// File or directory to search in. Default: the working directory.
@@ -112,44 +110,25 @@ impl GrepTool {
     }
 }
 
-impl Tool for GrepTool {
-    fn definition(&self) -> &ToolDefinition {
-        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
-        definition::<GrepInput>(&CELL, NAME)
-    }
-
-    fn annotations(&self) -> ToolAnnotations {
-        ToolAnnotations { read_only_hint: true, destructive_hint: false, open_world_hint: false }
-    }
-
-    fn replay(&self) -> ReplayClass {
-        ReplayClass::Pure
-    }
-
-    fn is_read_only(&self, _: &Value) -> bool {
-        true
-    }
+impl BuiltIn for GrepTool {
+    const NAME: &'static str = "Grep";
+    const FACTS: Facts =
+        Facts { read_only: true, destructive: false, open_world: false, replay: ReplayClass::Pure };
+    type Input = GrepInput;
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
         let path = input.get("path").and_then(Value::as_str).unwrap_or(".");
         vec![Access::Read(PathBuf::from(path))]
     }
 
-    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        let respect_gitignore = self.respect_gitignore;
-        Box::pin(async move {
-            let input = match parse::<GrepInput>(NAME, input) {
-                Ok(input) => input,
-                Err(refusal) => return *refusal,
-            };
-            off_thread(context.cancelled.clone(), move |stop| {
-                match Search::prepare(input, &context, respect_gitignore) {
-                    Ok(search) => search.run(stop, &context.output_dir),
-                    Err(text) => ToolOutcome::failed(text),
-                }
-            })
-            .await
+    async fn run(self: Arc<Self>, input: GrepInput, context: ToolContext) -> ToolOutcome {
+        off_thread(context.cancelled.clone(), move |stop| {
+            match Search::prepare(input, &context, self.respect_gitignore) {
+                Ok(search) => search.run(stop, &context.output_dir),
+                Err(text) => ToolOutcome::failed(text),
+            }
         })
+        .await
     }
 }
 

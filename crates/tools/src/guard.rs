@@ -68,7 +68,7 @@ unsafe fn watch(reader: &OwnedFd, mark: &[u8]) -> ! {
     // SAFETY: plain system calls; every pointer is to a live local.
     unsafe {
         libc::setsid();
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGUSR2] {
             libc::signal(signal, libc::SIG_IGN);
         }
         // Everything but the pipe is closed: our lock, and the streams whose end others wait for.

@@ -1,23 +1,34 @@
-//! The built-in tools: Bash, Read, Edit, Write, Glob, Grep and TodoWrite, one file each.
+//! The built-in tools, one file each: commands, files, search, the web, worktrees, notebooks, and questions to a person.
 //!
 //! Owns running processes, reading and replacing files, searching, and the one mechanism that bounds output. A tool
 //! decides nothing about permission: it declares what it would touch, and the gate judges that before it runs. Every
 //! file is opened by its real path without following further links, so that what was judged is what is used.
 
+mod ask_user_question;
 mod atomic;
 mod bash;
 mod bounds;
 mod capture;
+mod declared;
 mod edit;
 mod encoding;
+mod enter_worktree;
 mod escaped;
+mod exit_plan_mode;
 mod exit_status;
+mod exit_worktree;
 mod files;
+mod git;
+mod git_safety;
 mod glob;
 mod grep;
 mod grep_sink;
 mod guard;
+mod hosts;
+mod mcp;
 mod near_miss;
+mod notebook_edit;
+mod notebook_text;
 pub mod paths;
 mod process;
 mod read;
@@ -25,10 +36,24 @@ mod read_image;
 mod read_notebook;
 mod read_pdf;
 mod read_text;
+pub mod sandbox;
 mod schema;
+mod search_provider;
 mod shared;
+mod task;
+mod task_output;
+mod task_stop;
+mod task_text;
 mod todo_write;
 mod walk;
+mod web_cache;
+mod web_client;
+mod web_error;
+mod web_fetch;
+mod web_html;
+mod web_page;
+mod web_request;
+mod web_search;
 mod work;
 mod write;
 
@@ -36,8 +61,15 @@ use std::sync::Arc;
 
 use qoder_core::ports::Tool;
 
+use crate::declared::Declared;
+
+pub use bounds::bounded_text;
 pub use escaped::own_process_tree;
+pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
+pub use schema::{definition as tool_definition, parse as parse_input};
+pub use search_provider::{SearchService, SearchSettings};
 pub use shared::SessionShared;
+pub use task_text::last_lines;
 
 /// What a person may set about the tools.
 #[derive(Debug, Clone)]
@@ -50,6 +82,16 @@ pub struct ToolSettings {
     pub bash_inactivity_seconds: u64,
     /// Whether Glob and Grep leave out what ignore files name.
     pub respect_gitignore: bool,
+    /// How long a page or a search may take, in milliseconds.
+    pub web_timeout_ms: u64,
+    /// Hosts that may be fetched although they are not public.
+    pub private_hosts: PrivateHosts,
+    /// How names become addresses.
+    pub name_lookup: Arc<dyn NameLookup>,
+    /// The search service; without one WebSearch says how to set it.
+    pub search: Option<SearchSettings>,
+    /// What confines commands; `None` leaves them free.
+    pub sandbox: Option<Arc<sandbox::Sandbox>>,
 }
 
 impl Default for ToolSettings {
@@ -59,6 +101,11 @@ impl Default for ToolSettings {
             bash_max_timeout_ms: 600_000,
             bash_inactivity_seconds: 300,
             respect_gitignore: true,
+            web_timeout_ms: 30_000,
+            private_hosts: PrivateHosts::default(),
+            name_lookup: Arc::new(SystemLookup),
+            search: None,
+            sandbox: None,
         }
     }
 }
@@ -68,11 +115,23 @@ impl Default for ToolSettings {
 pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(bash::BashTool::new(settings)),
-        Arc::new(read::ReadTool),
-        Arc::new(edit::EditTool),
-        Arc::new(write::WriteTool),
-        Arc::new(glob::GlobTool::new(settings)),
-        Arc::new(grep::GrepTool::new(settings)),
-        Arc::new(todo_write::TodoWriteTool),
+        Declared::shared(read::ReadTool),
+        Declared::shared(edit::EditTool),
+        Declared::shared(write::WriteTool),
+        Declared::shared(glob::GlobTool::new(settings)),
+        Declared::shared(grep::GrepTool::new(settings)),
+        Declared::shared(todo_write::TodoWriteTool),
+        Arc::new(task_output::TaskOutputTool),
+        Arc::new(task_stop::TaskStopTool),
+        Declared::shared(web_fetch::WebFetchTool::new(settings)),
+        Declared::shared(web_search::WebSearchTool::new(settings)),
+        Declared::shared(notebook_edit::NotebookEditTool),
+        Declared::shared(enter_worktree::EnterWorktreeTool),
+        Declared::shared(exit_worktree::ExitWorktreeTool),
+        Declared::shared(ask_user_question::AskUserQuestionTool),
+        Declared::shared(exit_plan_mode::ExitPlanModeTool),
+        Declared::shared(mcp::ListMcpResourcesTool),
+        Declared::shared(mcp::ReadMcpResourceTool),
+        Declared::shared(mcp::McpTool),
     ]
 }

@@ -118,7 +118,8 @@ fn real_path(path: &Path) -> Result<PathBuf, PathError> {
             continue;
         }
         match real.symlink_metadata() {
-            Ok(metadata) if metadata.file_type().is_symlink() => {
+            // The links of the kernel's own files lead somewhere else for every process: the path stays there.
+            Ok(metadata) if metadata.file_type().is_symlink() && !real.starts_with("/proc") => {
                 links += 1;
                 if links > LARGEST_LINK_COUNT {
                     return Err(PathError::TooManyLinks(path.to_path_buf()));

@@ -1,12 +1,12 @@
 //! Starting bash and ending it with everything it started.
 //!
-//! One process per command: `bash --noprofile --norc -c`, in its own session and process group, with no input, without
-//! the variables that make a shell read files or change its meaning. The script starts with one line of ours that runs
-//! the rest of it and reports the final working directory over a pipe.
+//! One process per command: `bash --noprofile --norc -c`, in its own session and process group, without input unless it
+//! runs in the background, and without the variables that make a shell read files or change its meaning. The script
+//! starts with one line of ours that runs the rest of it and reports the final working directory over a pipe.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -19,6 +19,7 @@ use tokio::process::{Child, Command};
 
 use crate::escaped;
 use crate::guard::{self, Guarded};
+use crate::sandbox::{Confinement, Running};
 
 /// How long a process group may take to end when it is asked to.
 pub(crate) const TERMINATION_GRACE: Duration = Duration::from_secs(2);
@@ -29,12 +30,13 @@ pub(crate) const GROUP_POLL: Duration = Duration::from_millis(20);
 /// Variables by which a shell would read a file or behave otherwise than the text of the command says.
 const SHELL_VARIABLES: [&str; 4] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"];
 
-/// Where the error stream of a command goes.
+/// Where the error stream of a command goes, and where its input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorStream {
-    /// Into a pipe of its own.
+    /// Into a pipe of its own; there is no input.
     Apart,
-    /// Into the pipe of the output, which keeps the order of both.
+    /// Into the pipe of the output, which keeps the order of both; the input is a pipe, too, because nobody waits for a
+    /// background task and somebody may have something to tell it.
     WithOutput,
 }
 
@@ -47,41 +49,45 @@ pub(crate) struct Shell {
     armed: bool,
     mark: String,
     _guarded: Guarded,
+    /// What a confined command stands on; goes after its processes.
+    _running: Option<Running>,
 }
 
 impl Shell {
-    /// Starts `command` in `directory`.
+    /// Starts `command` in `directory`, confined when there is a confinement.
     pub(crate) fn start(
         command: &str,
         directory: &Path,
         hidden: &[String],
+        added: &[(String, String)],
         errors: ErrorStream,
+        confinement: Option<Confinement>,
     ) -> io::Result<Self> {
         let (directory_report, report_writer) = io::pipe()?;
         let script = script(command, report_writer.as_raw_fd(), errors);
-        let mut builder = Command::new(bash_path());
+        let mut builder = shell_command(confinement.as_ref());
         builder
-            .arg0("bash")
             .args(["--noprofile", "--norc", "-c"])
             .arg(script)
             .current_dir(directory)
-            .stdin(Stdio::null())
+            .stdin(match errors {
+                ErrorStream::Apart => Stdio::null(),
+                ErrorStream::WithOutput => Stdio::piped(),
+            })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mark = escaped::new_mark();
         builder.env(escaped::VARIABLE, &mark);
-        for name in SHELL_VARIABLES {
-            builder.env_remove(name);
+        clean_environment(&mut builder, hidden);
+        builder.envs(added.iter().map(|(name, value)| (name, value)));
+        for (name, value) in confinement.iter().flat_map(Confinement::environment) {
+            builder.env(name, value);
         }
-        for name in hidden {
-            builder.env_remove(name);
-        }
-        for (name, _) in std::env::vars_os() {
-            // Functions from the environment would replace commands behind the back of whoever judged the text.
-            if name.as_bytes().starts_with(b"BASH_FUNC_") {
-                builder.env_remove(name);
-            }
-        }
+        let passed = confinement.as_ref().map(passed_on).unwrap_or_default();
+        #[cfg(target_os = "linux")]
+        let mut confinement = confinement;
+        #[cfg(target_os = "linux")]
+        let mut confined = confinement.as_mut().and_then(Confinement::take_child);
         let parent = rustix::process::getpid();
         let guard = guard::pipe();
         // SAFETY: the closure runs in the child between fork and exec. It makes only direct system calls, allocates
@@ -92,18 +98,32 @@ impl Shell {
                 if let Some(guard) = guard {
                     rustix::io::write(guard, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
                 }
+                #[cfg(target_os = "linux")]
+                if let Some(confined) = &mut confined {
+                    confined.apply()?;
+                }
                 rustix::io::fcntl_setfd(report_writer.as_fd(), FdFlags::empty())?;
+                keep_open(&passed)?;
                 die_with_parent(parent)
             });
         }
-        let child = builder.spawn()?;
+        let child = match (builder.spawn(), &confinement) {
+            (Ok(child), _) => child,
+            (Err(error), Some(confinement)) => return Err(confinement.explain(error)),
+            (Err(error), None) => return Err(error),
+        };
         let group = child
             .id()
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
             .ok_or_else(|| io::Error::other("the started process has no id"))?;
         escaped::remember(group);
-        Ok(Self { child, group, directory_report, armed: true, mark, _guarded: Guarded::new(group) })
+        let guarded = Guarded::new(group);
+        let mut shell =
+            Self { child, group, directory_report, armed: true, mark, _guarded: guarded, _running: None };
+        // When this fails the shell is dropped, and with that its processes end.
+        shell._running = confinement.map(Confinement::started).transpose()?;
+        Ok(shell)
     }
 
     /// Waits until the shell itself has ended.
@@ -173,6 +193,67 @@ impl Drop for Shell {
             signal_group(self.group, Signal::KILL);
         }
         escaped::forget(self.group);
+    }
+}
+
+/// Bash, or the program that starts it confined.
+fn shell_command(confinement: Option<&Confinement>) -> Command {
+    match confinement.map(Confinement::prefix).and_then(<[OsString]>::split_first) {
+        Some((program, arguments)) => {
+            let mut builder = Command::new(program);
+            builder.args(arguments).arg(bash_path());
+            builder
+        }
+        None => {
+            let mut builder = Command::new(bash_path());
+            builder.arg0("bash");
+            builder
+        }
+    }
+}
+
+/// Runs bash once under a program that confines it, and waits for its end.
+#[cfg(target_os = "linux")]
+pub(crate) fn confined_output(
+    confinement: &Confinement,
+    words: &[OsString],
+) -> io::Result<std::process::Output> {
+    let mut builder = shell_command(Some(confinement)).into_std();
+    let passed = passed_on(confinement);
+    // SAFETY: the closure makes only direct system calls on numbers it owns.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(&mut builder, move || keep_open(&passed)) };
+    builder.args(words).stdin(Stdio::null()).output()
+}
+
+/// Descriptors that the confining program reads.
+fn passed_on(confinement: &Confinement) -> Vec<i32> {
+    confinement.passed().iter().map(AsRawFd::as_raw_fd).collect()
+}
+
+/// Lets descriptors go through exec. Runs in the child: nothing but system calls.
+fn keep_open(descriptors: &[i32]) -> io::Result<()> {
+    for descriptor in descriptors {
+        // SAFETY: the descriptor is owned by the confinement, which lives in the parent's memory that this is a copy of.
+        let open = unsafe { BorrowedFd::borrow_raw(*descriptor) };
+        rustix::io::fcntl_setfd(open, FdFlags::empty())?;
+    }
+    Ok(())
+}
+
+/// Takes out what would make the shell read files or behave otherwise than the text of the command says, and what it must
+/// not know.
+fn clean_environment(builder: &mut Command, hidden: &[String]) {
+    for name in SHELL_VARIABLES {
+        builder.env_remove(name);
+    }
+    for name in hidden {
+        builder.env_remove(name);
+    }
+    for (name, _) in std::env::vars_os() {
+        // Functions from the environment would replace commands behind the back of whoever judged the text.
+        if name.as_bytes().starts_with(b"BASH_FUNC_") {
+            builder.env_remove(name);
+        }
     }
 }
 

@@ -6,24 +6,22 @@
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
-use qoder_types::{Observation, ReplayClass, ToolAnnotations, ToolDefinition};
+use qoder_core::ports::{Access, ToolContext, ToolOutcome};
+use qoder_types::{Observation, ReplayClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::declared::{BuiltIn, Facts};
 use crate::files::{self, FileError};
 use crate::paths::{self, ResolvedPath};
 use crate::read_text::{self, Window};
-use crate::schema::{Whole, definition, parse, path_field};
+use crate::schema::{Whole, path_field};
 use crate::work::{INLINE_BYTES, Refusal, off_thread};
 use crate::{read_image, read_notebook, read_pdf};
 
-/// The name the model calls.
-const NAME: &str = "Read";
 /// How many lines are shown when the model names no number.
 const DEFAULT_LINES: u64 = 2_000;
 
@@ -41,7 +39,7 @@ const DEFAULT_LINES: u64 = 2_000;
 ///   short notice only.
 /// - Several files that may be useful can be read with several calls at once.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ReadInput {
+pub(crate) struct ReadInput {
     /// Absolute path of the file.
     file_path: String,
     /// The first line to show, from 1. Only for files that are too long to read at once.
@@ -56,48 +54,30 @@ struct ReadInput {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadTool;
 
-impl Tool for ReadTool {
-    fn definition(&self) -> &ToolDefinition {
-        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
-        definition::<ReadInput>(&CELL, NAME)
-    }
-
-    fn annotations(&self) -> ToolAnnotations {
-        ToolAnnotations { read_only_hint: true, destructive_hint: false, open_world_hint: false }
-    }
-
-    fn replay(&self) -> ReplayClass {
-        ReplayClass::Pure
-    }
-
-    fn is_read_only(&self, _: &Value) -> bool {
-        true
-    }
+impl BuiltIn for ReadTool {
+    const NAME: &'static str = "Read";
+    const FACTS: Facts =
+        Facts { read_only: true, destructive: false, open_world: false, replay: ReplayClass::Pure };
+    type Input = ReadInput;
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
         vec![path_field(input, "file_path").map_or(Access::Other, Access::Read)]
     }
 
-    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        Box::pin(async move {
-            let input = match parse::<ReadInput>(NAME, input) {
-                Ok(input) => input,
-                Err(refusal) => return *refusal,
-            };
-            let path = match paths::resolve(&context.cwd, &input.file_path) {
-                Ok(path) => path,
-                Err(error) => return ToolOutcome::failed(format!("Cannot read: {error}.")),
-            };
-            let request = Request { window: window(&input), pages: input.pages, path };
-            match request.open(&context) {
-                Ok(Opened::Small(file, metadata)) => request.read(file, &metadata, &context),
-                Ok(Opened::Long(file, metadata)) => {
-                    let cancelled = context.cancelled.clone();
-                    off_thread(cancelled, move |_| request.read(file, &metadata, &context)).await
-                }
-                Err(refusal) => *refusal,
+    async fn run(self: Arc<Self>, input: ReadInput, context: ToolContext) -> ToolOutcome {
+        let path = match paths::resolve(&context.cwd, &input.file_path) {
+            Ok(path) => path,
+            Err(error) => return ToolOutcome::failed(format!("Cannot read: {error}.")),
+        };
+        let request = Request { window: window(&input), pages: input.pages, path };
+        match request.open(&context) {
+            Ok(Opened::Small(file, metadata)) => request.read(file, &metadata, &context),
+            Ok(Opened::Long(file, metadata)) => {
+                let cancelled = context.cancelled.clone();
+                off_thread(cancelled, move |_| request.read(file, &metadata, &context)).await
             }
-        })
+            Err(refusal) => *refusal,
+        }
     }
 }
 

@@ -39,11 +39,16 @@ pub(crate) fn read(bytes: &[u8], shown: &Path) -> ToolOutcome {
         let source = joined(cell.get("source"));
         let outputs: Vec<String> =
             cell.get("outputs").and_then(Value::as_array).into_iter().flatten().map(output_text).collect();
-        text.push_str(&format!("--- Cell {} ({kind}) ---\n{source}\n", index + 1));
+        let id = cell.get("id").and_then(Value::as_str);
+        let shown_id = id.map(|id| format!(", id {id}")).unwrap_or_default();
+        text.push_str(&format!("--- Cell {} ({kind}{shown_id}) ---\n{source}\n", index + 1));
         for output in &outputs {
             text.push_str(&format!("--- Output of cell {} ---\n{output}\n", index + 1));
         }
         let mut entry = json!({ "cell_number": index + 1, "cell_type": kind, "source": source });
+        if let Some(id) = id {
+            entry["cell_id"] = json!(id);
+        }
         if !outputs.is_empty() {
             entry["outputs"] = json!(outputs);
         }

@@ -18,10 +18,7 @@ use serde_json::Value;
 use crate::work::{Refusal, refusal};
 
 /// The definition of the tool `name` with the input type `I`, built once into `cell`.
-pub(crate) fn definition<I: JsonSchema>(
-    cell: &'static OnceLock<ToolDefinition>,
-    name: &'static str,
-) -> &'static ToolDefinition {
+pub fn definition<'a, I: JsonSchema>(cell: &'a OnceLock<ToolDefinition>, name: &str) -> &'a ToolDefinition {
     cell.get_or_init(|| {
         let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         let mut schema = settings.into_generator().into_root_schema_for::<I>().to_value();
@@ -63,7 +60,8 @@ fn clean(schema: &mut Value) {
             }
             flatten_optional(map);
             if map.get("type").is_some_and(|kind| kind == "object") {
-                map.insert("additionalProperties".to_owned(), Value::Bool(false));
+                // A map says itself what it takes.
+                map.entry("additionalProperties").or_insert(Value::Bool(false));
             }
             map.values_mut().for_each(clean);
         }
@@ -85,7 +83,7 @@ fn flatten_optional(map: &mut serde_json::Map<String, Value>) {
 }
 
 /// Reads the input of the tool `name`; the error is the result for the model.
-pub(crate) fn parse<I: DeserializeOwned>(name: &str, input: Value) -> Result<I, Refusal> {
+pub fn parse<I: DeserializeOwned>(name: &str, input: Value) -> Result<I, Refusal> {
     if !input.is_object() {
         return Err(refusal(format!(
             "Invalid input for {name}: expected a JSON object with the documented fields."

@@ -1,34 +1,106 @@
-//! What the tools of one session share: its background tasks.
+//! What the tools of one session share: its background tasks, and the commands in the foreground that may become some.
 //!
-//! A task is a whole process group. It leaves the register when it has ended; a session that ends stops the rest, and a
-//! register that is dropped without that kills them.
+//! A task is a whole process group. It stays in the register when it has ended, so that its output can still be asked
+//! for. A session that ends stops what runs, and a register that is dropped without that kills it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use qoder_core::state::TaskState;
+use qoder_types::{TaskEnded, TaskStarted};
 use rustix::process::{Pid, Signal};
-use tokio::sync::watch;
+use tokio::process::ChildStdin;
+use tokio::sync::{Notify, watch};
 
-use crate::process::{GROUP_POLL, TERMINATION_GRACE, group_exists, signal_group};
+use crate::capture::TaskFile;
+use crate::process::{TERMINATION_GRACE, signal_group};
+
+/// The most tasks that run at one time.
+pub(crate) const MOST_RUNNING: usize = 32;
+/// How long the end of a session waits for its tasks: the two seconds that each group has, as much again for what left
+/// its group, and a moment for the rest.
+const SHUTDOWN_LIMIT: Duration = Duration::from_millis(2_000 * TERMINATION_GRACE.as_secs() + 500);
 
 /// What the tools of one session share. Goes into `ToolContext::shared`.
 #[derive(Debug)]
 pub struct SessionShared {
-    tasks: Mutex<HashMap<String, Task>>,
+    tasks: Mutex<BTreeMap<String, Arc<Task>>>,
+    /// By call: who is told to move.
+    foreground: Mutex<HashMap<String, Arc<Notify>>>,
     running: watch::Sender<usize>,
 }
 
+/// One background task.
 #[derive(Debug)]
-struct Task {
-    group: Pid,
-    stopped: bool,
+pub(crate) struct Task {
+    pub(crate) start: TaskStarted,
+    /// What takes its output; `None` for a task of an earlier process.
+    pub(crate) file: Option<TaskFile>,
+    /// Its standard input, where it has one.
+    pub(crate) input: tokio::sync::Mutex<Option<ChildStdin>>,
+    /// How many bytes of its output the model was shown.
+    pub(crate) shown: tokio::sync::Mutex<u64>,
+    end: watch::Sender<Option<TaskEnded>>,
+    stop: watch::Sender<bool>,
+    group: Mutex<Option<Pid>>,
+}
+
+impl Task {
+    fn new(start: TaskStarted, file: Option<TaskFile>, end: Option<TaskEnded>) -> Self {
+        Self {
+            start,
+            file,
+            input: tokio::sync::Mutex::default(),
+            shown: tokio::sync::Mutex::default(),
+            end: watch::Sender::new(end),
+            stop: watch::Sender::new(false),
+            group: Mutex::default(),
+        }
+    }
+
+    /// Its process group, once it has one.
+    pub(crate) fn set_group(&self, group: Pid) {
+        *lock(&self.group) = Some(group);
+    }
+
+    /// How it ended, when it has.
+    pub(crate) fn end(&self) -> Option<TaskEnded> {
+        self.end.borrow().clone()
+    }
+
+    /// Completes when it has ended.
+    pub(crate) async fn ended(&self) {
+        // The sender is ours, so waiting cannot fail.
+        let _ = self.end.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// Asks it to stop.
+    pub(crate) fn ask_to_stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Whether it was asked to stop.
+    pub(crate) fn shall_stop(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Completes when it is asked to stop.
+    pub(crate) async fn stop_wanted(&self) {
+        // As in `ended`.
+        let _ = self.stop.subscribe().wait_for(|wanted| *wanted).await;
+    }
 }
 
 impl SessionShared {
     /// Nothing runs yet.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { tasks: Mutex::default(), running: watch::Sender::new(0) })
+        Arc::new(Self {
+            tasks: Mutex::default(),
+            foreground: Mutex::default(),
+            running: watch::Sender::new(0),
+        })
     }
 
     /// How many background tasks run.
@@ -37,63 +109,108 @@ impl SessionShared {
         *self.running.borrow()
     }
 
+    /// Makes tasks of earlier processes known, so that their output can be asked for. Known ones stay as they are.
+    pub fn adopt<'a>(&self, past: impl IntoIterator<Item = &'a TaskState>) {
+        let mut tasks = lock(&self.tasks);
+        for task in past {
+            let Some(end) = &task.end else { continue };
+            let known = tasks.entry(task.start.task_id.clone());
+            known.or_insert_with(|| Arc::new(Task::new(task.start.clone(), None, Some(end.clone()))));
+        }
+    }
+
+    /// Makes the foreground command of this call, or of every call, go on as a background task: the call returns at once
+    /// with what there was of its output. Tells how many commands were asked.
+    pub fn move_to_background(&self, tool_use_id: Option<&str>) -> usize {
+        let room = MOST_RUNNING.saturating_sub(self.running_tasks());
+        let foreground = lock(&self.foreground);
+        let wanted = foreground.iter().filter(|(id, _)| tool_use_id.is_none_or(|wanted| wanted == *id));
+        wanted.take(room).map(|(_, moving)| moving.notify_one()).count()
+    }
+
     /// Stops every background task with all its processes: asks, waits up to two seconds, kills.
     pub async fn shutdown(&self) {
-        let groups = self.ask_all_to_stop();
-        if groups.is_empty() {
-            return;
+        for task in lock(&self.tasks).values() {
+            task.ask_to_stop();
         }
         let mut running = self.running.subscribe();
-        // The leader may be gone while others of its group still ignore the request: both must have ended.
-        let ended = async {
-            drop(running.wait_for(|count| *count == 0).await);
-            while groups.iter().copied().any(group_exists) {
-                tokio::time::sleep(GROUP_POLL).await;
-            }
-        };
-        if tokio::time::timeout(TERMINATION_GRACE, ended).await.is_err() {
-            for group in &groups {
-                signal_group(*group, Signal::KILL);
-            }
-            let mut running = self.running.subscribe();
-            // A killed process is reaped at once; the limit only guards against one stuck inside the kernel.
-            drop(tokio::time::timeout(TERMINATION_GRACE, running.wait_for(|count| *count == 0)).await);
+        // Each task ends its own group; the limit only guards against a process that is stuck inside the kernel.
+        drop(tokio::time::timeout(SHUTDOWN_LIMIT, running.wait_for(|count| *count == 0)).await);
+    }
+
+    /// Enters a task that is about to start; `None` when as many run as may.
+    pub(crate) fn enter(&self, start: TaskStarted, file: TaskFile) -> Option<Arc<Task>> {
+        let mut tasks = lock(&self.tasks);
+        if self.running_tasks() >= MOST_RUNNING {
+            return None;
         }
+        let task = Arc::new(Task::new(start, Some(file), None));
+        tasks.insert(task.start.task_id.clone(), task.clone());
+        self.running.send_modify(|count| *count += 1);
+        Some(task)
     }
 
-    fn ask_all_to_stop(&self) -> Vec<Pid> {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks
-            .values_mut()
-            .map(|task| {
-                task.stopped = true;
-                signal_group(task.group, Signal::TERM);
-                task.group
-            })
-            .collect()
+    /// Takes out a task that never started.
+    pub(crate) fn withdraw(&self, task: &Task) {
+        lock(&self.tasks).remove(&task.start.task_id);
+        self.running.send_modify(|count| *count = count.saturating_sub(1));
     }
 
-    /// Enters a task.
-    pub(crate) fn enter(&self, id: &str, group: Pid) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.insert(id.to_owned(), Task { group, stopped: false });
-        self.running.send_replace(tasks.len());
+    /// A task has ended, and that was told.
+    pub(crate) fn leave(&self, task: &Task, end: TaskEnded) {
+        task.end.send_replace(Some(end));
+        self.running.send_modify(|count| *count = count.saturating_sub(1));
     }
 
-    /// Takes a task out; tells whether it had been asked to stop.
-    pub(crate) fn leave(&self, id: &str) -> bool {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        let stopped = tasks.remove(id).is_some_and(|task| task.stopped);
-        self.running.send_replace(tasks.len());
-        stopped
+    /// The task of this id.
+    pub(crate) fn task(&self, id: &str) -> Option<Arc<Task>> {
+        lock(&self.tasks).get(id).cloned()
+    }
+
+    /// All tasks, by id.
+    pub(crate) fn tasks(&self) -> Vec<Arc<Task>> {
+        lock(&self.tasks).values().cloned().collect()
+    }
+
+    /// Enters the foreground command of a call until the answer is dropped.
+    pub(crate) fn enter_foreground(self: &Arc<Self>, tool_use_id: &str) -> Foreground {
+        let moving = Arc::new(Notify::new());
+        lock(&self.foreground).insert(tool_use_id.to_owned(), moving.clone());
+        Foreground { shared: self.clone(), tool_use_id: tool_use_id.to_owned(), moving }
     }
 }
 
 impl Drop for SessionShared {
     fn drop(&mut self) {
         let tasks = self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for task in tasks.values() {
-            signal_group(task.group, Signal::KILL);
+        for task in tasks.values().filter(|task| task.end.borrow().is_none()) {
+            if let Some(group) = *lock(&task.group) {
+                signal_group(group, Signal::KILL);
+            }
         }
     }
+}
+
+/// A command in the foreground that may be moved.
+pub(crate) struct Foreground {
+    pub(crate) shared: Arc<SessionShared>,
+    tool_use_id: String,
+    moving: Arc<Notify>,
+}
+
+impl Foreground {
+    /// Completes when the command shall move.
+    pub(crate) async fn moving(&self) {
+        self.moving.notified().await;
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        lock(&self.shared.foreground).remove(&self.tool_use_id);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,16 +3,15 @@
 //! The list is replaced as a whole and lives in the result; it touches nothing outside the session.
 
 use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
-use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
+use qoder_core::ports::{Access, ToolContext, ToolOutcome};
+use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::schema::{definition, parse};
+use crate::declared::{BuiltIn, Facts};
 
 /// The name the model calls.
 const NAME: &str = "TodoWrite";
@@ -26,7 +25,7 @@ const NAME: &str = "TodoWrite";
 /// - Mark an item `in_progress` before you start it, one at a time, and `completed` as soon as it is really done.
 /// - Leave an item open when tests fail or something is missing, and add an item for what stands in the way.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct TodoWriteInput {
+pub(crate) struct TodoWriteInput {
     /// The complete list, in the order in which it is to be done.
     todos: Vec<TodoItem>,
 }
@@ -86,35 +85,18 @@ enum TodoPriority {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TodoWriteTool;
 
-impl Tool for TodoWriteTool {
-    fn definition(&self) -> &ToolDefinition {
-        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
-        definition::<TodoWriteInput>(&CELL, NAME)
-    }
-
-    fn annotations(&self) -> ToolAnnotations {
-        ToolAnnotations::default()
-    }
-
-    fn replay(&self) -> ReplayClass {
-        ReplayClass::Pure
-    }
-
-    fn is_read_only(&self, _: &Value) -> bool {
-        false
-    }
+impl BuiltIn for TodoWriteTool {
+    const NAME: &'static str = NAME;
+    const FACTS: Facts =
+        Facts { read_only: false, destructive: false, open_world: false, replay: ReplayClass::Pure };
+    type Input = TodoWriteInput;
 
     fn accesses(&self, _: &Value) -> Vec<Access> {
         vec![Access::Internal]
     }
 
-    fn run(&self, input: Value, _: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        Box::pin(async move {
-            match parse::<TodoWriteInput>(NAME, input) {
-                Ok(input) => write_list(input.todos),
-                Err(refusal) => *refusal,
-            }
-        })
+    async fn run(self: Arc<Self>, input: TodoWriteInput, _: ToolContext) -> ToolOutcome {
+        write_list(input.todos)
     }
 }
 

@@ -30,7 +30,9 @@ impl FileWalk {
             .git_ignore(respect_ignore_files)
             .git_global(respect_ignore_files)
             .git_exclude(respect_ignore_files)
-            .require_git(false)
+            // Inside a repository the ignore files of directories above it do not count, as for git itself; a worktree
+            // inside an ignored directory would otherwise look empty.
+            .require_git(respect_ignore_files && in_repository(root))
             .threads(threads());
         Self { builder, stop: stop.clone() }
     }
@@ -69,6 +71,11 @@ impl FileWalk {
             })
         });
     }
+}
+
+/// Whether `root` lies in a working tree of git.
+fn in_repository(root: &Path) -> bool {
+    root.ancestors().any(|directory| directory.join(".git").exists())
 }
 
 /// How many entries make a tree worth several threads.

@@ -50,7 +50,7 @@ where
 }
 
 /// A result that ends a call early; boxed because it is large and rare.
-pub(crate) type Refusal = Box<ToolOutcome>;
+pub type Refusal = Box<ToolOutcome>;
 
 /// A failure that the model can act on.
 pub(crate) fn refusal(text: impl Into<String>) -> Refusal {

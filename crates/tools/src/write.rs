@@ -6,25 +6,22 @@
 use std::borrow::Cow;
 use std::fs::Metadata;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
-use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
+use qoder_core::ports::{Access, ToolContext, ToolOutcome};
+use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::atomic::Place;
+use crate::declared::{BuiltIn, Facts};
 use crate::edit::{require_read, require_unchanged};
 use crate::encoding;
 use crate::files::{self, FileError};
 use crate::paths::{self, ResolvedPath};
-use crate::schema::{definition, parse, path_field};
+use crate::schema::path_field;
 use crate::work::{Refusal, change, refusal};
-
-/// The name the model calls.
-const NAME: &str = "Write";
 
 /// Writes a file, replacing what was there.
 ///
@@ -34,7 +31,7 @@ const NAME: &str = "Write";
 /// - A file that exists keeps its encoding, permissions and kind of line ends; write `\n`.
 /// - Do not create documentation or README files unless the person asks for them.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct WriteInput {
+pub(crate) struct WriteInput {
     /// Absolute path of the file.
     file_path: String,
     /// The complete new content.
@@ -45,37 +42,19 @@ struct WriteInput {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteTool;
 
-impl Tool for WriteTool {
-    fn definition(&self) -> &ToolDefinition {
-        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
-        definition::<WriteInput>(&CELL, NAME)
-    }
-
-    fn annotations(&self) -> ToolAnnotations {
-        ToolAnnotations { read_only_hint: false, destructive_hint: true, open_world_hint: false }
-    }
-
-    fn replay(&self) -> ReplayClass {
-        ReplayClass::Effectful
-    }
-
-    fn is_read_only(&self, _: &Value) -> bool {
-        false
-    }
+impl BuiltIn for WriteTool {
+    const NAME: &'static str = "Write";
+    const FACTS: Facts =
+        Facts { read_only: false, destructive: true, open_world: false, replay: ReplayClass::Effectful };
+    type Input = WriteInput;
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
         vec![path_field(input, "file_path").map_or(Access::Other, Access::Edit)]
     }
 
-    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        Box::pin(async move {
-            let input = match parse::<WriteInput>(NAME, input) {
-                Ok(input) => input,
-                Err(refusal) => return *refusal,
-            };
-            let size = files::size_hint(&context.cwd, &input.file_path);
-            change(size, move || write(&input, &context).unwrap_or_else(|refusal| *refusal)).await
-        })
+    async fn run(self: Arc<Self>, input: WriteInput, context: ToolContext) -> ToolOutcome {
+        let size = files::size_hint(&context.cwd, &input.file_path);
+        change(size, move || write(&input, &context).unwrap_or_else(|refusal| *refusal)).await
     }
 }
 

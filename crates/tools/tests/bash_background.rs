@@ -6,7 +6,7 @@ mod common;
 
 use common::{Bench, appears, is_gone, text};
 use qoder_core::ports::ToolProgress;
-use qoder_types::CallOutcome;
+use qoder_types::{CallOutcome, TaskStatus};
 use serde_json::json;
 
 #[tokio::test]
@@ -21,13 +21,15 @@ async fn a_task_is_announced_and_its_output_kept() {
     assert!(text(&outcome).contains(&id) && text(&outcome).contains(&file));
     assert_eq!(bench.shared.running_tasks(), 1);
     let started = bench.news.lock().unwrap().iter().any(|item| {
-        matches!(item, ToolProgress::TaskStarted { task_id, description } if *task_id == id && description == "waits")
+        matches!(item, ToolProgress::TaskStarted { start, .. }
+            if start.task_id == id && start.description == "waits" && start.tool_use_id == "call"
+                && start.command == command && start.output_file == file && start.task_type == "local_bash")
     });
     assert!(started);
     bench.write("go", "");
-    let (status, output) = bench.ended_task().await;
-    assert_eq!((status, output.to_str()), ("completed", Some(file.as_str())));
-    let content = std::fs::read_to_string(output).unwrap();
+    let end = bench.ended_task().await;
+    assert_eq!((end.task_id, end.status, end.exit_code), (id, TaskStatus::Completed, Some(0)));
+    let content = std::fs::read_to_string(file).unwrap();
     assert!(
         content.contains("out\n") && content.contains("err\n") && content.ends_with("end\n"),
         "{content}"
@@ -39,11 +41,9 @@ async fn a_task_is_announced_and_its_output_kept() {
 async fn a_failing_task_ends_as_failed() {
     let bench = Bench::new();
     bench.succeed("Bash", json!({ "command": "exit 4", "run_in_background": true })).await;
-    assert_eq!(bench.ended_task().await.0, "failed");
-    let told = bench.news.lock().unwrap().iter().any(
-        |item| matches!(item, ToolProgress::TaskEnded { summary, .. } if summary.contains("exit code 4")),
-    );
-    assert!(told);
+    let end = bench.ended_task().await;
+    assert_eq!((end.status, end.exit_code), (TaskStatus::Failed, Some(4)));
+    assert!(end.summary.contains("exit code 4"), "{}", end.summary);
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn shutting_down_stops_tasks_that_ignore_requests() {
     assert_eq!(bench.shared.running_tasks(), 2);
     bench.shared.shutdown().await;
     assert_eq!(bench.shared.running_tasks(), 0);
-    assert_eq!(bench.ended_task().await.0, "stopped");
+    assert_eq!(bench.ended_task().await.status, TaskStatus::Stopped);
     is_gone(&child).await;
 }
 
@@ -80,4 +80,93 @@ async fn a_session_without_a_register_refuses() {
     let outcome = bench.tool("Bash").run(input, context).await;
     assert_eq!(outcome.outcome, CallOutcome::Failed);
     assert!(!bench.path("trace").exists(), "the command must not have started");
+}
+
+#[tokio::test]
+async fn a_task_that_nobody_records_is_not_started() {
+    let bench = Bench::new();
+    let mut context = bench.context(common::never());
+    context.progress = std::sync::Arc::new(|_| {});
+    let input = json!({ "command": "touch trace", "run_in_background": true });
+    let outcome = bench.tool("Bash").run(input, context).await;
+    assert_eq!(outcome.outcome, CallOutcome::Failed);
+    assert!(text(&outcome).contains("not started"), "{}", text(&outcome));
+    assert_eq!(bench.shared.running_tasks(), 0);
+    assert!(!bench.path("trace").exists(), "the command must not have started");
+    assert_eq!(std::fs::read_dir(&bench.outputs).unwrap().count(), 0, "no file is left behind");
+}
+
+#[tokio::test]
+async fn a_task_is_on_record_before_its_command_starts() {
+    let bench = Bench::new();
+    let mut context = bench.context(common::never());
+    let (sender, mut announced) = tokio::sync::mpsc::unbounded_channel();
+    context.progress = std::sync::Arc::new(move |item| drop(sender.send(item)));
+    let call =
+        bench.tool("Bash").run(json!({ "command": "touch trace", "run_in_background": true }), context);
+    let call = tokio::spawn(call);
+    let Some(ToolProgress::TaskStarted { receipt, .. }) = announced.recv().await else { panic!("no start") };
+    tokio::task::yield_now().await;
+    assert!(!call.is_finished() && !bench.path("trace").exists(), "it must wait for the record");
+    receipt.confirm();
+    assert_eq!(call.await.unwrap().outcome, CallOutcome::Completed);
+    let Some(ToolProgress::TaskEnded(end)) = announced.recv().await else { panic!("no end") };
+    assert_eq!(end.status, TaskStatus::Completed);
+    assert!(bench.path("trace").exists());
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_start_ends_its_task_as_failed() {
+    let bench = Bench::new();
+    std::fs::remove_dir(&bench.cwd).unwrap();
+    let outcome = bench.run("Bash", json!({ "command": "true", "run_in_background": true })).await;
+    assert_eq!(outcome.outcome, CallOutcome::Failed);
+    let end = bench.ended_task().await;
+    assert_eq!((end.status, end.exit_code), (TaskStatus::Failed, None));
+    assert_eq!(bench.shared.running_tasks(), 0);
+}
+
+#[tokio::test]
+async fn only_so_many_tasks_run_at_a_time() {
+    let bench = Bench::new();
+    for _ in 0..32 {
+        bench.task("sleep 300").await;
+    }
+    let refusal = bench.fail("Bash", json!({ "command": "touch trace", "run_in_background": true })).await;
+    assert!(refusal.contains("32") && refusal.contains("TaskStop"), "{refusal}");
+    assert!(!bench.path("trace").exists());
+    bench.shared.shutdown().await;
+    assert_eq!(bench.shared.running_tasks(), 0);
+    bench.task("true").await;
+}
+
+#[tokio::test]
+async fn a_task_with_something_new_to_say_is_reported_every_five_seconds() {
+    let bench = Bench::new();
+    let (id, file) = bench.task("echo one; echo two; until [ -e go ]; do sleep 0.02; done").await;
+    while appears(&file).await != "one\ntwo" {}
+    let reports = || {
+        let news = bench.news.lock().unwrap();
+        let report = |item: &ToolProgress| match item {
+            ToolProgress::TaskProgress { task_id, duration_ms, last_line } => {
+                assert_eq!(*task_id, id);
+                Some((*duration_ms, last_line.clone()))
+            }
+            ToolProgress::TaskStarted { .. } | ToolProgress::TaskEnded(_) | ToolProgress::Output(_) => None,
+        };
+        news.iter().filter_map(report).collect::<Vec<_>>()
+    };
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_millis(5_100)).await;
+    while reports().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // Nothing new came since: the second time passes in silence.
+    tokio::time::advance(std::time::Duration::from_millis(5_100)).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let reports = reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert!(reports[0].0 >= 5_000 && reports[0].1.as_deref() == Some("two"), "{reports:?}");
 }

@@ -13,7 +13,28 @@ use serde_json::{Value, json};
 fn the_tools_come_in_their_order() {
     let tools = built_in(&ToolSettings::default());
     let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
-    assert_eq!(names, ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite"]);
+    let expected = [
+        "Bash",
+        "Read",
+        "Edit",
+        "Write",
+        "Glob",
+        "Grep",
+        "TodoWrite",
+        "TaskOutput",
+        "TaskStop",
+        "WebFetch",
+        "WebSearch",
+        "NotebookEdit",
+        "EnterWorktree",
+        "ExitWorktree",
+        "AskUserQuestion",
+        "ExitPlanMode",
+        "ListMcpResources",
+        "ReadMcpResource",
+        "Mcp",
+    ];
+    assert_eq!(names, expected);
 }
 
 #[test]
@@ -23,7 +44,9 @@ fn every_schema_is_closed_documented_and_lean() {
         let schema = &definition.input_schema;
         assert!(definition.description.len() > 80, "{}", definition.name);
         assert_eq!(schema["type"], "object", "{schema}");
-        assert_eq!(schema["additionalProperties"], false, "{schema}");
+        // Hosts add fields of their own to a plan.
+        let open = definition.name == "ExitPlanMode";
+        assert_eq!(schema["additionalProperties"], open, "{schema}");
         assert!(schema.get("$schema").is_none() && schema.get("title").is_none(), "{schema}");
         let text = schema.to_string();
         assert!(!text.contains("\"null\"") && !text.contains("$ref") && !text.contains("$defs"), "{text}");
@@ -49,6 +72,18 @@ fn only_required_fields_are_required() {
     assert_eq!(required("Glob"), json!(["pattern"]));
     assert_eq!(required("Grep"), json!(["pattern"]));
     assert_eq!(required("TodoWrite"), json!(["todos"]));
+    assert_eq!(required("TaskOutput"), json!(["task_id"]));
+    assert_eq!(required("TaskStop"), json!(null));
+    assert_eq!(required("WebFetch"), json!(["url", "prompt"]));
+    assert_eq!(required("WebSearch"), json!(["query"]));
+    assert_eq!(required("NotebookEdit"), json!(["notebook_path", "new_source"]));
+    assert_eq!(required("EnterWorktree"), Value::Null);
+    assert_eq!(required("ExitWorktree"), json!(["action"]));
+    assert_eq!(required("AskUserQuestion"), Value::Null);
+    assert_eq!(required("ExitPlanMode"), Value::Null);
+    assert_eq!(required("ListMcpResources"), Value::Null);
+    assert_eq!(required("ReadMcpResource"), json!(["uri"]));
+    assert_eq!(required("Mcp"), json!(["tool_name"]));
 }
 
 #[tokio::test]
@@ -68,11 +103,29 @@ async fn bad_input_is_answered_by_naming_the_field() {
         ("Grep", json!({ "pattern": "x", "output_mode": "nice" }), "output_mode"),
         ("Grep", json!({ "pattern": "x", "-A": 1.5 }), "-A"),
         ("TodoWrite", json!({ "todos": [{ "content": "x", "status": "later" }] }), "todos[0].status"),
+        ("WebFetch", json!({ "url": "https://example.com" }), "prompt"),
+        ("WebFetch", json!({ "url": 5, "prompt": "x" }), "url"),
+        ("WebFetch", json!({ "url": "https://example.com", "prompt": " " }), "prompt"),
+        ("WebSearch", json!({ "query": "x" }), "query"),
+        ("WebSearch", json!({ "query": "xx", "allowed_domains": "a" }), "allowed_domains"),
+        ("NotebookEdit", json!({ "notebook_path": "x" }), "new_source"),
+        ("NotebookEdit", json!({ "notebook_path": "x", "new_source": "", "edit_mode": "move" }), "edit_mode"),
+        ("NotebookEdit", json!({ "notebook_path": "x", "new_source": "", "cell_id": {} }), "cell_id"),
+        ("EnterWorktree", json!({ "name": 5 }), "name"),
+        ("ExitWorktree", json!({ "action": "burn" }), "action"),
+        ("ExitWorktree", json!({ "action": "keep", "discard_changes": 3 }), "discard_changes"),
+        ("AskUserQuestion", json!({}), "questions"),
+        ("AskUserQuestion", json!({ "questions": [{ "question": "x?" }] }), "questions[0]"),
+        ("ExitPlanMode", json!({ "plan": 5 }), "plan"),
+        ("ReadMcpResource", json!({ "server": "x" }), "uri"),
+        ("ReadMcpResource", json!({ "uri": "x" }), "server_name"),
+        ("Mcp", json!({ "server_name": "x", "tool_name": "y", "arguments": 5 }), "arguments"),
     ] {
         let text = bench.fail(tool, input.clone()).await;
         assert!(text.contains(field), "{tool} {input}: {text}");
     }
-    for tool in ["Bash", "Read", "Edit", "Write", "Glob", "Grep", "TodoWrite"] {
+    for tool in built_in(&ToolSettings::default()) {
+        let tool = tool.definition().name.as_str();
         for input in [json!("{\"broken"), json!(null), json!([1]), json!(7)] {
             assert!(bench.fail(tool, input).await.contains("JSON object"));
         }
@@ -110,4 +163,19 @@ fn accesses_are_total_and_name_what_is_touched() {
     assert_eq!(accesses("Glob", json!({ "pattern": "/etc/*.d/x" })), [Access::Read("/etc".into())]);
     assert_eq!(accesses("Grep", json!({ "pattern": "x" })), [Access::Read(".".into())]);
     assert_eq!(accesses("TodoWrite", json!({})), [Access::Internal]);
+    assert_eq!(accesses("TaskOutput", json!({ "task_id": "x" })), [Access::Internal]);
+    assert_eq!(accesses("TaskOutput", json!({ "task_id": "x", "output": null })), [Access::Internal]);
+    assert_eq!(accesses("TaskOutput", json!({ "task_id": "x", "output": "rm\n" })), [Access::Other]);
+    assert_eq!(accesses("TaskStop", json!([])), [Access::Internal]);
+    let fetched = [Access::Fetch("https://a.example".into())];
+    assert_eq!(accesses("WebFetch", json!({ "url": "https://a.example" })), fetched);
+    assert_eq!(accesses("WebSearch", json!({ "query": "x" })), [Access::Other]);
+    assert_eq!(accesses("NotebookEdit", json!({ "notebook_path": "a" })), both);
+    assert_eq!(accesses("EnterWorktree", json!({})), [Access::Other]);
+    assert_eq!(accesses("ExitWorktree", json!({ "action": "keep" })), [Access::Internal]);
+    assert_eq!(accesses("ExitWorktree", json!({ "action": "remove" })), [Access::Other]);
+    assert_eq!(accesses("AskUserQuestion", json!({})), [Access::Person]);
+    assert_eq!(accesses("ExitPlanMode", json!({})), [Access::Person]);
+    assert_eq!(accesses("ListMcpResources", json!({})), [Access::Internal]);
+    assert_eq!(accesses("Mcp", json!({})), [Access::Other]);
 }

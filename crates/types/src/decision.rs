@@ -82,6 +82,8 @@ pub enum RuleSource {
     FlagSettings,
     /// `--allowed-tools` and `--disallowed-tools`.
     CliArg,
+    /// `/allow` and `/deny` in a session.
+    Command,
     /// An answer given in this session.
     Session,
 }
@@ -113,6 +115,32 @@ pub enum DecisionLayer {
     Mode,
     /// The call was about to ask and nobody can answer.
     Unattended,
+    /// A person or the host that speaks for one.
+    Person,
+    /// A model that judges calls in auto mode.
+    Classifier,
+    /// The sandbox the command runs in.
+    Sandbox,
+}
+
+/// Something else that was looked at on the way to a decision: a rule that matched and was outranked, or a layer that
+/// had nothing to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Considered {
+    /// Which layer.
+    pub layer: DecisionLayer,
+    /// What it would have said, when it spoke of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behavior: Option<Behavior>,
+    /// The rule's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Where the rule was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RuleOrigin>,
+    /// One sentence for people.
+    pub note: String,
 }
 
 /// A decision about one call, with its explanation.
@@ -133,4 +161,10 @@ pub struct Decision {
     pub mode: PermissionMode,
     /// One sentence for people and for the model.
     pub reason: String,
+    /// What else was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub considered: Vec<Considered>,
+    /// Who answered, when somebody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
 }

@@ -1,17 +1,20 @@
 //! The nouns of the runtime: content blocks, messages, records, rules and decisions, tools, models and the messages on
 //! the wire. Plain data with serde; no behaviour beyond what keeps the data well-formed.
 
+mod answer;
 pub mod content;
 pub mod decision;
 pub mod model;
 pub mod permission;
 pub mod record;
+pub mod task;
 pub mod tool;
 pub mod wire;
 
 pub use content::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
-pub use decision::{Behavior, Decision, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
+pub use decision::{Behavior, Considered, Decision, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
 pub use model::{ModelFailure, ModelFailureClass, ModelReply, ModelTotals, Purpose, StopReason, Usage};
 pub use permission::{PermissionUpdate, RuleValue, UpdateDestination, Worktree, WorktreeChange};
 pub use record::{Record, RecordBody};
+pub use task::{TaskEnded, TaskStarted, TaskStatus};
 pub use tool::{CallOutcome, Observation, ReplayClass, ToolAnnotations, ToolDefinition};

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::content::ContentBlock;
 
 /// Why a model is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The conversation itself.
+    #[default]
     Main,
     /// A summary that replaces older messages.
     Compact,
@@ -71,6 +72,19 @@ pub struct ModelTotals {
     pub context_window: u64,
     /// The most tokens one reply may have.
     pub max_output_tokens: u64,
+}
+
+impl ModelTotals {
+    /// The tokens alone.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cache_creation_input_tokens: self.cache_creation_input_tokens,
+            cache_read_input_tokens: self.cache_read_input_tokens,
+        }
+    }
 }
 
 /// Why the model stopped.

@@ -7,8 +7,12 @@ use serde_json::value::RawValue;
 
 use crate::content::{ContentBlock, Message, Role};
 use crate::decision::{Decision, PermissionMode};
-use crate::model::{ModelFailure, ModelTotals, StopReason, Usage};
+use crate::model::{ModelFailure, ModelTotals, Purpose, StopReason, Usage};
+use crate::permission::WorktreeChange;
+use crate::task::{TaskEnded, TaskStarted};
 use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
+
+pub use crate::answer::{Answered, Asked, PermissionsChanged};
 
 /// The schema version this program writes.
 pub const RECORD_VERSION: u32 = 1;
@@ -45,8 +49,20 @@ pub enum RecordBody {
     ModelFailed(ModelFailed),
     /// The gate decided about a call (`decision`).
     Decided(Decided),
+    /// A call waits for somebody's answer (`permission-ask`).
+    Asked(Box<Asked>),
+    /// Somebody answered (`permission-answer`).
+    Answered(Box<Answered>),
+    /// The session's permissions changed (`permission-change`).
+    PermissionsChanged(PermissionsChanged),
+    /// A model was asked beside the conversation (`side-call`).
+    SideCalled(Box<SideCalled>),
     /// A tool is about to run (`tool-start`).
     ToolStarted(ToolStarted),
+    /// A background task is about to start (`task-start`).
+    TaskStarted(TaskStarted),
+    /// A background task ended (`task-end`).
+    TaskEnded(TaskEnded),
     /// A person interrupted the turn (`interrupt`).
     Interrupted(Interrupted),
     /// The turn ended (`turn-end`).
@@ -160,9 +176,15 @@ pub struct UserEntry {
     /// For a tool result: milliseconds the tool ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// For a tool result: a worktree that was entered or left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeChange>,
     /// For a notice: the memory files it brings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<String>,
+    /// The background tasks whose end it tells the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
 }
 
 /// The model's message inside an [`AssistantEntry`].
@@ -318,6 +340,26 @@ pub struct Decided {
     pub tool_name: String,
     /// The decision and its explanation.
     pub decision: Decision,
+}
+
+/// A model was asked beside the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SideCalled {
+    /// The call of a tool that needed it.
+    pub tool_use_id: String,
+    /// Why.
+    pub purpose: Purpose,
+    /// The model that answered.
+    pub model: String,
+    /// Tokens.
+    pub usage: Usage,
+    /// Price in dollars.
+    #[serde(default, rename = "costUSD")]
+    pub cost_usd: f64,
+    /// Time it took.
+    #[serde(default)]
+    pub duration_api_ms: u64,
 }
 
 /// A tool is about to run.

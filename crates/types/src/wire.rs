@@ -104,6 +104,9 @@ pub enum SystemMessage<'a> {
         tool_name: &'a str,
         /// The call.
         tool_use_id: &'a str,
+        /// The agent that made the call, when it is not the main one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_id: Option<&'a str>,
         /// The layer that decided.
         decision_reason_type: &'a str,
         /// Why.
@@ -130,6 +133,24 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// A background task goes on and has said something new.
+    TaskProgress {
+        /// The task.
+        task_id: &'a str,
+        /// The call that started it.
+        tool_use_id: &'a str,
+        /// What it does.
+        description: &'a str,
+        /// What it used so far.
+        usage: TaskUsage,
+        /// The last line it said.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary: Option<&'a str>,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// A background task ended.
     TaskNotification {
         /// The task.
@@ -147,6 +168,17 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+}
+
+/// What a task used. A shell command uses time alone.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct TaskUsage {
+    /// Tokens of all its model calls.
+    pub total_tokens: u64,
+    /// Its tool calls.
+    pub tool_uses: u64,
+    /// How long it runs.
+    pub duration_ms: u64,
 }
 
 /// See [`SystemMessage::CompactBoundary`].
@@ -241,4 +273,28 @@ pub struct ResultMessage<'a> {
     /// The endpoint's HTTP status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_progress_of_a_task_has_the_documented_shape() {
+        let message = StreamMessage::System(SystemMessage::TaskProgress {
+            task_id: "bash_1",
+            tool_use_id: "toolu_1",
+            description: "builds",
+            usage: TaskUsage { duration_ms: 5_000, ..TaskUsage::default() },
+            summary: None,
+            uuid: "u",
+            session_id: "s",
+        });
+        let expected = serde_json::json!({
+            "type": "system", "subtype": "task_progress", "task_id": "bash_1", "tool_use_id": "toolu_1",
+            "description": "builds", "usage": { "total_tokens": 0, "tool_uses": 0, "duration_ms": 5_000 },
+            "uuid": "u", "session_id": "s",
+        });
+        assert_eq!(serde_json::to_value(&message).unwrap(), expected);
+    }
 }

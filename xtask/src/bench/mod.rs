@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::process;
 use table::Row;
@@ -52,6 +53,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("resume", resume::run),
     ("search", search::run),
     ("sessions", sessions),
+    ("decisions", decisions),
 ];
 
 #[derive(Default)]
@@ -116,18 +118,41 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<ExitCode> {
 
 /// Many sessions open in one process: measured by an example program of the runtime, which prints what it found.
 fn sessions(bench: &Bench) -> Result<Vec<Row>> {
-    if !bench.root.join("crates/runtime/examples/many_sessions.rs").exists() {
-        return Ok(vec![Row::note("1,000 sessions in one process", "not measured: the example is missing")]);
-    }
-    let arguments =
-        ["run", "--release", "--quiet", "--locked", "-p", "qoder-runtime", "--example", "many_sessions"];
+    let text = example(bench, "many_sessions")?;
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Ok(vec![Row::note("1,000 sessions in one process", lines.join("; "))])
+}
+
+/// Decisions of the gate, and what reading a command costs as it grows: measured by an example program of the runtime.
+fn decisions(bench: &Bench) -> Result<Vec<Row>> {
+    let text = example(bench, "decisions")?;
+    let found: Value = serde_json::from_str(text.trim()).context("the example's answer is not JSON")?;
+    let number = |pointer: &str| {
+        let number = found.pointer(pointer).and_then(Value::as_f64);
+        number.with_context(|| format!("the example says nothing of {pointer}"))
+    };
+    let second = number("/decisionsPerSecond")?;
+    let short = number("/nanosecondsPerByteByKibibytes/1")?;
+    let long = number("/nanosecondsPerByteByKibibytes/64")?;
+    Ok(vec![
+        Row::new("decisions a second, 200 rules, one core", format!("{second:.0}"), "at least 100,000"),
+        Row::note(
+            "the same for lines of several commands, loops and substitutions",
+            format!("{:.0}", number("/linesPerSecond")?),
+        ),
+        Row::new("reading a command of 64 KiB, per byte", format!("{long:.0} ns"), "at most 2 × of 1 KiB")
+            .against(long, short, "of 1 KiB"),
+    ])
+}
+
+/// What an example program of the runtime prints.
+fn example(bench: &Bench, name: &str) -> Result<String> {
+    let arguments = ["run", "--release", "--quiet", "--locked", "-p", "qoder-runtime", "--example", name];
     let output = process::cargo(&bench.root, &arguments).output()?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    Ok(vec![Row::note("1,000 sessions in one process", lines.join("; "))])
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `kill -9` at random moments of a long session, over real processes: no input is lost, no effect happens twice, every
-//! call has a truthful outcome, and every request is a byte extension of the one before. The number of kills is
+//! call has a truthful outcome, every background task ends once and leaves no process behind, and every request is a
+//! byte extension of the one before. The number of kills is
 //! QODER_CRASH_KILLS (25 without it); QODER_CRASH_SEED repeats a run.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap fails the test")]
@@ -12,6 +13,8 @@ use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 const TURNS: usize = 100;
+/// A task that outlives every turn; it leaves its number behind.
+const TASK: &str = "sleep 300 & echo $! >> tasks.txt; wait";
 /// A run that takes longer hangs.
 const GUARD: Duration = Duration::from_secs(120);
 
@@ -31,7 +34,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Every third turn appends a line to `effects.txt`, the others read; some calls come in pairs.
+/// Every third turn appends a line to `effects.txt`, the others read; some calls come in pairs, and some start a task.
 fn script() -> Script {
     let mut replies: Vec<Reply> = (0..TURNS)
         .map(|turn| {
@@ -41,7 +44,9 @@ fn script() -> Script {
             );
             let effect =
                 ("Bash".to_owned(), json!({"command": format!("echo effect-{turn} >> effects.txt")}));
+            let task = ("Bash".to_owned(), json!({"command": TASK, "run_in_background": true}));
             Reply::ToolCalls(match turn % 3 {
+                0 if turn % 12 == 0 => vec![task, effect],
                 0 => vec![effect],
                 1 => vec![
                     read.clone(),
@@ -123,6 +128,7 @@ fn one_session(random: &mut Random, most_kills: u64, seed: u64) -> u64 {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["result"], "all done", "seed {seed}");
     check_log(&sandbox, prompt, seed);
+    check_tasks(&sandbox, seed);
     check_requests(&server, seed);
     kills
 }
@@ -160,6 +166,9 @@ fn check_log(sandbox: &Sandbox, prompt: &str, seed: u64) {
                 assert_eq!(outcome[0], "completed", "reads are repeated: {block}; seed {seed}");
                 continue;
             };
+            if command == TASK {
+                continue;
+            }
             let effect = command.split_whitespace().nth(1).unwrap();
             let times = effects.lines().filter(|line| *line == effect).count();
             match outcome[0].as_str() {
@@ -170,6 +179,38 @@ fn check_log(sandbox: &Sandbox, prompt: &str, seed: u64) {
         }
     }
     assert_eq!(outcomes.len(), calls, "no result without a call; seed {seed}");
+}
+
+/// Every task ends once, after its start, and is told of at most once; no process of any is left.
+fn check_tasks(sandbox: &Sandbox, seed: u64) {
+    let (mut open, mut told) = (Vec::new(), Vec::new());
+    for line in sandbox.transcript_lines() {
+        match line["type"].as_str().unwrap() {
+            "task-start" => open.push(line["taskId"].clone()),
+            "task-end" => {
+                let place = open.iter().position(|task| *task == line["taskId"]);
+                open.remove(place.unwrap_or_else(|| panic!("{line} ends what does not run; seed {seed}")));
+                told.push(line["taskId"].clone());
+            }
+            _ => {}
+        }
+        for task in line["tasks"].as_array().into_iter().flatten() {
+            let place = told.iter().position(|ended| ended == task);
+            told.remove(place.unwrap_or_else(|| panic!("{task} was told at a wrong time; seed {seed}")));
+        }
+    }
+    assert_eq!(open, Vec::<Value>::new(), "tasks without an end; seed {seed}");
+    let processes = std::fs::read_to_string(sandbox.project().join("tasks.txt")).unwrap_or_default();
+    let start = Instant::now();
+    for process in processes.lines() {
+        let stat = format!("/proc/{process}/stat");
+        while std::fs::read_to_string(&stat)
+            .is_ok_and(|text| text.contains("(sleep)") && !text.contains(") Z "))
+        {
+            assert!(start.elapsed() < GUARD, "the process {process} of a task is left; seed {seed}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 /// Each request only adds to the one before.

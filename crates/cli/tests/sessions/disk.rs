@@ -7,8 +7,8 @@ use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
 use crate::support::{
-    ID, assert_failure, assert_success, end, finish, kinds, log_has, log_of, log_text, offline, online, run,
-    run_with, server,
+    ID, assert_failure, assert_success, end, finish, kinds, log_has, log_of, log_text, offline, online,
+    records, run, run_with, server,
 };
 
 /// The command under a limit for the size of files, in blocks of 512 bytes.
@@ -183,4 +183,27 @@ fn a_closed_error_output_does_not_matter() {
     drop(command);
     end(child).exits(0);
     assert!(log_has(&sandbox, "\"type\":\"turn-end\""));
+}
+
+#[test]
+fn a_task_whose_output_does_not_fit_goes_on_and_its_end_says_what_is_missing() {
+    let sandbox = Sandbox::new();
+    let flood = "head -c 400000 /dev/zero | tr '\\0' x; touch over";
+    let wait =
+        "until grep -q '\"type\":\"task-end\"' \"$QODER_CONFIG_DIR\"/projects/*/*.jsonl; do sleep 0.02; done";
+    let server = server(vec![
+        Reply::tool("Bash", json!({ "command": flood, "run_in_background": true })),
+        Reply::tool("Bash", json!({ "command": wait })),
+        Reply::text("done"),
+    ]);
+    let arguments = ["-p", "go", "--session-id", ID, "--allowed-tools", "Bash", "--output-format", "json"];
+    // 256 KiB: the log fits, the output of the task does not.
+    let run = finish(limited(&online(&sandbox, &server, &arguments), 512)).exits(0);
+    assert_success(&run.json(), ID, "done");
+    assert!(sandbox.project().join("over").exists(), "the task was not held up");
+    let ends: Vec<_> = records(&sandbox, ID).into_iter().filter(|line| line["type"] == "task-end").collect();
+    assert_eq!(ends.len(), 1);
+    assert_eq!(ends[0]["status"], "completed");
+    let summary = ends[0]["summary"].as_str().unwrap();
+    assert!(summary.contains("output was lost") && summary.contains("File too large"), "{summary}");
 }

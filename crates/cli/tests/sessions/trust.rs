@@ -14,11 +14,11 @@ fn project() -> Sandbox {
     sandbox.write("AGENTS.md", "MEMORY-OF-THE-PROJECT\n");
     sandbox.write(".qoder/rules/style.md", "RULE-OF-THE-PROJECT\n");
     let settings =
-        json!({"language": "LANGUAGE-OF-THE-PROJECT", "permissions": {"allow": ["Bash(echo allowed)"]}});
+        json!({"language": "LANGUAGE-OF-THE-PROJECT", "permissions": {"allow": ["Bash(expr allowed)"]}});
     sandbox.write(".qoder/settings.json", settings.to_string());
     sandbox.write(
         ".qoder/settings.local.json",
-        json!({"permissions": {"allow": ["Bash(echo local)"]}}).to_string(),
+        json!({"permissions": {"allow": ["Bash(expr local)"]}}).to_string(),
     );
     sandbox
 }
@@ -39,7 +39,7 @@ fn assert_used(sandbox: &Sandbox, used: bool, arguments: &[&str], change: impl F
         assert_eq!(system.contains(text), used, "{text}");
     }
     for word in ["allowed", "local"] {
-        let prompt = format!("run echo {word}");
+        let prompt = format!("run expr {word}");
         let mut command = offline(sandbox, &[&["-p", &prompt], arguments].concat());
         change(&mut command);
         let ran = finish(command).exits(0);

@@ -193,8 +193,13 @@ impl Live {
 
     /// Sends SIGINT.
     pub fn interrupt(&self) {
+        self.signal(rustix::process::Signal::INT);
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
         let process = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+        rustix::process::kill_process(process, signal).unwrap();
     }
 
     /// Waits for the end.

@@ -1,109 +1,75 @@
-//! The decision about one call. Every access of the call is judged and the strictest answer counts.
+//! The decision about one call, in a fixed order: deny rules on everything found, limits that nothing lifts, plan
+//! mode, ask rules, allow rules with what is known and what the mode accepts, and the mode's last word. Pure but for path
+//! metadata; total over any input.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode};
+use qoder_types::{Behavior, Considered, Decision, DecisionLayer, PermissionMode, PermissionUpdate};
 
-use super::command::{CommandPattern, CommandReading, read_command, views};
-use super::danger::{self, Danger};
-use super::pattern::PathPattern;
-use super::rule::{Rule, RuleSet};
+use super::compiled::{Compiled, Content, Policy, Programs};
+use super::domain::Target;
+use super::found::{Found, Line, find};
+use super::line::{Terms, is_grave};
+use super::matching::Unknowns;
+use super::places::{FileSystem, is_system};
+use super::suggest::suggestions;
+use super::words::base_name;
+use crate::ports::Access;
+use crate::shell::is_privilege_wrapper;
 
-/// The places that rules and modes speak of. All paths are real paths.
-#[derive(Debug, Clone)]
-pub struct Workspace {
-    /// The directory the session was started in; relative patterns of rules start here.
-    pub cwd: PathBuf,
-    /// Root of the project.
-    pub project_root: PathBuf,
-    /// The person's home.
-    pub home: PathBuf,
-    /// Directories the session may work in.
-    pub roots: Vec<PathBuf>,
-    /// The program's own configuration directory.
-    pub config_dir: PathBuf,
-}
-
-impl Workspace {
-    fn contains(&self, path: &Path) -> bool {
-        let special = ["/proc", "/sys", "/dev"].iter().any(|dir| path.starts_with(dir));
-        !special && self.roots.iter().any(|root| path.starts_with(root))
-    }
-}
-
-/// What a call would touch, with paths resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResolvedAccess {
-    /// Reads this place.
-    Read {
-        /// The path as written, made absolute and normalised.
-        lexical: PathBuf,
-        /// The path with links resolved.
-        real: PathBuf,
-    },
-    /// Changes this place.
-    Edit {
-        /// The path as written, made absolute and normalised.
-        lexical: PathBuf,
-        /// The path with links resolved.
-        real: PathBuf,
-    },
-    /// Runs this command.
-    Command(String),
-    /// Sends a request to this URL.
-    Fetch(String),
-    /// Needs a person's answer each time.
-    Person,
-    /// Touches nothing outside the session.
-    Internal,
-    /// Not in the gate's words.
-    Other,
+/// Whether a command runs in the sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Confinement {
+    /// There is no sandbox.
+    #[default]
+    None,
+    /// The sandbox is enforced, and what runs in it needs no question.
+    Enforced,
+    /// The sandbox is on, and the call asks to leave it.
+    Leaving,
 }
 
 /// One call to decide about.
-#[derive(Debug)]
 pub struct Question<'a> {
     /// The tool.
     pub tool: &'a str,
     /// Everything the call would touch.
-    pub accesses: &'a [ResolvedAccess],
+    pub accesses: &'a [Access],
     /// The mode the session is in.
     pub mode: PermissionMode,
     /// False in a folder that nobody vouched for: modes that loosen do not.
     pub trusted: bool,
-    /// The rules in force.
-    pub rules: &'a RuleSet,
-    /// The places.
-    pub workspace: &'a Workspace,
-    /// Where relative paths of a command start.
+    /// Rules and places.
+    pub policy: &'a Policy,
+    /// Where relative paths start.
     pub cwd: &'a Path,
+    /// Whether a command runs in the sandbox.
+    pub confinement: Confinement,
+    /// Looks at paths.
+    pub files: &'a dyn FileSystem,
 }
 
-/// Decides. Pure; total over any input.
-#[must_use]
-pub fn decide(question: &Question<'_>) -> Decision {
+/// A decision, and what may be done about it.
+#[derive(Debug)]
+pub struct Ruling {
+    /// The decision.
+    pub decision: Decision,
+    /// For an ask: changes that would make it unnecessary the next time.
+    pub suggestions: Vec<PermissionUpdate>,
+    /// For a denial of auto mode: nothing but the lack of a judgement stands in the way.
+    pub classifiable: bool,
+}
+
+/// Decides. The error is for the model: the input names a place that cannot exist.
+pub fn decide(question: &Question<'_>) -> Result<Ruling, String> {
+    let policy = question.policy;
+    let mut found = Vec::with_capacity(question.accesses.len());
+    for access in question.accesses {
+        found.push(find(access, question.cwd, &policy.workspace, question.files, policy.guards_files)?);
+    }
     let mode = effective_mode(question.mode, question.trusted);
-    let judge = Judge { question, mode };
-    let accesses = question.accesses;
-    if let Some(rule) = judge.first_match(&question.rules.deny, Matching::Widest) {
-        return judge.by_rule(Behavior::Deny, rule);
-    }
-    if let Some(reason) = accesses.iter().find_map(|access| judge.never_automatic(access)) {
-        return judge.closed(reason);
-    }
-    if let Some(rule) = judge.first_match(&question.rules.ask, Matching::Widest) {
-        return judge.by_rule(Behavior::Ask, rule);
-    }
-    if mode == PermissionMode::Plan && accesses.iter().any(|access| !judge.is_read(access)) {
-        return judge.say(Behavior::Deny, DecisionLayer::Mode, "plan mode makes no changes".to_owned());
-    }
-    if let Some(reason) = accesses.iter().find_map(|access| judge.not_unless_named(access)) {
-        return judge.closed(reason);
-    }
-    if let Some(rule) = judge.allowing_rule() {
-        return judge.by_rule(Behavior::Allow, rule);
-    }
-    judge.by_knowledge_and_mode()
+    let judge = Judge { question, mode, found };
+    Ok(judge.rule())
 }
 
 fn effective_mode(mode: PermissionMode, trusted: bool) -> PermissionMode {
@@ -113,382 +79,421 @@ fn effective_mode(mode: PermissionMode, trusted: bool) -> PermissionMode {
         {
             PermissionMode::Default
         }
-        other => other,
+        PermissionMode::Default
+        | PermissionMode::AcceptEdits
+        | PermissionMode::BypassPermissions
+        | PermissionMode::Plan
+        | PermissionMode::DontAsk
+        | PermissionMode::Auto => mode,
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Matching {
-    /// For deny and ask: either path, also past the command's directory.
-    Widest,
-    /// For allow: both paths, the command as written.
-    Narrowest,
+/// Why something may run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Grant<'a> {
+    pub(super) rule: Option<&'a Compiled>,
+    pub(super) by_mode: bool,
 }
 
-struct Judge<'a> {
+impl<'a> Grant<'a> {
+    pub(super) fn add(&mut self, other: Self) {
+        self.rule = other.rule.or(self.rule);
+        self.by_mode |= other.by_mode;
+    }
+
+    fn by(rule: &'a Compiled) -> Self {
+        Self { rule: Some(rule), by_mode: false }
+    }
+}
+
+pub(super) struct Judge<'a> {
     question: &'a Question<'a>,
     mode: PermissionMode,
+    pub(super) found: Vec<Found>,
 }
 
 impl<'a> Judge<'a> {
-    fn say(&self, behavior: Behavior, layer: DecisionLayer, reason: String) -> Decision {
-        Decision { behavior, layer, rule: None, origin: None, mode: self.mode, reason }
+    fn rule(self) -> Ruling {
+        let policy = self.question.policy;
+        let programs = self.programs();
+        let denied = policy.deny.about(&programs).find(|rule| self.speaks(rule));
+        let asked = policy.ask.about(&programs).find(|rule| self.speaks(rule));
+        if let Some(rule) = denied {
+            return self.by_rule(Behavior::Deny, rule, asked);
+        }
+        if let Some(reason) = self.refused_target() {
+            return self.end(Behavior::Deny, DecisionLayer::SafetyCheck, reason, asked);
+        }
+        if let Some(reason) = self.never_automatic() {
+            return self.closed(DecisionLayer::SafetyCheck, reason, asked);
+        }
+        // Before questions: a rule that wants to be asked must not open what plan mode closes.
+        if self.mode == PermissionMode::Plan
+            && let Some(reason) = self.changes_something()
+        {
+            let reason = format!("plan mode makes no changes, and {reason}");
+            return self.end(Behavior::Deny, DecisionLayer::Mode, reason, asked);
+        }
+        if let Some(rule) = asked {
+            let behavior = self.open_question();
+            return self.by_rule(behavior, rule, None);
+        }
+        if self.found.iter().any(|found| matches!(found, Found::Person)) {
+            return self.ask_person();
+        }
+        if let Some(reason) = self.not_unless_named() {
+            return self.closed(DecisionLayer::SafetyCheck, reason, None);
+        }
+        match self.granted() {
+            Ok(grant) => self.allowed(&grant),
+            Err(reason) => self.not_granted(reason),
+        }
     }
 
-    fn by_rule(&self, behavior: Behavior, rule: &Rule) -> Decision {
+    /// The programs that the lines of the call start.
+    fn programs(&self) -> Programs<'_> {
+        let mut names = Vec::new();
+        for command in self.lines().flat_map(|line| &line.reading.commands) {
+            match (command.words.is_empty(), command.name()) {
+                (true, _) => {}
+                (false, None) => return Programs::Unknown,
+                (false, Some(name)) => names.extend([name, base_name(name)]),
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        Programs::Named(names)
+    }
+
+    pub(super) fn tool(&self) -> &'a str {
+        self.question.tool
+    }
+
+    pub(super) fn is_trusted(&self) -> bool {
+        self.question.trusted
+    }
+
+    pub(super) fn allow_rules(&self, terms: Terms) -> impl Iterator<Item = &'a Compiled> + use<'a> {
+        terms.rules.then(|| self.question.policy.allow.iter()).into_iter().flatten()
+    }
+
+    /// A fetch that no mode makes possible.
+    fn refused_target(&self) -> Option<String> {
+        self.found.iter().find_map(|found| match found {
+            Found::Fetch(Target::Refused(why)) => Some((*why).to_owned()),
+            Found::Fetch(Target::Host { host, public: false }) if !self.question.policy.names_host(host) => {
+                Some(format!("{host} is not a public host, and no rule WebFetch(domain:{host}) allows it"))
+            }
+            Found::Fetch(Target::Host { .. })
+            | Found::Read(_)
+            | Found::Edit(_)
+            | Found::Line(_)
+            | Found::Agent(_)
+            | Found::As(_)
+            | Found::Person
+            | Found::Internal
+            | Found::Other => None,
+        })
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.found.iter().filter_map(|found| match found {
+            Found::Line(line) => Some(&**line),
+            Found::Read(_)
+            | Found::Edit(_)
+            | Found::Fetch(_)
+            | Found::Agent(_)
+            | Found::As(_)
+            | Found::Person
+            | Found::Internal
+            | Found::Other => None,
+        })
+    }
+
+    /// What no rule and no mode makes automatic.
+    fn never_automatic(&self) -> Option<String> {
+        let policy = self.question.policy;
+        if policy.guards_files && self.found.iter().any(Found::leads_anywhere) {
+            let what = "the path leads through /proc, so it cannot be shown that no rule speaks of it";
+            return Some(what.to_owned());
+        }
+        for line in self.lines() {
+            let removed = line.known.iter().flat_map(|known| &known.removals);
+            if removed.into_iter().any(|path| is_system(path, &policy.workspace)) {
+                let what = "removing the root, the home directory or a system directory is never automatic";
+                return Some(what.to_owned());
+            }
+            if let Some(doubt) = line.reading.doubts.iter().find(|doubt| is_grave(doubt)) {
+                return Some(doubt.kind.describe().to_owned());
+            }
+            if policy.denies_by_content
+                && let Some(doubt) = line.reading.doubts.first()
+            {
+                let why = doubt.kind.describe();
+                return Some(format!("{why}, so it cannot be shown that no deny rule speaks of it"));
+            }
+            let unknowns = Unknowns::of(line);
+            let meant =
+                policy.deny.iter().chain(policy.ask.iter()).find(|rule| unknowns.may_be_meant_by(rule));
+            if let Some(rule) = meant {
+                return Some(format!(
+                    "it cannot be shown that the rule `{}` does not speak of this",
+                    rule.rule.text
+                ));
+            }
+        }
+        None
+    }
+
+    /// What outside bypass no broad rule and no mode covers.
+    fn not_unless_named(&self) -> Option<String> {
+        if self.mode == PermissionMode::BypassPermissions {
+            return None;
+        }
+        if self.question.confinement == Confinement::Leaving {
+            return Some("running a command outside the sandbox is a question of its own".to_owned());
+        }
+        let roots = &self.question.policy.workspace.roots;
+        for line in self.lines() {
+            let mut removed = line.known.iter().flat_map(|known| &known.removals);
+            if removed.any(|path| roots.iter().any(|root| root.starts_with(path))) {
+                return Some("removing the workspace or a folder above it is never automatic".to_owned());
+            }
+            for command in &line.reading.commands {
+                let privileged = command.base_name().is_some_and(is_privilege_wrapper);
+                let named = || {
+                    self.question.policy.allow.iter().any(|rule| match &rule.content {
+                        Content::Command(pattern) => pattern.allows(&command.words),
+                        Content::Whole | Content::Path(_) | Content::Domain(_) | Content::Names(_) => false,
+                    })
+                };
+                if privileged && !named() {
+                    return Some("taking privileges needs a rule that names exactly this command".to_owned());
+                }
+            }
+        }
+        None
+    }
+
+    /// What a call would change, for plan mode.
+    fn changes_something(&self) -> Option<String> {
+        let terms = Terms { accepts_edits: false, rules: false };
+        self.found.iter().find_map(|found| match found {
+            Found::Edit(place) => Some(format!("{} would be changed", place.real.display())),
+            Found::Line(line) => self.line_granted(line, terms).err(),
+            Found::Other | Found::As(_) if self.tool() != "WebSearch" => {
+                Some(format!("{} may change something", self.tool()))
+            }
+            Found::Read(_)
+            | Found::Fetch(_)
+            | Found::Agent(_)
+            | Found::Person
+            | Found::Internal
+            | Found::As(_)
+            | Found::Other => None,
+        })
+    }
+
+    /// Everything that was found, granted by rules, knowledge and what the mode accepts; or what is not.
+    fn granted(&self) -> Result<Grant<'a>, String> {
+        let accepts_edits = matches!(self.mode, PermissionMode::AcceptEdits | PermissionMode::Auto);
+        let terms = Terms { accepts_edits, rules: true };
+        let mut grant = Grant::default();
+        if self.found.is_empty() {
+            let whole = self.allow_rules(terms).find(|rule| rule.rule.covers_whole(self.tool()));
+            return whole.map(Grant::by).ok_or_else(|| format!("{} needs permission", self.tool()));
+        }
+        for found in &self.found {
+            grant.add(self.found_granted(found, terms)?);
+        }
+        Ok(grant)
+    }
+
+    fn found_granted(&self, found: &Found, terms: Terms) -> Result<Grant<'a>, String> {
+        let tool = self.tool();
+        let whole = || self.allow_rules(terms).find(|rule| rule.rule.covers_whole(tool));
+        let by = |rule: Option<&'a Compiled>| {
+            rule.map(Grant::by).ok_or_else(|| format!("{tool} needs permission"))
+        };
+        match found {
+            Found::Internal => Ok(Grant::default()),
+            Found::Read(place) => match self.read_rule(place, terms).or_else(whole) {
+                Some(rule) => Ok(Grant::by(rule)),
+                None if self.is_readable(place) => Ok(Grant::default()),
+                None => Err(format!("{} is outside the workspace", place.real.display())),
+            },
+            Found::Edit(place) => {
+                if let Some(rule) = self.edit_rule(place, terms) {
+                    return Ok(Grant::by(rule));
+                }
+                // A rule for the whole tool covers ordinary files of the workspace, and no others.
+                match whole().filter(|_| self.is_ordinary(place)) {
+                    Some(rule) => Ok(Grant::by(rule)),
+                    None if terms.accepts_edits && self.is_ordinary(place) => {
+                        Ok(Grant { rule: None, by_mode: true })
+                    }
+                    None => Err(self.why_not_edit(place)),
+                }
+            }
+            Found::Line(line) => self.line_granted(line, terms),
+            Found::Fetch(target) => {
+                let named = self.allow_rules(terms).find(|rule| match (&rule.content, target) {
+                    (Content::Domain(domain), Target::Host { host, .. }) => domain.covers(host),
+                    _ => false,
+                });
+                by(named.or_else(whole))
+            }
+            Found::Agent(name) => {
+                let named = self.allow_rules(terms).find(|rule| match &rule.content {
+                    Content::Names(names) => rule.rule.tool == "Agent" && names.contains(name),
+                    Content::Whole | Content::Command(_) | Content::Path(_) | Content::Domain(_) => false,
+                });
+                by(named.or_else(whole))
+            }
+            Found::As(name) => by(self.allow_rules(terms).find(|rule| rule.rule.covers_whole(name))),
+            Found::Person => Err(format!("{tool} needs a person's answer")),
+            Found::Other => by(whole()),
+        }
+    }
+
+    /// Asks, or denies in the modes that never ask.
+    fn open_question(&self) -> Behavior {
+        match self.mode {
+            PermissionMode::Auto | PermissionMode::DontAsk => Behavior::Deny,
+            PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::Plan
+            | PermissionMode::BypassPermissions => Behavior::Ask,
+        }
+    }
+
+    fn closed(&self, layer: DecisionLayer, reason: String, asked: Option<&Compiled>) -> Ruling {
+        // Plan mode only reads: what it may not do needs no question.
+        let behavior = if self.mode == PermissionMode::Plan { Behavior::Deny } else { self.open_question() };
+        self.end(behavior, layer, reason, asked)
+    }
+
+    fn ask_person(&self) -> Ruling {
+        let reason = format!("{} needs a person's answer", self.tool());
+        self.end(self.open_question(), DecisionLayer::BuiltIn, reason, None)
+    }
+
+    fn by_rule(&self, behavior: Behavior, rule: &Compiled, outranked: Option<&Compiled>) -> Ruling {
         let verb = match behavior {
             Behavior::Allow => "allowed",
             Behavior::Ask => "to be asked about",
             Behavior::Deny => "denied",
         };
-        Decision {
-            behavior,
-            layer: DecisionLayer::Rule,
-            rule: Some(rule.text.clone()),
-            origin: Some(rule.origin.clone()),
-            mode: self.mode,
-            reason: format!("{} is {verb} by the rule `{}`", self.question.tool, rule.text),
+        let reason = format!("{} is {verb} by the rule `{}`", self.tool(), rule.rule.text);
+        let mut ruling = self.end(behavior, DecisionLayer::Rule, reason, outranked);
+        ruling.decision.rule = Some(rule.rule.text.clone());
+        ruling.decision.origin = Some(rule.rule.origin.clone());
+        ruling
+    }
+
+    fn allowed(&self, grant: &Grant<'a>) -> Ruling {
+        if grant.by_mode {
+            let reason = format!("{} accepts edits inside the workspace", self.mode.as_str());
+            return self.end(Behavior::Allow, DecisionLayer::Mode, reason, None);
         }
-    }
-
-    fn first_match(&self, rules: &'a [Rule], matching: Matching) -> Option<&'a Rule> {
-        rules.iter().find(|rule| {
-            rule.covers_whole(self.question.tool)
-                || self.question.accesses.iter().any(|access| self.speaks_of(rule, access, matching))
-        })
-    }
-
-    /// A call is allowed by rules when each of its accesses is.
-    fn allowing_rule(&self) -> Option<&'a Rule> {
-        let rules = &self.question.rules.allow;
-        let whole = rules.iter().find(|rule| rule.covers_whole(self.question.tool));
-        let mut deciding = whole.filter(|_| self.question.accesses.is_empty());
-        for access in self.question.accesses {
-            let named = rules.iter().find(|rule| self.speaks_of(rule, access, Matching::Narrowest));
-            // A rule for the whole tool covers edits of ordinary files in the workspace, and no others.
-            let edit = matches!(access, ResolvedAccess::Edit { .. });
-            let rule = named.or(whole.filter(|_| !edit || self.is_workspace_edit(access)));
-            match rule {
-                Some(rule) => deciding = Some(rule),
-                None if self.is_workspace_read(access) => {}
-                None => return None,
-            }
-        }
-        deciding
-    }
-
-    fn speaks_of(&self, rule: &Rule, access: &ResolvedAccess, matching: Matching) -> bool {
-        let Some(content) = &rule.content else { return false };
-        match access {
-            ResolvedAccess::Command(text) => {
-                let CommandReading::Words(words) = read_command(text) else { return false };
-                match (rule.tool.as_str(), matching) {
-                    ("Bash", Matching::Narrowest) => {
-                        CommandPattern::parse(content).is_some_and(|pattern| pattern.covers(&words))
-                    }
-                    ("Bash", Matching::Widest) => CommandPattern::parse(content)
-                        .is_none_or(|pattern| views(&words).0.iter().any(|view| pattern.covers(view))),
-                    ("Read" | "Edit" | "Write" | "NotebookEdit", Matching::Widest) => {
-                        self.names_path(content, &words)
-                    }
-                    _ => false,
-                }
-            }
-            ResolvedAccess::Read { lexical, real } => {
-                // The right to edit a place includes reading it; a ban on editing does not forbid reading.
-                let reads = rule.tool == "Read" || (rule.tool == "Edit" && matching == Matching::Narrowest);
-                reads && self.path_match(content, lexical, real, matching, false)
-            }
-            ResolvedAccess::Edit { lexical, real } => {
-                // A file that may not be read may not be edited either.
-                let edits = matches!(rule.tool.as_str(), "Edit" | "Write" | "NotebookEdit")
-                    || (rule.tool == "Read" && matching == Matching::Widest);
-                edits && self.path_match(content, lexical, real, matching, true)
-            }
-            ResolvedAccess::Fetch(_)
-            | ResolvedAccess::Person
-            | ResolvedAccess::Internal
-            | ResolvedAccess::Other => false,
-        }
-    }
-
-    /// True when a word of a command names a place that the pattern covers.
-    fn names_path(&self, content: &str, words: &[String]) -> bool {
-        let workspace = self.question.workspace;
-        let Some(pattern) = PathPattern::compile(content, workspace) else { return true };
-        let parts = words.iter().skip(1).flat_map(|word| word.split('='));
-        parts.filter(|part| !part.is_empty() && !part.starts_with('-')).any(|part| {
-            let path = match part.strip_prefix("~/") {
-                Some(rest) => workspace.home.join(rest),
-                None => self.question.cwd.join(part),
-            };
-            pattern.covers(&danger::normalise(&path))
-        })
-    }
-
-    fn path_match(&self, content: &str, lexical: &Path, real: &Path, matching: Matching, edit: bool) -> bool {
-        let Some(pattern) = PathPattern::compile(content, self.question.workspace) else {
-            // A pattern that cannot be read must not silently lose a denial.
-            return matching == Matching::Widest;
-        };
-        match matching {
-            Matching::Widest => pattern.covers(lexical) || pattern.covers(real),
-            Matching::Narrowest => {
-                let protected = edit && (self.is_protected(lexical) || self.is_protected(real));
-                pattern.covers(lexical) && pattern.covers(real) && (pattern.is_literal() || !protected)
+        match grant.rule {
+            Some(rule) => self.by_rule(Behavior::Allow, rule, None),
+            None => {
+                let reason = format!("{} only reads inside the workspace", self.tool());
+                self.end(Behavior::Allow, DecisionLayer::BuiltIn, reason, None)
             }
         }
     }
 
-    fn is_protected(&self, path: &Path) -> bool {
-        is_protected(path, self.question.workspace)
-    }
-
-    fn touches_protected(&self, access: &ResolvedAccess) -> bool {
-        match access {
-            ResolvedAccess::Edit { lexical, real } => self.is_protected(lexical) || self.is_protected(real),
-            ResolvedAccess::Read { .. }
-            | ResolvedAccess::Command(_)
-            | ResolvedAccess::Fetch(_)
-            | ResolvedAccess::Person
-            | ResolvedAccess::Internal
-            | ResolvedAccess::Other => false,
-        }
-    }
-
-    fn is_read(&self, access: &ResolvedAccess) -> bool {
-        matches!(access, ResolvedAccess::Read { .. } | ResolvedAccess::Internal)
-    }
-
-    fn is_workspace_read(&self, access: &ResolvedAccess) -> bool {
-        match access {
-            ResolvedAccess::Internal => true,
-            ResolvedAccess::Read { lexical, real } => {
-                self.question.workspace.contains(lexical) && self.question.workspace.contains(real)
-            }
-            ResolvedAccess::Edit { .. }
-            | ResolvedAccess::Command(_)
-            | ResolvedAccess::Fetch(_)
-            | ResolvedAccess::Person
-            | ResolvedAccess::Other => false,
-        }
-    }
-
-    fn is_workspace_edit(&self, access: &ResolvedAccess) -> bool {
-        match access {
-            ResolvedAccess::Edit { lexical, real } => {
-                let inside =
-                    self.question.workspace.contains(lexical) && self.question.workspace.contains(real);
-                inside && !self.touches_protected(access)
-            }
-            ResolvedAccess::Read { .. } | ResolvedAccess::Internal => self.is_workspace_read(access),
-            ResolvedAccess::Command(_)
-            | ResolvedAccess::Fetch(_)
-            | ResolvedAccess::Person
-            | ResolvedAccess::Other => false,
-        }
-    }
-
-    /// What no rule and no mode makes automatic.
-    fn never_automatic(&self, access: &ResolvedAccess) -> Option<String> {
-        let ResolvedAccess::Command(text) = access else { return None };
-        if danger::look(text, self.question.cwd, self.question.workspace) == Some(Danger::System) {
-            let what = "removing the root, the home directory or a system directory is never automatic";
-            return Some(what.to_owned());
-        }
-        let understood = match read_command(text) {
-            CommandReading::Words(words) => !views(&words).1,
-            CommandReading::NotUnderstood => false,
-        };
-        let judges_commands = |rule: &Rule| {
-            matches!(rule.tool.as_str(), "Bash" | "Read" | "Edit" | "Write") && rule.content.is_some()
-        };
-        (!understood && self.question.rules.deny.iter().any(judges_commands)).then(|| {
-            "the command is not one plain command, so it cannot be shown that no deny rule speaks of it"
-                .to_owned()
-        })
-    }
-
-    /// What outside bypass no broad rule and no mode covers.
-    fn not_unless_named(&self, access: &ResolvedAccess) -> Option<String> {
-        let ResolvedAccess::Command(text) = access else { return None };
-        if self.mode == PermissionMode::BypassPermissions {
-            return None;
-        }
-        match danger::look(text, self.question.cwd, self.question.workspace)? {
-            Danger::System | Danger::Workspace => {
-                Some("removing the workspace or a folder above it is never automatic".to_owned())
-            }
-            Danger::Privilege => {
-                let named = self
-                    .question
-                    .rules
-                    .allow
-                    .iter()
-                    .any(|rule| self.speaks_of(rule, access, Matching::Narrowest));
-                (!named).then(|| "taking privileges needs a rule that names exactly this command".to_owned())
-            }
-        }
-    }
-
-    /// Asks, or denies in the modes that never ask.
-    fn closed(&self, reason: String) -> Decision {
-        let behavior = match self.mode {
-            PermissionMode::Auto | PermissionMode::DontAsk | PermissionMode::Plan => Behavior::Deny,
-            PermissionMode::Default | PermissionMode::AcceptEdits | PermissionMode::BypassPermissions => {
-                Behavior::Ask
-            }
-        };
-        self.say(behavior, DecisionLayer::SafetyCheck, reason)
-    }
-
-    fn by_knowledge_and_mode(&self) -> Decision {
-        let accesses = self.question.accesses;
-        let tool = self.question.tool;
-        if !accesses.is_empty() && accesses.iter().all(|access| self.is_workspace_read(access)) {
-            let reason = format!("{tool} only reads inside the workspace");
-            return self.say(Behavior::Allow, DecisionLayer::BuiltIn, reason);
-        }
-        let edits = !accesses.is_empty() && accesses.iter().all(|access| self.is_workspace_edit(access));
-        let because = self.why_not();
-        let (behavior, reason) = match self.mode {
+    fn not_granted(&self, reason: String) -> Ruling {
+        let line = self.found.iter().any(|found| matches!(found, Found::Line(_)));
+        let confined = line && self.question.confinement == Confinement::Enforced;
+        match self.mode {
             PermissionMode::BypassPermissions => {
-                (Behavior::Allow, "bypassPermissions runs everything that is not denied".to_owned())
+                let reason = "bypassPermissions runs everything that is not denied".to_owned();
+                self.end(Behavior::Allow, DecisionLayer::Mode, reason, None)
             }
-            PermissionMode::AcceptEdits | PermissionMode::Auto if edits => {
-                (Behavior::Allow, format!("{} accepts edits inside the workspace", self.mode.as_str()))
+            PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::DontAsk
+            | PermissionMode::Auto
+                if confined =>
+            {
+                let reason = "the command runs in the sandbox, which is enforced".to_owned();
+                self.end(Behavior::Allow, DecisionLayer::Sandbox, reason, None)
             }
-            PermissionMode::Auto => (Behavior::Deny, format!("{because}, and auto mode never asks")),
-            PermissionMode::DontAsk => (Behavior::Deny, format!("{because}, and dontAsk mode never asks")),
-            PermissionMode::Plan => (Behavior::Deny, format!("{because}, and plan mode only reads")),
-            PermissionMode::Default | PermissionMode::AcceptEdits => (Behavior::Ask, because),
-        };
-        self.say(behavior, DecisionLayer::Mode, reason)
-    }
-
-    fn why_not(&self) -> String {
-        let tool = self.question.tool;
-        for access in self.question.accesses {
-            match access {
-                ResolvedAccess::Command(_) => return format!("{tool} runs a command that no rule allows"),
-                ResolvedAccess::Edit { real, .. } if self.touches_protected(access) => {
-                    return format!("{} is a protected file", real.display());
-                }
-                ResolvedAccess::Edit { real, .. } if !self.is_workspace_edit(access) => {
-                    return format!("{} is outside the workspace", real.display());
-                }
-                ResolvedAccess::Edit { real, .. } => return format!("{tool} changes {}", real.display()),
-                ResolvedAccess::Read { real, .. } if !self.is_workspace_read(access) => {
-                    return format!("{} is outside the workspace", real.display());
-                }
-                ResolvedAccess::Read { .. } | ResolvedAccess::Internal => {}
-                ResolvedAccess::Fetch(_) | ResolvedAccess::Person | ResolvedAccess::Other => {
-                    return format!("{tool} needs permission");
-                }
+            PermissionMode::Auto => {
+                let reason = format!("{reason}, and auto mode never asks");
+                let mut ruling = self.end(Behavior::Deny, DecisionLayer::Mode, reason, None);
+                ruling.classifiable = true;
+                ruling
+            }
+            PermissionMode::DontAsk => self.end(
+                Behavior::Deny,
+                DecisionLayer::Mode,
+                format!("{reason}, and dontAsk mode never asks"),
+                None,
+            ),
+            PermissionMode::Plan => self.end(Behavior::Ask, DecisionLayer::Mode, reason, None),
+            PermissionMode::Default | PermissionMode::AcceptEdits => {
+                let mut ruling = self.end(Behavior::Ask, DecisionLayer::Mode, reason, None);
+                ruling.suggestions = suggestions(self, &self.found);
+                ruling
             }
         }
-        format!("{tool} needs permission")
     }
-}
 
-/// What searches must pass over: places whose reading a rule denies or wants to be asked about. `None` is nothing.
-pub fn hidden_from_search(
-    rules: &RuleSet,
-    workspace: &Workspace,
-) -> Option<impl Fn(&Path) -> bool + Send + Sync + use<>> {
-    let mut patterns = Vec::new();
-    let mut everything = false;
-    for rule in rules.deny.iter().chain(&rules.ask).filter(|rule| rule.tool == "Read") {
-        let Some(content) = &rule.content else {
-            everything = true;
-            continue;
+    pub(super) fn policy(&self) -> &'a Policy {
+        self.question.policy
+    }
+
+    fn end(
+        &self,
+        behavior: Behavior,
+        layer: DecisionLayer,
+        reason: String,
+        asked: Option<&Compiled>,
+    ) -> Ruling {
+        let decision = Decision {
+            behavior,
+            layer,
+            rule: None,
+            origin: None,
+            mode: self.mode,
+            reason,
+            considered: self.considered(behavior, asked),
+            answered_by: None,
         };
-        match PathPattern::compile(content, workspace) {
-            Some(pattern) => patterns.push(pattern),
-            // A pattern that cannot be read must not silently lose a denial.
-            None => everything = true,
-        }
+        Ruling { decision, suggestions: Vec::new(), classifiable: false }
     }
-    (everything || !patterns.is_empty())
-        .then_some(move |path: &Path| everything || patterns.iter().any(|pattern| pattern.covers(path)))
-}
 
-/// Files that make another program run code later. `acceptEdits`, `auto` and broad rules do not cover them.
-#[must_use]
-pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
-    const FOLDERS: [&str; 17] = [
-        ".git",
-        ".hg",
-        ".svn",
-        ".jj",
-        ".bzr",
-        ".qoder",
-        ".claude",
-        ".vscode",
-        ".idea",
-        ".husky",
-        ".zed",
-        ".cursor",
-        ".devcontainer",
-        ".cargo",
-        ".githooks",
-        ".direnv",
-        ".ssh",
-    ];
-    const FILES: [&str; 46] = [
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".bash_aliases",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-        ".zlogout",
-        ".kshrc",
-        ".cshrc",
-        ".tcshrc",
-        ".login",
-        ".envrc",
-        ".env.fish",
-        "config.fish",
-        ".gitconfig",
-        ".gitmodules",
-        ".gitattributes",
-        ".mcp.json",
-        "mcp.json",
-        ".ripgreprc",
-        ".npmrc",
-        ".yarnrc",
-        ".yarnrc.yml",
-        ".pnpmfile.cjs",
-        ".inputrc",
-        ".direnvrc",
-        ".mise.toml",
-        "mise.toml",
-        ".tool-versions",
-        ".pre-commit-config.yaml",
-        ".lefthook.yml",
-        "lefthook.yml",
-        ".vimrc",
-        ".exrc",
-        ".nvimrc",
-        ".gdbinit",
-        ".lldbinit",
-        ".pythonrc",
-        ".condarc",
-        ".netrc",
-        ".pypirc",
-        ".hgrc",
-    ];
-    if path.starts_with(&workspace.config_dir) || path.starts_with(workspace.home.join(".ssh")) {
-        return true;
+    /// What else was looked at: rules that were outranked, and how many rules had nothing to say.
+    fn considered(&self, behavior: Behavior, asked: Option<&Compiled>) -> Vec<Considered> {
+        let policy = self.question.policy;
+        let mut considered = Vec::new();
+        let outranked = |rule: &Compiled, behavior: Behavior| Considered {
+            layer: DecisionLayer::Rule,
+            behavior: Some(behavior),
+            rule: Some(rule.rule.text.clone()),
+            origin: Some(rule.rule.origin.clone()),
+            note: "matched, and was outranked".to_owned(),
+        };
+        considered.extend(asked.map(|rule| outranked(rule, Behavior::Ask)));
+        if behavior != Behavior::Allow {
+            let allow = policy.allow.iter().find(|rule| self.would_allow(rule));
+            considered.extend(allow.map(|rule| outranked(rule, Behavior::Allow)));
+        }
+        let counts = [policy.deny.len(), policy.ask.len(), policy.allow.len()];
+        considered.push(Considered {
+            layer: DecisionLayer::Rule,
+            behavior: None,
+            rule: None,
+            origin: None,
+            note: format!(
+                "{} deny, {} ask and {} allow rules were in force",
+                counts[0], counts[1], counts[2]
+            ),
+        });
+        considered
     }
-    let folded = |name: &std::ffi::OsStr| name.to_string_lossy().to_lowercase();
-    // Folders above the workspace say nothing about what is in it.
-    let inside = workspace.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
-    inside.components().any(|part| FOLDERS.contains(&folded(part.as_os_str()).as_str()))
-        || path.file_name().is_some_and(|name| FILES.contains(&folded(name).as_str()))
 }

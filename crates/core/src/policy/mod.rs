@@ -1,14 +1,27 @@
-//! The gate: one pure function from rules, mode, trust and what a call would touch to allow, ask or deny, with the
-//! reason. Deny rules come first, then limits that nothing lifts, ask rules, allow rules, what the runtime knows, and
-//! the mode. What is not understood asks; absence of a decision is a denial.
+//! The gate: one function from rules, mode, trust and what a call would touch to allow, ask or deny, with the reason.
+//! Deny rules come first, then limits that nothing lifts, ask rules, allow rules, what the runtime knows, and the mode.
+//! What is not understood asks; absence of a decision is a denial. It looks at path metadata through a port and at
+//! nothing else.
 
-mod command;
-mod danger;
+mod address;
+mod compiled;
 mod decide;
+mod disguise;
+mod domain;
+mod found;
+mod line;
+mod links;
+mod matching;
 mod pattern;
+mod places;
+mod removal;
 mod rule;
+mod suggest;
+mod words;
 
-pub use command::{CommandReading, read_command};
-pub use decide::{Question, ResolvedAccess, Workspace, decide, hidden_from_search, is_protected};
+pub use address::{HostKind, host_is_public_name, host_matches, is_public, normal_host};
+pub use compiled::Policy;
+pub use decide::{Confinement, Question, Ruling, decide};
 pub use pattern::PathPattern;
+pub use places::{FileSystem, NoLinks, Workspace, is_protected, normalise};
 pub use rule::{Rule, RuleError, RuleSet, split_rules};

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::decide::Workspace;
+use super::places::Workspace;
+
+/// True where the file system usually treats upper and lower case alike.
+const FOLDS_CASE: bool = cfg!(any(target_os = "macos", target_os = "windows"));
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -14,6 +17,8 @@ pub struct PathPattern {
     anchor: PathBuf,
     matcher: GlobMatcher,
     literal: bool,
+    /// The folder below which everything that is covered lies.
+    fixed: PathBuf,
 }
 
 impl PathPattern {
@@ -35,22 +40,42 @@ impl PathPattern {
             (workspace.cwd.as_path(), if bare { format!("**/{body}") } else { body.to_owned() })
         };
         let literal = !body.trim_start_matches("**/").contains(['*', '?', '[', '{']);
-        let (anchor, body) = climb(anchor, &body);
+        let (anchor, body) = climb(anchor, &body)?;
         let matcher = GlobBuilder::new(body.trim_end_matches('/'))
             .literal_separator(true)
             .backslash_escape(true)
+            .case_insensitive(FOLDS_CASE)
             .build()
             .ok()?
             .compile_matcher();
-        Some(Self { anchor, matcher, literal })
+        let fixed = fixed_part(&anchor, &body);
+        Some(Self { anchor, matcher, literal, fixed })
     }
 
     /// True when the pattern covers `path` or a directory above it.
     #[must_use]
     pub fn covers(&self, path: &Path) -> bool {
+        // Bytes are compared faster than components; whole names are compared below.
+        let start = self.fixed.as_os_str().as_encoded_bytes();
+        if !FOLDS_CASE && !path.as_os_str().as_encoded_bytes().starts_with(start) {
+            return false;
+        }
         let Ok(relative) = path.strip_prefix(&self.anchor) else { return false };
         relative.ancestors().any(|part| !part.as_os_str().is_empty() && self.matcher.is_match(part))
             || (relative.as_os_str().is_empty() && self.matcher.is_match(Path::new("")))
+    }
+
+    /// True when something below `folder` may be covered.
+    #[must_use]
+    pub fn reaches_below(&self, folder: &Path) -> bool {
+        self.fixed.starts_with(folder) || folder.starts_with(&self.fixed)
+    }
+
+    /// True when whatever is put into `folder` is covered, however it is called.
+    #[must_use]
+    pub fn covers_all_in(&self, folder: &Path) -> bool {
+        // No pattern names this, so only a pattern for everything fits.
+        self.covers(&folder.join("\u{1}"))
     }
 
     /// True when the pattern has no wildcards: it names one place.
@@ -60,15 +85,35 @@ impl PathPattern {
     }
 }
 
-/// Applies leading `../` of a pattern to its anchor.
-fn climb(anchor: &Path, body: &str) -> (PathBuf, String) {
+/// Takes `.`, `..` and doubled slashes out of a pattern; what climbs above the pattern moves its anchor. `None` when it
+/// climbs out of a folder that may be at any depth.
+fn climb(anchor: &Path, body: &str) -> Option<(PathBuf, String)> {
     let mut anchor = anchor.to_path_buf();
-    let mut body = body;
-    while let Some(rest) = body.strip_prefix("../") {
-        anchor.pop();
-        body = rest;
+    let mut parts: Vec<&str> = Vec::new();
+    for part in body.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => match parts.pop() {
+                Some("**") => return None,
+                Some(_) => {}
+                None => {
+                    anchor.pop();
+                }
+            },
+            part => parts.push(part),
+        }
     }
-    (anchor, body.to_owned())
+    // A folder by itself stands for what is in it.
+    let body = if parts.is_empty() { "**".to_owned() } else { parts.join("/") };
+    Some((anchor, body))
+}
+
+/// Where the parts without wildcards lead to.
+fn fixed_part(anchor: &Path, body: &str) -> PathBuf {
+    let plain = |part: &&str| !FOLDS_CASE && !part.contains(['*', '?', '[', '{', '\\']);
+    let mut fixed = anchor.to_path_buf();
+    fixed.extend(body.split('/').take_while(plain).filter(|part| !part.is_empty()));
+    fixed
 }
 
 #[cfg(test)]
@@ -101,6 +146,10 @@ mod tests {
             ("../x", "/w/p/x"),
             ("{a,b}/c", "/w/p/sub/b/c"),
             ("secrets/", "/w/p/sub/secrets/key"),
+            ("a/secrets/", "/w/p/sub/a/secrets"),
+            ("./a/../b", "/w/p/sub/b"),
+            ("/x/.././y//z", "/w/p/y/z"),
+            ("../../../../etc/x", "/etc/x"),
         ];
         for (pattern, path) in must_match {
             assert!(covers(pattern, path), "{pattern} must cover {path}");

@@ -3,7 +3,8 @@
 
 use qoder_types::{Behavior, RuleOrigin};
 
-use super::command::CommandPattern;
+use super::domain::DomainPattern;
+use super::words::CommandPattern;
 
 /// One rule as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,10 +51,22 @@ impl Rule {
         if content.as_deref().is_some_and(|content| content.contains('\0')) {
             return Err(error("it contains a NUL character"));
         }
-        if matches!(name, "Bash") && content.as_deref().is_some_and(|content| !is_command(content)) {
-            return Err(error("its command is not one plain command of literal words and `*`"));
+        if !star_stands_well(name) {
+            return Err(error("`*` stands alone, or in the tool part of `mcp__server__tool`"));
         }
-        let content = content.filter(|content| !content.is_empty() && content != "*" && content != ":*");
+        let content = content.filter(|content| !matches!(content.trim(), "" | "*" | ":*"));
+        if content.is_some() && takes_no_content(canonical_name(name)) {
+            return Err(error("this tool takes nothing in parentheses"));
+        }
+        match (canonical_name(name), content.as_deref()) {
+            ("Bash", Some(content)) if CommandPattern::parse(content).is_none() => {
+                return Err(error("its command is not one plain command of literal words and `*`"));
+            }
+            ("WebFetch", Some(content)) if DomainPattern::parse(content).is_none() => {
+                return Err(error("it takes `domain:HOST` or `domain:*.HOST`"));
+            }
+            _ => {}
+        }
         Ok(Self { tool: canonical_name(name).to_owned(), content, text: text.to_owned(), origin })
     }
 
@@ -73,19 +86,54 @@ impl Rule {
             return true;
         }
         let Some(server) = self.tool.strip_prefix("mcp__") else { return false };
-        match self.tool.strip_suffix('*') {
-            Some(prefix) => tool.starts_with(prefix),
-            None => {
-                !server.contains("__")
-                    && tool.strip_prefix(&self.tool).is_some_and(|rest| rest.starts_with("__"))
-            }
+        if self.tool.contains('*') {
+            return fits(&self.tool, tool);
         }
+        !server.contains("__") && tool.strip_prefix(&self.tool).is_some_and(|rest| rest.starts_with("__"))
     }
 }
 
-/// True when a rule's content can be compared with commands.
-fn is_command(content: &str) -> bool {
-    matches!(content, "" | "*" | ":*") || CommandPattern::parse(content).is_some()
+/// True when the stars of a tool name stand where they mean something: a rule that could never match must not be
+/// silently lost.
+fn star_stands_well(name: &str) -> bool {
+    if !name.contains('*') || matches!(name, "*" | "mcp__*") {
+        return true;
+    }
+    let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    parts.is_some_and(|(server, _)| !server.is_empty() && !server.contains('*'))
+}
+
+/// True when `name` is `pattern`, with every star standing for any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Tools of which a rule can only speak as a whole.
+fn takes_no_content(name: &str) -> bool {
+    const WHOLE: [&str; 13] = [
+        "*",
+        "WebSearch",
+        "TodoWrite",
+        "TaskOutput",
+        "TaskStop",
+        "ExitPlanMode",
+        "EnterWorktree",
+        "ExitWorktree",
+        "Config",
+        "AskUserQuestion",
+        "ListMcpResources",
+        "ReadMcpResource",
+        "Mcp",
+    ];
+    WHOLE.contains(&name) || name.starts_with("mcp__")
 }
 
 /// Older and foreign names of our tools.
@@ -191,7 +239,9 @@ mod tests {
             let rule = Rule::parse(text, origin()).unwrap();
             assert_eq!((rule.tool.as_str(), rule.content.as_deref()), (tool, content), "{text}");
         }
-        for text in ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)", "Bash(a && b)", "Bash(echo $X)"] {
+        for text in
+            ["", "(x)", "Bash(x", "Ba sh", "Read(a\0b)", "Bash(a && b)", "Bash(echo $X)", "WebFetch(x)"]
+        {
             assert!(Rule::parse(text, origin()).is_err(), "{text:?}");
         }
     }

@@ -1,6 +1,7 @@
 //! The rules of the log, as properties over generated sessions: continuing from any prefix reaches an equal end (1), no
 //! effectful call starts twice (2), the prompt only grows (3), no call runs without a decision (6), unknown records are
-//! passed over (8), and limits always end in a terminal record (9). A simulated driver does what the real one does,
+//! passed over (8), limits always end in a terminal record (9), and a background task ends once and is told once. A
+//! simulated driver does what the real one does,
 //! without IO.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
@@ -51,6 +52,32 @@ proptest! {
             }
         }
         prop_assert_eq!(fold(&records).open_calls().count(), 0);
+    }
+
+    #[test]
+    fn a_task_ends_once_and_is_told_at_most_once(scenario in scenarios(), cuts in prop::collection::vec(0.0_f64..1.0, 0..6)) {
+        let mut records = run(Vec::new(), &scenario);
+        for cut in cuts {
+            let kept = ((records.len() as f64) * cut) as usize;
+            records = run(records[..kept].to_vec(), &scenario);
+        }
+        let (mut ended, mut told) = (std::collections::HashSet::new(), std::collections::HashSet::new());
+        for record in &records {
+            match &record.body {
+                RecordBody::TaskEnded(end) => prop_assert!(ended.insert(end.task_id.clone()), "{} ended twice", end.task_id),
+                RecordBody::User(entry) => for id in &entry.tasks {
+                    prop_assert!(ended.contains(id), "{id} was told before its end");
+                    prop_assert!(told.insert(id.clone()), "{id} was told twice");
+                },
+                // The model is never asked while the end of a task waits to be told.
+                RecordBody::ModelRequested(_) => prop_assert_eq!(&ended, &told),
+                _ => {}
+            }
+        }
+        let state = fold(&records);
+        prop_assert_eq!(state.running_tasks().count(), 0);
+        prop_assert_eq!(ended.len(), state.tasks.len());
+        prop_assert_eq!(state.untold_tasks().count(), ended.len() - told.len());
     }
 
     #[test]

@@ -6,12 +6,12 @@ use qoder_core::next::turn_end;
 use qoder_core::recover::close;
 use qoder_core::{Limits, State, Step, next};
 use qoder_types::record::{
-    AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody, SessionStarted,
-    SystemEntry, ToolStarted, UserEntry, UserOrigin,
+    Answered, Asked, AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody,
+    SessionStarted, SystemEntry, ToolStarted, UserEntry, UserOrigin,
 };
 use qoder_types::{
     Behavior, CallOutcome, ContentBlock, Decision, DecisionLayer, Message, MessageContent, PermissionMode,
-    Record, ReplayClass, Role, StopReason, ToolResultContent, Usage,
+    Record, ReplayClass, Role, StopReason, TaskEnded, TaskStarted, TaskStatus, ToolResultContent, Usage,
 };
 
 /// What a simulated call is like.
@@ -21,8 +21,16 @@ pub enum Kind {
     Pure,
     /// Has effects.
     Effect,
+    /// Has effects and starts a background task, which ends before the model is asked again.
+    EffectTask,
+    /// As before, but the task ends only with the turn.
+    EffectLongTask,
     /// Is denied by the gate.
     Denied,
+    /// Is asked about and allowed.
+    AskedEffect,
+    /// Is asked about and denied.
+    AskedDenied,
     /// Names no tool.
     NoSuchTool,
 }
@@ -51,7 +59,16 @@ pub struct Scenario {
 
 /// Generates scenarios.
 pub fn scenarios() -> impl Strategy<Value = Scenario> {
-    let kind = prop_oneof![Just(Kind::Pure), Just(Kind::Effect), Just(Kind::Denied), Just(Kind::NoSuchTool)];
+    let kind = prop_oneof![
+        Just(Kind::Pure),
+        Just(Kind::Effect),
+        Just(Kind::EffectTask),
+        Just(Kind::EffectLongTask),
+        Just(Kind::Denied),
+        Just(Kind::AskedEffect),
+        Just(Kind::AskedDenied),
+        Just(Kind::NoSuchTool)
+    ];
     let calls = prop::collection::vec(kind, 1..4);
     let reply = prop_oneof![
         6 => calls.clone().prop_map(Reply::Calls),
@@ -87,11 +104,13 @@ pub fn run(records: Vec<Record>, scenario: &Scenario) -> Vec<Record> {
     simulation.records
 }
 
-/// The prompt with the one thing taken out that a crash may change: how far an effectful call came.
+/// The prompt with the two things taken out that a crash may change: how far an effectful call came, and when and how a
+/// background task ended.
 pub fn normalised_prompt(state: &State) -> Vec<String> {
     state
         .prompt
         .iter()
+        .filter(|message| message.message.content.to_text() != TASK_NOTICE)
         .map(|message| {
             let mut message = message.message.clone();
             if let MessageContent::Blocks(blocks) = &mut message.content {
@@ -109,6 +128,9 @@ pub fn normalised_prompt(state: &State) -> Vec<String> {
         .collect()
 }
 
+/// What the model is told when tasks have ended.
+pub const TASK_NOTICE: &str = "[tasks ended]";
+
 impl Simulation<'_> {
     fn append(&mut self, body: RecordBody) {
         let record = Record { seq: self.state.last_seq + 1, timestamp: String::new(), body };
@@ -121,6 +143,8 @@ impl Simulation<'_> {
             let start = SessionStarted { cwd: "/w".into(), version: "0".into(), forked_from: None };
             self.append(RecordBody::SessionStarted(start));
         }
+        // As a process does that opens a log with tasks of another one.
+        self.end_tasks(TaskStatus::Unknown);
         for step in 0.. {
             assert!(step < 10_000, "the session does not come to an end");
             match next(&self.state, &self.limits) {
@@ -145,22 +169,35 @@ impl Simulation<'_> {
                 }
             }
             Step::Decide(ids) => ids.iter().for_each(|id| self.decide(id)),
+            Step::Ask(ids) => ids.iter().for_each(|id| self.answer(id)),
             Step::Refuse(ids) => {
                 ids.iter().for_each(|id| self.result(id, "denied".into(), CallOutcome::Denied))
             }
             Step::Run(ids) => ids.iter().for_each(|id| self.run_call(id)),
             Step::Notice(text) => self.user(UserOrigin::Notice, MessageContent::Text(text.into()), None),
+            Step::TellTasks(ids) => self.tell(ids),
             Step::Compact => self.compact(),
             Step::CallModel => self.call_model(),
             Step::End(reason) => {
                 let end = turn_end(&self.state, &self.limits, &reason, 0);
                 self.append(RecordBody::TurnEnded(Box::new(end)));
+                self.end_tasks(TaskStatus::Stopped);
             }
             Step::Idle | Step::Promote => unreachable!("inputs are given when the session is idle"),
         }
     }
 
     fn user(&mut self, origin: UserOrigin, content: MessageContent, outcome: Option<CallOutcome>) {
+        self.user_telling(origin, content, outcome, Vec::new());
+    }
+
+    fn user_telling(
+        &mut self,
+        origin: UserOrigin,
+        content: MessageContent,
+        outcome: Option<CallOutcome>,
+        tasks: Vec<String>,
+    ) {
         let entry = UserEntry {
             uuid: format!("u{}", self.state.last_seq + 1),
             parent_uuid: self.state.leaf.clone(),
@@ -178,9 +215,25 @@ impl Simulation<'_> {
             observations: Vec::new(),
             new_cwd: None,
             duration_ms: None,
+            worktree: None,
             memory: Vec::new(),
+            tasks,
         };
         self.append(RecordBody::User(Box::new(entry)));
+    }
+
+    fn end_tasks(&mut self, status: TaskStatus) {
+        let running: Vec<String> =
+            self.state.running_tasks().map(|task| task.start.task_id.clone()).collect();
+        for task_id in running {
+            let end = TaskEnded { task_id, status, summary: "over".into(), exit_code: None };
+            self.append(RecordBody::TaskEnded(end));
+        }
+    }
+
+    fn tell(&mut self, tasks: Vec<String>) {
+        let content = MessageContent::Text(TASK_NOTICE.into());
+        self.user_telling(UserOrigin::Notice, content, None, tasks);
     }
 
     fn result(&mut self, id: &str, text: String, outcome: CallOutcome) {
@@ -196,7 +249,14 @@ impl Simulation<'_> {
         if id.contains("nosuchtool") {
             return self.result(id, "there is no such tool".into(), CallOutcome::Failed);
         }
-        let behavior = if id.contains("denied") { Behavior::Deny } else { Behavior::Allow };
+        let call = self.state.call(id).unwrap();
+        let answer = call.answer.as_ref().map(|answer| answer.allow);
+        let behavior = match answer {
+            None if id.contains("asked") => Behavior::Ask,
+            Some(false) => Behavior::Deny,
+            _ if id.contains("denied") => Behavior::Deny,
+            _ => Behavior::Allow,
+        };
         let decision = Decision {
             behavior,
             layer: DecisionLayer::Rule,
@@ -204,16 +264,63 @@ impl Simulation<'_> {
             origin: None,
             mode: PermissionMode::Default,
             reason: "simulated".into(),
+            considered: Vec::new(),
+            answered_by: None,
         };
+        if behavior == Behavior::Ask {
+            let asked = Asked {
+                tool_use_id: id.to_owned(),
+                tool_name: "T".into(),
+                decision,
+                suggestions: Vec::new(),
+            };
+            return self.append(RecordBody::Asked(Box::new(asked)));
+        }
         let decided = Decided { tool_use_id: id.to_owned(), tool_name: "T".into(), decision };
         self.append(RecordBody::Decided(decided));
+    }
+
+    /// Two people answer; the first counts.
+    fn answer(&mut self, id: &str) {
+        let first = !id.contains("denied");
+        for allow in [first, !first] {
+            self.append(RecordBody::Answered(Box::new(Answered {
+                tool_use_id: id.to_owned(),
+                allow,
+                message: None,
+                updated_input: None,
+                updated_permissions: Vec::new(),
+                interrupt: false,
+                by: "somebody".into(),
+            })));
+        }
     }
 
     fn run_call(&mut self, id: &str) {
         let replay = if id.contains("effect") { ReplayClass::Effectful } else { ReplayClass::Pure };
         let start = ToolStarted { tool_use_id: id.to_owned(), tool_name: "T".into(), replay };
         self.append(RecordBody::ToolStarted(start));
+        let task_id = format!("task-{id}");
+        if id.contains("task") {
+            self.append(RecordBody::TaskStarted(TaskStarted {
+                task_id: task_id.clone(),
+                tool_use_id: id.to_owned(),
+                description: "a task".into(),
+                task_type: "local_bash".into(),
+                output_file: "/w/out".into(),
+                command: "true".into(),
+            }));
+        }
         self.result(id, format!("result of {id}"), CallOutcome::Completed);
+        if id.contains("task") && !id.contains("long") {
+            let status = TaskStatus::Completed;
+            self.append(RecordBody::TaskEnded(TaskEnded {
+                task_id,
+                status,
+                summary: "over".into(),
+                exit_code: Some(0),
+            }));
+        }
     }
 
     fn compact(&mut self) {

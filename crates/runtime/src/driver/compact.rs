@@ -80,7 +80,7 @@ impl Driver<'_> {
             uuid: new_id(),
             parent_uuid: None,
             logical_parent_uuid: state.leaf.clone(),
-            is_sidechain: false,
+            is_sidechain: self.session.is_sidechain,
             subtype: "compact_boundary".to_owned(),
             content: "Conversation compacted".to_owned(),
             compact_metadata: Some(CompactMetadata { trigger: "auto".to_owned(), pre_tokens }),

@@ -1,11 +1,12 @@
 //! From records to the messages a host reads.
 
-use qoder_types::Record;
 use qoder_types::record::{RecordBody, TurnEnded};
 use qoder_types::wire::{InitMessage, ResultMessage, StreamMessage, SystemMessage};
+use qoder_types::{PermissionMode, Record};
 
 use super::Driver;
 use crate::VERSION;
+use crate::agent;
 use crate::error::DriveError;
 use crate::events::{Event, Host};
 use crate::session::new_id;
@@ -18,16 +19,18 @@ impl Driver<'_> {
         let engine = self.engine;
         let facts = engine.model.facts();
         let uuid = new_id();
+        let agents =
+            if engine.toolbox.get(agent::NAME).is_some() { agent::AGENTS.to_vec() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
             session_id: &self.session.id,
             uuid: &uuid,
             cwd: &self.session.state.cwd,
             model: &facts.name,
-            permission_mode: engine.gate.mode.as_str(),
+            permission_mode: self.limits.permission_mode.as_str(),
             tools: engine.toolbox.names().collect(),
             mcp_servers: Vec::new(),
             slash_commands: Vec::new(),
-            agents: Vec::new(),
+            agents,
             skills: Vec::new(),
             plugins: Vec::new(),
             output_style: "default",
@@ -68,6 +71,16 @@ impl Driver<'_> {
         self.emit(&StreamMessage::System(SystemMessage::Status {
             status,
             permission_mode: None,
+            uuid: &uuid,
+            session_id: &self.session.id,
+        }))
+    }
+
+    pub(super) fn emit_mode(&self, mode: PermissionMode) -> Result<(), DriveError> {
+        let uuid = new_id();
+        self.emit(&StreamMessage::System(SystemMessage::Status {
+            status: None,
+            permission_mode: Some(mode.as_str()),
             uuid: &uuid,
             session_id: &self.session.id,
         }))

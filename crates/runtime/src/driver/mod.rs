@@ -2,8 +2,12 @@
 //! session's records, so it may die between any two of them.
 
 mod compact;
+mod decide;
 mod messages;
 mod model;
+mod recheck;
+mod side;
+mod tasks;
 mod tools;
 
 use std::time::Instant;
@@ -52,6 +56,8 @@ pub struct Driver<'a> {
     read_files: Vec<std::path::PathBuf>,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,
+    /// True once the mode of this run has been compared with the recorded one.
+    mode_is_settled: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -63,6 +69,7 @@ impl<'a> Driver<'a> {
             effort: engine.effort.clone(),
             max_output_tokens: engine.max_output_tokens,
             partial: engine.host.wants_partial(),
+            purpose: engine.purpose,
         };
         let limits = engine.limits();
         Self {
@@ -76,6 +83,7 @@ impl<'a> Driver<'a> {
             echo: None,
             read_files: Vec::new(),
             quiet: false,
+            mode_is_settled: false,
         }
     }
 
@@ -93,8 +101,10 @@ impl<'a> Driver<'a> {
 
     /// Goes on until the session is idle; answers with the last turn's end. `None` means there was nothing to do.
     pub async fn run(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        self.engine.shared.adopt(self.session.state.tasks.values());
         let mut ended = None;
         let mut announced = false;
+        self.ensure_mode()?;
         loop {
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
@@ -112,10 +122,17 @@ impl<'a> Driver<'a> {
                     announced = false;
                 }
                 Step::Close(ids, reason) => self.close(&ids, reason)?,
-                Step::Decide(ids) => self.decide(&ids)?,
+                Step::Decide(ids) => self.decide(&ids).await?,
+                Step::Ask(ids) => {
+                    if self.ask_about(&ids).await? {
+                        self.admit_arrived()?;
+                        return Err(DriveError::Waiting(self.waiting(&ids)));
+                    }
+                }
                 Step::Refuse(ids) => self.refuse(&ids)?,
                 Step::Run(ids) => self.run_calls(&ids).await?,
                 Step::Notice(text) => self.notice(text)?,
+                Step::TellTasks(ids) => self.tell_tasks(&ids)?,
                 Step::Compact => self.compact().await?,
                 Step::CallModel if self.bring_memory()? => {}
                 Step::CallModel => self.call_model().await?,
@@ -129,10 +146,16 @@ impl<'a> Driver<'a> {
                 }
             }
             self.forward_task_events()?;
-            while let Some(Ok(input)) = self.inbox.as_mut().map(Inbox::try_recv) {
-                self.admit(input)?;
-            }
+            self.admit_arrived()?;
         }
+    }
+
+    /// Takes every input that is there by now.
+    fn admit_arrived(&mut self) -> Result<(), DriveError> {
+        while let Some(Ok(input)) = self.inbox.as_mut().map(Inbox::try_recv) {
+            self.admit(input)?;
+        }
+        Ok(())
     }
 
     /// Takes an input into the log. The same id again is the same input again.
@@ -169,8 +192,10 @@ impl<'a> Driver<'a> {
                 Step::Idle
                 | Step::Promote
                 | Step::Decide(_)
+                | Step::Ask(_)
                 | Step::Refuse(_)
                 | Step::Run(_)
+                | Step::TellTasks(_)
                 | Step::Compact
                 | Step::CallModel => return Ok(()),
             }

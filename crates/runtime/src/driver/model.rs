@@ -62,6 +62,10 @@ impl Driver<'_> {
                 biased;
                 () = &mut cancelled => return Ok(Called::Interrupted),
                 event = stream.next() => event,
+                () = self.session.task_events.arrival() => {
+                    self.forward_task_events()?;
+                    continue;
+                }
                 input = arrival(&mut self.inbox) => {
                     self.admit(input)?;
                     continue;
@@ -118,7 +122,7 @@ impl Driver<'_> {
         let entry = AssistantEntry {
             uuid: new_id(),
             parent_uuid: self.session.state.leaf.clone(),
-            is_sidechain: false,
+            is_sidechain: self.session.is_sidechain,
             cwd: self.session.state.cwd.clone(),
             version: VERSION.to_owned(),
             message: AssistantMessage {

@@ -1,5 +1,4 @@
-//! Tool calls: checked, decided, started in the log, run, and their results recorded as they come. Read-only calls of
-//! a batch run together, the others one at a time and in order. A failing call does not disturb its siblings.
+//! Tool calls: started in the log, run, and their results recorded as they come. Read-only calls of a batch run together, the others one at a time and in order. A failing call does not disturb its siblings.
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -8,19 +7,15 @@ use std::time::Instant;
 
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use qoder_core::ports::{ProgressSink, Tool, ToolContext, ToolOutcome, ToolProgress};
-use qoder_types::record::{Decided, RecordBody, ToolStarted, UserOrigin};
-use qoder_types::wire::{StreamMessage, SystemMessage};
-use qoder_types::{
-    Behavior, CallOutcome, ContentBlock, Decision, DecisionLayer, Message, MessageContent, Observation, Role,
-};
+use qoder_core::ports::{ProgressSink, Spent, Tool, ToolContext, ToolOutcome, ToolProgress};
+use qoder_types::record::{PermissionsChanged, RecordBody, ToolStarted, UserOrigin};
+use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observation, Role};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::session::new_id;
 
 /// Read-only calls that run at the same time.
 const MOST_TOGETHER: usize = 10;
@@ -35,61 +30,6 @@ struct Ready {
 }
 
 impl Driver<'_> {
-    /// Decides about calls. One that cannot be decided about, because its tool or input makes no sense, gets an error
-    /// that the model can repair.
-    pub(super) fn decide(&mut self, ids: &[String]) -> Result<(), DriveError> {
-        for id in ids {
-            let Some(call) = self.session.state.call(id) else { continue };
-            let name = call.name.clone();
-            match self.judge(&name, &call.input.clone()) {
-                Ok(decision) => self.record_decision(id, &name, decision)?,
-                Err(text) => self.append_result(id, &text, CallOutcome::Failed)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn judge(&self, name: &str, input: &Value) -> Result<Decision, String> {
-        let Some(tool) = self.engine.toolbox.get(name) else {
-            let known: Vec<&str> = self.engine.toolbox.names().collect();
-            return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));
-        };
-        let input = self.engine.toolbox.check(&**tool, input)?;
-        self.engine.gate.decide(&**tool, &input, Path::new(&self.session.state.cwd))
-    }
-
-    fn record_decision(&mut self, id: &str, name: &str, decision: Decision) -> Result<(), DriveError> {
-        let denied = decision.behavior != Behavior::Allow;
-        let (layer, reason) = (decision.layer, decision.reason.clone());
-        let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
-        self.session.append(RecordBody::Decided(body))?;
-        if !denied {
-            return Ok(());
-        }
-        let uuid = new_id();
-        let message = denial_text(name, &reason);
-        self.emit(&StreamMessage::System(SystemMessage::PermissionDenied {
-            tool_name: name,
-            tool_use_id: id,
-            decision_reason_type: layer_name(layer),
-            decision_reason: &reason,
-            message: &message,
-            uuid: &uuid,
-            session_id: &self.session.id,
-        }))
-    }
-
-    /// Answers calls whose denial is on record.
-    pub(super) fn refuse(&mut self, ids: &[String]) -> Result<(), DriveError> {
-        for id in ids {
-            let Some(call) = self.session.state.call(id) else { continue };
-            let reason = call.decision.as_ref().map_or("no decision was made", |decision| &decision.reason);
-            let text = denial_text(&call.name, reason);
-            self.append_result(id, &text, CallOutcome::Denied)?;
-        }
-        Ok(())
-    }
-
     pub(super) async fn run_calls(&mut self, ids: &[String]) -> Result<(), DriveError> {
         let mut ready = Vec::new();
         for id in ids {
@@ -111,12 +51,21 @@ impl Driver<'_> {
             if self.interrupt.is_triggered() {
                 return self.interrupt_turn();
             }
-            self.run_group(group).await?;
+            let mut starting = Vec::with_capacity(group.len());
+            for ready in group {
+                if self.may_start(&ready.id)? {
+                    starting.push(ready);
+                }
+            }
+            self.run_group(starting).await?;
         }
         Ok(())
     }
 
     async fn run_group(&mut self, group: Vec<Ready>) -> Result<(), DriveError> {
+        if group.is_empty() {
+            return Ok(());
+        }
         let started = group
             .iter()
             .map(|ready| {
@@ -133,6 +82,7 @@ impl Driver<'_> {
             .into_iter()
             .map(|ready| {
                 let context = self.context(&ready.id, &output);
+                let spent = Arc::clone(&context.spent);
                 async move {
                     let begun = Instant::now();
                     let run = AssertUnwindSafe(ready.tool.run(ready.input, context)).catch_unwind();
@@ -141,7 +91,7 @@ impl Driver<'_> {
                             "The tool failed because of a fault in the program; its effect is unknown.",
                         )
                     });
-                    (ready.id, begun.elapsed(), outcome)
+                    (ready.id, begun.elapsed(), outcome, spent)
                 }
             })
             .collect();
@@ -152,8 +102,11 @@ impl Driver<'_> {
             tokio::select! {
                 biased;
                 done = running.next() => match done {
-                    Some((id, elapsed, outcome)) => {
+                    Some((id, elapsed, outcome, spent)) => {
                         let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+                        // What became of tasks is on record before the result that speaks of it.
+                        self.forward_task_events()?;
+                        self.record_spent(&spent)?;
                         self.record_outcome(&id, outcome, elapsed)?;
                     }
                     None => return Ok(()),
@@ -162,6 +115,7 @@ impl Driver<'_> {
                     let event = Event::ToolOutput { tool_use_id: &id, text: &text };
                     self.engine.host.emit(event).map_err(DriveError::Output)?;
                 }
+                () = self.session.task_events.arrival() => self.forward_task_events()?,
                 input = arrival(&mut self.inbox) => self.admit(input)?,
                 () = &mut cancelled, if !interrupted => {
                     // The tools were told through their contexts; each ends with an outcome of its own.
@@ -177,21 +131,26 @@ impl Driver<'_> {
         let observed = move |path: &Path| -> Option<Observation> {
             observations.get(path.to_string_lossy().as_ref()).cloned()
         };
+        let permissions = &self.session.state.permissions;
+        let spent = Spent::default();
         ToolContext {
             session_id: self.session.id.clone(),
             tool_use_id: id.to_owned(),
             cwd: PathBuf::from(&self.session.state.cwd),
-            roots: Arc::clone(&self.engine.roots),
+            roots: self.engine.gate.policy(permissions).workspace().roots.as_slice().into(),
+            session_dir: self.session.folder().map(Path::to_path_buf),
             output_dir: self.session.outputs().to_path_buf(),
             observed: Arc::new(observed),
-            hidden: self.engine.gate.hidden(),
+            hidden: self.engine.gate.hidden(permissions),
             cancelled: self.interrupt.cancelled(),
             progress: self.progress_sink(id, output),
             hidden_environment: Arc::clone(&self.engine.hidden_environment),
-            side_model: None,
-            mode: self.engine.gate.mode,
-            mode_after_plan: qoder_types::PermissionMode::Default,
-            worktree: None,
+            side_model: Some(self.side_model(id, &spent)),
+            spent,
+            mode: self.engine.gate.mode(permissions),
+            mode_after_plan: self.engine.gate.mode_before_plan(permissions),
+            permissions: permissions.clone(),
+            worktree: self.session.state.worktree.clone(),
             shared: Arc::clone(&self.engine.shared) as Arc<dyn std::any::Any + Send + Sync>,
         }
     }
@@ -210,8 +169,10 @@ impl Driver<'_> {
                 }
             }
             // The driver may be gone when a background task ends; nobody is left to tell.
-            task @ (ToolProgress::TaskStarted { .. } | ToolProgress::TaskEnded { .. }) => {
-                let _ = tasks.send((id.clone(), task));
+            task @ (ToolProgress::TaskStarted { .. }
+            | ToolProgress::TaskProgress { .. }
+            | ToolProgress::TaskEnded(_)) => {
+                let _ = tasks.send(task);
             }
         })
     }
@@ -230,57 +191,23 @@ impl Driver<'_> {
         entry.observations = outcome.observations;
         entry.new_cwd = outcome.new_cwd.map(|cwd| cwd.to_string_lossy().into_owned());
         entry.duration_ms = Some(elapsed_ms);
-        let record = self.session.append(RecordBody::User(Box::new(entry)))?;
-        self.emit_user(&record, false)
-    }
-
-    /// Announces what became of background tasks, also of those that an earlier turn started.
-    pub fn forward_task_events(&mut self) -> Result<(), DriveError> {
-        while let Some((tool_use_id, progress)) = self.session.task_events.next() {
-            let uuid = new_id();
-            let session_id = &self.session.id;
-            let message = match &progress {
-                ToolProgress::TaskStarted { task_id, description } => SystemMessage::TaskStarted {
-                    task_id,
-                    tool_use_id: &tool_use_id,
-                    description,
-                    task_type: "local_bash",
-                    uuid: &uuid,
-                    session_id,
-                },
-                ToolProgress::TaskEnded { task_id, status, output_file, summary } => {
-                    let output_file = output_file.to_string_lossy();
-                    let message = SystemMessage::TaskNotification {
-                        task_id,
-                        tool_use_id: &tool_use_id,
-                        status,
-                        output_file: &output_file,
-                        summary,
-                        uuid: &uuid,
-                        session_id,
-                    };
-                    self.emit(&StreamMessage::System(message))?;
-                    continue;
-                }
-                ToolProgress::Output(_) => continue,
-            };
-            self.emit(&StreamMessage::System(message))?;
+        entry.tasks = self.untold(outcome.ended_tasks);
+        entry.worktree = outcome.worktree;
+        let tool = self.session.state.call(id).map(|call| call.name.clone()).unwrap_or_default();
+        let updates = self.usable_updates(outcome.permission_updates)?;
+        let mut bodies = vec![RecordBody::User(Box::new(entry))];
+        // What the call brought and its result are kept together or not at all.
+        if !updates.is_empty() {
+            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged {
+                updates: updates.clone(),
+                by: tool,
+            }));
         }
-        Ok(())
-    }
-}
-
-fn denial_text(tool: &str, reason: &str) -> String {
-    format!("Permission to use {tool} was denied: {reason}.")
-}
-
-fn layer_name(layer: DecisionLayer) -> &'static str {
-    match layer {
-        DecisionLayer::Rule => "rule",
-        DecisionLayer::BuiltIn => "other",
-        DecisionLayer::SafetyCheck => "safetyCheck",
-        DecisionLayer::Mode => "mode",
-        DecisionLayer::Unattended => "unattended",
+        let records = self.session.append_all(bodies)?;
+        if let Some(record) = records.first() {
+            self.emit_user(record, false)?;
+        }
+        self.took_updates(&updates)
     }
 }
 

@@ -64,6 +64,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     key("permissions.ask", Kind::Texts, "[]", "rules that ask"),
     key("permissions.deny", Kind::Texts, "[]", "rules that deny"),
     key("permissions.additionalDirectories", Kind::Texts, "[]", "more directories to work in"),
+    key(
+        "permissions.unattended",
+        Kind::OneOf(&["deny", "park"]),
+        "\"deny\"",
+        "what an ask means without anyone to answer: deny it, or park it in the session until somebody answers",
+    ),
     key("permissions.trustDirectories", Kind::Texts, "[]", "trusted folders (user settings only)"),
     key(
         "general.defaultPermissionMode",
@@ -120,7 +126,17 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "seconds without output before a command is stopped",
     ),
     key("tools.shell.pager", Kind::Text, "\"cat\"", "pager of commands"),
-    key("tools.sandbox", Kind::Any, "", "confine commands"),
+    key(
+        "tools.webSearch.provider",
+        Kind::OneOf(&["searxng", "brave", "tavily"]),
+        "",
+        "the service behind WebSearch: searxng, brave or tavily",
+    ),
+    key("tools.webSearch.baseUrl", Kind::Text, "", "where the search service is; searxng needs it"),
+    key("tools.webSearch.apiKeyEnv", Kind::Text, "", "the environment variable that holds its key"),
+    key("tools.webSearch.apiKey", Kind::Text, "", "its key itself; a variable is better"),
+    key("tools.webSearch.maxResults", Kind::Whole(1), "10", "results of one search"),
+    key("tools.sandbox", Kind::Any, "", "confine commands: true, a backend, or the fields of `sandbox`"),
     key("tools.sandboxAllowedPaths", Kind::Texts, "[]", "paths a confined command may write"),
     key("tools.sandboxNetworkAccess", Kind::Boolean, "false", "network for confined commands"),
     key("tools.useRipgrep", Kind::Boolean, "true", "search engine"),
@@ -132,7 +148,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "folders must be trusted before their files are used",
     ),
     key("security.disableYoloMode", Kind::Boolean, "false", "forbid bypassPermissions"),
-    key("security.toolSandboxing", Kind::Boolean, "false", "confine tools"),
+    key("security.toolSandboxing", Kind::Boolean, "false", "confine commands"),
     key("security.environmentVariableRedaction.*", Kind::Any, "", "hide environment variables"),
     key(
         "advanced.excludedEnvVars",
@@ -150,9 +166,69 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     key("mcpServers.*", Kind::Any, "", "MCP servers"),
     key("mcp.*", Kind::Any, "", "MCP"),
     key("agents.*", Kind::Any, "", "subagents"),
-    key("autoMode.*", Kind::Any, "", "hints for auto mode"),
+    key(
+        "autoMode.classifier",
+        Kind::Text,
+        "",
+        "model that judges calls in auto mode; without one they are denied",
+    ),
+    key("autoMode.allow", Kind::Texts, "[]", "what the classifier should usually allow, in words"),
+    key("autoMode.soft_deny", Kind::Texts, "[]", "what the classifier should usually deny, in words"),
+    key("autoMode.environment", Kind::Texts, "[]", "what the classifier should know about the surroundings"),
     key("enabledPlugins.*", Kind::Any, "", "plugins"),
-    key("sandbox.*", Kind::Any, "", "sandbox"),
+    key("sandbox.enabled", Kind::Boolean, "false", "confine commands"),
+    key(
+        "sandbox.autoAllowBashIfSandboxed",
+        Kind::Boolean,
+        "true",
+        "confined commands need no question; deny and ask rules still hold",
+    ),
+    key("sandbox.excludedCommands", Kind::Texts, "[]", "first words of commands that run outside"),
+    key(
+        "sandbox.allowUnsandboxedCommands",
+        Kind::Boolean,
+        "true",
+        "the model may ask to run a command outside; the person decides",
+    ),
+    key(
+        "sandbox.network.allowedDomains",
+        Kind::Texts,
+        "[]",
+        "hosts that may be reached: host, *.host for subdomains, * for every public host",
+    ),
+    key("sandbox.network.deniedDomains", Kind::Texts, "[]", "hosts that may not, whatever is allowed"),
+    key(
+        "sandbox.network.allowLocalBinding",
+        Kind::Boolean,
+        "false",
+        "servers may listen on the command's own loopback",
+    ),
+    key(
+        "sandbox.network.allowUnixSockets",
+        Kind::Texts,
+        "[]",
+        "unix sockets that may be used; no system enforces a list, so one is refused",
+    ),
+    key("sandbox.network.allowAllUnixSockets", Kind::Boolean, "false", "every unix socket may be used"),
+    key("sandbox.network.httpProxyPort", Kind::Whole(1), "", "your own HTTP proxy decides, on this port"),
+    key("sandbox.network.socksProxyPort", Kind::Whole(1), "", "your own SOCKS proxy decides, on this port"),
+    key("sandbox.filesystem.allowWrite", Kind::Texts, "[]", "more places to write"),
+    key("sandbox.filesystem.denyWrite", Kind::Texts, "[]", "places in the workspace that stay as they are"),
+    key("sandbox.filesystem.denyRead", Kind::Texts, "[]", "places that cannot be read"),
+    key("sandbox.filesystem.allowRead", Kind::Texts, "[]", "places inside those that can"),
+    key(
+        "sandbox.filesystem.allowManagedReadPathsOnly",
+        Kind::Boolean,
+        "false",
+        "only managed settings name readable places",
+    ),
+    key("sandbox.ignoreViolations.*", Kind::Texts, "", "messages not to be told, by command prefix or `*`"),
+    key(
+        "sandbox.enableWeakerNestedSandbox",
+        Kind::Boolean,
+        "false",
+        "do without namespaces where there are none; protected files are then guarded by the gate alone",
+    ),
     key("ui.*", Kind::Any, "", "terminal"),
     key("statusLine.*", Kind::Any, "", "status line"),
     key("agent", Kind::Text, "", "agent of the main thread"),
@@ -187,7 +263,9 @@ fn walk(value: &Value, prefix: &str, layer: &Layer, warnings: &mut Vec<String>) 
     }
 }
 
-fn is_known(path: &str) -> bool {
+/// True for a dotted path that this version knows.
+#[must_use]
+pub fn is_known(path: &str) -> bool {
     KNOWN_KEYS.iter().any(|known| match known.path.strip_suffix(".*") {
         Some(group) => path == group || path.strip_prefix(group).is_some_and(|rest| rest.starts_with('.')),
         None => known.path == path,

@@ -12,7 +12,7 @@ use super::Layer;
 use crate::layout;
 
 /// Keys that a project's files may not set: they would let a folder choose who is trusted, where keys go, or what runs.
-const FORBIDDEN_IN_PROJECT: [&str; 8] = [
+const FORBIDDEN_IN_PROJECT: [&str; 11] = [
     "/providers",
     "/permissions/trustDirectories",
     "/security",
@@ -21,6 +21,9 @@ const FORBIDDEN_IN_PROJECT: [&str; 8] = [
     "/allowManagedPermissionRulesOnly",
     "/sandbox",
     "/tools/sandbox",
+    "/tools/webSearch",
+    "/tools/sandboxAllowedPaths",
+    "/tools/sandboxNetworkAccess",
 ];
 
 fn is_of_project(layer: &Layer) -> bool {

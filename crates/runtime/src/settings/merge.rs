@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Lists that a higher layer adds to instead of replacing.
-const UNITED: [&str; 9] = [
+const UNITED: [&str; 12] = [
     "/permissions/allow",
     "/permissions/ask",
     "/permissions/deny",
@@ -14,6 +14,9 @@ const UNITED: [&str; 9] = [
     "/tools/exclude",
     "/mcp/excluded",
     "/advanced/excludedEnvVars",
+    "/sandbox/filesystem/denyRead",
+    "/sandbox/filesystem/denyWrite",
+    "/sandbox/network/deniedDomains",
 ];
 
 /// Merges `higher` into `lower`.

@@ -7,6 +7,7 @@ mod limits;
 mod merge;
 mod parse;
 mod rules;
+mod write;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,11 @@ use std::path::{Path, PathBuf};
 use qoder_types::RuleSource;
 use serde_json::Value;
 
-pub use keys::{KNOWN_KEYS, KnownKey};
+pub use keys::{KNOWN_KEYS, KnownKey, is_known as is_known_key};
 pub use kinds::Kind;
 pub use parse::SettingsError;
 pub use rules::collect_rules;
+pub use write::{Change, WriteError, change};
 
 /// One layer as it was read.
 #[derive(Debug, Clone)]
@@ -159,10 +161,36 @@ pub fn file_of(places: &Places, source: RuleSource) -> PathBuf {
     match source {
         RuleSource::ProjectSettings => project("settings.json"),
         RuleSource::LocalSettings => project("settings.local.json"),
-        RuleSource::UserSettings | RuleSource::FlagSettings | RuleSource::CliArg | RuleSource::Session => {
-            places.config_root.join("settings.json")
-        }
+        RuleSource::UserSettings
+        | RuleSource::FlagSettings
+        | RuleSource::CliArg
+        | RuleSource::Command
+        | RuleSource::Session => places.config_root.join("settings.json"),
     }
+}
+
+/// Whether a value may be written at a dotted path, into a file of the project or the user's own. The error is for
+/// people.
+pub fn check_change(key: &str, value: &Value, of_project: bool) -> Result<(), String> {
+    let nested = key.rsplit('.').fold(value.clone(), |below, name| serde_json::json!({ name: below }));
+    if value.is_null() {
+        return Ok(());
+    }
+    let source = if of_project { RuleSource::LocalSettings } else { RuleSource::UserSettings };
+    let mut layer = Layer { source, file: None, value: nested, lines: BTreeMap::new() };
+    kinds::check(&layer).map_err(|error| error.to_string())?;
+    match limits::take_forbidden(&mut layer).into_iter().next() {
+        Some(_) => Err("a project's settings cannot set it; use scope `user`".to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// True for names such as `apiKey` and `Authorization`; the name of a variable is no secret.
+#[must_use]
+pub fn holds_secret(name: &str) -> bool {
+    let folded = name.to_lowercase();
+    let telling = ["key", "authorization", "token", "secret", "password", "cookie"];
+    !folded.ends_with("env") && telling.iter().any(|word| folded.contains(word))
 }
 
 fn pointer(path: &str) -> String {

@@ -89,6 +89,11 @@ pub(super) fn read_file(
     }
 }
 
+/// Whether a text can be read as a layer.
+pub(super) fn check_text(text: &str) -> Result<(), SettingsError> {
+    read_bytes(RuleSource::FlagSettings, None, text.as_bytes(), &BTreeMap::new()).map(drop)
+}
+
 /// Reads a regular file of a bounded size. Opening must not wait: a pipe that nobody writes to would hang the start.
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

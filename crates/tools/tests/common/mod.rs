@@ -4,16 +4,20 @@
 #![allow(dead_code, reason = "each test file uses a part of the bench")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+pub mod pdf;
+pub mod sandboxed;
+pub mod server;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
-use qoder_core::ports::{Cancelled, Tool, ToolContext, ToolOutcome, ToolProgress};
+use qoder_core::ports::{Cancelled, SideModel, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_tools::{SessionShared, ToolSettings, built_in};
-use qoder_types::{CallOutcome, Observation};
-use serde_json::Value;
+use qoder_types::{CallOutcome, Observation, PermissionMode, TaskEnded, Worktree};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
@@ -29,6 +33,10 @@ pub struct Bench {
     pub shared: Arc<SessionShared>,
     pub observed: Arc<Mutex<HashMap<PathBuf, Observation>>>,
     pub news: Arc<Mutex<Vec<ToolProgress>>>,
+    pub side_model: Option<SideModel>,
+    pub mode: PermissionMode,
+    pub mode_after_plan: PermissionMode,
+    pub worktree: Option<Worktree>,
 }
 
 impl Bench {
@@ -46,6 +54,10 @@ impl Bench {
             shared: SessionShared::new(),
             observed: Arc::default(),
             news: Arc::default(),
+            side_model: None,
+            mode: PermissionMode::Default,
+            mode_after_plan: PermissionMode::Default,
+            worktree: None,
         }
     }
 
@@ -84,12 +96,20 @@ impl Bench {
             observed: Arc::new(move |path: &Path| observed.lock().unwrap().get(path).cloned()),
             hidden: None,
             cancelled,
-            progress: Arc::new(move |item| news.lock().unwrap().push(item)),
+            progress: Arc::new(move |item| {
+                if let ToolProgress::TaskStarted { receipt, .. } = &item {
+                    receipt.confirm();
+                }
+                news.lock().unwrap().push(item);
+            }),
             hidden_environment: self.hidden.clone().into(),
-            side_model: None,
-            mode: qoder_types::PermissionMode::Default,
-            mode_after_plan: qoder_types::PermissionMode::Default,
-            worktree: None,
+            side_model: self.side_model.clone(),
+            spent: qoder_core::ports::Spent::default(),
+            permissions: qoder_core::permissions::SessionPermissions::default(),
+            session_dir: None,
+            mode: self.mode,
+            mode_after_plan: self.mode_after_plan,
+            worktree: self.worktree.clone(),
             shared: self.shared.clone(),
         }
     }
@@ -128,20 +148,30 @@ impl Bench {
         let news = self.news.lock().unwrap();
         let texts = news.iter().filter_map(|item| match item {
             ToolProgress::Output(text) => Some(text.as_str()),
-            ToolProgress::TaskStarted { .. } | ToolProgress::TaskEnded { .. } => None,
+            ToolProgress::TaskStarted { .. }
+            | ToolProgress::TaskProgress { .. }
+            | ToolProgress::TaskEnded(_) => None,
         });
         texts.collect()
     }
 
-    /// Waits until a background task has ended; returns its status and output file.
-    pub async fn ended_task(&self) -> (&'static str, PathBuf) {
+    /// Starts a background task; returns its id and its output file.
+    pub async fn task(&self, command: &str) -> (String, PathBuf) {
+        let outcome = self.run("Bash", json!({ "command": command, "run_in_background": true })).await;
+        assert_eq!(outcome.outcome, CallOutcome::Completed, "{}", text(&outcome));
+        let field = |name: &str| outcome.structured[name].as_str().unwrap().to_owned();
+        (field("backgroundTaskId"), field("persistedOutputPath").into())
+    }
+
+    /// Waits until a background task has ended; returns how.
+    pub async fn ended_task(&self) -> TaskEnded {
         let waiting = async {
             loop {
                 let ended = self.news.lock().unwrap().iter().find_map(|item| match item {
-                    ToolProgress::TaskEnded { status, output_file, .. } => {
-                        Some((*status, output_file.clone()))
-                    }
-                    ToolProgress::TaskStarted { .. } | ToolProgress::Output(_) => None,
+                    ToolProgress::TaskEnded(end) => Some(end.clone()),
+                    ToolProgress::TaskStarted { .. }
+                    | ToolProgress::TaskProgress { .. }
+                    | ToolProgress::Output(_) => None,
                 });
                 match ended {
                     Some(ended) => return ended,

@@ -3,25 +3,32 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{Thinking, Tool};
-use qoder_models::{ModelConfigError, ModelOptions, ModelSettings, SECRET_ENVIRONMENT};
-use qoder_tools::{SessionShared, ToolSettings};
-use qoder_types::{PermissionMode, RuleSource};
-use serde_json::{Value, json};
+use qoder_models::{ModelConfigError, ModelOptions, SECRET_ENVIRONMENT};
+use qoder_tools::SessionShared;
+use qoder_tools::sandbox::SandboxSettings;
+use qoder_types::{PermissionMode, Purpose, RuleSource};
+use serde_json::Value;
 
+use crate::agent::{self, AgentTool, Agents};
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
-use crate::gate::Gate;
+use crate::gate::{Gate, Unattended};
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
+use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PromptParts, Surroundings, build};
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::store::jsonl::Durability;
 use crate::toolbox::Toolbox;
 use crate::trust::{self, Trust};
-use crate::{layout, redact};
+use crate::{layout, redact, sandbox};
+
+mod mode;
+mod model;
+mod tools;
 
 /// The names that permission configuration may use; a part of them comes with later versions.
 pub const TOOL_NAMES: [&str; 22] = [
@@ -100,6 +107,8 @@ pub struct Options {
     pub context_window: Option<u64>,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
+    /// True: commands run confined, whatever the settings say.
+    pub sandbox: bool,
 }
 
 /// Options or settings that cannot be used.
@@ -149,6 +158,8 @@ pub struct Setup {
     pub config_root: PathBuf,
     /// When a record counts as kept.
     pub durability: Durability,
+    /// What confines commands.
+    pub sandbox: SandboxSettings,
     /// For people.
     pub warnings: Vec<String>,
     rules: RuleSet,
@@ -183,16 +194,18 @@ impl Setup {
         let rules =
             collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
         warn_unknown_tools(&rules, &mut warnings);
-        let (mode, mode_is_explicit) = choose_mode(&options, &settings)?;
-        let model_options = model_options(&options, &settings)?;
+        let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
+        let model_options = model::model_options(&options, &settings)?;
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
             Some("power") => Durability::Power,
             _ => Durability::Process,
         };
+        let sandbox = sandbox::settings(&settings, &options.environment, options.sandbox)?;
         Ok(Self {
             options,
             settings,
+            sandbox,
             trust,
             cwd,
             project_root,
@@ -206,6 +219,18 @@ impl Setup {
         })
     }
 
+    /// The rules of all layers.
+    #[must_use]
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// The mode a session would start in.
+    #[must_use]
+    pub fn mode(&self) -> PermissionMode {
+        self.mode
+    }
+
     /// How to reach the model.
     #[must_use]
     pub fn model_options(&self) -> &ModelOptions {
@@ -215,7 +240,7 @@ impl Setup {
     /// A redactor that knows the configured keys.
     #[must_use]
     pub fn redactor(&self) -> redact::Redactor {
-        redact::Redactor::new(qoder_models::configured_secrets(&self.model_options))
+        redact::Redactor::new(self.secrets())
     }
 
     /// Builds the engine.
@@ -232,36 +257,88 @@ impl Setup {
             // A configured directory that is not on this machine is no reason to stop.
             roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
         }
-        let gate = Gate {
+        let gate = Arc::new(Gate {
             rules: self.rules.clone(),
             mode: self.mode,
+            mode_is_explicit: self.mode_is_explicit,
             trusted: self.trust.is_trusted() || self.mode_is_explicit,
-            workspace: Workspace {
-                cwd: self.cwd.clone(),
-                project_root: self.project_root.clone(),
-                home: layout::home(&self.options.environment),
-                roots: roots.clone(),
-                config_dir: self.config_root.clone(),
+            mode_after_plan: mode::after_plan(&self.settings, self.trust),
+            workspace: self.workspace(roots.clone()),
+            unattended: match self.settings.text("permissions.unattended") {
+                Some("park") => Unattended::Park,
+                // Loading has refused any other word.
+                _ => Unattended::Deny,
             },
-        };
+            compiled: Mutex::default(),
+        });
         let (thinking, effort) = self.thinking();
+        let system = self.system_prompt(&roots[1..]);
+        let hidden_environment: Arc<[String]> = self.hidden_environment().into();
+        let updates = self.updates();
+        let classifier = model::classifier(&self.model_options, &self.settings)?;
+        let confines = tools::confines(&self.sandbox);
+        let mut tools = tools::built_in(self, &gate);
+        tools.retain(|tool| self.is_wanted(&tool.definition().name));
+        if self.is_wanted(agent::NAME) {
+            tools.push(Arc::new(Agents(Arc::new(AgentTool {
+                model: Arc::clone(&model),
+                tools: tools.clone(),
+                gate: Arc::clone(&gate),
+                updates: updates.clone(),
+                classifier: classifier.clone(),
+                system: system.clone(),
+                host: Arc::clone(&host),
+                hidden_environment: Arc::clone(&hidden_environment),
+                redactor: self.redactor(),
+                durability: self.durability,
+                confines: Arc::clone(&confines),
+            }))));
+        }
         Ok(Engine {
             model,
-            toolbox: self.toolbox(),
+            toolbox: Toolbox::new(in_order(tools)),
             gate,
+            updates,
+            classifier,
+            confines,
+            purpose: Purpose::Main,
             max_turns: self.max_turns(),
             thinking,
             effort,
             max_output_tokens: self.model_options.max_output_tokens,
-            system: self.system_prompt(&roots[1..]),
-            roots: roots.into(),
-            hidden_environment: self.hidden_environment().into(),
+            system,
+            hidden_environment,
             shared: SessionShared::new(),
             host,
             nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),
             replay_user_messages: self.options.replay_user_messages,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
+    }
+
+    /// The places of the session.
+    #[must_use]
+    pub fn workspace(&self, roots: Vec<PathBuf>) -> Workspace {
+        Workspace {
+            cwd: self.cwd.clone(),
+            project_root: self.project_root.clone(),
+            home: layout::home(&self.options.environment),
+            roots,
+            config_dir: self.config_root.clone(),
+        }
+    }
+
+    /// Where changes of permissions are written.
+    #[must_use]
+    pub fn updates(&self) -> PermissionUpdates {
+        let project = self.project_root.join(".qoder");
+        PermissionUpdates {
+            user: self.config_root.join("settings.json"),
+            project: project.join("settings.json"),
+            local: project.join("settings.local.json"),
+            trusted: self.trust.is_trusted(),
+            no_bypass: self.settings.flag("security.disableYoloMode", false),
+        }
     }
 
     fn variable(&self, name: &str) -> Option<&str> {
@@ -287,30 +364,14 @@ impl Setup {
         self.options.max_turns.or_else(|| configured.and_then(|turns| u64::try_from(turns).ok()))
     }
 
-    fn toolbox(&self) -> Toolbox {
-        let number = |path: &str| self.settings.get(path).and_then(Value::as_u64);
-        let defaults = ToolSettings::default();
-        let settings = ToolSettings {
-            bash_default_timeout_ms: number("tools.shell.timeoutMs")
-                .unwrap_or(defaults.bash_default_timeout_ms),
-            bash_inactivity_seconds: number("tools.shell.inactivityTimeout")
-                .unwrap_or(defaults.bash_inactivity_seconds),
-            respect_gitignore: self.settings.flag("context.fileFiltering.respectGitIgnore", true),
-            ..defaults
-        };
+    /// True when the model shall see the tool.
+    fn is_wanted(&self, name: &str) -> bool {
+        let has = |list: &[String]| list.iter().any(|entry| entry == name);
         let core = self.settings.get("tools.core").is_some().then(|| self.settings.list("tools.core"));
-        let excluded = self.settings.list("tools.exclude");
         let wanted = self.options.tools.as_ref().or(core.as_ref());
-        let tools: Vec<Arc<dyn Tool>> = qoder_tools::built_in(&settings)
-            .into_iter()
-            .filter(|tool| {
-                let name = &tool.definition().name;
-                wanted.is_none_or(|wanted| wanted.contains(name))
-                    && !excluded.contains(name)
-                    && !self.rules.hides(name)
-            })
-            .collect();
-        Toolbox::new(tools)
+        wanted.is_none_or(|wanted| has(wanted))
+            && !has(&self.settings.list("tools.exclude"))
+            && !self.rules.hides(name)
     }
 
     fn memory_places(&self) -> MemoryPlaces<'_> {
@@ -343,9 +404,19 @@ impl Setup {
         )
     }
 
+    /// The values of every configured key.
+    fn secrets(&self) -> Vec<String> {
+        let mut secrets = qoder_models::configured_secrets(&self.model_options);
+        secrets.extend(self.settings.text("tools.webSearch.apiKey").map(str::to_owned));
+        let variable = self.settings.text("tools.webSearch.apiKeyEnv").and_then(|name| self.variable(name));
+        secrets.extend(variable.map(str::to_owned));
+        secrets.retain(|secret| !secret.is_empty());
+        secrets
+    }
+
     /// Variables that commands must not inherit: those that hold keys, by name or by value.
     fn hidden_environment(&self) -> Vec<String> {
-        let secrets = qoder_models::configured_secrets(&self.model_options);
+        let secrets = self.secrets();
         let mut hidden: Vec<String> = SECRET_ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
         let excluded = self.settings.list("advanced.excludedEnvVars");
         hidden.extend(if self.settings.get("advanced.excludedEnvVars").is_some() {
@@ -382,65 +453,6 @@ fn value_error(settings: &Settings, key: &str, problem: String) -> SettingsError
     SettingsError::Value { place, key: key.to_owned(), problem }
 }
 
-/// The mode and whether a person chose it for this very run. An explicit choice counts in an untrusted folder too: it
-/// comes from the person, not from the folder, and trusts none of the folder's files.
-fn choose_mode(options: &Options, settings: &Settings) -> Result<(PermissionMode, bool), SetupError> {
-    let key = "general.defaultPermissionMode";
-    // Loading has refused any other word.
-    let (mode, explicit) = match (options.permission_mode, settings.text(key).and_then(PermissionMode::parse))
-    {
-        (Some(mode), _) => (mode, true),
-        (None, None) => (PermissionMode::Default, false),
-        (None, Some(mode)) => {
-            let layer = settings.origin(key).map(|layer| layer.source);
-            (mode, layer == Some(RuleSource::FlagSettings))
-        }
-    };
-    if mode == PermissionMode::BypassPermissions && settings.flag("security.disableYoloMode", false) {
-        return Err(SetupError::Option {
-            option: "--permission-mode",
-            problem: "bypassPermissions is forbidden by the setting security.disableYoloMode".to_owned(),
-        });
-    }
-    Ok((mode, explicit))
-}
-
-fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions, SetupError> {
-    let group = |path: &str| settings.get(path).cloned().unwrap_or_else(|| json!({}));
-    let shape = json!({
-        "providers": group("providers"),
-        "tiers": group("model.tiers"),
-        "prices": group("model.prices"),
-        "contextWindows": group("model.contextWindows"),
-        "maxOutputTokens": group("model.maxOutputTokensByModel"),
-    });
-    let models: ModelSettings = serde_json::from_value(shape)
-        .map_err(|error| value_error(settings, "providers", format!("or `model` cannot be used: {error}")))?;
-    let text = |path: &str| settings.text(path).map(str::to_owned);
-    let number = |path: &str| settings.get(path).and_then(Value::as_u64);
-    let environment = &options.environment;
-    let most = number("general.maxAttempts").unwrap_or(10).clamp(1, 10);
-    Ok(ModelOptions {
-        model: options
-            .model
-            .clone()
-            .or_else(|| environment.get("QODER_MODEL").filter(|name| !name.is_empty()).cloned())
-            .or_else(|| text("model.name")),
-        fallback_model: options.fallback_model.clone().or_else(|| text("model.fallback")),
-        settings: models,
-        base_url: options.base_url.clone(),
-        api_style: options.api_style.clone(),
-        api_key_env: options.api_key_env.clone(),
-        environment: environment.clone(),
-        max_attempts: u32::try_from(most).unwrap_or(10),
-        record: options.record.clone(),
-        context_window: options.context_window.or_else(|| number("model.contextWindow")),
-        max_output_tokens: options
-            .max_output_tokens
-            .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
-    })
-}
-
 /// A rule for a tool that does not exist can never match; that is worth a word.
 fn warn_unknown_tools(rules: &RuleSet, warnings: &mut Vec<String>) {
     for rule in rules.deny.iter().chain(&rules.ask).chain(&rules.allow) {
@@ -450,4 +462,14 @@ fn warn_unknown_tools(rules: &RuleSet, warnings: &mut Vec<String>) {
             warnings.push(format!("the rule `{}` names no known tool and will never match", rule.text));
         }
     }
+}
+
+/// The tools in the documented order, whatever order they were made in.
+fn in_order(mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+    let place = |tool: &Arc<dyn Tool>| {
+        let name = tool.definition().name.as_str();
+        TOOL_NAMES.iter().position(|known| *known == name).unwrap_or(TOOL_NAMES.len())
+    };
+    tools.sort_by_key(place);
+    tools
 }

@@ -1,0 +1,116 @@
+//! `permissions explain` tells of any past call why it ran or did not: the rule with its file and line, the mode, that
+//! nobody was there, or who answered. `permissions list` shows the rules in force with where they come from.
+
+use qoder_testkit::Reply;
+use serde_json::{Value, json};
+
+use crate::parked::{SESSION, answer, explained, model, park, permissions, resume, sandbox, turn};
+use crate::support::{calls, run};
+
+fn text_of(sandbox: &qoder_testkit::Sandbox, id: &str) -> String {
+    let finished = permissions(sandbox, &["explain", SESSION, id]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    finished.stdout
+}
+
+#[test]
+fn rules_are_named_with_file_and_line() {
+    let sandbox = sandbox();
+    let settings = "{\n  \"permissions\": {\n    \"allow\": [\"Bash(touch:*)\"],\n    \"deny\": [\"Bash(mkdir:*)\"]\n  }\n}\n";
+    let file = sandbox.write(".qoder/settings.json", settings);
+    let wanted = [
+        ("toolu_yes", "Bash", json!({ "command": "touch a" })),
+        ("toolu_no", "Bash", json!({ "command": "mkdir b" })),
+    ];
+    let server = model(vec![calls(&wanted), Reply::text("done")]);
+    run(turn(&sandbox, &server, &["go", "--session-id", SESSION])).success();
+    let yes = explained(&sandbox, "toolu_yes");
+    assert_eq!((&yes["decision"], &yes["reason"]["rule"]), (&json!("allow"), &json!("Bash(touch:*)")));
+    let origin =
+        |line: u32| json!({ "source": "projectSettings", "file": file.to_str().unwrap(), "line": line });
+    assert_eq!(yes["reason"]["origin"], origin(3));
+    assert_eq!((&yes["started"], &yes["outcome"]), (&json!(true), &json!("completed")));
+    let no = explained(&sandbox, "toolu_no");
+    assert_eq!((&no["decision"], &no["reason"]["origin"]), (&json!("deny"), &origin(4)));
+    assert_eq!((&no["started"], &no["outcome"]), (&json!(false), &json!("denied")));
+    let text = text_of(&sandbox, "toolu_no");
+    assert!(text.contains("decision deny") && text.contains("rule     Bash(mkdir:*)"), "{text}");
+    assert!(text.contains(&format!("{}:4 (projectSettings)", file.display())), "{text}");
+}
+
+#[test]
+fn a_mode_and_nobody_being_there_are_named() {
+    let wanted = [("toolu_1", "Bash", json!({ "command": "mkdir a" }))];
+    for (arguments, layer, behavior) in [
+        (&["--permission-mode", "dontAsk"][..], "mode", "deny"),
+        (&["--permission-mode", "bypassPermissions"][..], "mode", "allow"),
+        (&["--settings", r#"{"permissions":{"unattended":"deny"}}"#][..], "unattended", "deny"),
+    ] {
+        let (sandbox, server) = (sandbox(), model(vec![calls(&wanted), Reply::text("done")]));
+        let first = [&["go", "--session-id", SESSION], arguments].concat();
+        run(turn(&sandbox, &server, &first)).success();
+        let why = explained(&sandbox, "toolu_1");
+        assert_eq!((&why["decision"], &why["reason"]["type"]), (&json!(behavior), &json!(layer)), "{why:#}");
+        assert!(text_of(&sandbox, "toolu_1").contains(&format!("layer    {layer}")));
+    }
+}
+
+#[test]
+fn a_persons_answer_is_named_and_so_is_a_question_without_one() {
+    let wanted = [("toolu_1", "Bash", json!({ "command": "mkdir a" }))];
+    let (sandbox, server) = (sandbox(), model(vec![calls(&wanted), Reply::text("done")]));
+    park(&sandbox, &server, &[]);
+    let waiting = explained(&sandbox, "toolu_1");
+    assert_eq!((&waiting["decision"], &waiting["outcome"]), (&Value::Null, &Value::Null));
+    assert!(text_of(&sandbox, "toolu_1").contains("decision none yet"));
+    answer(&sandbox, "toolu_1", &["deny", "--by", "Ada"]);
+    resume(&sandbox, &server, &[]).success();
+    let text = text_of(&sandbox, "toolu_1");
+    assert!(text.contains("answer   deny by Ada") && text.contains("Ada denied it"), "{text}");
+    assert_eq!(explained(&sandbox, "toolu_1")["reason"]["answeredBy"], "Ada");
+}
+
+#[test]
+fn an_unknown_call_is_an_error() {
+    let (sandbox, server) = (sandbox(), model(vec![Reply::text("done")]));
+    run(turn(&sandbox, &server, &["go", "--session-id", SESSION])).success();
+    let finished = permissions(&sandbox, &["explain", SESSION, "toolu_none", "--json"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (42, ""));
+    assert!(finished.stderr.contains("has no call toolu_none"), "{}", finished.stderr);
+    let other = "79000000-0000-4000-8000-000000000009";
+    assert_eq!(permissions(&sandbox, &["explain", other, "toolu_none"]).code, 55);
+}
+
+#[test]
+fn the_rules_in_force_are_listed_with_their_origins() {
+    let sandbox = sandbox();
+    crate::parked::settle(&sandbox, &json!({ "permissions": { "deny": ["Read(.env)"] } }));
+    let rules = |key: &str, rule: &str| json!({ "permissions": { key: [rule] } }).to_string();
+    let project = sandbox.write(".qoder/settings.json", rules("ask", "Bash(git push:*)"));
+    let local = sandbox.write(".qoder/settings.local.json", rules("allow", "Bash(touch:*)"));
+    let flag = rules("allow", "Bash(mkdir:*)");
+    let finished = permissions(&sandbox, &["list", "--json", "--settings", &flag]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let list: Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!((&list["trusted"], &list["mode"]), (&json!(true), &json!("default")));
+    let origin = |rule: &str| -> Value {
+        let rows = list["rules"].as_array().unwrap();
+        rows.iter().find(|row| row["rule"] == rule).unwrap_or_else(|| panic!("{rule}: {list:#}"))["origin"]
+            .clone()
+    };
+    let user = sandbox.config().join("settings.json");
+    for (rule, source, file) in [
+        ("Read(.env)", "userSettings", &user),
+        ("Bash(git push:*)", "projectSettings", &project),
+        ("Bash(touch:*)", "localSettings", &local),
+    ] {
+        assert_eq!((&origin(rule)["source"], &origin(rule)["file"]), (&json!(source), &json!(file)));
+        assert_eq!(origin(rule)["line"], 1);
+    }
+    assert_eq!(origin("Bash(mkdir:*)")["source"], "flagSettings");
+    let text = permissions(&sandbox, &["list"]).stdout;
+    assert!(
+        text.contains("(trusted)") && text.contains(&format!("[{}:1 (localSettings)]", local.display())),
+        "{text}"
+    );
+}

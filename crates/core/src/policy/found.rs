@@ -1,0 +1,406 @@
+//! What a call would touch, found out: paths resolved in both forms, commands read and their operands turned into reads
+//! and edits. What cannot be found out is marked as unknown; the decision treats that as a reason to stop.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use super::domain::{Target, target};
+use super::links;
+use super::places::{FileSystem, Workspace, leads_anywhere, normalise};
+use super::removal;
+use crate::ports::Access;
+use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names, takes_code};
+use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};
+
+/// The most places one pattern of a command may stand for.
+const MOST_MATCHES: usize = 1_000;
+
+/// A place in both forms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// As written, absolute and normalised.
+    pub(super) lexical: PathBuf,
+    /// Links resolved.
+    pub(super) real: PathBuf,
+    /// Everything below it is touched too.
+    pub(super) recursive: bool,
+    /// The file has further names, one of which may be protected.
+    pub(super) has_other_names: bool,
+}
+
+/// One simple command of a line, with what is known about it.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) effects: Effects,
+    pub(super) reads: Vec<Place>,
+    pub(super) edits: Vec<Place>,
+    /// Places it removes, also as far as variables of known meaning lead.
+    pub(super) removals: Vec<PathBuf>,
+    /// Edits by redirection.
+    pub(super) outputs: Vec<Place>,
+    /// It only reads: by its words, or because no name in its folder looks like an option to its pattern.
+    pub(super) only_reads: bool,
+    /// Reads by redirection; they are among the reads, too.
+    pub(super) inputs: Vec<Place>,
+    /// An operand that is read is not known.
+    pub(super) unknown_read: bool,
+    /// An operand that is changed is not known.
+    pub(super) unknown_edit: bool,
+    /// A redirection to a place that is not known or to a network device.
+    pub(super) unknown_output: bool,
+    /// Anything among its words that may name a file, for programs about which nothing is known.
+    pub(super) mentions: Vec<Place>,
+    /// It goes through a name that the line itself may turn into a link.
+    pub(super) follows_new_link: bool,
+}
+
+/// A command line, read.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) reading: Reading,
+    pub(super) known: Vec<Known>,
+}
+
+impl Line {
+    /// True for the command `at` itself and for everything that it runs.
+    pub(super) fn is_part_of(&self, index: usize, at: usize) -> bool {
+        let mut place = index;
+        while place > at {
+            match self.reading.commands[place].wrapped {
+                // A wrapper stands before what it runs.
+                Some(wrapped) if wrapped.outer < place => place = wrapped.outer,
+                Some(_) | None => return false,
+            }
+        }
+        place == at
+    }
+}
+
+/// What a call would touch.
+#[derive(Debug)]
+pub(super) enum Found {
+    Read(Place),
+    Edit(Place),
+    Line(Box<Line>),
+    Fetch(Target),
+    Agent(String),
+    As(String),
+    Person,
+    Internal,
+    Other,
+}
+
+impl Found {
+    /// True for a file behind a link of a process.
+    pub(super) fn leads_anywhere(&self) -> bool {
+        match self {
+            Self::Read(place) | Self::Edit(place) => {
+                leads_anywhere(&place.lexical) || leads_anywhere(&place.real)
+            }
+            Self::Line(_)
+            | Self::Fetch(_)
+            | Self::Agent(_)
+            | Self::As(_)
+            | Self::Person
+            | Self::Internal
+            | Self::Other => false,
+        }
+    }
+}
+
+/// Finds out what an access comes to. The error is for the model: the input names a place that cannot exist.
+pub(super) fn find(
+    access: &Access,
+    cwd: &Path,
+    workspace: &Workspace,
+    files: &dyn FileSystem,
+    guards_files: bool,
+) -> Result<Found, String> {
+    let finder = Finder { cwd, workspace, files, guards_files };
+    Ok(match access {
+        Access::Read(path) => Found::Read(finder.place(path, false)?),
+        Access::Edit(path) => Found::Edit(finder.place(path, false)?),
+        Access::Command(text) => Found::Line(Box::new(finder.line(text))),
+        Access::Fetch(url) => Found::Fetch(target(url)),
+        Access::Agent(name) => Found::Agent(name.clone()),
+        Access::As(name) => Found::As(name.clone()),
+        Access::Person => Found::Person,
+        Access::Internal => Found::Internal,
+        Access::Other => Found::Other,
+    })
+}
+
+pub(super) struct Finder<'a> {
+    pub(super) cwd: &'a Path,
+    pub(super) workspace: &'a Workspace,
+    pub(super) files: &'a dyn FileSystem,
+    guards_files: bool,
+}
+
+impl Finder<'_> {
+    fn place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
+        if path.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err("the path contains a NUL byte; give the path without it".to_owned());
+        }
+        let expanded = match path.strip_prefix("~") {
+            Ok(rest) => self.workspace.home.join(rest),
+            Err(_) => self.cwd.join(path),
+        };
+        let real = self.files.real(&expanded)?;
+        let has_other_names = self.files.has_other_names(&real);
+        Ok(Place { lexical: normalise(&expanded), real, recursive, has_other_names })
+    }
+
+    fn line(&self, text: &str) -> Line {
+        let reading = read(text);
+        let mut known: Vec<Known> = reading.commands.iter().map(|command| self.command(command)).collect();
+        removal::hand_over(&reading, &mut known, self.workspace);
+        links::mark(&reading, &mut known);
+        Line { reading, known }
+    }
+
+    fn command(&self, command: &SimpleCommand) -> Known {
+        let effects = effects(&command.words);
+        let folders = self.folders(command);
+        let mut known = Known {
+            reads: Vec::new(),
+            edits: Vec::new(),
+            removals: Vec::new(),
+            outputs: Vec::new(),
+            only_reads: effects.read_only,
+            inputs: Vec::new(),
+            unknown_read: false,
+            unknown_edit: false,
+            unknown_output: false,
+            mentions: Vec::new(),
+            follows_new_link: false,
+            effects,
+        };
+        if !known.only_reads && read_only_without_dash_names(&command.words) {
+            known.only_reads = folders.iter().all(|folder| self.has_no_dash_names(folder.as_deref()));
+        }
+        known.unknown_read = !self.operands(&known.effects.reads, &folders, &mut known.reads);
+        known.unknown_edit = !self.operands(&known.effects.edits, &folders, &mut known.edits);
+        for place in &mut known.edits {
+            // What is put into a folder has a name that need not stand in the command.
+            place.recursive |= self.guards_files && self.files.is_folder(&place.real);
+        }
+        for operand in &known.effects.removals {
+            known.removals.extend(self.rough(&operand.word, &folders));
+        }
+        for redirection in &command.redirections {
+            self.redirection(redirection.kind, redirection.target.as_ref(), &folders, &mut known);
+        }
+        if self.guards_files && !(known.effects.known && known.effects.complete) {
+            let code = command.base_name().is_some_and(takes_code);
+            for word in command.words.iter().skip(1) {
+                self.mentioned(word, code, &folders, &mut known.mentions);
+            }
+        }
+        known
+    }
+
+    fn has_no_dash_names(&self, folder: Option<&Path>) -> bool {
+        let names = folder.and_then(|folder| self.files.names(folder, MOST_MATCHES));
+        names.is_some_and(|names| !names.iter().any(|name| name.as_encoded_bytes().starts_with(b"-")))
+    }
+
+    /// The folders a command may run in; `None` among them is one that is not known.
+    fn folders(&self, command: &SimpleCommand) -> Vec<Option<PathBuf>> {
+        let folder = |directory: &Directory| match directory {
+            Directory::Unknown => None,
+            Directory::Known(steps) => steps.iter().try_fold(self.cwd.to_path_buf(), |from, step| {
+                // The kernel follows links at each step; so does the next one.
+                self.files.real(&from.join(self.spelled(step)?)).ok()
+            }),
+        };
+        command.directories.iter().map(folder).collect()
+    }
+
+    /// Adds the places of operands; false when one of them is not known.
+    fn operands(&self, operands: &[Operand], folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
+        let mut all = true;
+        for operand in operands {
+            all &= self.operand(&operand.word, operand.recursive, folders, places);
+        }
+        all
+    }
+
+    fn operand(
+        &self,
+        word: &Word,
+        recursive: bool,
+        folders: &[Option<PathBuf>],
+        places: &mut Vec<Place>,
+    ) -> bool {
+        let Some(text) = self.spelled(word) else {
+            return self.expanded(word, recursive, folders, places);
+        };
+        let mut all = true;
+        for folder in folders {
+            let path = match (Path::new(&text).is_absolute(), folder) {
+                (true, _) => PathBuf::from(&text),
+                (false, Some(folder)) => folder.join(&text),
+                (false, None) => {
+                    all = false;
+                    continue;
+                }
+            };
+            match self.place(&path, recursive) {
+                Ok(place) => places.push(place),
+                Err(_) => all = false,
+            }
+        }
+        all
+    }
+
+    /// The text of a word that is known, with the home directory in place.
+    fn spelled(&self, word: &Word) -> Option<String> {
+        if word.is_dynamic() {
+            return None;
+        }
+        let mut text = String::new();
+        for piece in &word.pieces {
+            match piece {
+                Piece::Literal(literal) => text.push_str(literal),
+                Piece::Home => text.push_str(&self.workspace.home.to_string_lossy()),
+                Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown(_) => return None,
+            }
+        }
+        Some(text)
+    }
+
+    /// Adds what a pattern stands for, by looking at names in folders; false when that is not possible.
+    fn expanded(
+        &self,
+        word: &Word,
+        recursive: bool,
+        folders: &[Option<PathBuf>],
+        places: &mut Vec<Place>,
+    ) -> bool {
+        let Some(pattern) = self.glob_text(word) else { return false };
+        for folder in folders {
+            let Some(folder) = folder else {
+                if !pattern.starts_with('/') {
+                    return false;
+                }
+                continue;
+            };
+            let Some(matches) = self.matches(folder, &pattern) else { return false };
+            if matches.len() + places.len() > MOST_MATCHES {
+                return false;
+            }
+            // A pattern that finds nothing stays as it is written.
+            let unmatched = matches.is_empty().then(|| folder.join(word.to_display()));
+            for path in matches.into_iter().chain(unmatched) {
+                match self.place(&path, recursive) {
+                    Ok(place) => places.push(place),
+                    Err(_) => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// The word as a pattern, literal parts escaped; `None` when more than patterns is unknown in it.
+    pub(super) fn glob_text(&self, word: &Word) -> Option<String> {
+        let mut text = String::new();
+        for piece in &word.pieces {
+            match piece {
+                Piece::Literal(literal) => text.push_str(&globset::escape(literal)),
+                Piece::Home => text.push_str(&globset::escape(&self.workspace.home.to_string_lossy())),
+                Piece::Glob(glob) => text.push_str(glob),
+                Piece::Variable(_) | Piece::Unknown(_) => return None,
+            }
+        }
+        Some(text)
+    }
+
+    pub(super) fn matches(&self, folder: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+        let mut found = vec![folder.to_path_buf()];
+        for part in Path::new(pattern).components() {
+            let mut next = Vec::new();
+            match part {
+                Component::Normal(name) => {
+                    let glob = globset::Glob::new(name.to_str()?).ok()?.compile_matcher();
+                    for place in &found {
+                        let names = self.files.names(place, MOST_MATCHES)?;
+                        // A pattern finds hidden names only when it says so; taking them all is the safe side.
+                        let fitting =
+                            names.iter().filter(|name: &&std::ffi::OsString| glob.is_match::<&OsStr>(name));
+                        next.extend(fitting.map(|name| place.join(name)));
+                        // Many a shell finds the folder above by a pattern that begins with a dot.
+                        if name.as_encoded_bytes().starts_with(b".") && glob.is_match("..") {
+                            next.push(place.join(".."));
+                        }
+                    }
+                }
+                Component::ParentDir => next.extend(found.iter().map(|place| place.join(".."))),
+                Component::RootDir => next.push(PathBuf::from("/")),
+                Component::CurDir => next = found,
+                Component::Prefix(_) => return None,
+            }
+            if next.len() > MOST_MATCHES {
+                return None;
+            }
+            found = next;
+        }
+        Some(found)
+    }
+
+    fn redirection(
+        &self,
+        kind: RedirectionKind,
+        target: Option<&Word>,
+        folders: &[Option<PathBuf>],
+        known: &mut Known,
+    ) {
+        let Some(target) = target else { return };
+        let writes = match kind {
+            RedirectionKind::Input => false,
+            RedirectionKind::Output | RedirectionKind::Append | RedirectionKind::ReadWrite => true,
+            RedirectionKind::Duplicate | RedirectionKind::HereDocument | RedirectionKind::HereString => {
+                return;
+            }
+        };
+        if let Some(text) = target.as_literal() {
+            if matches!(text, "/dev/null" | "/dev/stdout" | "/dev/stderr") {
+                return;
+            }
+            let path = normalise(Path::new(text));
+            if path.starts_with("/dev/tcp") || path.starts_with("/dev/udp") {
+                known.unknown_output = true;
+                return;
+            }
+        }
+        let places = if writes { &mut known.outputs } else { &mut known.inputs };
+        if !self.operand(target, false, folders, places) || self.spelled(target).is_none() {
+            // A target that is not known may be anything, a device included.
+            known.unknown_output = true;
+        }
+        if !writes {
+            known.reads.extend(known.inputs.iter().cloned());
+        }
+    }
+
+    fn mentioned(&self, word: &Word, code: bool, folders: &[Option<PathBuf>], places: &mut Vec<Place>) {
+        let Some(text) = self.spelled(word) else { return };
+        let between = |c: char| matches!(c, '=' | ':' | '@') || (code && ends_a_name(c));
+        let parts = text.split(between).filter(|part| !part.is_empty()).take(MOST_MENTIONS);
+        for part in parts.chain([text.as_str()]) {
+            // An option may have its value glued on: -f/etc/x.
+            let glued = part.strip_prefix('-').and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+            for candidate in [Some(part), glued].into_iter().flatten().filter(|part| !part.starts_with('-')) {
+                self.operand(&Word::literal(candidate), false, folders, places);
+            }
+        }
+    }
+}
+
+/// The most names that are looked for in one word.
+const MOST_MENTIONS: usize = 256;
+
+/// True for characters that stand around names in code.
+fn ends_a_name(c: char) -> bool {
+    c.is_whitespace() || "\"'`()[]{}<>,;|&$!*+?".contains(c)
+}

@@ -1,0 +1,242 @@
+//! The places that rules and modes speak of: the workspace, what is protected in it, and the port through which the
+//! gate looks at path metadata. Nothing here opens a file.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+/// The places of a session. All paths are real paths.
+#[derive(Debug, Clone, Default)]
+pub struct Workspace {
+    /// The directory the session was started in; relative patterns of rules start here.
+    pub cwd: PathBuf,
+    /// Root of the project.
+    pub project_root: PathBuf,
+    /// The person's home.
+    pub home: PathBuf,
+    /// Directories the session may work in.
+    pub roots: Vec<PathBuf>,
+    /// The program's own configuration directory.
+    pub config_dir: PathBuf,
+}
+
+impl Workspace {
+    /// True when `path` is in a directory the session may work in. Devices and the kernel's own file systems are
+    /// outside even when a path leads there.
+    #[must_use]
+    pub fn contains(&self, path: &Path) -> bool {
+        let special = ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder));
+        !special && self.roots.iter().any(|root| path.starts_with(root))
+    }
+}
+
+/// What the gate may learn about paths. Metadata only.
+pub trait FileSystem {
+    /// Where the kernel would arrive: links followed, a missing tail kept. The error is for people.
+    fn real(&self, path: &Path) -> Result<PathBuf, String>;
+    /// The names in a directory, at most `most`; `None` when it cannot be listed or has more.
+    fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>>;
+    /// True for a regular file that has several names (hard links).
+    fn has_other_names(&self, path: &Path) -> bool;
+    /// True for a folder.
+    fn is_folder(&self, path: &Path) -> bool;
+}
+
+/// A file system without links, for tests and for places that do not exist.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoLinks;
+
+impl FileSystem for NoLinks {
+    fn real(&self, path: &Path) -> Result<PathBuf, String> {
+        Ok(normalise(path))
+    }
+
+    fn names(&self, _: &Path, _: usize) -> Option<Vec<OsString>> {
+        None
+    }
+
+    fn has_other_names(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn is_folder(&self, _: &Path) -> bool {
+        false
+    }
+}
+
+/// Takes `.` and `..` out by spelling alone.
+#[must_use]
+pub fn normalise(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(part),
+        }
+    }
+    out
+}
+
+/// True for paths through the links of a process, which lead wherever that process is or has something open.
+pub(super) fn leads_anywhere(path: &Path) -> bool {
+    path.starts_with("/dev/fd")
+        || (path.starts_with("/proc")
+            && path.components().any(|part| {
+                matches!(part.as_os_str().to_str(), Some("cwd" | "root" | "fd" | "exe" | "map_files"))
+            }))
+}
+
+/// Folders whose content makes other programs run code.
+const FOLDERS: &[&str] = &[
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    ".bzr",
+    ".qoder",
+    ".claude",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".zed",
+    ".cursor",
+    ".devcontainer",
+    ".cargo",
+    ".githooks",
+    ".direnv",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".docker",
+    ".fleet",
+    ".vs",
+    ".circleci",
+];
+
+/// Files that make other programs run code, or hold keys.
+const FILES: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".envrc",
+    ".env.fish",
+    "config.fish",
+    ".gitconfig",
+    ".gitmodules",
+    ".gitattributes",
+    ".mcp.json",
+    "mcp.json",
+    ".ripgreprc",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    ".inputrc",
+    ".direnvrc",
+    ".mise.toml",
+    "mise.toml",
+    ".tool-versions",
+    ".pre-commit-config.yaml",
+    ".lefthook.yml",
+    "lefthook.yml",
+    ".vimrc",
+    ".exrc",
+    ".nvimrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".pythonrc",
+    ".condarc",
+    ".netrc",
+    ".pypirc",
+    ".hgrc",
+    ".curlrc",
+    ".wgetrc",
+    ".screenrc",
+    ".tmux.conf",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".pam_environment",
+    ".autoenv",
+    ".autoenv.zsh",
+    "authorized_keys",
+    "crontab",
+];
+
+/// Files that make another program run code later. `acceptEdits`, `auto` and broad rules do not cover them. Holds for
+/// files that do not exist yet.
+#[must_use]
+pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
+    if path.starts_with(&workspace.config_dir) {
+        return true;
+    }
+    // Folders above the workspace say nothing about what is in it; the innermost root counts, so that a worktree kept in
+    // one of our own folders is a workspace like any other.
+    let inside = workspace
+        .roots
+        .iter()
+        .filter_map(|root| path.strip_prefix(root).ok())
+        .min_by_key(|rest| rest.components().count())
+        .unwrap_or(path);
+    let folded = |name: &OsStr| name.to_string_lossy().to_lowercase();
+    let folder = inside.components().any(|part| match part {
+        Component::Normal(name) => FOLDERS.contains(&folded(name).as_str()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
+    });
+    folder || path.file_name().is_some_and(|name| FILES.contains(&folded(name).as_str()))
+}
+
+/// Folders that hold the system itself.
+const SYSTEM: &[&str] = &[
+    "/",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/var",
+    "/Users",
+    "/System",
+    "/Library",
+    "/Applications",
+    "/private",
+    "/mnt",
+    "/media",
+];
+
+/// True for the root, the home directory or one above it, and system directories.
+#[must_use]
+pub fn is_system(path: &Path, workspace: &Workspace) -> bool {
+    let listed = SYSTEM.iter().any(|folder| path == Path::new(folder));
+    let below = ["/usr", "/var", "/boot", "/etc", "/lib", "/System"]
+        .iter()
+        .any(|folder| path.parent() == Some(Path::new(folder)));
+    listed || below || workspace.home.starts_with(path)
+}

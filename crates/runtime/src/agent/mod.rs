@@ -1,0 +1,311 @@
+//! The Agent tool: hands a task to a child session with a conversation and a log of its own, and returns its last words.
+//! The child sees the same gate, with the rules and the mode the parent has at that moment; it can be given less, never
+//! more. A child starts no children.
+
+mod child_host;
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use qoder_core::ports::{Access, Model, Tool, ToolContext, ToolOutcome};
+use qoder_tools::{parse_input, tool_definition};
+use qoder_types::record::{PermissionsChanged, RecordBody, SideCalled, TurnEnded, TurnSubtype};
+use qoder_types::{
+    CallOutcome, Message, PermissionUpdate, Purpose, ReplayClass, ToolAnnotations, ToolDefinition,
+    UpdateDestination,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::driver::Driver;
+use crate::engine::{Classifier, Confines, Engine, SystemPrompt};
+use crate::error::SessionError;
+use crate::events::Host;
+use crate::gate::Gate;
+use crate::interrupt::Interrupt;
+use crate::layout::SessionPaths;
+use crate::permission_updates::PermissionUpdates;
+use crate::redact::Redactor;
+use crate::session::{Keep, Session};
+use crate::store::jsonl::Durability;
+use crate::toolbox::Toolbox;
+use child_host::ChildHost;
+
+/// The name the model calls.
+pub const NAME: &str = "Agent";
+/// The folder of children's logs, inside the folder of the session that started them.
+pub const FOLDER: &str = "subagents";
+/// The agent that is meant when none is named.
+const GENERAL_PURPOSE: &str = "general-purpose";
+/// The agents that exist.
+pub const AGENTS: [&str; 1] = [GENERAL_PURPOSE];
+/// Model calls a child may make.
+const MOST_TURNS: u64 = 150;
+/// Tools that need the person or the main conversation.
+const NOT_FOR_CHILDREN: [&str; 6] =
+    [NAME, "AskUserQuestion", "ExitPlanMode", "EnterWorktree", "ExitWorktree", "Config"];
+
+/// What a child is told before anything else.
+const ROLE: &str = "You work on one task for another agent. You see nothing of its conversation, and it sees nothing of \
+yours but your last message: end with a complete answer that says what you found or did, where (path:line), and what is \
+left open. You cannot ask anybody. Do exactly the task, and nothing beside it.";
+
+/// Hands a task to another agent that works on its own and returns its final answer.
+///
+/// Use it for work that needs many steps or much reading and of which only the outcome matters here: searching a large
+/// code base, checking several places, a self-contained change. Do not use it to read one known file or to find one
+/// known name; Read and Grep are faster.
+///
+/// - The agent starts without any of this conversation. Put everything it needs into `prompt`: the goal, what is known,
+///   paths, what it may change, and what its answer must contain.
+/// - Its answer comes back to you, not to the person. Check it, and tell the person what matters.
+/// - Independent agents can be started together in one reply.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AgentInput {
+    /// The task, complete in itself.
+    prompt: String,
+    /// What it is about, in three to five words, for the person who watches.
+    #[serde(rename = "description")]
+    _description: Option<String>,
+    /// Which agent; `general-purpose` when left out.
+    #[serde(default)]
+    agent: Option<String>,
+    /// Another name of `agent`.
+    #[serde(default)]
+    subagent_type: Option<String>,
+    /// Time limit in milliseconds.
+    #[serde(default)]
+    timeout_ms: Option<u64>,
+}
+
+/// The agent that an input names.
+#[must_use]
+pub fn named(input: &Value) -> String {
+    let text = |field: &str| input.get(field).and_then(Value::as_str);
+    text("agent").or_else(|| text("subagent_type")).unwrap_or(GENERAL_PURPOSE).to_owned()
+}
+
+/// What children are made of.
+pub struct AgentTool {
+    /// The model they speak with.
+    pub model: Arc<dyn Model>,
+    /// The tools of the parent; some are not for children.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// The parent's gate.
+    pub gate: Arc<Gate>,
+    /// The parent's way of changing permissions.
+    pub updates: PermissionUpdates,
+    /// The parent's judge of auto mode.
+    pub classifier: Option<Classifier>,
+    /// The parent's system prompt.
+    pub system: SystemPrompt,
+    /// Whoever listens to the parent.
+    pub host: Arc<dyn Host>,
+    /// Variables that commands do not inherit.
+    pub hidden_environment: Arc<[String]>,
+    /// Knows the secrets.
+    pub redactor: Redactor,
+    /// When a record counts as kept.
+    pub durability: Durability,
+    /// Whether commands run in the sandbox.
+    pub confines: Confines,
+}
+
+/// The tool itself.
+pub struct Agents(pub Arc<AgentTool>);
+
+impl Tool for Agents {
+    fn definition(&self) -> &ToolDefinition {
+        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
+        tool_definition::<AgentInput>(&CELL, NAME)
+    }
+
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations { read_only_hint: false, destructive_hint: true, open_world_hint: true }
+    }
+
+    fn replay(&self) -> ReplayClass {
+        ReplayClass::Effectful
+    }
+
+    /// Children run together: each has a log of its own, and what they do passes the gate by itself.
+    fn is_read_only(&self, _: &Value) -> bool {
+        true
+    }
+
+    fn accesses(&self, input: &Value) -> Vec<Access> {
+        vec![Access::Agent(named(input))]
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+        let tool = Arc::clone(&self.0);
+        Box::pin(async move {
+            let mut input: AgentInput = match parse_input(NAME, input) {
+                Ok(input) => input,
+                Err(refusal) => return *refusal,
+            };
+            input.agent = input.agent.take().or(input.subagent_type.take());
+            if let Some(name) = input.agent.as_deref().filter(|name| !AGENTS.contains(name)) {
+                return ToolOutcome::failed(format!(
+                    "There is no agent named {name}. The agents are: {}.",
+                    AGENTS.join(", ")
+                ));
+            }
+            if input.prompt.trim().is_empty() {
+                return ToolOutcome::failed("The prompt is empty. Describe the task completely.");
+            }
+            tool.run_child(input, context).await
+        })
+    }
+}
+
+impl AgentTool {
+    async fn run_child(&self, input: AgentInput, context: ToolContext) -> ToolOutcome {
+        let agent_id = format!("agent-{}", uuid::Uuid::new_v4().simple());
+        let engine = self.engine(&agent_id, &context);
+        let mut session = match self.open(&agent_id, &context) {
+            Ok(session) => session,
+            Err(error) => return ToolOutcome::failed(format!("The agent could not be started: {error}.")),
+        };
+        let began = self.begin(&mut session, &input, &context);
+        if let Err(error) = began {
+            return ToolOutcome::failed(format!("The agent could not be started: {error}."));
+        }
+        let interrupt = Interrupt::default();
+        let mut driver = Driver::new(&engine, &mut session, interrupt.clone());
+        let limit = input.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
+        let mut timed_out = false;
+        let driven = {
+            let mut run = Box::pin(driver.run());
+            tokio::select! {
+                driven = &mut run => driven,
+                () = context.cancelled.clone() => {
+                    interrupt.trigger();
+                    run.await
+                }
+                () = sleep(limit) => {
+                    timed_out = true;
+                    interrupt.trigger();
+                    run.await
+                }
+            }
+        };
+        let ended = driver.end_tasks().await;
+        self.account(&session, &context);
+        match driven.and_then(|end| ended.map(|()| end)) {
+            Ok(Some(end)) => outcome(&end, &agent_id, &session, timed_out),
+            Ok(None) => ToolOutcome::failed("The agent ended without an answer."),
+            Err(error) => ToolOutcome::failed(format!("The agent could not go on: {error}.")),
+        }
+    }
+
+    fn engine(&self, agent_id: &str, context: &ToolContext) -> Engine {
+        let tools =
+            self.tools.iter().filter(|tool| !NOT_FOR_CHILDREN.contains(&tool.definition().name.as_str()));
+        let mut blocks = self.system.blocks.clone();
+        blocks.push(ROLE.to_owned());
+        let host =
+            ChildHost::new(Arc::clone(&self.host), agent_id, &context.tool_use_id, &context.session_id);
+        Engine {
+            model: Arc::clone(&self.model),
+            toolbox: Toolbox::new(tools.cloned().collect()),
+            gate: Arc::new(self.gate.of_child(context.mode)),
+            updates: self.updates.clone(),
+            classifier: self.classifier.clone(),
+            confines: Arc::clone(&self.confines),
+            purpose: Purpose::Subagent,
+            max_turns: Some(MOST_TURNS),
+            thinking: qoder_core::ports::Thinking::Default,
+            effort: None,
+            max_output_tokens: None,
+            system: SystemPrompt { blocks, source: format!("{}+agent", self.system.source) },
+            hidden_environment: Arc::clone(&self.hidden_environment),
+            shared: qoder_tools::SessionShared::new(),
+            host: Arc::new(host),
+            nested_memory: None,
+            replay_user_messages: false,
+            expose_request_id: false,
+        }
+    }
+
+    fn open(&self, agent_id: &str, context: &ToolContext) -> Result<Session, SessionError> {
+        let keep = match &context.session_dir {
+            Some(folder) => Keep::Files {
+                paths: SessionPaths::new(&folder.join(FOLDER), agent_id),
+                durability: self.durability,
+            },
+            None => Keep::Nowhere { outputs: context.output_dir.join(agent_id) },
+        };
+        let mut session = Session::open(agent_id, keep, self.redactor.clone(), &context.cwd)?;
+        session.is_sidechain = true;
+        Ok(session)
+    }
+
+    /// The child starts with what the parent's session changed about its permissions.
+    fn begin(
+        &self,
+        session: &mut Session,
+        input: &AgentInput,
+        context: &ToolContext,
+    ) -> Result<(), SessionError> {
+        let mut updates: Vec<PermissionUpdate> = context.permissions.updates().to_vec();
+        updates
+            .push(PermissionUpdate::SetMode { mode: context.mode, destination: UpdateDestination::Session });
+        let changed = PermissionsChanged { updates, by: format!("parent {}", context.session_id) };
+        session.append(RecordBody::PermissionsChanged(changed)).map_err(SessionError::Store)?;
+        session.prompt(Message::user(input.prompt.clone())).map_err(SessionError::Store)?;
+        Ok(())
+    }
+
+    /// What the child spent is the parent's to account for.
+    fn account(&self, session: &Session, context: &ToolContext) {
+        let mut spent = context.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        for (model, totals) in &session.state.totals {
+            spent.push(SideCalled {
+                tool_use_id: context.tool_use_id.clone(),
+                purpose: Purpose::Subagent,
+                model: model.clone(),
+                usage: totals.usage(),
+                cost_usd: totals.cost_usd,
+                duration_api_ms: session.state.last_turn.as_ref().map_or(0, |turn| turn.duration_api_ms),
+            });
+        }
+    }
+}
+
+async fn sleep(limit: Duration) {
+    if limit == Duration::MAX {
+        std::future::pending::<()>().await;
+    }
+    tokio::time::sleep(limit).await;
+}
+
+fn outcome(end: &TurnEnded, agent_id: &str, session: &Session, timed_out: bool) -> ToolOutcome {
+    let log: Option<PathBuf> = session.log_path().map(PathBuf::from);
+    let mut structured = json!({
+        "agent": GENERAL_PURPOSE, "agentId": agent_id, "numTurns": end.num_turns, "usage": end.usage,
+        "totalDurationMs": end.duration_ms, "transcript": log,
+    });
+    if end.subtype == TurnSubtype::Success {
+        let result = end.result.clone().unwrap_or_default();
+        structured["result"] = json!(result);
+        structured["status"] = json!("completed");
+        let text =
+            if result.trim().is_empty() { "(The agent ended without text.)".to_owned() } else { result };
+        let (text, _) = qoder_tools::bounded_text(text, session.outputs(), "agent");
+        return ToolOutcome::completed(text, structured);
+    }
+    let why = if timed_out { "its time limit was reached".to_owned() } else { end.errors.join("; ") };
+    structured["error"] = json!(why);
+    structured["status"] = json!("failed");
+    let interrupted = matches!(
+        end.terminal_reason,
+        qoder_types::record::TerminalReason::AbortedStreaming
+            | qoder_types::record::TerminalReason::AbortedTools
+    );
+    let outcome = if interrupted && !timed_out { CallOutcome::Interrupted } else { CallOutcome::Failed };
+    ToolOutcome { outcome, ..ToolOutcome::completed(format!("The agent did not finish: {why}."), structured) }
+}

@@ -1,0 +1,313 @@
+//! Decisions: each call is checked, judged by the gate and put on record. A question goes to whoever answers here; it is
+//! in the log before it is put, and so is the answer before anything follows from it, so both survive a restart.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use qoder_core::policy::Ruling;
+use qoder_core::ports::Tool;
+use qoder_types::record::{Answered, Asked, Decided, PermissionsChanged, RecordBody};
+use qoder_types::wire::{StreamMessage, SystemMessage};
+use qoder_types::{
+    Behavior, CallOutcome, Decision, DecisionLayer, PermissionMode, PermissionUpdate, UpdateDestination,
+};
+use serde_json::Value;
+
+use super::{Driver, arrival};
+use crate::error::{DriveError, WaitingCall};
+use crate::events::{Answer, Event, PermissionQuestion};
+use crate::gate::{CallInPlace, Unattended};
+use crate::session::new_id;
+
+/// Who answers when a process gives up a question because the turn was interrupted or the host went away.
+const NOBODY: &str = "nobody";
+
+impl Driver<'_> {
+    /// Decides about calls. One that cannot be decided about, because its tool or input makes no sense, gets an error
+    /// that the model can repair.
+    pub(super) async fn decide(&mut self, ids: &[String]) -> Result<(), DriveError> {
+        for id in ids {
+            let Some(call) = self.session.state.call(id) else { continue };
+            let (name, input, answer) = (call.name.clone(), call.input.clone(), call.answer.clone());
+            let judged = self.judge(&name, &input);
+            match judged {
+                Ok((tool, input, ruling)) => {
+                    let ruling = self.classified(id, &*tool, &input, ruling).await?;
+                    self.settle(id, &*tool, &input, ruling, answer)?;
+                }
+                Err(text) => self.append_result(id, &text, CallOutcome::Failed)?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn judge(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
+        let Some(tool) = self.engine.toolbox.get(name) else {
+            let known: Vec<&str> = self.engine.toolbox.names().collect();
+            return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));
+        };
+        let input = self.engine.toolbox.check(&**tool, input)?;
+        let call = CallInPlace {
+            cwd: Path::new(&self.session.state.cwd),
+            permissions: &self.session.state.permissions,
+            confinement: self.engine.confinement(name, &input),
+        };
+        let ruling = self.engine.gate.decide(&**tool, &input, &call)?;
+        Ok((Arc::clone(tool), input, ruling))
+    }
+
+    /// Puts the ruling on record: as a decision, or as a question when somebody may answer it.
+    fn settle(
+        &mut self,
+        id: &str,
+        tool: &dyn Tool,
+        input: &Value,
+        ruling: Ruling,
+        answer: Option<Answered>,
+    ) -> Result<(), DriveError> {
+        let name = &tool.definition().name;
+        let decision = ruling.decision;
+        match (decision.behavior, answer) {
+            // What somebody changed was judged again; a denial of the rules holds against any answer.
+            (Behavior::Deny, _) | (Behavior::Allow, None) => self.record_decision(id, name, decision),
+            (Behavior::Allow | Behavior::Ask, Some(answer)) => {
+                self.record_decision(id, name, answered(decision, &answer))?;
+                if answer.interrupt && !answer.allow {
+                    self.interrupt_turn()?;
+                }
+                Ok(())
+            }
+            (Behavior::Ask, None) => {
+                if self.engine.host.answers() || self.engine.gate.unattended == Unattended::Park {
+                    let asked = Asked {
+                        tool_use_id: id.to_owned(),
+                        tool_name: name.clone(),
+                        decision,
+                        suggestions: ruling.suggestions,
+                    };
+                    self.session.append(RecordBody::Asked(Box::new(asked)))?;
+                    return Ok(());
+                }
+                let cwd = Path::new(&self.session.state.cwd);
+                let denied = self.engine.gate.nobody_answers(decision, tool, input, cwd);
+                self.record_decision(id, name, denied)
+            }
+        }
+    }
+
+    /// Puts questions that are on record to whoever answers here. True when the session has to wait for somebody else.
+    pub(super) async fn ask_about(&mut self, ids: &[String]) -> Result<bool, DriveError> {
+        if self.interrupt.is_triggered() {
+            self.interrupt_turn()?;
+            return Ok(false);
+        }
+        if !self.engine.host.answers() {
+            return Ok(true);
+        }
+        for id in ids {
+            let Some(call) = self.session.state.call(id) else { continue };
+            let Some(asked) = call.asked.clone() else { continue };
+            let question = PermissionQuestion {
+                tool_use_id: id.clone(),
+                tool_name: asked.tool_name,
+                input: call.input.clone(),
+                decision: asked.decision,
+                suggestions: asked.suggestions,
+                agent_id: None,
+            };
+            let Some(answer) = self.await_answer(question).await? else { return Ok(false) };
+            self.take_answer(id, answer)?;
+        }
+        Ok(false)
+    }
+
+    /// What somebody else has to answer.
+    pub(super) fn waiting(&self, ids: &[String]) -> Vec<WaitingCall> {
+        let asked = ids.iter().filter_map(|id| self.session.state.call(id)?.asked.as_ref());
+        asked
+            .map(|asked| WaitingCall {
+                session_id: self.session.id.clone(),
+                tool_use_id: asked.tool_use_id.clone(),
+                tool_name: asked.tool_name.clone(),
+                reason: asked.decision.reason.clone(),
+            })
+            .collect()
+    }
+
+    /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
+    async fn await_answer(&mut self, question: PermissionQuestion) -> Result<Option<Answer>, DriveError> {
+        let mut answer = self.engine.host.ask(question);
+        let mut cancelled = self.interrupt.cancelled();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => {
+                    self.interrupt_turn()?;
+                    return Ok(None);
+                }
+                answer = &mut answer => return Ok(Some(answer.unwrap_or_else(|| Answer {
+                    message: Some("nobody answered".to_owned()),
+                    by: NOBODY.to_owned(),
+                    ..Answer::default()
+                }))),
+                input = arrival(&mut self.inbox) => self.admit(input)?,
+            }
+        }
+    }
+
+    fn take_answer(&mut self, id: &str, answer: Answer) -> Result<(), DriveError> {
+        let updates = self.usable_updates(answer.updated_permissions)?;
+        self.session.append(RecordBody::Answered(Box::new(Answered {
+            tool_use_id: id.to_owned(),
+            allow: answer.allow,
+            message: answer.message,
+            updated_input: answer.updated_input.filter(|_| answer.allow),
+            updated_permissions: updates.clone(),
+            interrupt: answer.interrupt,
+            by: answer.by,
+        })))?;
+        self.took_updates(&updates)
+    }
+
+    /// Leaves out changes that the settings forbid or that cannot be read; says so.
+    pub(super) fn usable_updates(
+        &self,
+        updates: Vec<PermissionUpdate>,
+    ) -> Result<Vec<PermissionUpdate>, DriveError> {
+        let mut usable = Vec::new();
+        for update in updates {
+            match self.engine.updates.complaint(&update) {
+                Some(problem) => {
+                    let text = format!("a change of permissions is left out: {problem}");
+                    self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+                }
+                None => usable.push(update),
+            }
+        }
+        Ok(usable)
+    }
+
+    /// Writes changes that a settings file keeps. They hold for the session in any case; a file that cannot be written is
+    /// no reason to lose the answer.
+    fn persist(&self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
+        for problem in self.engine.updates.persist(updates) {
+            self.engine.host.emit(Event::Warning(&problem)).map_err(DriveError::Output)?;
+        }
+        Ok(())
+    }
+
+    /// Changes of permissions are on record: writes those that a file keeps and tells of a new mode.
+    pub(super) fn took_updates(&mut self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
+        self.persist(updates)?;
+        let now = self.engine.gate.mode(&self.session.state.permissions);
+        if now == self.limits.permission_mode {
+            return Ok(());
+        }
+        self.limits.permission_mode = now;
+        self.emit_mode(now)
+    }
+
+    /// A mode that a person chose for this very run outranks what an earlier process recorded.
+    pub(super) fn ensure_mode(&mut self) -> Result<(), DriveError> {
+        let gate = &self.engine.gate;
+        let mode = gate.mode;
+        let forbidden = |mode| self.engine.updates.forbids(mode);
+        let recorded = self.session.state.permissions.mode;
+        let wanted = match recorded {
+            Some(recorded) if self.mode_is_settled => Some(recorded),
+            Some(recorded) if gate.mode_is_explicit && recorded != mode => Some(mode),
+            Some(recorded) if forbidden(recorded) => Some(PermissionMode::Default),
+            Some(_) => recorded,
+            // Planning has to know where it began.
+            None if mode == PermissionMode::Plan => Some(mode),
+            None => None,
+        };
+        self.mode_is_settled = true;
+        if wanted != recorded
+            && let Some(mode) = wanted
+        {
+            let update = PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session };
+            let changed = PermissionsChanged { updates: vec![update], by: "start".to_owned() };
+            self.session.append(RecordBody::PermissionsChanged(changed))?;
+        }
+        self.limits.permission_mode = self.engine.gate.mode(&self.session.state.permissions);
+        Ok(())
+    }
+
+    pub(super) fn record_decision(
+        &mut self,
+        id: &str,
+        name: &str,
+        decision: Decision,
+    ) -> Result<(), DriveError> {
+        let denied = decision.behavior != Behavior::Allow;
+        let (layer, reason) = (decision.layer, decision.reason.clone());
+        let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
+        self.session.append(RecordBody::Decided(body))?;
+        if !denied {
+            return Ok(());
+        }
+        let uuid = new_id();
+        let message = denial_text(name, layer, &reason);
+        self.emit(&StreamMessage::System(SystemMessage::PermissionDenied {
+            tool_name: name,
+            tool_use_id: id,
+            agent_id: None,
+            decision_reason_type: layer_name(layer),
+            decision_reason: &reason,
+            message: &message,
+            uuid: &uuid,
+            session_id: &self.session.id,
+        }))
+    }
+
+    /// Answers calls whose denial is on record.
+    pub(super) fn refuse(&mut self, ids: &[String]) -> Result<(), DriveError> {
+        for id in ids {
+            let Some(call) = self.session.state.call(id) else { continue };
+            let text = match &call.decision {
+                Some(decision) => denial_text(&call.name, decision.layer, &decision.reason),
+                None => denial_text(&call.name, DecisionLayer::Unattended, "no decision was made"),
+            };
+            self.append_result(id, &text, CallOutcome::Denied)?;
+        }
+        Ok(())
+    }
+}
+
+/// The decision that an answer makes of an open question.
+fn answered(asked: Decision, answer: &Answered) -> Decision {
+    let (behavior, reason) = if answer.allow {
+        (Behavior::Allow, format!("{}; {} allowed it", asked.reason, answer.by))
+    } else {
+        let message = answer.message.clone().filter(|message| !message.trim().is_empty());
+        (Behavior::Deny, message.unwrap_or_else(|| format!("{} denied it", answer.by)))
+    };
+    Decision { behavior, layer: DecisionLayer::Person, reason, answered_by: Some(answer.by.clone()), ..asked }
+}
+
+/// What the model is told. A person's own words stand alone.
+fn denial_text(tool: &str, layer: DecisionLayer, reason: &str) -> String {
+    match layer {
+        DecisionLayer::Person => reason.to_owned(),
+        DecisionLayer::Rule
+        | DecisionLayer::BuiltIn
+        | DecisionLayer::SafetyCheck
+        | DecisionLayer::Mode
+        | DecisionLayer::Unattended
+        | DecisionLayer::Classifier
+        | DecisionLayer::Sandbox => format!("Permission to use {tool} was denied: {reason}."),
+    }
+}
+
+fn layer_name(layer: DecisionLayer) -> &'static str {
+    match layer {
+        DecisionLayer::Rule => "rule",
+        DecisionLayer::BuiltIn | DecisionLayer::Person => "other",
+        DecisionLayer::SafetyCheck => "safetyCheck",
+        DecisionLayer::Mode => "mode",
+        DecisionLayer::Unattended => "unattended",
+        DecisionLayer::Classifier => "classifier",
+        DecisionLayer::Sandbox => "sandbox",
+    }
+}

@@ -1,0 +1,146 @@
+//! Background tasks between the tools, the log, the host and the model. Each start and each end goes on record first;
+//! then the host hears of it, and the model before its next reply.
+
+use std::path::Path;
+
+use qoder_core::ports::ToolProgress;
+use qoder_core::state::TaskState;
+use qoder_types::record::{RecordBody, UserOrigin};
+use qoder_types::wire::{StreamMessage, SystemMessage, TaskUsage};
+use qoder_types::{Message, TaskStatus};
+
+use super::Driver;
+use crate::error::DriveError;
+use crate::session::new_id;
+
+/// How many last lines of a task's output a notice holds.
+const NOTICE_LINES: usize = 20;
+/// In how many characters.
+const NOTICE_CHARACTERS: usize = 2_000;
+
+/// What the host hears of a task.
+enum News {
+    Started(String),
+    Goes { task_id: String, duration_ms: u64, last_line: Option<String> },
+    Ended(String),
+}
+
+impl Driver<'_> {
+    /// Puts on record and announces what became of background tasks, also of those that an earlier turn started.
+    pub fn forward_task_events(&mut self) -> Result<(), DriveError> {
+        let mut news: Vec<News> =
+            std::mem::take(&mut self.session.lost_tasks).into_iter().map(News::Ended).collect();
+        // A host that is gone must not keep ends from the log: everything is recorded before anything is told.
+        while let Some(progress) = self.session.task_events.next() {
+            match progress {
+                ToolProgress::TaskStarted { start, receipt } => {
+                    let task_id = start.task_id.clone();
+                    self.session.append(RecordBody::TaskStarted(start))?;
+                    receipt.confirm();
+                    news.push(News::Started(task_id));
+                }
+                ToolProgress::TaskProgress { task_id, duration_ms, last_line } => {
+                    news.push(News::Goes { task_id, duration_ms, last_line });
+                }
+                ToolProgress::TaskEnded(end) => {
+                    let task_id = end.task_id.clone();
+                    self.session.append(RecordBody::TaskEnded(end))?;
+                    news.push(News::Ended(task_id));
+                }
+                ToolProgress::Output(_) => {}
+            }
+        }
+        news.iter().try_for_each(|news| self.tell_host(news))
+    }
+
+    /// Stops what still runs, with its end on record and announced. For the end of a session.
+    pub async fn end_tasks(&mut self) -> Result<(), DriveError> {
+        self.engine.shared.shutdown().await;
+        let told = self.forward_task_events();
+        // What could not be killed: nobody will know how it ends.
+        self.session.lost_tasks =
+            self.session.state.running_tasks().map(|task| task.start.task_id.clone()).collect();
+        self.session.end_lost_tasks()?;
+        told.and_then(|()| self.forward_task_events())
+    }
+
+    fn tell_host(&self, news: &News) -> Result<(), DriveError> {
+        let uuid = new_id();
+        let session_id = &self.session.id;
+        let (News::Started(task_id) | News::Goes { task_id, .. } | News::Ended(task_id)) = news;
+        let Some(TaskState { start, end, .. }) = self.session.state.tasks.get(task_id) else { return Ok(()) };
+        let message = match (news, end) {
+            (News::Started(_), _) => SystemMessage::TaskStarted {
+                task_id,
+                tool_use_id: &start.tool_use_id,
+                description: &start.description,
+                task_type: &start.task_type,
+                uuid: &uuid,
+                session_id,
+            },
+            (News::Goes { duration_ms, last_line, .. }, _) => {
+                let summary = last_line.as_deref().map(|line| self.session.redactor().text(line));
+                let message = SystemMessage::TaskProgress {
+                    task_id,
+                    tool_use_id: &start.tool_use_id,
+                    description: &start.description,
+                    usage: TaskUsage { duration_ms: *duration_ms, ..TaskUsage::default() },
+                    summary: summary.as_deref(),
+                    uuid: &uuid,
+                    session_id,
+                };
+                return self.emit(&StreamMessage::System(message));
+            }
+            (News::Ended(_), Some(end)) => SystemMessage::TaskNotification {
+                task_id,
+                tool_use_id: &start.tool_use_id,
+                status: end.status.on_the_stream(),
+                output_file: &start.output_file,
+                summary: &end.summary,
+                uuid: &uuid,
+                session_id,
+            },
+            (News::Ended(_), None) => return Ok(()),
+        };
+        self.emit(&StreamMessage::System(message))
+    }
+
+    /// Those tasks of whose end the model has not heard yet.
+    pub(super) fn untold(&self, mut ids: Vec<String>) -> Vec<String> {
+        ids.retain(|id| self.session.state.tasks.get(id).is_some_and(|task| !task.told));
+        ids
+    }
+
+    /// Tells the model how tasks ended. The entry names them, so that no process tells it again.
+    pub(super) fn tell_tasks(&mut self, ids: &[String]) -> Result<(), DriveError> {
+        let tasks = ids.iter().filter_map(|id| self.session.state.tasks.get(id));
+        let text: Vec<String> = tasks.map(notice).collect();
+        let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text.join("\n\n")));
+        entry.tasks = ids.to_vec();
+        self.session.append(RecordBody::User(Box::new(entry)))?;
+        Ok(())
+    }
+}
+
+fn notice(task: &TaskState) -> String {
+    let start = &task.start;
+    let ending = match task.end.as_ref().map(|end| (end.status, end.exit_code)) {
+        Some((TaskStatus::Completed, _)) => "completed".to_owned(),
+        Some((TaskStatus::Failed, Some(code))) => format!("failed with exit code {code}"),
+        Some((TaskStatus::Failed, None)) => "failed".to_owned(),
+        Some((TaskStatus::Stopped, _)) => "was stopped".to_owned(),
+        Some((TaskStatus::Unknown, _)) | None => {
+            "has an unknown outcome: the program ended while it ran, and it is not running any more. It may have \
+             finished completely, in part or not at all"
+                .to_owned()
+        }
+    };
+    let mut text = format!("[Background task {} ({}) {ending}.", start.task_id, start.description);
+    let lines = qoder_tools::last_lines(Path::new(&start.output_file), NOTICE_LINES, NOTICE_CHARACTERS);
+    if lines.is_empty() {
+        text.push_str(&format!(" There is nothing in its output file {}.]", start.output_file));
+    } else {
+        text.push_str(&format!(" Its output is in {}; the last lines:]\n{lines}", start.output_file));
+    }
+    text
+}

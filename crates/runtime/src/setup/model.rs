@@ -1,0 +1,67 @@
+//! From options and settings to how the model is reached, and to the model that judges calls in auto mode.
+
+use qoder_models::{ModelConfigError, ModelOptions, ModelSettings};
+use serde_json::{Value, json};
+
+use super::{Options, SetupError, value_error};
+use crate::engine::Classifier;
+use crate::settings::Settings;
+
+pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions, SetupError> {
+    let group = |path: &str| settings.get(path).cloned().unwrap_or_else(|| json!({}));
+    let shape = json!({
+        "providers": group("providers"),
+        "tiers": group("model.tiers"),
+        "prices": group("model.prices"),
+        "contextWindows": group("model.contextWindows"),
+        "maxOutputTokens": group("model.maxOutputTokensByModel"),
+    });
+    let models: ModelSettings = serde_json::from_value(shape)
+        .map_err(|error| value_error(settings, "providers", format!("or `model` cannot be used: {error}")))?;
+    let text = |path: &str| settings.text(path).map(str::to_owned);
+    let number = |path: &str| settings.get(path).and_then(Value::as_u64);
+    let environment = &options.environment;
+    let most = number("general.maxAttempts").unwrap_or(10).clamp(1, 10);
+    Ok(ModelOptions {
+        model: options
+            .model
+            .clone()
+            .or_else(|| environment.get("QODER_MODEL").filter(|name| !name.is_empty()).cloned())
+            .or_else(|| text("model.name")),
+        fallback_model: options.fallback_model.clone().or_else(|| text("model.fallback")),
+        settings: models,
+        base_url: options.base_url.clone(),
+        api_style: options.api_style.clone(),
+        api_key_env: options.api_key_env.clone(),
+        environment: environment.clone(),
+        max_attempts: u32::try_from(most).unwrap_or(10),
+        record: options.record.clone(),
+        context_window: options.context_window.or_else(|| number("model.contextWindow")),
+        max_output_tokens: options
+            .max_output_tokens
+            .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
+    })
+}
+
+/// The judge of auto mode, when the settings name one. Projects cannot: `autoMode` is not theirs to set.
+pub(super) fn classifier(
+    options: &ModelOptions,
+    settings: &Settings,
+) -> Result<Option<Classifier>, ModelConfigError> {
+    let Some(name) = settings.text("autoMode.classifier").filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let options = ModelOptions { model: Some(name.to_owned()), fallback_model: None, ..options.clone() };
+    let model = qoder_models::resolve(&options)?;
+    let mut hints = String::new();
+    for (key, words) in [
+        ("autoMode.allow", "Usually allow"),
+        ("autoMode.soft_deny", "Usually deny"),
+        ("autoMode.environment", "About the surroundings"),
+    ] {
+        for line in settings.list(key) {
+            hints.push_str(&format!("\n{words}: {line}"));
+        }
+    }
+    Ok(Some(Classifier { model, hints }))
+}

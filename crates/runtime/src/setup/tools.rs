@@ -1,0 +1,75 @@
+//! From settings to the built-in tools: their limits, the search service, the hosts they may reach, the sandbox, and the
+//! tools that need the runtime itself.
+
+use std::sync::Arc;
+
+use qoder_core::policy::Confinement;
+use qoder_core::ports::Tool;
+use qoder_tools::sandbox::{Sandbox, SandboxSettings, is_excluded, leaves_sandbox};
+use qoder_tools::{PrivateHosts, SearchService, SearchSettings, ToolSettings};
+use secrecy::SecretString;
+use serde_json::Value;
+
+use super::Setup;
+use crate::config_tool::ConfigTool;
+use crate::engine::Confines;
+use crate::gate::Gate;
+use crate::sandbox;
+
+/// Results of a search when the settings name no number.
+const SEARCH_RESULTS: u64 = 10;
+
+/// The built-in tools of a session but those that start other sessions.
+pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>) -> Vec<Arc<dyn Tool>> {
+    let number = |path: &str| setup.settings.get(path).and_then(Value::as_u64);
+    let defaults = ToolSettings::default();
+    let hosts = Arc::clone(gate);
+    let settings = ToolSettings {
+        bash_default_timeout_ms: number("tools.shell.timeoutMs").unwrap_or(defaults.bash_default_timeout_ms),
+        bash_inactivity_seconds: number("tools.shell.inactivityTimeout")
+            .unwrap_or(defaults.bash_inactivity_seconds),
+        respect_gitignore: setup.settings.flag("context.fileFiltering.respectGitIgnore", true),
+        private_hosts: PrivateHosts::new(move |host| hosts.names_host(host)),
+        search: search(setup),
+        sandbox: setup.sandbox.enabled.then(|| {
+            let places = sandbox::places(&setup.rules, &gate.workspace);
+            Arc::new(Sandbox::new(setup.sandbox.clone(), places))
+        }),
+        ..defaults
+    };
+    let mut tools = qoder_tools::built_in(&settings);
+    tools.push(Arc::new(ConfigTool::new(setup)));
+    tools
+}
+
+/// Whether a command would run in the sandbox, as the gate wants to know it. A command that the settings keep outside is
+/// judged like any other; one that asks to leave is a question of its own.
+pub(super) fn confines(settings: &SandboxSettings) -> Confines {
+    let settings = settings.clone();
+    Arc::new(move |input| {
+        let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
+        if !settings.enabled || is_excluded(command, &settings) {
+            Confinement::None
+        } else if leaves_sandbox(input, &settings) {
+            Confinement::Leaving
+        } else if settings.auto_allow_bash_if_sandboxed {
+            Confinement::Enforced
+        } else {
+            Confinement::None
+        }
+    })
+}
+
+/// The search service that the settings name. Loading has refused any other word.
+fn search(setup: &Setup) -> Option<SearchSettings> {
+    let text = |key: &str| setup.settings.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let provider = SearchService::from_name(&text("tools.webSearch.provider")?)?;
+    let most = setup.settings.get("tools.webSearch.maxResults").and_then(Value::as_u64);
+    Some(SearchSettings {
+        provider,
+        base_url: text("tools.webSearch.baseUrl"),
+        api_key: text("tools.webSearch.apiKey").map(SecretString::from),
+        api_key_env: text("tools.webSearch.apiKeyEnv"),
+        max_results: usize::try_from(most.unwrap_or(SEARCH_RESULTS)).unwrap_or(10),
+    })
+}

@@ -1,0 +1,174 @@
+//! Trying to break out: a confined child of our own attempts what must fail, by system calls alone, and tells what
+//! happened. Nothing is believed that was not tried.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, WaitOptions};
+
+use super::confinement::ChildPart;
+use crate::escaped;
+
+/// What is tried, in the order of the answers.
+pub(super) const ATTEMPTS: [&str; 11] = [
+    "writing in the workspace",
+    "writing outside",
+    "changing the mode of a file outside",
+    "writing a protected file",
+    "creating a protected folder",
+    "creating a protected file",
+    "reading a denied file",
+    "connecting to the machine",
+    "tracing a process",
+    "making a namespace",
+    "signalling the parent",
+];
+
+/// The places of a trial.
+pub(super) struct Ground {
+    inside: CString,
+    outside: CString,
+    protected: CString,
+    folder: CString,
+    file: CString,
+    denied: CString,
+    port: u16,
+}
+
+impl Ground {
+    pub(super) fn new(root: &Path, outside: &Path, denied: &Path, port: u16) -> Option<Self> {
+        let text = |path: PathBuf| CString::new(path.as_os_str().as_bytes()).ok();
+        Some(Self {
+            inside: text(root.join("inside"))?,
+            outside: text(outside.to_path_buf())?,
+            protected: text(root.join(".git/config"))?,
+            folder: text(root.join(".vscode/x"))?,
+            file: text(root.join(".envrc"))?,
+            denied: text(denied.to_path_buf())?,
+            port,
+        })
+    }
+}
+
+/// Runs the attempts in a confined child. One answer each: whether it was let.
+pub(super) fn attempt(mut child: ChildPart, ground: &Ground) -> io::Result<Vec<bool>> {
+    let answers = in_child(|writer| {
+        // SAFETY: this is a fresh child process that ends after this; the calls use memory owned outside.
+        unsafe {
+            if child.apply().is_ok() {
+                let answers = tries(ground);
+                libc::write(writer, answers.as_ptr().cast(), answers.len());
+            }
+        }
+    })?;
+    Ok(answers.into_iter().map(|answer| answer == 1).collect())
+}
+
+unsafe fn tries(ground: &Ground) -> [u8; ATTEMPTS.len()] {
+    // SAFETY: direct system calls; what they would change belongs to the trial.
+    unsafe {
+        let write = |path: &CString| {
+            let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
+            u8::from(file >= 0)
+        };
+        let parent = libc::getppid();
+        [
+            write(&ground.inside),
+            write(&ground.outside),
+            u8::from(libc::chmod(ground.outside.as_ptr(), 0o644) == 0),
+            write(&ground.protected),
+            u8::from(libc::mkdir(ground.folder.as_ptr(), 0o700) == 0),
+            write(&ground.file),
+            u8::from(libc::open(ground.denied.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) >= 0),
+            u8::from(reaches(ground.port)),
+            u8::from(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0),
+            u8::from(libc::unshare(libc::CLONE_NEWUSER) == 0),
+            u8::from(libc::kill(parent, 0) == 0),
+        ]
+    }
+}
+
+unsafe fn reaches(port: u16) -> bool {
+    // SAFETY: the address is a local of the size that is told.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return false;
+        }
+        let mut address: libc::sockaddr_in = std::mem::zeroed();
+        address.sin_family = libc::AF_INET.unsigned_abs().to_ne_bytes()[0].into();
+        address.sin_port = port.to_be();
+        address.sin_addr.s_addr = u32::from_ne_bytes([127, 0, 0, 1]);
+        let size = u32::try_from(size_of::<libc::sockaddr_in>()).unwrap_or(0);
+        libc::connect(socket, (&raw const address).cast(), size) == 0
+    }
+}
+
+/// Whether an ordinary child gets the namespaces the sandbox is made of; else what the system says.
+pub(super) fn namespaces() -> Result<(), String> {
+    let answers = in_child(|writer| {
+        // SAFETY: this is a fresh child process that ends after this.
+        let failed = unsafe { enter_namespaces() };
+        let bytes = failed.to_ne_bytes();
+        // SAFETY: writes a local buffer.
+        unsafe { libc::write(writer, bytes.as_ptr().cast(), bytes.len()) };
+    });
+    let answers = answers.map_err(|error| error.to_string())?;
+    match answers.try_into().map(i32::from_ne_bytes) {
+        Ok(0) => Ok(()),
+        Ok(error) => Err(io::Error::from_raw_os_error(error).to_string()),
+        Err(_) => Err("the child did not answer".to_owned()),
+    }
+}
+
+/// 0, or the error.
+unsafe fn enter_namespaces() -> i32 {
+    // SAFETY: direct system calls on constants.
+    unsafe {
+        let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET;
+        let private = libc::MS_REC | libc::MS_PRIVATE;
+        let nothing = std::ptr::null();
+        // Some systems let one enter and then forbid everything in there.
+        if libc::unshare(flags) == 0
+            && libc::mount(nothing, c"/".as_ptr(), nothing, private, nothing.cast()) == 0
+        {
+            return 0;
+        }
+        io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM)
+    }
+}
+
+/// Runs `work` in a child process and returns what it wrote. The child must only make system calls.
+fn in_child(work: impl FnOnce(i32)) -> io::Result<Vec<u8>> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // SAFETY: the child runs `work`, which makes system calls only, and ends without returning.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            work(writer.as_raw_fd());
+            // SAFETY: ends this process.
+            unsafe { libc::_exit(0) }
+        }
+        pid => collect(pid, reader, writer),
+    }
+}
+
+fn collect(pid: i32, reader: OwnedFd, writer: OwnedFd) -> io::Result<Vec<u8>> {
+    drop(writer);
+    let pid = Pid::from_raw(pid);
+    if let Some(pid) = pid {
+        escaped::remember(pid);
+    }
+    let mut answers = Vec::new();
+    let read = File::from(reader).take(64).read_to_end(&mut answers);
+    if let Some(pid) = pid {
+        // Whoever looks for lost children may have been faster.
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+        escaped::forget(pid);
+    }
+    read.map(|_| answers)
+}
