@@ -101,6 +101,7 @@ fn one(tool: &str, access: &Access, policy: &Policy, cwd: &Path) -> Result<Behav
         accesses: std::slice::from_ref(access),
         mode: PermissionMode::Default,
         trusted: true,
+        mode_is_explicit: false,
         policy,
         cwd,
         confinement: Confinement::None,

@@ -16,7 +16,7 @@ use crate::settings::{Change, KNOWN_KEYS, change, check_change, is_known_key};
 use crate::setup::Setup;
 
 /// The name the model calls.
-const NAME: &str = "Config";
+pub(crate) const NAME: &str = "Config";
 
 /// Shows and changes the settings of this program.
 ///
@@ -169,6 +169,15 @@ fn unknown(key: &str) -> ToolOutcome {
     ))
 }
 
+fn looks_only(input: &Value) -> bool {
+    matches!(input.get("action").and_then(Value::as_str), Some("get" | "list"))
+}
+
+/// What a call with this input would touch: nothing when it only looks, and a person's settings otherwise.
+pub(crate) fn accesses(input: &Value) -> Vec<Access> {
+    if looks_only(input) { vec![Access::Internal] } else { vec![Access::Person] }
+}
+
 impl Tool for ConfigTool {
     fn definition(&self) -> &ToolDefinition {
         static CELL: OnceLock<ToolDefinition> = OnceLock::new();
@@ -184,11 +193,11 @@ impl Tool for ConfigTool {
     }
 
     fn is_read_only(&self, input: &Value) -> bool {
-        matches!(input.get("action").and_then(Value::as_str), Some("get" | "list"))
+        looks_only(input)
     }
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
-        if self.is_read_only(input) { vec![Access::Internal] } else { vec![Access::Person] }
+        accesses(input)
     }
 
     fn run(&self, input: Value, _: ToolContext) -> BoxFuture<'static, ToolOutcome> {

@@ -34,6 +34,8 @@ pub struct Gate {
     pub mode: PermissionMode,
     /// True when a person chose the mode for this very run.
     pub mode_is_explicit: bool,
+    /// True when the mode holds in a folder that nobody vouched for, because a person chose it for this run.
+    pub mode_holds_anywhere: bool,
     /// The mode after an approved plan, for a session that was started for planning.
     pub mode_after_plan: PermissionMode,
     /// True when someone vouched for the folder.
@@ -81,6 +83,7 @@ impl Gate {
             rules: self.rules.clone(),
             mode,
             mode_is_explicit: false,
+            mode_holds_anywhere: self.mode_holds_anywhere,
             mode_after_plan: self.mode_after_plan,
             trusted: self.trusted,
             workspace: self.workspace.clone(),
@@ -111,6 +114,7 @@ impl Gate {
             accesses: &tool.accesses(input),
             mode: self.mode(call.permissions),
             trusted: self.trusted,
+            mode_is_explicit: self.mode_holds_anywhere,
             policy: &policy,
             cwd: call.cwd,
             confinement: call.confinement,
@@ -153,6 +157,9 @@ impl Gate {
 
     fn way(&self, asked: &Decision, tool: &dyn Tool, input: &Value, cwd: &Path) -> String {
         let name = &tool.definition().name;
+        if let (DecisionLayer::Rule, Some(rule)) = (asked.layer, &asked.rule) {
+            return format!("run it by hand, or change the ask rule `{rule}`");
+        }
         if asked.layer == DecisionLayer::SafetyCheck {
             return "run it by hand, or allow it by a rule that names exactly this where one can".to_owned();
         }

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::agent;
+use crate::config_tool;
 use crate::gate::LocalFiles;
 
 /// How many different sets of rules and places are kept compiled.
@@ -112,6 +113,7 @@ impl Checker {
             accesses: &accesses,
             mode,
             trusted,
+            mode_is_explicit: false,
             policy: &policy,
             cwd: &cwd,
             confinement: Confinement::None,
@@ -123,6 +125,9 @@ impl Checker {
     fn accesses(&self, tool: &str, input: &Value) -> Vec<Access> {
         if tool == agent::NAME {
             return vec![Access::Agent(agent::named(input))];
+        }
+        if tool == config_tool::NAME {
+            return config_tool::accesses(input);
         }
         match self.tools.iter().find(|known| known.definition().name == tool) {
             Some(tool) => tool.accesses(input),

@@ -39,6 +39,8 @@ pub struct Question<'a> {
     pub mode: PermissionMode,
     /// False in a folder that nobody vouched for: modes that loosen do not.
     pub trusted: bool,
+    /// True when a person chose the mode for this very run: it then holds in any folder, and trusts none of its files.
+    pub mode_is_explicit: bool,
     /// Rules and places.
     pub policy: &'a Policy,
     /// Where relative paths start.
@@ -67,7 +69,7 @@ pub fn decide(question: &Question<'_>) -> Result<Ruling, String> {
     for access in question.accesses {
         found.push(find(access, question.cwd, &policy.workspace, question.files, policy.guards_files)?);
     }
-    let mode = effective_mode(question.mode, question.trusted);
+    let mode = effective_mode(question.mode, question.trusted || question.mode_is_explicit);
     let judge = Judge { question, mode, found };
     Ok(judge.rule())
 }
@@ -136,7 +138,15 @@ impl<'a> Judge<'a> {
         }
         if let Some(rule) = asked {
             let behavior = self.open_question();
-            return self.by_rule(behavior, rule, None);
+            let mut ruling = self.by_rule(behavior, rule, None);
+            if behavior == Behavior::Deny {
+                let (text, mode) = (&rule.rule.text, self.mode.as_str());
+                ruling.decision.reason = format!(
+                    "{} is to be asked about by the rule `{text}`, and {mode} mode never asks",
+                    self.tool()
+                );
+            }
+            return ruling;
         }
         if self.found.iter().any(|found| matches!(found, Found::Person)) {
             return self.ask_person();

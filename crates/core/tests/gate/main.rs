@@ -41,6 +41,7 @@ fn judge(lists: &[(Behavior, &[&str])], mode: PermissionMode, tool: &str, access
         accesses: &[access],
         mode,
         trusted: true,
+        mode_is_explicit: false,
         policy: &policy,
         cwd: Path::new("/w/p"),
         confinement: Confinement::None,

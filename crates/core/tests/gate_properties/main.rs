@@ -124,6 +124,7 @@ fn decided(
         accesses: &[access],
         mode,
         trusted: true,
+        mode_is_explicit: false,
         policy: &policy,
         cwd: Path::new("/w/p"),
         confinement: Confinement::None,

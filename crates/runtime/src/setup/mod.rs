@@ -261,7 +261,8 @@ impl Setup {
             rules: self.rules.clone(),
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
-            trusted: self.trust.is_trusted() || self.mode_is_explicit,
+            mode_holds_anywhere: self.mode_is_explicit,
+            trusted: self.trust.is_trusted(),
             mode_after_plan: mode::after_plan(&self.settings, self.trust),
             workspace: self.workspace(roots.clone()),
             unattended: match self.settings.text("permissions.unattended") {
