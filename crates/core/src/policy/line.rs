@@ -105,7 +105,7 @@ impl<'a> Judge<'a> {
             grant.rule = Some(rule);
             return Ok(grant);
         }
-        self.only_reads(line, command, known)?;
+        self.only_reads(command, known)?;
         Ok(grant)
     }
 
@@ -200,7 +200,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn only_reads(&self, line: &Line, command: &SimpleCommand, known: &Known) -> Result<(), String> {
+    fn only_reads(&self, command: &SimpleCommand, known: &Known) -> Result<(), String> {
         if !known.only_reads {
             let why = known.effects.why_not.clone();
             return Err(why.unwrap_or_else(|| format!("`{}` is not known to only read", shown(command))));
@@ -212,14 +212,15 @@ impl<'a> Judge<'a> {
             return Err(format!("{} is outside the workspace", place.real.display()));
         }
         if git_needs_safe_configuration(&command.words) {
-            return self.git_may_ask(line, command);
+            return self.git_may_ask(command);
         }
         Ok(())
     }
 
     /// A repository's configuration can make a query run programs. It is switched off where the query runs, which works
-    /// for the repository the session is in and for lines that ask git and change nothing.
-    fn git_may_ask(&self, line: &Line, command: &SimpleCommand) -> Result<(), String> {
+    /// for the repository the session is in. In a line that changes the repository, too, a rule has allowed git to run
+    /// what the configuration names, and the query adds nothing to that.
+    fn git_may_ask(&self, command: &SimpleCommand) -> Result<(), String> {
         if !self.is_trusted() {
             return Err(
                 "git may run programs that the repository names, and the folder is not trusted".to_owned()
@@ -230,12 +231,7 @@ impl<'a> Judge<'a> {
                 "git in another directory may run programs that the repository there names".to_owned()
             );
         }
-        let commands = line.reading.commands.iter().zip(&line.known);
-        let mut git = commands.filter(|(command, _)| git_needs_safe_configuration(&command.words));
-        if git.all(|(_, known)| known.only_reads) {
-            return Ok(());
-        }
-        Err("a line that both asks git and changes something is not automatic".to_owned())
+        Ok(())
     }
 
     pub(super) fn why_not_edit(&self, place: &Place) -> String {

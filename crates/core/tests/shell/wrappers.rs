@@ -174,7 +174,7 @@ fn builders_of_arguments_add_what_is_not_known() {
     let cases = [
         ("xargs rm x", "rm x …"),
         ("xargs -0 -n 1 rm x", "rm x …"),
-        ("xargs -I{} rm {}", "rm {} …"),
+        ("xargs -I{} rm {}", "rm {}"),
         ("find . -exec rm {} \\;", "rm {}"),
         ("find . -name a -execdir rm {} +", "rm {}"),
         ("find . -ok rm {} \\; -exec ls \\;", "rm {}"),
