@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use qoder_types::{Behavior, Considered, Decision, DecisionLayer, PermissionMode, PermissionUpdate};
+use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode, PermissionUpdate};
 
 use super::compiled::{Compiled, Content, Policy, Programs};
 use super::domain::Target;
@@ -475,35 +475,5 @@ impl<'a> Judge<'a> {
             answered_by: None,
         };
         Ruling { decision, suggestions: Vec::new(), classifiable: false }
-    }
-
-    /// What else was looked at: rules that were outranked, and how many rules had nothing to say.
-    fn considered(&self, behavior: Behavior, asked: Option<&Compiled>) -> Vec<Considered> {
-        let policy = self.question.policy;
-        let mut considered = Vec::new();
-        let outranked = |rule: &Compiled, behavior: Behavior| Considered {
-            layer: DecisionLayer::Rule,
-            behavior: Some(behavior),
-            rule: Some(rule.rule.text.clone()),
-            origin: Some(rule.rule.origin.clone()),
-            note: "matched, and was outranked".to_owned(),
-        };
-        considered.extend(asked.map(|rule| outranked(rule, Behavior::Ask)));
-        if behavior != Behavior::Allow {
-            let allow = policy.allow.iter().find(|rule| self.would_allow(rule));
-            considered.extend(allow.map(|rule| outranked(rule, Behavior::Allow)));
-        }
-        let counts = [policy.deny.len(), policy.ask.len(), policy.allow.len()];
-        considered.push(Considered {
-            layer: DecisionLayer::Rule,
-            behavior: None,
-            rule: None,
-            origin: None,
-            note: format!(
-                "{} deny, {} ask and {} allow rules were in force",
-                counts[0], counts[1], counts[2]
-            ),
-        });
-        considered
     }
 }

@@ -8,6 +8,7 @@ mod compiled;
 mod decide;
 mod disguise;
 mod domain;
+mod explain;
 mod found;
 mod line;
 mod links;
