@@ -387,7 +387,9 @@ impl Finder<'_> {
         let Some(text) = self.spelled(word) else { return };
         let between = |c: char| matches!(c, '=' | ':' | '@') || (code && ends_a_name(c));
         let parts = text.split(between).filter(|part| !part.is_empty()).take(MOST_MENTIONS);
-        for part in parts.chain([text.as_str()]) {
+        // A word without separators is its own only part.
+        let whole = text.contains(between).then_some(text.as_str());
+        for part in parts.chain(whole) {
             // An option may have its value glued on: -f/etc/x.
             let glued = part.strip_prefix('-').and_then(|rest| rest.find('/').map(|at| &rest[at..]));
             for candidate in [Some(part), glued].into_iter().flatten().filter(|part| !part.starts_with('-')) {
