@@ -72,7 +72,9 @@ pub(super) fn failed(step: &Step) -> String {
     } else {
         format!("The call of {} failed: {words}", step.name)
     };
-    if denied {
+    // Against a rule, a mode, a limit or a missing person no allowance helps; the reason says what does.
+    let settled = ["by the rule", "not a public host", "plan mode", "never asks", "a person's answer"];
+    if denied && !mentions(&settled) {
         text.push_str("\n\n");
         text.push_str(&permission_advice(step));
     }
