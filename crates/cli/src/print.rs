@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use qoder_core::State;
+use qoder_core::ports::Model;
+use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::catalog;
 use qoder_runtime::driver::{Driver, emit_result};
 use qoder_runtime::engine::Engine;
 use qoder_runtime::error::SessionError;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::layout::{SessionPaths, project_folder};
+use qoder_runtime::live::Arrival;
 use qoder_runtime::session::{Keep, Session, new_id};
 use qoder_runtime::setup::Setup;
 use qoder_types::Message;
@@ -48,7 +51,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
     });
-    let engine = setup.engine(Arc::clone(&host))?;
+    let engine = setup.engine(Arc::clone(&host), Callbacks::default())?;
     let opened = open_session(arguments, &setup);
     let mut session = match opened {
         Ok(session) => session,
@@ -91,7 +94,7 @@ fn debug(setup: &Setup, engine: &Engine, session: &Session) {
     let facts = engine.model.facts();
     let layers: Vec<String> =
         setup.settings.layers.iter().map(qoder_runtime::settings::Layer::name).collect();
-    let tools: Vec<&str> = engine.toolbox.names().collect();
+    let tools = engine.toolbox.names();
     for line in [
         format!("session {} at record {}", session.id, session.state.last_seq),
         format!("config root {}, settings [{}]", setup.config_root.display(), layers.join(", ")),
@@ -253,7 +256,7 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
         while let Some(line) = lines.recv().await {
             match line {
                 input::Line::User(input) => {
-                    if sender.send(input).is_err() {
+                    if sender.send(Arrival::Input(input)).is_err() {
                         return;
                     }
                 }
@@ -285,7 +288,7 @@ async fn stream_turns(engine: &Engine, session: &mut Session, format: OutputForm
                 () = watching.interrupted() => return Ok(Exit::Interrupted),
             };
             let Some(input) = input else { break };
-            Driver::new(engine, session, interrupt.clone()).admit(input)?;
+            Driver::new(engine, session, interrupt.clone()).take(input)?;
         }
         let mut driver = Driver::new(engine, session, interrupt);
         if let Some(receiver) = inbox.take() {

@@ -191,6 +191,7 @@ fn describe(body: &RecordBody) -> Vec<String> {
             end.usage.output_tokens,
             end.total_cost_usd
         )],
+        RecordBody::InputWithdrawn(_) => vec!["  (an input was taken back)".to_owned()],
         RecordBody::SessionStarted(_)
         | RecordBody::Epoch(_)
         | RecordBody::InputAdmitted(_)

@@ -36,6 +36,9 @@ impl State {
                     self.inputs.push_back(input.clone());
                 }
             }
+            RecordBody::InputWithdrawn(withdrawn) => {
+                self.inputs.retain(|input| input.input_id != withdrawn.input_id);
+            }
             RecordBody::User(entry) => self.apply_user(entry),
             RecordBody::Assistant(entry) => self.apply_assistant(entry),
             RecordBody::System(entry) => self.apply_system(entry),

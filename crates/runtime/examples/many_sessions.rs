@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::driver::Driver;
 use qoder_runtime::events::{Event, Host};
 use qoder_runtime::interrupt::Interrupt;
@@ -61,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn open_all(options: Options, count: usize) -> Result<(), Box<dyn std::error::Error>> {
     let setup = Setup::prepare(options)?;
-    let engine = setup.engine(Arc::new(Silent))?;
+    let engine = setup.engine(Arc::new(Silent), Callbacks::default())?;
     let folder = project_folder(Path::new(&setup.config_root), &setup.cwd);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let before = resident_kib();

@@ -12,16 +12,20 @@ use serde_json::Value;
 
 use crate::events::Host;
 use crate::gate::Gate;
+use crate::hooks::Hooks;
 use crate::memory::NestedMemory;
 use crate::permission_updates::PermissionUpdates;
+use crate::switched_model::SwitchedModel;
 use crate::toolbox::Toolbox;
 
 /// What a session is driven with.
 pub struct Engine {
-    /// The model.
-    pub model: Arc<dyn Model>,
+    /// The model. Somebody may switch it while the session runs.
+    pub model: Arc<SwitchedModel>,
     /// The tools the model may call.
     pub toolbox: Toolbox,
+    /// Called around the steps of a turn.
+    pub hooks: Arc<Hooks>,
     /// Decides about calls.
     pub gate: Arc<Gate>,
     /// Changes of permissions on their way into force.

@@ -32,6 +32,10 @@ pub trait Host: Send + Sync {
     fn wants_tool_output(&self) -> bool;
     /// Takes an event.
     fn emit(&self, event: Event<'_>) -> std::io::Result<()>;
+    /// True when the host wants to hear whether the session is running, idle or waiting for somebody.
+    fn wants_session_state(&self) -> bool {
+        false
+    }
     /// True when somebody behind the host answers questions.
     fn answers(&self) -> bool {
         false

@@ -3,6 +3,7 @@
 //! [`driver::Driver`] go on from whatever the session's records say.
 
 pub mod agent;
+pub mod callbacks;
 pub mod catalog;
 mod config_tool;
 pub mod driver;
@@ -10,9 +11,13 @@ pub mod engine;
 pub mod error;
 pub mod events;
 pub mod gate;
+pub mod hooks;
 pub mod interrupt;
 pub mod layout;
+pub mod live;
+pub mod mcp;
 pub mod memory;
+pub mod model_policy;
 pub mod permission_check;
 pub mod permission_updates;
 pub mod prompt;
@@ -22,6 +27,7 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod store;
+pub mod switched_model;
 pub mod task_events;
 pub mod toolbox;
 pub mod trust;

@@ -101,6 +101,7 @@ impl Redactor {
             RecordBody::TaskEnded(task) => self.string(&mut task.summary),
             RecordBody::SessionStarted(_)
             | RecordBody::System(_)
+            | RecordBody::InputWithdrawn(_)
             | RecordBody::ModelRequested(_)
             | RecordBody::Decided(_)
             | RecordBody::Asked(_)

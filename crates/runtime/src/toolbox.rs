@@ -1,5 +1,5 @@
-//! The tools of a session: which exist, which the model sees, and whether a call's input fits the tool's schema. The
-//! schema is compiled at the first call of a tool, never at start.
+//! The tools of a session: the built-in ones, those of its MCP servers, and whether a call's input fits the tool's
+//! schema. The schema is compiled at the first call of a tool, never at start.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,34 +9,71 @@ use qoder_core::ports::Tool;
 use qoder_types::ToolDefinition;
 use serde_json::Value;
 
+use crate::mcp::McpServers;
+
+/// A compiled schema and the text it was made of: a server may change a tool's schema under its name.
+type Compiled = (Value, Arc<Validator>);
+
 /// The tools of a session.
 pub struct Toolbox {
-    tools: Vec<Arc<dyn Tool>>,
-    validators: Mutex<HashMap<String, Arc<Validator>>>,
+    built_in: Vec<Arc<dyn Tool>>,
+    servers: Arc<McpServers>,
+    offered: Offered,
+    validators: Mutex<HashMap<String, Compiled>>,
 }
 
+/// Says whether the model may see a server's tool of this name.
+pub type Offered = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 impl Toolbox {
-    /// A toolbox of these tools, in the order in which they are advertised.
+    /// A toolbox of these tools, in the order in which they are advertised, followed by those tools of the servers
+    /// that are `offered`.
     #[must_use]
-    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self { tools, validators: Mutex::default() }
+    pub fn new(built_in: Vec<Arc<dyn Tool>>, servers: Arc<McpServers>, offered: Offered) -> Self {
+        Self { built_in, servers, offered, validators: Mutex::default() }
+    }
+
+    /// All tools, in the order in which they are advertised.
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools = self.built_in.clone();
+        let offered = |tool: &Arc<dyn Tool>| (self.offered)(&tool.definition().name);
+        tools.extend(self.servers.tools().into_iter().filter(offered));
+        tools
     }
 
     /// What the model is offered.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition().clone()).collect()
+        self.tools().iter().map(|tool| tool.definition().clone()).collect()
+    }
+
+    /// True when the model would be offered exactly these, in this order.
+    #[must_use]
+    pub fn advertises(&self, offered: &[ToolDefinition]) -> bool {
+        let tools = self.tools();
+        tools.len() == offered.len() && tools.iter().zip(offered).all(|(tool, one)| tool.definition() == one)
     }
 
     /// The names of all tools.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|tool| tool.definition().name.as_str())
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.tools().iter().map(|tool| tool.definition().name.clone()).collect()
     }
 
     /// The tool of this name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| tool.definition().name == name)
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let named = |tool: &&Arc<dyn Tool>| tool.definition().name == name;
+        if let Some(tool) = self.built_in.iter().find(named) {
+            return Some(Arc::clone(tool));
+        }
+        self.servers.tools().iter().find(named).filter(|_| (self.offered)(name)).cloned()
+    }
+
+    /// The servers behind a part of the tools.
+    #[must_use]
+    pub fn servers(&self) -> &McpServers {
+        &self.servers
     }
 
     /// The input as the tool will get it, or what to tell the model. Numbers and booleans that came as text are read;
@@ -79,13 +116,16 @@ impl Toolbox {
 
     fn validator(&self, definition: &ToolDefinition) -> Result<Arc<Validator>, String> {
         let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(validator) = validators.get(&definition.name) {
+        if let Some((schema, validator)) = validators.get(&definition.name)
+            && *schema == definition.input_schema
+        {
             return Ok(Arc::clone(validator));
         }
         let validator = jsonschema::validator_for(&definition.input_schema)
             .map_err(|error| format!("{} has a schema that is not one: {error}", definition.name))?;
         let validator = Arc::new(validator);
-        validators.insert(definition.name.clone(), Arc::clone(&validator));
+        let compiled = (definition.input_schema.clone(), Arc::clone(&validator));
+        validators.insert(definition.name.clone(), compiled);
         Ok(validator)
     }
 }

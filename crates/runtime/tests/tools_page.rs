@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use qoder_core::ports::{Access, Tool};
+use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::events::{Event, Host};
 use qoder_runtime::setup::{Options, Setup};
@@ -40,7 +41,7 @@ fn engine() -> Engine {
         model: Some("offline".to_owned()),
         ..Options::default()
     };
-    Setup::prepare(options).unwrap().engine(Arc::new(Nobody)).unwrap()
+    Setup::prepare(options).unwrap().engine(Arc::new(Nobody), Callbacks::default()).unwrap()
 }
 
 fn cell(text: &str) -> String {
@@ -52,11 +53,11 @@ fn overview(engine: &Engine) -> String {
         "| tool | what it does | hints | after a crash | the gate judges |\n| --- | --- | --- | --- | --- |\n",
     );
     for name in engine.toolbox.names() {
-        let tool = engine.toolbox.get(name).unwrap();
+        let tool = engine.toolbox.get(&name).unwrap();
         let description = &tool.definition().description;
         let first = description.split("\n\n").next().unwrap();
-        let judged = judged(&**tool);
-        let (hints, replay) = (hints(&**tool), replay(&**tool));
+        let judged = judged(&*tool);
+        let (hints, replay) = (hints(&*tool), replay(&*tool));
         table.push_str(&format!("| `{name}` | {} | {hints} | {replay} | {judged} |\n", cell(first)));
     }
     table
@@ -66,7 +67,8 @@ fn inputs(engine: &Engine) -> String {
     let mut table =
         String::from("| tool | field | type | needed | meaning |\n| --- | --- | --- | --- | --- |\n");
     for name in engine.toolbox.names() {
-        let schema = &engine.toolbox.get(name).unwrap().definition().input_schema;
+        let tool = engine.toolbox.get(&name).unwrap();
+        let schema = &tool.definition().input_schema;
         for (field, shape) in schema["properties"].as_object().unwrap() {
             let needed = if required(schema).contains(&field.as_str()) { "yes" } else { "" };
             let meaning = shape["description"].as_str().unwrap_or("–");
@@ -210,10 +212,7 @@ fn the_page_lists_the_tools_of_a_session_and_their_inputs() {
     check("tools", &overview(&engine));
     check("inputs", &inputs(&engine));
     let readme = include_str!("../../../README.md");
-    assert!(
-        readme.contains(&format!("- {} tools:", engine.toolbox.names().count())),
-        "README.md counts them"
-    );
+    assert!(readme.contains(&format!("- {} tools:", engine.toolbox.names().len())), "README.md counts them");
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         RecordBody::SessionStarted(_)
         | RecordBody::Epoch(_)
         | RecordBody::InputAdmitted(_)
+        | RecordBody::InputWithdrawn(_)
         | RecordBody::ModelRequested(_)
         | RecordBody::ModelFailed(_)
         | RecordBody::Decided(_)

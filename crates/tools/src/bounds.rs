@@ -95,7 +95,8 @@ pub(crate) fn join_clipped(clipped: &Clipped<'_>, total_bytes: u64, file: Option
 }
 
 /// `text` when it fits into `limit` characters; otherwise its ends, with the whole in a file of `directory`.
-pub(crate) fn bounded(text: String, limit: usize, directory: &Path, stem: &str) -> (String, Option<PathBuf>) {
+#[must_use]
+pub fn bounded(text: String, limit: usize, directory: &Path, stem: &str) -> (String, Option<PathBuf>) {
     let Some(clipped) = clip(&text, limit) else { return (text, None) };
     let file = store(directory, stem, text.as_bytes());
     (join_clipped(&clipped, text.len() as u64, file.as_deref()), file)

@@ -63,7 +63,7 @@ use qoder_core::ports::Tool;
 
 use crate::declared::Declared;
 
-pub use bounds::bounded_text;
+pub use bounds::{bounded, bounded_text};
 pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
 pub use schema::{definition as tool_definition, parse as parse_input};

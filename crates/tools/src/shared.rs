@@ -128,6 +128,20 @@ impl SessionShared {
         wanted.take(room).map(|(_, moving)| moving.notify_one()).count()
     }
 
+    /// Stops one background task and waits until it has ended.
+    ///
+    /// # Errors
+    /// When there is no such task or it has ended before.
+    pub async fn stop(&self, id: &str) -> Result<(), String> {
+        let task = self.task(id).ok_or_else(|| format!("there is no background task `{id}`"))?;
+        if let Some(end) = task.end() {
+            return Err(format!("{id} is not running: it ended before ({})", end.status.as_str()));
+        }
+        task.ask_to_stop();
+        task.ended().await;
+        Ok(())
+    }
+
     /// Stops every background task with all its processes: asks, waits up to two seconds, kills.
     pub async fn shutdown(&self) {
         for task in lock(&self.tasks).values() {

@@ -37,6 +37,8 @@ pub enum RecordBody {
     Epoch(Epoch),
     /// An input was accepted while a turn was running (`input`).
     InputAdmitted(InputAdmitted),
+    /// An input was taken back before its turn (`input-withdrawn`).
+    InputWithdrawn(InputWithdrawn),
     /// A user message: a prompt, a tool result, a summary or a notice (`user`).
     User(Box<UserEntry>),
     /// A complete reply of the model (`assistant`).
@@ -110,6 +112,16 @@ pub struct InputAdmitted {
     pub input_id: String,
     /// The message.
     pub message: Message,
+}
+
+/// An admitted input that will not become a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputWithdrawn {
+    /// The input.
+    pub input_id: String,
+    /// What took it back, for people.
+    pub by: String,
 }
 
 /// Why a user entry exists.

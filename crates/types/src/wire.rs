@@ -98,6 +98,15 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// What the session is doing.
+    SessionStateChanged {
+        /// `running`, `idle` or `requires_action`.
+        state: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// A call was denied without anyone being asked.
     PermissionDenied {
         /// The tool.

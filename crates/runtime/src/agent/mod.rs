@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Model, Tool, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{parse_input, tool_definition};
 use qoder_types::record::{PermissionsChanged, RecordBody, SideCalled, TurnEnded, TurnSubtype};
 use qoder_types::{
@@ -25,13 +25,16 @@ use crate::engine::{Classifier, Confines, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::events::Host;
 use crate::gate::Gate;
+use crate::hooks::Hooks;
 use crate::interrupt::Interrupt;
 use crate::layout::SessionPaths;
+use crate::mcp::McpServers;
 use crate::permission_updates::PermissionUpdates;
 use crate::redact::Redactor;
 use crate::session::{Keep, Session};
 use crate::store::jsonl::Durability;
-use crate::toolbox::Toolbox;
+use crate::switched_model::SwitchedModel;
+use crate::toolbox::{Offered, Toolbox};
 use child_host::ChildHost;
 
 /// The name the model calls.
@@ -91,9 +94,15 @@ pub fn named(input: &Value) -> String {
 /// What children are made of.
 pub struct AgentTool {
     /// The model they speak with.
-    pub model: Arc<dyn Model>,
+    pub model: Arc<SwitchedModel>,
     /// The tools of the parent; some are not for children.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// The parent's servers.
+    pub servers: Arc<McpServers>,
+    /// Which tools of the servers the parent's model sees.
+    pub offered: Offered,
+    /// The parent's hooks bind children too.
+    pub hooks: Arc<Hooks>,
     /// The parent's gate.
     pub gate: Arc<Gate>,
     /// The parent's way of changing permissions.
@@ -211,7 +220,12 @@ impl AgentTool {
             ChildHost::new(Arc::clone(&self.host), agent_id, &context.tool_use_id, &context.session_id);
         Engine {
             model: Arc::clone(&self.model),
-            toolbox: Toolbox::new(tools.cloned().collect()),
+            toolbox: Toolbox::new(
+                tools.cloned().collect(),
+                Arc::clone(&self.servers),
+                Arc::clone(&self.offered),
+            ),
+            hooks: Arc::clone(&self.hooks),
             gate: Arc::new(self.gate.of_child(context.mode)),
             updates: self.updates.clone(),
             classifier: self.classifier.clone(),

@@ -1,5 +1,6 @@
 //! Replacing older messages by a summary. The old messages stay in the log; the summary starts a new epoch.
 
+use qoder_core::ports::Model;
 use qoder_core::render;
 use qoder_types::content::join_text;
 use qoder_types::record::{

@@ -17,6 +17,7 @@ use super::{Driver, arrival};
 use crate::error::{DriveError, WaitingCall};
 use crate::events::{Answer, Event, PermissionQuestion};
 use crate::gate::{CallInPlace, Unattended};
+use crate::live::{SessionState, tell_state};
 use crate::session::new_id;
 
 /// Who answers when a process gives up a question because the turn was interrupted or the host went away.
@@ -43,17 +44,17 @@ impl Driver<'_> {
 
     pub(super) fn judge(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
         let Some(tool) = self.engine.toolbox.get(name) else {
-            let known: Vec<&str> = self.engine.toolbox.names().collect();
+            let known = self.engine.toolbox.names();
             return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));
         };
-        let input = self.engine.toolbox.check(&**tool, input)?;
+        let input = self.engine.toolbox.check(&*tool, input)?;
         let call = CallInPlace {
             cwd: Path::new(&self.session.state.cwd),
             permissions: &self.session.state.permissions,
             confinement: self.engine.confinement(name, &input),
         };
-        let ruling = self.engine.gate.decide(&**tool, &input, &call)?;
-        Ok((Arc::clone(tool), input, ruling))
+        let ruling = self.engine.gate.decide(&*tool, &input, &call)?;
+        Ok((tool, input, ruling))
     }
 
     /// Puts the ruling on record: as a decision, or as a question when somebody may answer it.
@@ -136,23 +137,30 @@ impl Driver<'_> {
 
     /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
     async fn await_answer(&mut self, question: PermissionQuestion) -> Result<Option<Answer>, DriveError> {
+        self.tell_state(SessionState::RequiresAction)?;
         let mut answer = self.engine.host.ask(question);
         let mut cancelled = self.interrupt.cancelled();
-        loop {
+        let answer = loop {
             tokio::select! {
                 biased;
                 () = &mut cancelled => {
                     self.interrupt_turn()?;
-                    return Ok(None);
+                    break None;
                 }
-                answer = &mut answer => return Ok(Some(answer.unwrap_or_else(|| Answer {
+                answer = &mut answer => break Some(answer.unwrap_or_else(|| Answer {
                     message: Some("nobody answered".to_owned()),
                     by: NOBODY.to_owned(),
                     ..Answer::default()
-                }))),
-                input = arrival(&mut self.inbox) => self.admit(input)?,
+                })),
+                arrival = arrival(&mut self.inbox) => self.take(arrival)?,
             }
-        }
+        };
+        self.tell_state(SessionState::Running)?;
+        Ok(answer)
+    }
+
+    fn tell_state(&self, state: SessionState) -> Result<(), DriveError> {
+        tell_state(&*self.engine.host, &self.session.id, state)
     }
 
     fn take_answer(&mut self, id: &str, answer: Answer) -> Result<(), DriveError> {
@@ -197,7 +205,7 @@ impl Driver<'_> {
     }
 
     /// Changes of permissions are on record: writes those that a file keeps and tells of a new mode.
-    pub(super) fn took_updates(&mut self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
+    pub(crate) fn took_updates(&mut self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
         self.persist(updates)?;
         let now = self.engine.gate.mode(&self.session.state.permissions);
         if now == self.limits.permission_mode {

@@ -1,5 +1,6 @@
 //! From records to the messages a host reads.
 
+use qoder_core::ports::Model;
 use qoder_types::record::{RecordBody, TurnEnded};
 use qoder_types::wire::{InitMessage, ResultMessage, StreamMessage, SystemMessage};
 use qoder_types::{PermissionMode, Record};
@@ -14,11 +15,15 @@ use crate::session::new_id;
 /// A version that clients of the sibling CLI accept; ours is in `qodercli_version`.
 const COMPATIBLE_VERSION: &str = "2.1.325";
 
+/// Optional behaviours that hosts may count on.
+pub const CAPABILITIES: [&str; 1] = ["interrupt_receipt_v1"];
+
 impl Driver<'_> {
     pub(super) fn emit_init(&self) -> Result<(), DriveError> {
         let engine = self.engine;
         let facts = engine.model.facts();
         let uuid = new_id();
+        let tools = engine.toolbox.names();
         let agents =
             if engine.toolbox.get(agent::NAME).is_some() { agent::AGENTS.to_vec() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
@@ -27,8 +32,8 @@ impl Driver<'_> {
             cwd: &self.session.state.cwd,
             model: &facts.name,
             permission_mode: self.limits.permission_mode.as_str(),
-            tools: engine.toolbox.names().collect(),
-            mcp_servers: Vec::new(),
+            tools: tools.iter().map(String::as_str).collect(),
+            mcp_servers: engine.toolbox.servers().summary(),
             slash_commands: Vec::new(),
             agents,
             skills: Vec::new(),
@@ -38,7 +43,7 @@ impl Driver<'_> {
             qodercli_version: VERSION,
             claude_code_version: COMPATIBLE_VERSION,
             protocol_version: "1",
-            capabilities: Vec::new(),
+            capabilities: CAPABILITIES.to_vec(),
         }))))
     }
 

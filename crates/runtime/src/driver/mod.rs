@@ -13,10 +13,13 @@ mod tools;
 use std::time::Instant;
 
 use qoder_core::next::{EndReason, turn_end};
+use qoder_core::ports::Model;
 use qoder_core::recover::{CloseReason, close};
 use qoder_core::render::RenderOptions;
 use qoder_core::{Limits, Step, next};
-use qoder_types::record::{Epoch, InputAdmitted, Interrupted, RecordBody, TurnEnded, UserOrigin};
+use qoder_types::record::{
+    Epoch, InputAdmitted, InputWithdrawn, Interrupted, RecordBody, TurnEnded, UserOrigin,
+};
 use qoder_types::wire::StreamMessage;
 use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
 
@@ -24,19 +27,17 @@ use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::interrupt::Interrupt;
+use crate::live::{Arrival, Inbox};
 use crate::session::Session;
 
 pub use messages::emit_result;
 
-/// Inputs that arrive while a session is driven.
-pub type Inbox = tokio::sync::mpsc::UnboundedReceiver<InputAdmitted>;
-
-/// The next input; never completes without an inbox or after its end.
-async fn arrival(inbox: &mut Option<Inbox>) -> InputAdmitted {
+/// The next arrival; never completes without an inbox or after its end.
+async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {
     if let Some(receiver) = inbox
-        && let Some(input) = receiver.recv().await
+        && let Some(arrival) = receiver.recv().await
     {
-        return input;
+        return arrival;
     }
     std::future::pending().await
 }
@@ -44,7 +45,7 @@ async fn arrival(inbox: &mut Option<Inbox>) -> InputAdmitted {
 /// Drives one session.
 pub struct Driver<'a> {
     engine: &'a Engine,
-    session: &'a mut Session,
+    pub(crate) session: &'a mut Session,
     interrupt: Interrupt,
     limits: Limits,
     options: RenderOptions,
@@ -87,7 +88,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Takes inputs from `inbox` into the log as they arrive, also while a turn runs.
+    /// Takes inputs from `inbox` into the log and obeys commands as they arrive, also while a turn runs.
     #[must_use]
     pub fn with_inbox(mut self, inbox: Inbox) -> Self {
         self.inbox = Some(inbox);
@@ -125,7 +126,7 @@ impl<'a> Driver<'a> {
                 Step::Decide(ids) => self.decide(&ids).await?,
                 Step::Ask(ids) => {
                     if self.ask_about(&ids).await? {
-                        self.admit_arrived()?;
+                        self.take_arrived()?;
                         return Err(DriveError::Waiting(self.waiting(&ids)));
                     }
                 }
@@ -135,7 +136,11 @@ impl<'a> Driver<'a> {
                 Step::TellTasks(ids) => self.tell_tasks(&ids)?,
                 Step::Compact => self.compact().await?,
                 Step::CallModel if self.bring_memory()? => {}
-                Step::CallModel => self.call_model().await?,
+                Step::CallModel => {
+                    // Model and tools may have changed since the turn began.
+                    self.ensure_epoch()?;
+                    self.call_model().await?;
+                }
                 Step::End(reason) => {
                     ended = Some(self.end(&reason)?);
                     // The interrupt was for this turn; inputs that wait behind it get a turn of their own.
@@ -146,16 +151,53 @@ impl<'a> Driver<'a> {
                 }
             }
             self.forward_task_events()?;
-            self.admit_arrived()?;
+            self.take_arrived()?;
         }
     }
 
-    /// Takes every input that is there by now.
-    fn admit_arrived(&mut self) -> Result<(), DriveError> {
-        while let Some(Ok(input)) = self.inbox.as_mut().map(Inbox::try_recv) {
-            self.admit(input)?;
+    /// Takes everything that is there by now.
+    fn take_arrived(&mut self) -> Result<(), DriveError> {
+        while let Some(Ok(arrival)) = self.inbox.as_mut().map(Inbox::try_recv) {
+            self.take(arrival)?;
         }
         Ok(())
+    }
+
+    /// Takes an input into the log, or obeys a command.
+    pub fn take(&mut self, arrival: Arrival) -> Result<(), DriveError> {
+        match arrival {
+            Arrival::Input(input) => self.admit(input),
+            Arrival::Command(command) => command(self),
+        }
+    }
+
+    /// A host wants the turn that runs to stop.
+    pub fn interrupt_by_host(&mut self) {
+        if self.session.state.turn.is_some() {
+            self.interrupt.trigger();
+        }
+    }
+
+    /// Ids of the inputs that wait for their turn.
+    #[must_use]
+    pub fn queued(&self) -> Vec<String> {
+        self.session.state.inputs.iter().map(|input| input.input_id.clone()).collect()
+    }
+
+    /// Takes an input back that waits for its turn. False when it does not wait.
+    pub fn withdraw(&mut self, input_id: &str) -> Result<bool, DriveError> {
+        if !self.session.state.inputs.iter().any(|input| input.input_id == input_id) {
+            return Ok(false);
+        }
+        let withdrawn = InputWithdrawn { input_id: input_id.to_owned(), by: "host".to_owned() };
+        self.session.append(RecordBody::InputWithdrawn(withdrawn))?;
+        Ok(true)
+    }
+
+    /// The session, for commands.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        self.session
     }
 
     /// Takes an input into the log. The same id again is the same input again.
@@ -204,23 +246,25 @@ impl<'a> Driver<'a> {
 
     /// Declares a new epoch when the fixed part of the prompt is not what this process would send.
     fn ensure_epoch(&mut self) -> Result<(), DriveError> {
-        let tools = self.engine.toolbox.definitions();
         let model = self.engine.model.facts().name;
         let system = &self.engine.system;
         let reason = match &self.session.state.epoch {
             None => "session start",
             Some(epoch) if epoch.source != system.source => "system prompt changed",
-            Some(epoch) if *epoch.tools != *tools => "tool list changed",
+            Some(epoch) if !self.engine.toolbox.advertises(&epoch.tools) => "tool list changed",
             Some(epoch) if epoch.model != model => "model changed",
             Some(_) => return Ok(()),
         };
+        // Another model has another window.
+        let permission_mode = self.limits.permission_mode;
+        self.limits = Limits { permission_mode, ..self.engine.limits() };
         let number = self.session.state.epoch.as_ref().map_or(0, |epoch| epoch.number) + 1;
         self.session.append(RecordBody::Epoch(Epoch {
             number,
             reason: reason.to_owned(),
             model,
             system: system.blocks.clone(),
-            tools,
+            tools: self.engine.toolbox.definitions(),
             source: system.source.clone(),
         }))?;
         Ok(())

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use futures::StreamExt;
-use qoder_core::ports::{ModelEvent, ModelRequest};
+use qoder_core::ports::{Model, ModelEvent, ModelRequest};
 use qoder_core::render;
 use qoder_types::record::{AssistantEntry, AssistantMessage, ModelFailed, ModelRequested, RecordBody};
 use qoder_types::wire::{StreamMessage, SystemMessage};
@@ -66,8 +66,8 @@ impl Driver<'_> {
                     self.forward_task_events()?;
                     continue;
                 }
-                input = arrival(&mut self.inbox) => {
-                    self.admit(input)?;
+                arrival = arrival(&mut self.inbox) => {
+                    self.take(arrival)?;
                     continue;
                 }
             };

@@ -27,7 +27,7 @@ impl Driver<'_> {
     /// Asks the model of this engine beside the conversation, on account of the call `tool_use_id`.
     pub(super) fn side_model(&self, tool_use_id: &str, spent: &Spent) -> SideModel {
         side_model(
-            Arc::clone(&self.engine.model),
+            self.engine.model.current(),
             self.session.id.clone(),
             tool_use_id.to_owned(),
             Arc::clone(spent),

@@ -36,7 +36,7 @@ impl Driver<'_> {
             let Some(call) = self.session.state.call(id) else { continue };
             // A tool that was advertised by an earlier process may be gone.
             let checked = self.engine.toolbox.get(&call.name).map(|tool| {
-                self.engine.toolbox.check(&**tool, &call.input).map(|input| (Arc::clone(tool), input))
+                self.engine.toolbox.check(&*tool, &call.input).map(|input| (Arc::clone(&tool), input))
             });
             match checked {
                 Some(Ok((tool, input))) => ready.push(Ready { id: id.clone(), tool, input }),
@@ -116,7 +116,7 @@ impl Driver<'_> {
                     self.engine.host.emit(event).map_err(DriveError::Output)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
-                input = arrival(&mut self.inbox) => self.admit(input)?,
+                arrival = arrival(&mut self.inbox) => self.take(arrival)?,
                 () = &mut cancelled, if !interrupted => {
                     // The tools were told through their contexts; each ends with an outcome of its own.
                     interrupted = true;

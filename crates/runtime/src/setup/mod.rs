@@ -14,15 +14,19 @@ use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
 use crate::agent::{self, AgentTool, Agents};
+use crate::callbacks::Callbacks;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
+use crate::hooks::Hooks;
+use crate::mcp::McpServers;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PromptParts, Surroundings, build};
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::store::jsonl::Durability;
-use crate::toolbox::Toolbox;
+use crate::switched_model::SwitchedModel;
+use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
@@ -244,8 +248,11 @@ impl Setup {
     }
 
     /// Builds the engine.
-    pub fn engine(&self, host: Arc<dyn Host>) -> Result<Engine, SetupError> {
-        let model = qoder_models::resolve(&self.model_options)?;
+    pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
+        let model = Arc::new(SwitchedModel::new(self.model(None, &callbacks)?));
+        let hooks = Arc::new(Hooks::new(callbacks.hooks));
+        let servers = Arc::new(McpServers::new(callbacks.tool_servers));
+        let offered = self.offered();
         let mut roots = vec![self.cwd.clone()];
         if self.project_root != self.cwd && self.trust.is_trusted() {
             roots.push(self.project_root.clone());
@@ -284,6 +291,9 @@ impl Setup {
             tools.push(Arc::new(Agents(Arc::new(AgentTool {
                 model: Arc::clone(&model),
                 tools: tools.clone(),
+                servers: Arc::clone(&servers),
+                offered: Arc::clone(&offered),
+                hooks: Arc::clone(&hooks),
                 gate: Arc::clone(&gate),
                 updates: updates.clone(),
                 classifier: classifier.clone(),
@@ -297,7 +307,8 @@ impl Setup {
         }
         Ok(Engine {
             model,
-            toolbox: Toolbox::new(in_order(tools)),
+            toolbox: Toolbox::new(in_order(tools), servers, offered),
+            hooks,
             gate,
             updates,
             classifier,
@@ -375,6 +386,16 @@ impl Setup {
             && !self.rules.hides(name)
     }
 
+    /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
+    fn offered(&self) -> Offered {
+        let rules = self.rules.clone();
+        let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
+        let named: Vec<String> = named.cloned().collect();
+        Arc::new(move |name| {
+            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !rules.hides(name)
+        })
+    }
+
     fn memory_places(&self) -> MemoryPlaces<'_> {
         MemoryPlaces {
             config_root: &self.config_root,
@@ -430,6 +451,15 @@ impl Setup {
         hidden.sort();
         hidden.dedup();
         hidden
+    }
+}
+
+/// True when an entry of `tools` names the server's tool: exactly, with its whole server, or with a star at the end.
+fn covers(entry: &str, name: &str) -> bool {
+    let server = name.rsplit_once("__").map_or(name, |(server, _)| server);
+    match entry.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => entry == name || entry == server,
     }
 }
 

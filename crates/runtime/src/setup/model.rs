@@ -1,10 +1,15 @@
 //! From options and settings to how the model is reached, and to the model that judges calls in auto mode.
 
+use std::sync::Arc;
+
+use qoder_core::ports::Model;
 use qoder_models::{ModelConfigError, ModelOptions, ModelSettings};
 use serde_json::{Value, json};
 
-use super::{Options, SetupError, value_error};
+use super::{Options, Setup, SetupError, value_error};
+use crate::callbacks::Callbacks;
 use crate::engine::Classifier;
+use crate::model_policy::PolicyModel;
 use crate::settings::Settings;
 
 pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions, SetupError> {
@@ -41,6 +46,24 @@ pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<Mo
             .max_output_tokens
             .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
     })
+}
+
+impl Setup {
+    /// The model of a name, or the one that the options and settings name. Where a front chooses the model before each
+    /// call, that choice stands instead.
+    pub fn model(&self, name: Option<&str>, callbacks: &Callbacks) -> Result<Arc<dyn Model>, SetupError> {
+        let mut options = self.model_options.clone();
+        if let Some(name) = name {
+            options.model = Some(name.to_owned());
+        }
+        match &callbacks.model_policy {
+            None => Ok(qoder_models::resolve(&options)?),
+            Some(policy) => {
+                let options = ModelOptions { fallback_model: None, ..options };
+                Ok(Arc::new(PolicyModel::new(options, Arc::clone(policy))?))
+            }
+        }
+    }
 }
 
 /// The judge of auto mode, when the settings name one. Projects cannot: `autoMode` is not theirs to set.

@@ -77,6 +77,7 @@ pub fn kind(body: &RecordBody) -> &str {
         RecordBody::SessionStarted(_) => "session-start",
         RecordBody::Epoch(_) => "epoch",
         RecordBody::InputAdmitted(_) => "input",
+        RecordBody::InputWithdrawn(_) => "input-withdrawn",
         RecordBody::User(_) => "user",
         RecordBody::Assistant(_) => "assistant",
         RecordBody::System(_) => "system",
@@ -102,6 +103,7 @@ pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<()
         RecordBody::SessionStarted(body) => write(record, session_id, body, out),
         RecordBody::Epoch(body) => write(record, session_id, body, out),
         RecordBody::InputAdmitted(body) => write(record, session_id, body, out),
+        RecordBody::InputWithdrawn(body) => write(record, session_id, body, out),
         RecordBody::User(body) => write(record, session_id, &**body, out),
         RecordBody::Assistant(body) => write(record, session_id, &**body, out),
         RecordBody::System(body) => write(record, session_id, &**body, out),
@@ -222,6 +224,7 @@ fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         "session-start" => RecordBody::SessionStarted(parse(kind, line)?),
         "epoch" => RecordBody::Epoch(parse(kind, line)?),
         "input" => RecordBody::InputAdmitted(parse(kind, line)?),
+        "input-withdrawn" => RecordBody::InputWithdrawn(parse(kind, line)?),
         "user" => RecordBody::User(Box::new(parse(kind, line)?)),
         "assistant" => RecordBody::Assistant(Box::new(parse(kind, line)?)),
         "system" => match parse(kind, line) {

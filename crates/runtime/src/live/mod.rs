@@ -1,0 +1,183 @@
+//! A session that is being driven and can be spoken to meanwhile: inputs and commands come through a [`Handle`], turns
+//! follow one another until nobody holds a handle any more. Every front that stays connected drives its session here.
+
+mod handle;
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use qoder_types::record::{InputAdmitted, TurnEnded};
+use qoder_types::wire::{StreamMessage, SystemMessage};
+use tokio::sync::mpsc;
+
+use crate::driver::Driver;
+use crate::engine::Engine;
+use crate::error::DriveError;
+use crate::events::{Event, Host};
+use crate::interrupt::Interrupt;
+use crate::session::{Session, new_id};
+
+pub use handle::{ControlError, Handle, InterruptReceipt};
+
+/// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
+/// ends the drive.
+pub type Command = Box<dyn for<'a> FnOnce(&mut Driver<'a>) -> Result<(), DriveError> + Send>;
+
+/// What arrives while a session is driven.
+pub enum Arrival {
+    /// A user's message.
+    Input(InputAdmitted),
+    /// Something to do at once.
+    Command(Command),
+}
+
+/// What arrives, in order.
+pub type Inbox = mpsc::UnboundedReceiver<Arrival>;
+
+/// What the session is doing, as hosts are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionState {
+    /// A turn runs.
+    Running,
+    /// Nothing is owed.
+    Idle,
+    /// Somebody has to answer before the turn goes on.
+    RequiresAction,
+}
+
+impl SessionState {
+    /// The documented word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Idle => "idle",
+            Self::RequiresAction => "requires_action",
+        }
+    }
+}
+
+/// Tells a host what the session is doing, if it wants to know.
+pub(crate) fn tell_state(host: &dyn Host, session_id: &str, state: SessionState) -> Result<(), DriveError> {
+    if !host.wants_session_state() {
+        return Ok(());
+    }
+    let uuid = new_id();
+    let message = StreamMessage::System(SystemMessage::SessionStateChanged {
+        state: state.as_str(),
+        uuid: &uuid,
+        session_id,
+    });
+    host.emit(Event::Message(&message)).map_err(DriveError::Output)
+}
+
+/// A session with its engine and what arrives for it.
+pub struct Live {
+    engine: Arc<Engine>,
+    session: Session,
+    inbox: Option<Inbox>,
+    connecting: Option<BoxFuture<'static, ()>>,
+}
+
+impl Live {
+    /// Takes a session over. It goes on until every clone of the handle is gone.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, session: Session) -> (Self, Handle) {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let handle = Handle::new(sender, Arc::clone(&engine), session.id.clone());
+        let shared = Arc::clone(&engine);
+        let connecting = async move { shared.toolbox.servers().connect().await }.boxed();
+        (Self { engine, session, inbox: Some(inbox), connecting: Some(connecting) }, handle)
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Waits until there is something to drive; commands are obeyed meanwhile. False when nothing can come any more.
+    /// Nothing is lost when the wait is given up.
+    pub async fn ready(&mut self) -> Result<bool, DriveError> {
+        loop {
+            if self.session.state.is_unfinished() {
+                self.connected().await?;
+                return Ok(true);
+            }
+            let Some(inbox) = &mut self.inbox else { return Ok(false) };
+            tokio::select! {
+                arrival = inbox.recv() => match arrival {
+                    Some(arrival) => self.driver().take(arrival)?,
+                    None => self.inbox = None,
+                },
+                () = self.session.task_events.arrival() => self.driver().forward_task_events()?,
+                () = connection(&mut self.connecting) => self.connecting = None,
+            }
+        }
+    }
+
+    /// Drives what there is to drive; `interrupt` stops the turn that runs. Answers with the last turn's end.
+    pub async fn turn(&mut self, interrupt: Interrupt) -> Result<Option<TurnEnded>, DriveError> {
+        self.state(SessionState::Running)?;
+        let mut driver = Driver::new(&self.engine, &mut self.session, interrupt);
+        if let Some(inbox) = self.inbox.take() {
+            driver = driver.with_inbox(inbox);
+        }
+        let ended = driver.run().await;
+        self.inbox = driver.into_inbox();
+        let ended = ended?;
+        self.take_arrived()?;
+        if !self.session.state.is_unfinished() {
+            self.state(SessionState::Idle)?;
+        }
+        Ok(ended)
+    }
+
+    /// Stops what still runs in the background and puts its end on record.
+    pub async fn end(&mut self) -> Result<(), DriveError> {
+        self.driver().end_tasks().await
+    }
+
+    /// The first model call shall see the tools of all servers.
+    async fn connected(&mut self) -> Result<(), DriveError> {
+        while self.connecting.is_some() {
+            let arrival = async {
+                match &mut self.inbox {
+                    Some(inbox) => inbox.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = connection(&mut self.connecting) => self.connecting = None,
+                arrival = arrival => match arrival {
+                    Some(arrival) => self.driver().take(arrival)?,
+                    None => self.inbox = None,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn take_arrived(&mut self) -> Result<(), DriveError> {
+        while let Some(Ok(arrival)) = self.inbox.as_mut().map(Inbox::try_recv) {
+            self.driver().take(arrival)?;
+        }
+        Ok(())
+    }
+
+    fn driver(&mut self) -> Driver<'_> {
+        Driver::new(&self.engine, &mut self.session, Interrupt::default())
+    }
+
+    fn state(&self, state: SessionState) -> Result<(), DriveError> {
+        tell_state(&*self.engine.host, &self.session.id, state)
+    }
+}
+
+async fn connection(connecting: &mut Option<BoxFuture<'static, ()>>) {
+    match connecting {
+        Some(connecting) => connecting.await,
+        None => std::future::pending().await,
+    }
+}
