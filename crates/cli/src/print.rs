@@ -28,7 +28,7 @@ use crate::{input, options, signals};
 
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
-    check_session_flags(arguments)?;
+    let choice = session_choice(arguments)?;
     qoder_tools::own_process_tree();
     let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
     let format = options::output_format(arguments, &setup)?;
@@ -52,10 +52,9 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         verbose: arguments.verbose || arguments.debug,
     });
     let engine = setup.engine(Arc::clone(&host), Callbacks::default())?;
-    let opened = open_session(arguments, &setup);
-    let mut session = match opened {
+    let mut session = match choice.open(&setup) {
         Ok(session) => session,
-        Err(fault) => return Err(announce_failure(fault, format, "", &State::default())),
+        Err(error) => return Err(announce_failure(error.into(), format, "", &State::default())),
     };
     if arguments.debug {
         debug(&setup, &engine, &session);
@@ -112,82 +111,18 @@ fn debug(setup: &Setup, engine: &Engine, session: &Session) {
     }
 }
 
-fn check_session_flags(arguments: &Arguments) -> Result<(), Fault> {
-    if arguments.resume.as_deref() == Some("") {
-        return Err(Fault::input(
-            "--resume needs a session ID here",
-            "`qodercli sessions list` shows them; --continue takes the newest",
-        ));
-    }
-    let resumes = arguments.resume.is_some() || arguments.r#continue;
-    if arguments.fork_session && !resumes {
-        return Err(Fault::input("--fork-session needs --resume or --continue", "name the session to copy"));
-    }
-    if arguments.session_id.is_some() && resumes && !arguments.fork_session {
-        return Err(Fault::input(
-            "--session-id cannot be combined with --resume or --continue",
-            "add --fork-session to work on a copy under that ID",
-        ));
-    }
-    if arguments.no_session_persistence && resumes {
-        return Err(Fault::input(
-            "--no-session-persistence cannot be combined with --resume or --continue",
-            "leave one of them out",
-        ));
-    }
-    match &arguments.session_id {
-        Some(id) if !catalog::is_session_id(id) => Err(SessionError::BadId { id: id.clone() }.into()),
-        _ => Ok(()),
-    }
-}
-
-fn open_session(arguments: &Arguments, setup: &Setup) -> Result<Session, Fault> {
-    let redactor = setup.redactor();
-    if arguments.no_session_persistence {
-        let outputs = std::env::temp_dir().join(format!("qodercli-{}", new_id()));
-        let id = arguments.session_id.clone().unwrap_or_else(new_id);
-        return Ok(Session::open(&id, Keep::Nowhere { outputs }, redactor, &setup.cwd)?);
-    }
-    let folder = project_folder(&setup.config_root, &setup.cwd);
-    let files = |paths: SessionPaths| Keep::Files { paths, durability: setup.durability };
-    let Some(source) = session_to_resume(arguments, setup)? else {
-        let id = arguments.session_id.clone().unwrap_or_else(new_id);
-        let session = Session::open(&id, files(SessionPaths::new(&folder, &id)), redactor, &setup.cwd)?;
-        // A session whose prompt never reached the log is started now; any other is taken.
-        if session.state.prompts > 0 || !session.state.inputs.is_empty() {
-            return Err(SessionError::Exists { id }.into());
-        }
-        return Ok(session);
+fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
+    let choice = SessionChoice {
+        session_id: arguments.session_id.clone(),
+        resume: arguments.resume.clone(),
+        continue_newest: arguments.r#continue,
+        fork: arguments.fork_session,
+        forget: arguments.no_session_persistence,
     };
-    let paths = catalog::find_session(&setup.config_root, &setup.cwd, &source)?;
-    if !arguments.fork_session {
-        return Ok(Session::open(&source, files(paths), redactor, &setup.cwd)?);
+    match choice.complaint() {
+        Some(bad) => Err(Fault::input(bad.message, bad.hint)),
+        None => Ok(choice),
     }
-    let id = arguments.session_id.clone().unwrap_or_else(new_id);
-    let copy = SessionPaths::new(&folder, &id);
-    catalog::fork(&paths, &source, &copy, &id)?;
-    Ok(Session::open(&id, files(copy), redactor, &setup.cwd)?)
-}
-
-fn session_to_resume(arguments: &Arguments, setup: &Setup) -> Result<Option<String>, Fault> {
-    if let Some(id) = &arguments.resume {
-        if catalog::is_session_id(id) {
-            return Ok(Some(id.clone()));
-        }
-        // A title stands for its session.
-        let sessions = catalog::list(&setup.config_root, Some(&setup.cwd));
-        let titled = sessions.into_iter().find(|session| session.title.as_deref() == Some(id));
-        return titled.map(|session| Some(session.id)).ok_or_else(|| {
-            SessionError::NotFound { id: id.clone(), project: setup.cwd.clone(), elsewhere: None }.into()
-        });
-    }
-    if !arguments.r#continue {
-        return Ok(None);
-    }
-    let newest = catalog::list(&setup.config_root, Some(&setup.cwd)).into_iter().next();
-    newest
-        .map(|session| Some(session.id))
-        .ok_or_else(|| SessionError::NoneToContinue { project: setup.cwd.clone() }.into())
 }
 
 /// Programs that read JSON learn of a session that cannot be opened, be written or go on by a result message, too. It has
