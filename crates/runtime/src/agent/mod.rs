@@ -5,7 +5,7 @@
 mod child_host;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -45,6 +45,9 @@ pub const FOLDER: &str = "subagents";
 const GENERAL_PURPOSE: &str = "general-purpose";
 /// The agents that exist.
 pub const AGENTS: [&str; 1] = [GENERAL_PURPOSE];
+/// What that agent is for.
+pub const DESCRIPTION: &str =
+    "Works on one task by itself, with most tools of the session, and returns its final answer.";
 /// Model calls a child may make.
 const MOST_TURNS: u64 = 150;
 /// Tools that need the person or the main conversation.
@@ -237,6 +240,7 @@ impl AgentTool {
             max_output_tokens: None,
             system: SystemPrompt { blocks, source: format!("{}+agent", self.system.source) },
             hidden_environment: Arc::clone(&self.hidden_environment),
+            auth_expired: Mutex::default(),
             shared: qoder_tools::SessionShared::new(),
             host: Arc::new(host),
             nested_memory: None,

@@ -261,7 +261,7 @@ impl Driver<'_> {
             tool_name: name,
             tool_use_id: id,
             agent_id: None,
-            decision_reason_type: layer_name(layer),
+            decision_reason_type: decision_reason_type(layer),
             decision_reason: &reason,
             message: &message,
             uuid: &uuid,
@@ -308,7 +308,9 @@ fn denial_text(tool: &str, layer: DecisionLayer, reason: &str) -> String {
     }
 }
 
-fn layer_name(layer: DecisionLayer) -> &'static str {
+/// The layer that decided, as hosts are told it.
+#[must_use]
+pub fn decision_reason_type(layer: DecisionLayer) -> &'static str {
     match layer {
         DecisionLayer::Rule => "rule",
         DecisionLayer::BuiltIn | DecisionLayer::Person => "other",
