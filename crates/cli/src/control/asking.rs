@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use qoder_runtime::driver::decision_reason_type;
 use qoder_runtime::events::{Answer, Event, Host, PermissionQuestion};
 use qoder_types::PermissionUpdate;
+use qoder_types::control::{CanUseTool, RuntimeRequest};
 use serde_json::{Value, json};
 
 use super::channel::Channel;
@@ -49,9 +50,10 @@ impl Host for AskingHost {
     }
 
     fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
-        let (request, cut) = self.lines.bounded(request(&question));
-        let sent = request["input"].clone();
-        let asked = self.channel.request(request);
+        let mut request = request(&question);
+        let (sent, cut) = self.lines.bounded(std::mem::take(&mut request.input));
+        request.input = sent.clone();
+        let asked = self.channel.request(RuntimeRequest::CanUseTool(Box::new(request)));
         async move {
             let answer = match asked.await {
                 Ok(answer) => read(&answer),
@@ -73,28 +75,25 @@ fn keep_original(mut answer: Answer, original: &Value, sent: Option<&Value>) -> 
     answer
 }
 
-fn request(question: &PermissionQuestion) -> Value {
-    let decision = &question.decision;
-    let mut request = json!({
-        "subtype": "can_use_tool",
-        "tool_name": question.tool_name,
-        "input": question.input,
-        "tool_use_id": question.tool_use_id,
-        "permission_suggestions": question.suggestions,
-        "blocked_path": blocked_path(&question.input),
-        "decision_reason": decision.reason,
-        "decision_reason_type": decision_reason_type(decision.layer),
-        "title": title(question),
-        "display_name": question.tool_name,
-        "description": question.input.get("description").and_then(Value::as_str).unwrap_or(&decision.reason),
-        "agent_id": question.agent_id,
-        "classifier_approvable": false,
-    });
-    if question.tool_name == "ExitPlanMode" {
-        let plan = question.input.get("plan").and_then(Value::as_str).unwrap_or_default();
-        request["exit_plan_mode"] = json!({ "plan": plan });
+fn request(question: &PermissionQuestion) -> CanUseTool {
+    let (decision, input) = (&question.decision, &question.input);
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    let leaves_plan = question.tool_name == "ExitPlanMode";
+    CanUseTool {
+        tool_name: question.tool_name.clone(),
+        input: input.clone(),
+        tool_use_id: question.tool_use_id.clone(),
+        permission_suggestions: question.suggestions.clone(),
+        blocked_path: blocked_path(input).map(str::to_owned),
+        decision_reason: decision.reason.clone(),
+        decision_reason_type: decision_reason_type(decision.layer).to_owned(),
+        title: title(question),
+        display_name: question.tool_name.clone(),
+        description: text("description").unwrap_or(&decision.reason).to_owned(),
+        agent_id: question.agent_id.clone(),
+        classifier_approvable: false,
+        exit_plan_mode: leaves_plan.then(|| json!({ "plan": text("plan").unwrap_or_default() })),
     }
-    request
 }
 
 fn blocked_path(input: &Value) -> Option<&str> {

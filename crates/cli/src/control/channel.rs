@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use qoder_types::control::{ControlLine, ControlResponse, RuntimeRequest};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::host::JsonLines;
@@ -45,7 +46,7 @@ impl Channel {
     }
 
     /// Asks for something. The request is on its way when this returns; dropping the future withdraws it.
-    pub fn request(self: &Arc<Self>, request: Value) -> BoxFuture<'static, Answered> {
+    pub fn request(self: &Arc<Self>, request: RuntimeRequest) -> BoxFuture<'static, Answered> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
         let id = format!("cli_{number}_{:08x}", uuid::Uuid::new_v4().as_fields().0);
         let (sender, receiver) = oneshot::channel();
@@ -57,7 +58,7 @@ impl Channel {
             waiting.requests.insert(id.clone(), sender);
         }
         let guard = Withdraw { channel: Arc::clone(self), id: Some(id.clone()) };
-        let line = json!({ "type": "control_request", "request_id": id, "request": request });
+        let line = ControlLine::ControlRequest { request_id: id, request };
         if let Err(error) = self.output.control(&line) {
             return std::future::ready(Err(format!("the request could not be sent: {error}"))).boxed();
         }
@@ -89,12 +90,13 @@ impl Channel {
 
     /// Answers a request of the other side.
     pub fn respond(&self, id: &str, answer: Answered) {
+        let request_id = id.to_owned();
         let response = match answer {
-            Ok(response) => json!({ "subtype": "success", "request_id": id, "response": response }),
-            Err(error) => json!({ "subtype": "error", "request_id": id, "error": error }),
+            Ok(response) => ControlResponse::Success { request_id, response },
+            Err(error) => ControlResponse::Error { request_id, error },
         };
         // A closed output is met again, and reported, by the turn.
-        let _ = self.output.control(&json!({ "type": "control_response", "response": response }));
+        let _ = self.output.control(&ControlLine::<RuntimeRequest>::ControlResponse { response });
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
@@ -116,7 +118,7 @@ impl Drop for Withdraw {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         if self.channel.lock().requests.remove(&id).is_some() {
-            let line = json!({ "type": "control_cancel_request", "request_id": id });
+            let line = ControlLine::<RuntimeRequest>::ControlCancelRequest { request_id: id };
             // As in `respond`.
             let _ = self.channel.output.control(&line);
         }

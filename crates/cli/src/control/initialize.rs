@@ -1,7 +1,6 @@
 //! The handshake: what the program that started us declares becomes callbacks of the session, and what it may want to
 //! know of us becomes the answer.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,62 +8,20 @@ use futures::FutureExt;
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
 use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use qoder_types::control::{Initialize, RuntimeRequest};
 
 use super::channel::Channel;
 
 /// The version of the protocol that is spoken.
 pub const PROTOCOL_VERSION: u64 = 1;
 
-/// The request, as far as it is known. Unknown keys are other programs' affair.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Initialize {
-    hooks: Option<BTreeMap<String, Vec<Matcher>>>,
-    model_policy: bool,
-    auth_expired: bool,
-    auth: Option<Auth>,
-}
+/// The handshake as callbacks.
+pub struct Handshake<'a>(pub &'a Initialize);
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Matcher {
-    #[serde(default)]
-    matcher: Option<String>,
-    #[serde(default)]
-    hook_callback_ids: Vec<String>,
-    #[serde(default)]
-    timeout: Option<f64>,
-    #[serde(default)]
-    on_failure: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Auth {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    access_token: Option<String>,
-}
-
-impl std::fmt::Debug for Auth {
-    /// Written by hand because a token must not reach a log through `{:?}`.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Auth").field("kind", &self.kind).finish_non_exhaustive()
-    }
-}
-
-impl Initialize {
-    /// Reads the request.
-    pub fn read(request: &Value) -> Result<Self, String> {
-        serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))
-    }
-
+impl Handshake<'_> {
     /// The token that the program was given, if it was given one.
     pub fn access_token(&self) -> Result<Option<&str>, String> {
-        let Some(auth) = &self.auth else { return Ok(None) };
+        let Some(auth) = &self.0.auth else { return Ok(None) };
         match (auth.kind.as_str(), auth.access_token.as_deref().map(str::trim)) {
             ("accessToken", Some(token)) if !token.is_empty() => Ok(Some(token)),
             ("accessToken", _) => Err("initialize: auth.accessToken is empty".to_owned()),
@@ -82,14 +39,14 @@ impl Initialize {
         Ok(Callbacks {
             hooks: self.hooks(channel)?,
             tool_servers,
-            model_policy: self.model_policy.then(|| model_policy(channel)),
-            auth_expired: self.auth_expired.then(|| auth_expired(channel)),
+            model_policy: self.0.model_policy.then(|| model_policy(channel)),
+            auth_expired: self.0.auth_expired.then(|| auth_expired(channel)),
         })
     }
 
     fn hooks(&self, channel: &Arc<Channel>) -> Result<Vec<Hook>, String> {
         let mut hooks = Vec::new();
-        for (event, matchers) in self.hooks.iter().flatten() {
+        for (event, matchers) in self.0.hooks.iter().flatten() {
             for matcher in matchers {
                 let on_failure = match matcher.on_failure.as_deref() {
                     None => None,
@@ -121,17 +78,15 @@ fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::hooks::HookFunction 
     let (channel, id) = (Arc::clone(channel), id.to_owned());
     Arc::new(move |call| {
         let (input, _) = channel.output().bounded(call.input);
-        channel.request(json!({
-            "subtype": "hook_callback", "callback_id": id, "input": input, "tool_use_id": call.tool_use_id,
-        }))
+        let callback_id = id.clone();
+        channel.request(RuntimeRequest::HookCallback { callback_id, input, tool_use_id: call.tool_use_id })
     })
 }
 
 fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
     let (channel, name) = (Arc::clone(channel), name.to_owned());
     let send: TunnelSend = Arc::new(move |message| {
-        let asked =
-            channel.request(json!({ "subtype": "mcp_message", "server_name": name, "message": message }));
+        let asked = channel.request(RuntimeRequest::McpMessage { server_name: name.clone(), message });
         async move {
             let mut answer = asked.await?;
             match answer.get_mut("mcp_response") {
@@ -146,16 +101,16 @@ fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
 
 fn model_policy(channel: &Arc<Channel>) -> ModelPolicy {
     let channel = Arc::clone(channel);
-    Arc::new(move |mut question| {
-        question["subtype"] = json!("get_model_policy");
-        channel.request(question)
+    Arc::new(move |question| {
+        let context = question.as_object().cloned().unwrap_or_default();
+        channel.request(RuntimeRequest::GetModelPolicy { context })
     })
 }
 
 fn auth_expired(channel: &Arc<Channel>) -> AuthExpired {
     let channel = Arc::clone(channel);
     Arc::new(move |reason| {
-        let told = channel.request(json!({ "subtype": "auth_expired", "reason": reason }));
+        let told = channel.request(RuntimeRequest::AuthExpired { reason });
         async move {
             // It is a notice: whatever comes back, the credentials of this session stay refused.
             drop(told.await);

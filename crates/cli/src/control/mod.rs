@@ -19,6 +19,7 @@ use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::Live;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::setup::Setup;
+use qoder_types::control::Initialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
@@ -31,7 +32,7 @@ use crate::print::announce_failure;
 use crate::signals;
 use asking::AskingHost;
 use channel::Channel;
-use initialize::Initialize;
+use initialize::Handshake;
 use requests::Desk;
 use servers::NamedServers;
 
@@ -166,11 +167,13 @@ impl Connection<'_> {
         channel: &Arc<Channel>,
         setup: &mut Setup,
     ) -> Result<Callbacks, String> {
-        let initialize = Initialize::read(request)?;
-        if let Some(token) = initialize.access_token()? {
+        let initialize: Initialize =
+            serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+        let handshake = Handshake(&initialize);
+        if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);
         }
-        let mut callbacks = initialize.callbacks(channel, &self.servers.in_program)?;
+        let mut callbacks = handshake.callbacks(channel, &self.servers.in_program)?;
         callbacks.tool_servers.extend(self.servers.unreachable.iter().cloned());
         Ok(callbacks)
     }
@@ -280,7 +283,7 @@ impl Reader {
         self.tasks.retain(|_, task| !task.is_finished());
         let (desk, channel, name) = (Arc::clone(&self.desk), Arc::clone(&self.channel), id.clone());
         let mut serving = Box::pin(async move {
-            let answer = desk.answer(&request).await;
+            let answer = desk.answer(request).await;
             channel.respond(&name, answer);
         });
         // The first step at once, so that what goes to the session keeps the order in which it came.

@@ -8,8 +8,10 @@ use qoder_core::ports::Model;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::driver::CAPABILITIES;
 use qoder_runtime::live::{ContextUsage, Handle};
+use qoder_runtime::mcp::McpServers;
 use qoder_runtime::setup::Setup;
 use qoder_runtime::{VERSION, agent, model_policy};
+use qoder_types::control::HostRequest;
 use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use serde_json::{Value, json};
 
@@ -46,62 +48,58 @@ impl Desk {
     }
 
     /// Answers one request.
-    pub async fn answer(&self, request: &Value) -> Result<Value, String> {
-        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default();
-        match subtype {
-            "interrupt" => {
+    pub async fn answer(&self, request: Value) -> Result<Value, String> {
+        match read(request)? {
+            HostRequest::Initialize(_) => {
+                Err("the session is initialized already; `initialize` comes once, first".to_owned())
+            }
+            HostRequest::Interrupt {} => {
                 let receipt = self.handle.interrupt().await.map_err(text)?;
                 Ok(json!({ "still_queued": receipt.still_queued, "cancelled": receipt.cancelled }))
             }
-            "set_permission_mode" => self.set_mode(word(request, "mode")?).await,
-            "set_model" => self.set_model(request.get("model")),
-            "stop_task" => {
-                self.handle.stop_task(word(request, "task_id")?).await.map_err(text)?;
+            HostRequest::SetPermissionMode { mode } => self.set_mode(&mode).await,
+            HostRequest::SetModel { model } => self.set_model(model.as_deref()),
+            HostRequest::StopTask { task_id } => {
+                self.handle.stop_task(&task_id).await.map_err(text)?;
                 Ok(json!({}))
             }
-            "background_tasks" => {
-                let id = request.get("tool_use_id").and_then(Value::as_str);
-                Ok(json!({ "moved": self.handle.move_to_background(id) }))
+            HostRequest::BackgroundTasks { tool_use_id } => {
+                Ok(json!({ "moved": self.handle.move_to_background(tool_use_id.as_deref()) }))
             }
-            "cancel_async_message" => {
-                let uuid = word(request, "uuid")?.to_owned();
+            HostRequest::CancelAsyncMessage { uuid } => {
                 Ok(json!({ "cancelled": self.handle.cancel_input(uuid).await.map_err(text)? }))
             }
-            "add_directories" => self.add_directories(request).await,
-            "apply_flag_settings" => self.apply_flag_settings(request.get("settings")).await,
-            "get_context_usage" => {
-                let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(text)?;
-                serde_json::to_value(usage).map_err(|error| error.to_string())
+            HostRequest::AddDirectories { directories } => self.add_directories(&directories).await,
+            HostRequest::ApplyFlagSettings { settings } => {
+                self.apply_flag_settings(&Value::Object(settings)).await
             }
-            "get_available_models" => {
+            HostRequest::GetContextUsage {} => {
+                let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(text)?;
+                serde_json::to_value(usage).map_err(text)
+            }
+            HostRequest::GetAvailableModels { .. } => {
                 let options = self.setup().model_options().clone();
                 Ok(json!({ "models": model_policy::list(&options).await }))
             }
-            "get_byok_config" => Ok(json!({ "providers": self.setup().provider_catalog() })),
-            "supported_agents" => Ok(json!({ "agents": self.agents() })),
-            "supported_commands" => Ok(json!({ "commands": [] })),
-            "account_info" => Ok(json!({ "account": self.account() })),
-            "get_usage_info" => Ok(json!({ "usageInfo": null })),
-            "list_plugins" => Ok(json!({ "plugins": [] })),
-            "reload_plugins" => Ok(json!({
+            HostRequest::GetByokConfig {} => Ok(json!({ "providers": self.setup().provider_catalog() })),
+            HostRequest::SupportedAgents {} => Ok(json!({ "agents": self.agents() })),
+            HostRequest::SupportedCommands {} => Ok(json!({ "commands": [] })),
+            HostRequest::AccountInfo {} => Ok(json!({ "account": self.account() })),
+            HostRequest::GetUsageInfo {} => Ok(json!({ "usageInfo": null })),
+            HostRequest::ListPlugins {} => Ok(json!({ "plugins": [] })),
+            HostRequest::ReloadPlugins {} => Ok(json!({
                 "commands": [], "agents": self.agents(), "plugins": [],
-                "mcpServers": self.handle.engine().toolbox.servers().summary(), "error_count": 0,
+                "mcpServers": self.servers().summary(), "error_count": 0,
             })),
-            "mcp_status" | "mcp_reconnect" | "mcp_toggle" => self.servers(subtype, request).await,
-            "initialize" => {
-                Err("the session is initialized already; `initialize` comes once, first".to_owned())
+            HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
+            HostRequest::McpReconnect { server_name } => {
+                self.servers().reconnect(&server_name).await?;
+                Ok(json!({}))
             }
-            "rewind_files"
-            | "rewind"
-            | "mcp_set_servers"
-            | "mcp_authenticate"
-            | "mcp_submit_oauth_callback_url"
-            | "inject_mcp_token"
-            | "mcp_clear_auth"
-            | "generate_session_title"
-            | "set_goal_max_turns" => Err(format!("{subtype} is not supported by qodercli {VERSION}")),
-            "" => Err("the control request has no `subtype`".to_owned()),
-            other => Err(format!("Unsupported control request subtype: {other}")),
+            HostRequest::McpToggle { server_name, enabled } => {
+                self.servers().toggle(&server_name, enabled).await?;
+                Ok(json!({}))
+            }
         }
     }
 
@@ -117,31 +115,21 @@ impl Desk {
         Ok(json!({}))
     }
 
-    fn set_model(&self, name: Option<&Value>) -> Result<Value, String> {
-        let name = match name {
-            None | Some(Value::Null) => None,
-            Some(Value::String(name)) if !name.trim().is_empty() => Some(name.as_str()),
-            Some(other) => {
-                return Err(format!(
-                    "set_model: `model` is {other}; give a model's name, or null for the default"
-                ));
-            }
-        };
+    fn set_model(&self, name: Option<&str>) -> Result<Value, String> {
+        if name.is_some_and(|name| name.trim().is_empty()) {
+            return Err(
+                "set_model: `model` is empty; give a model's name, or null for the default".to_owned()
+            );
+        }
         let model = self.setup().model(name, &self.callbacks);
         let model = model.map_err(|error| format!("set_model: {error}. {}", error.hint()))?;
         self.handle.set_model(model);
         Ok(json!({}))
     }
 
-    async fn add_directories(&self, request: &Value) -> Result<Value, String> {
-        let wanted = request
-            .get("directories")
-            .and_then(Value::as_array)
-            .ok_or("add_directories: `directories` is missing")?;
+    async fn add_directories(&self, wanted: &[String]) -> Result<Value, String> {
         let mut added = Vec::new();
-        for directory in wanted {
-            let path =
-                directory.as_str().ok_or_else(|| format!("add_directories: {directory} is not a path"))?;
+        for path in wanted {
             let real = PathBuf::from(path).canonicalize();
             let real = real.map_err(|error| format!("add_directories: {path} cannot be used: {error}"))?;
             if !real.is_dir() {
@@ -159,10 +147,7 @@ impl Desk {
 
     /// The `--settings` layer with these keys on top. What can change while a session runs takes effect at once: rules,
     /// the mode and the model.
-    async fn apply_flag_settings(&self, settings: Option<&Value>) -> Result<Value, String> {
-        let settings = settings
-            .filter(|value| value.is_object())
-            .ok_or("apply_flag_settings: `settings` is not an object")?;
+    async fn apply_flag_settings(&self, settings: &Value) -> Result<Value, String> {
         let before = self.setup();
         let after = before.with_flag_settings(settings);
         let after = after.map_err(|error| format!("apply_flag_settings: {error}. {}", error.hint()))?;
@@ -178,18 +163,8 @@ impl Desk {
         Ok(json!({}))
     }
 
-    async fn servers(&self, subtype: &str, request: &Value) -> Result<Value, String> {
-        let servers = self.handle.engine().toolbox.servers();
-        match subtype {
-            "mcp_reconnect" => servers.reconnect(word(request, "serverName")?).await?,
-            "mcp_toggle" => {
-                let enabled = request.get("enabled").and_then(Value::as_bool);
-                let enabled = enabled.ok_or("mcp_toggle: `enabled` is not a boolean")?;
-                servers.toggle(word(request, "serverName")?, enabled).await?;
-            }
-            _ => return Ok(json!({ "mcpServers": servers.rows() })),
-        }
-        Ok(json!({}))
+    fn servers(&self) -> &McpServers {
+        self.handle.engine().toolbox.servers()
     }
 
     fn agents(&self) -> Vec<Value> {
@@ -208,10 +183,32 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn word<'a>(request: &'a Value, key: &str) -> Result<&'a str, String> {
-    let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default();
-    request
-        .get(key)
-        .and_then(Value::as_str)
-        .ok_or_else(|| format!("{subtype}: `{key}` is missing or not a text"))
+/// Requests that are documented and not built; named apart from those that nobody has heard of.
+const NOT_BUILT: [&str; 9] = [
+    "rewind_files",
+    "rewind",
+    "mcp_set_servers",
+    "mcp_authenticate",
+    "mcp_submit_oauth_callback_url",
+    "inject_mcp_token",
+    "mcp_clear_auth",
+    "generate_session_title",
+    "set_goal_max_turns",
+];
+
+fn read(request: Value) -> Result<HostRequest, String> {
+    let Some(subtype) = request.get("subtype").and_then(Value::as_str).map(str::to_owned) else {
+        return Err("the control request has no `subtype`".to_owned());
+    };
+    if NOT_BUILT.contains(&subtype.as_str()) {
+        return Err(format!("{subtype} is not supported by qodercli {VERSION}"));
+    }
+    serde_json::from_value(request).map_err(|error| {
+        let problem = error.to_string();
+        if problem.starts_with("unknown variant") {
+            format!("Unsupported control request subtype: {subtype}")
+        } else {
+            format!("{subtype}: {problem}")
+        }
+    })
 }

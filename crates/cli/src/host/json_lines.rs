@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use qoder_runtime::events::{Event, Host};
 use qoder_runtime::session::new_id;
 use qoder_types::wire::StreamMessage;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::tell;
@@ -52,7 +53,7 @@ impl JsonLines {
     }
 
     /// A line of the control protocol.
-    pub fn control(&self, line: &Value) -> std::io::Result<()> {
+    pub fn control(&self, line: &impl Serialize) -> std::io::Result<()> {
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         lines.buffer.clear();
         serde_json::to_writer(&mut lines.buffer, line)?;
