@@ -121,7 +121,8 @@ impl Gate {
             accesses: &tool.accesses(input),
             mode: self.mode(call.permissions),
             trusted: self.trusted,
-            mode_is_explicit: self.mode_holds_anywhere,
+            // What a person or host chose for this session counts like a choice for this run.
+            mode_is_explicit: self.mode_holds_anywhere || call.permissions.mode.is_some(),
             policy: &policy,
             cwd: call.cwd,
             confinement: call.confinement,

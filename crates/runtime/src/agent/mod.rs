@@ -13,8 +13,8 @@ use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{parse_input, tool_definition};
 use qoder_types::record::{PermissionsChanged, RecordBody, SideCalled, TurnEnded, TurnSubtype};
 use qoder_types::{
-    CallOutcome, Message, PermissionUpdate, Purpose, ReplayClass, ToolAnnotations, ToolDefinition,
-    UpdateDestination,
+    CallOutcome, Message, PermissionMode, PermissionUpdate, Purpose, ReplayClass, ToolAnnotations,
+    ToolDefinition, UpdateDestination,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -270,12 +270,31 @@ impl AgentTool {
         context: &ToolContext,
     ) -> Result<(), SessionError> {
         let mut updates: Vec<PermissionUpdate> = context.permissions.updates().to_vec();
-        updates
-            .push(PermissionUpdate::SetMode { mode: context.mode, destination: UpdateDestination::Session });
+        let mode = self.mode_in_force(context);
+        updates.push(PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session });
         let changed = PermissionsChanged { updates, by: format!("parent {}", context.session_id) };
         session.append(RecordBody::PermissionsChanged(changed)).map_err(SessionError::Store)?;
         session.prompt(Message::user(input.prompt.clone())).map_err(SessionError::Store)?;
         Ok(())
+    }
+
+    /// The parent's mode as it counts. One that only the settings chose loosens nothing in a folder that nobody vouched
+    /// for; the child, for which the mode is chosen here, must not take it for a person's choice.
+    fn mode_in_force(&self, context: &ToolContext) -> PermissionMode {
+        let counts = self.gate.trusted || self.gate.mode_holds_anywhere || context.permissions.mode.is_some();
+        match context.mode {
+            PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::BypassPermissions
+                if !counts =>
+            {
+                PermissionMode::Default
+            }
+            mode @ (PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::Auto
+            | PermissionMode::BypassPermissions
+            | PermissionMode::Plan
+            | PermissionMode::DontAsk) => mode,
+        }
     }
 
     /// What the child spent is the parent's to account for.

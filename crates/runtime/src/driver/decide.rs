@@ -152,7 +152,7 @@ impl Driver<'_> {
                     by: NOBODY.to_owned(),
                     ..Answer::default()
                 })),
-                arrival = arrival(&mut self.inbox) => self.take(arrival)?,
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
             }
         };
         self.tell_state(SessionState::Running)?;
@@ -252,7 +252,8 @@ impl Driver<'_> {
         let (layer, reason) = (decision.layer, decision.reason.clone());
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
-        if !denied {
+        // Whoever denied it by an answer knows.
+        if !denied || layer == DecisionLayer::Person {
             return Ok(());
         }
         let uuid = new_id();

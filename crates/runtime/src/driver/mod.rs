@@ -172,6 +172,14 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Takes an arrival while something else is waited for. Whoever asked is answered before the wait goes on: what a
+    /// command set off must not be told before its answer.
+    async fn take_now(&mut self, arrival: Arrival) -> Result<(), DriveError> {
+        self.take(arrival)?;
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
     /// A host wants the turn that runs to stop.
     pub fn interrupt_by_host(&mut self) {
         if self.session.state.turn.is_some() {

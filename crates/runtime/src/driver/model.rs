@@ -85,7 +85,7 @@ impl Driver<'_> {
                     continue;
                 }
                 arrival = arrival(&mut self.inbox) => {
-                    self.take(arrival)?;
+                    self.take_now(arrival).await?;
                     continue;
                 }
             };
