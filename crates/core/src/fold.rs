@@ -9,7 +9,8 @@ use qoder_types::record::{
     UserOrigin,
 };
 use qoder_types::{
-    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange,
+    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, ToolResultContent,
+    Usage, WorktreeChange,
 };
 
 use crate::ports::PromptMessage;

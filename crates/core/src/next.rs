@@ -120,7 +120,9 @@ fn interrupted(state: &State, turn: &Turn) -> Option<Step> {
     if !turn.interrupt_noted {
         return Some(Step::Notice(match reason {
             CloseReason::NewPrompt => "[The previous turn was cut off before it finished.]",
-            CloseReason::Interrupted | CloseReason::ProcessDied | CloseReason::Stopped => "[Request interrupted by user]",
+            CloseReason::Interrupted | CloseReason::ProcessDied | CloseReason::Stopped => {
+                "[Request interrupted by user]"
+            }
         }));
     }
     let tools = turn.model_calls > 0 && !turn.requested;

@@ -52,7 +52,10 @@ pub struct Closing {
 #[must_use]
 pub fn close(call: &Call, reason: CloseReason) -> Closing {
     let (outcome, text) = match (call.started, reason) {
-        (Some(ReplayClass::Effectful), CloseReason::ProcessDied | CloseReason::NewPrompt | CloseReason::Stopped) => (
+        (
+            Some(ReplayClass::Effectful),
+            CloseReason::ProcessDied | CloseReason::NewPrompt | CloseReason::Stopped,
+        ) => (
             CallOutcome::Unknown,
             format!(
                 "Outcome unknown: the program stopped while {} was running. It may have happened completely, in part \
@@ -63,7 +66,10 @@ pub fn close(call: &Call, reason: CloseReason) -> Closing {
         (Some(_), CloseReason::Interrupted) => {
             (CallOutcome::Interrupted, format!("{} was interrupted by the user while it ran.", call.name))
         }
-        (Some(ReplayClass::Pure), CloseReason::ProcessDied | CloseReason::NewPrompt | CloseReason::Stopped) => (
+        (
+            Some(ReplayClass::Pure),
+            CloseReason::ProcessDied | CloseReason::NewPrompt | CloseReason::Stopped,
+        ) => (
             CallOutcome::Interrupted,
             format!("{} did not finish: the program stopped while it ran. It changed nothing.", call.name),
         ),

@@ -5,9 +5,7 @@ use std::path::Path;
 
 use qoder_core::ports::{Cancelled, ToolOutcome};
 use qoder_types::record::{Asked, RecordBody};
-use qoder_types::{
-    CallOutcome, ContentBlock, Decision, HookVerdict, PermissionUpdate, ToolResultContent,
-};
+use qoder_types::{CallOutcome, ContentBlock, Decision, HookVerdict, PermissionUpdate, ToolResultContent};
 use serde_json::{Map, Value, json};
 
 use super::Driver;
@@ -135,7 +133,8 @@ impl Driver<'_> {
         let all = updates.len();
         updates.retain(|update| !matches!(update, PermissionUpdate::SetMode { .. }));
         if updates.len() < all {
-            let text = "a hook wants to change the permission mode; that is left out, because only a person may";
+            let text =
+                "a hook wants to change the permission mode; that is left out, because only a person may";
             self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)?;
         }
         Ok(updates)

@@ -117,12 +117,8 @@ impl Driver<'_> {
                     Question::Answered | Question::Interrupted => return Ok(()),
                 }
                 if self.engine.host.answers() || self.engine.gate.unattended == Unattended::Park {
-                    let asked = Asked {
-                        tool_use_id: id.to_owned(),
-                        tool_name: name.clone(),
-                        decision,
-                        suggestions,
-                    };
+                    let asked =
+                        Asked { tool_use_id: id.to_owned(), tool_name: name.clone(), decision, suggestions };
                     self.session.append(RecordBody::Asked(Box::new(asked)))?;
                     return Ok(());
                 }

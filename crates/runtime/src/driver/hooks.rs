@@ -258,8 +258,7 @@ impl Driver<'_> {
         let fields = json!({ "stop_hook_active": blocks > 0, "last_assistant_message": turn.last_text });
         let Some(occasion) = self.occasion(event, &subject, fields) else { return Ok(false) };
         if blocks >= MOST_STOP_BLOCKS {
-            let text =
-                format!("hooks have kept the turn from ending {MOST_STOP_BLOCKS} times; it ends now");
+            let text = format!("hooks have kept the turn from ending {MOST_STOP_BLOCKS} times; it ends now");
             self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
             return Ok(false);
         }

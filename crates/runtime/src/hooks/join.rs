@@ -75,7 +75,8 @@ mod tests {
         let all = [Allow, Defer, Ask, Deny];
         for first in all {
             for second in all {
-                let joined = join([("one", verdict(first)), ("none", Said::default()), ("two", verdict(second))]);
+                let joined =
+                    join([("one", verdict(first)), ("none", Said::default()), ("two", verdict(second))]);
                 let strictest = first.max(second);
                 assert_eq!(joined.verdict, Some(strictest));
                 assert_eq!(joined.reason, Some(format!("{strictest:?}")));

@@ -84,7 +84,11 @@ mod tests {
 
     #[test]
     fn a_tool_with_two_names_is_matched_by_either() {
-        assert!(matches(Some("Task"), "Agent") && matches(Some("Agent"), "Task") && matches(Some("Ag.nt$"), "Agent"));
+        assert!(
+            matches(Some("Task"), "Agent")
+                && matches(Some("Agent"), "Task")
+                && matches(Some("Ag.nt$"), "Agent")
+        );
     }
 
     #[test]

@@ -51,11 +51,8 @@ pub(crate) fn read(event: HookEvent, output: &Value) -> Read {
 }
 
 fn general(event: HookEvent, fields: &Map<String, Value>) -> Result<Said, String> {
-    let mut said = Said {
-        message: text(fields, "systemMessage")?,
-        reason: text(fields, "reason")?,
-        ..Said::default()
-    };
+    let mut said =
+        Said { message: text(fields, "systemMessage")?, reason: text(fields, "reason")?, ..Said::default() };
     said.verdict = match fields.get("decision") {
         None | Some(Value::Null) => None,
         Some(Value::String(word)) => Some(match word.as_str() {
@@ -89,7 +86,9 @@ fn specific(event: HookEvent, fields: &Map<String, Value>, said: &mut Said) -> R
         Some(_) => {
             return Err(format!("its hookSpecificOutput names another event than {name} and is left out"));
         }
-        None => return Err(format!("its hookSpecificOutput has no hookEventName \"{name}\" and is left out")),
+        None => {
+            return Err(format!("its hookSpecificOutput has no hookEventName \"{name}\" and is left out"));
+        }
     }
     // Read whole before anything counts.
     let mut with = said.clone();
@@ -257,8 +256,10 @@ mod tests {
 
     #[test]
     fn a_part_without_the_right_event_is_left_out_and_the_rest_counts() {
-        for part in [json!({"permissionDecision": "allow"}), json!({"hookEventName": "PostToolUse", "permissionDecision": "allow"})]
-        {
+        for part in [
+            json!({"permissionDecision": "allow"}),
+            json!({"hookEventName": "PostToolUse", "permissionDecision": "allow"}),
+        ] {
             let read = read(HookEvent::PreToolUse, &json!({"decision": "block", "hookSpecificOutput": part}));
             assert_eq!(read.said.verdict, Some(HookVerdict::Deny));
             assert!(read.problem.unwrap().contains("left out"));
@@ -308,7 +309,10 @@ mod tests {
     fn an_updated_output_that_is_no_text_is_its_json() {
         let said = specific(HookEvent::PostToolUse, json!({"updatedToolOutput": {"a": 1}})).said;
         assert_eq!(said.updated_output.as_deref(), Some("{\"a\":1}"));
-        assert_eq!(specific(HookEvent::PostToolUse, json!({"updatedToolOutput": ""})).said.updated_output, None);
+        assert_eq!(
+            specific(HookEvent::PostToolUse, json!({"updatedToolOutput": ""})).said.updated_output,
+            None
+        );
     }
 
     #[test]
@@ -320,8 +324,15 @@ mod tests {
         assert_eq!((said.updated_input, said.updated_permissions.len()), (Some(json!({"a": 1})), 1));
         let deny = json!({"decision": {"behavior": "deny", "message": "no", "interrupt": true}});
         let said = specific(HookEvent::PermissionRequest, deny).said;
-        assert_eq!((said.verdict, said.reason.as_deref(), said.interrupt), (Some(HookVerdict::Deny), Some("no"), true));
-        for bad in [json!({"decision": {"behavior": "ask"}}), json!({"decision": "allow"}), json!({"decision": {"behavior": "allow", "updatedPermissions": 1}})] {
+        assert_eq!(
+            (said.verdict, said.reason.as_deref(), said.interrupt),
+            (Some(HookVerdict::Deny), Some("no"), true)
+        );
+        for bad in [
+            json!({"decision": {"behavior": "ask"}}),
+            json!({"decision": "allow"}),
+            json!({"decision": {"behavior": "allow", "updatedPermissions": 1}}),
+        ] {
             assert!(specific(HookEvent::PermissionRequest, bad).problem.is_some());
         }
     }

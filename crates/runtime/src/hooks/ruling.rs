@@ -132,7 +132,9 @@ mod tests {
         for layer in LAYERS {
             for mode in MODES {
                 for behavior in [Behavior::Allow, Behavior::Ask, Behavior::Deny] {
-                    for verdict in [HookVerdict::Allow, HookVerdict::Defer, HookVerdict::Ask, HookVerdict::Deny] {
+                    for verdict in
+                        [HookVerdict::Allow, HookVerdict::Defer, HookVerdict::Ask, HookVerdict::Deny]
+                    {
                         let made = with_hooks(ruling(behavior, layer, mode), Some(&hooked(verdict)), false);
                         let made = made.decision.behavior;
                         let opened = made == Behavior::Allow && behavior != Behavior::Allow;
@@ -152,7 +154,11 @@ mod tests {
     #[test]
     fn modes_that_never_ask_deny_what_a_hook_wants_to_be_asked_about() {
         for mode in MODES {
-            let made = with_hooks(ruling(Behavior::Allow, DecisionLayer::Rule, mode), Some(&hooked(HookVerdict::Ask)), false);
+            let made = with_hooks(
+                ruling(Behavior::Allow, DecisionLayer::Rule, mode),
+                Some(&hooked(HookVerdict::Ask)),
+                false,
+            );
             let never = matches!(mode, PermissionMode::DontAsk | PermissionMode::Auto);
             assert_eq!(made.decision.behavior, if never { Behavior::Deny } else { Behavior::Ask });
             assert_eq!(made.decision.layer, DecisionLayer::Hook);
@@ -162,8 +168,14 @@ mod tests {
     #[test]
     fn an_allowance_does_not_move_with_the_session() {
         let asks = || ruling(Behavior::Ask, DecisionLayer::Mode, PermissionMode::Default);
-        assert_eq!(with_hooks(asks(), Some(&hooked(HookVerdict::Allow)), true).decision.behavior, Behavior::Ask);
-        assert_eq!(with_hooks(asks(), Some(&hooked(HookVerdict::Deny)), true).decision.behavior, Behavior::Deny);
+        assert_eq!(
+            with_hooks(asks(), Some(&hooked(HookVerdict::Allow)), true).decision.behavior,
+            Behavior::Ask
+        );
+        assert_eq!(
+            with_hooks(asks(), Some(&hooked(HookVerdict::Deny)), true).decision.behavior,
+            Behavior::Deny
+        );
     }
 
     #[test]

@@ -94,9 +94,7 @@ impl Firing {
             Ok(Ok(Ok(output))) => Ok(output),
             Ok(Ok(Err(problem))) => Err((HookOutcome::Error, problem)),
             Ok(Err(_)) => Err((HookOutcome::Error, "a fault in its program".to_owned())),
-            Err(_) => {
-                Err((HookOutcome::Timeout, format!("no answer within {} s", limit.as_secs_f64())))
-            }
+            Err(_) => Err((HookOutcome::Timeout, format!("no answer within {} s", limit.as_secs_f64()))),
         };
         announcement.end(&answer)?;
         Ok(Answered { answer, elapsed: begun.elapsed() })
@@ -107,8 +105,7 @@ impl Firing {
         let (said, outcome, problem) = match &answered.answer {
             Ok(output) => {
                 let read = read(event, output);
-                let outcome =
-                    if read.problem.is_some() { HookOutcome::Error } else { HookOutcome::Success };
+                let outcome = if read.problem.is_some() { HookOutcome::Error } else { HookOutcome::Success };
                 (read.said, outcome, read.problem)
             }
             Err((outcome, problem)) => (Said::default(), *outcome, Some(problem.clone())),
@@ -152,8 +149,7 @@ struct Announcement<'a> {
 impl<'a> Announcement<'a> {
     fn new(firing: &'a Firing, hook: &'a Hook, event: HookEvent) -> std::io::Result<Self> {
         let wanted = firing.host.wants_hook_events() || event == HookEvent::SessionStart;
-        let announcement =
-            Self { firing: wanted.then_some(firing), event, hook: &hook.name, id: new_id() };
+        let announcement = Self { firing: wanted.then_some(firing), event, hook: &hook.name, id: new_id() };
         if let Some(firing) = announcement.firing {
             let uuid = new_id();
             let message = SystemMessage::HookStarted {

@@ -75,7 +75,7 @@ async fn a_failed_call_has_an_event_of_its_own() {
 
 #[tokio::test]
 async fn a_denied_call_concerns_no_hook_after_it() {
-    let mut stage = stage().rules(&[], &["Read"]);
+    let mut stage = stage().rules(&[], &["Read(notes.txt)"]);
     let told = stage.hook("PostToolUse", None, json!({}));
     let failed = stage.hook("PostToolUseFailure", None, json!({}));
     let ran = stage.run(&["go"]).await;

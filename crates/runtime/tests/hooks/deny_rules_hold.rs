@@ -19,7 +19,8 @@ fn outputs() -> Vec<(&'static str, Value)> {
     outputs.push(("PreToolUse", json!({"async": true, "decision": "approve"})));
     let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "session"});
     let rules = json!({"type": "addRules", "rules": [{"toolName": "Write"}], "behavior": "allow", "destination": "session"});
-    let decision = json!({"behavior": "allow", "updatedInput": secret, "updatedPermissions": [bypass, rules]});
+    let decision =
+        json!({"behavior": "allow", "updatedInput": secret, "updatedPermissions": [bypass, rules]});
     outputs.push(("PermissionRequest", specific("PermissionRequest", json!({"decision": decision}))));
     outputs
 }

@@ -39,7 +39,11 @@ async fn context_at_the_end_is_made_use_of() {
     let mut stage = Stage::new(json!([text("first"), text("second")]));
     stage.hook_by("Stop", None, |input| {
         let active = input["stop_hook_active"] == Value::Bool(true);
-        Ok(if active { json!({}) } else { specific("Stop", json!({"additionalContext": "the build is red"})) })
+        Ok(if active {
+            json!({})
+        } else {
+            specific("Stop", json!({"additionalContext": "the build is red"}))
+        })
     });
     let ran = stage.run(&["go"]).await;
     assert_eq!(ran.result()["result"], "second");

@@ -11,4 +11,5 @@ mod failures;
 mod observers;
 mod prompts;
 mod questions;
+mod resumed;
 mod support;

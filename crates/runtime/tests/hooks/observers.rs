@@ -83,8 +83,8 @@ async fn memory_files_of_inner_folders_are_told() {
 async fn compactions_are_told_before_and_after() {
     let usage = json!({"input_tokens": 900_000, "output_tokens": 1});
     let replies = json!([
-        {"toolCalls": [{"id": "call_1", "name": "Glob", "input": {"pattern": "*"}}], "usage": usage},
-        text("done"), text("done again")]);
+        {"when": {"contains": "continues an earlier one"}, "text": "done"},
+        {"toolCalls": [{"id": "call_1", "name": "Glob", "input": {"pattern": "*"}}], "usage": usage}]);
     let mut stage = Stage::new(replies);
     stage.options.context_window = Some(100_000);
     let before = stage.hook("PreCompact", Some("auto"), json!({}));

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::error::DriveError;
 use qoder_runtime::events::{Answer, Event, Host, PermissionQuestion};
 use qoder_runtime::hooks::{Hook, HookCall, HookFunction, OnFailure};
 use qoder_runtime::interrupt::Interrupt;
@@ -64,8 +65,7 @@ impl Host for Heard {
 
     fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
         self.questions.lock().unwrap().push(question);
-        let answer =
-            self.allow.map(|allow| Answer { allow, by: "tester".to_owned(), ..Answer::default() });
+        let answer = self.allow.map(|allow| Answer { allow, by: "tester".to_owned(), ..Answer::default() });
         std::future::ready(answer).boxed()
     }
 }
@@ -196,11 +196,7 @@ impl Stage {
 
     /// Opens the session, takes the prompts, drives until nothing is left to do, and ends.
     pub async fn run(&self, prompts: &[&str]) -> Ran {
-        let heard = Arc::new(Heard {
-            allow: self.allow,
-            hook_events: self.hook_events,
-            ..Heard::default()
-        });
+        let heard = Arc::new(Heard { allow: self.allow, hook_events: self.hook_events, ..Heard::default() });
         let setup = Setup::prepare(self.options.clone()).unwrap();
         let callbacks = Callbacks { hooks: self.hooks.clone(), ..Callbacks::default() };
         let engine = setup.engine(Arc::clone(&heard) as Arc<dyn Host>, callbacks).unwrap();
@@ -214,7 +210,12 @@ impl Stage {
         drop(handle);
         let mut end = None;
         while live.ready().await.unwrap() {
-            end = live.turn(self.interrupt.clone()).await.unwrap().or(end);
+            match live.turn(self.interrupt.clone()).await {
+                Ok(ended) => end = ended.or(end),
+                // Somebody has to answer in another process.
+                Err(DriveError::Waiting(_)) => break,
+                Err(error) => panic!("{error}"),
+            }
         }
         live.end().await.unwrap();
         let state = &live.session().state;
