@@ -122,7 +122,8 @@ impl State {
         let call = self.calls.iter_mut().find(|call| Some(call.id.as_str()) == id && call.decision.is_none());
         match (hooked.event.as_str(), call) {
             ("PreToolUse", Some(call)) if call.hooked.is_none() => {
-                if let Some(input) = &hooked.updated_input {
+                // Nobody's answer to a question becomes one to another.
+                if let Some(input) = hooked.updated_input.as_ref().filter(|_| call.asked.is_none()) {
                     call.input = input.clone();
                 }
                 call.hooked = Some(hooked.clone());

@@ -117,3 +117,13 @@ fn blocked_ends_are_counted_for_the_turn() {
     assert_eq!(state.turn.unwrap().stop_blocks, 0, "a new turn counts anew");
     assert!(applied(vec![hooked("Stop", None, Some("x"))]).turn.is_none(), "without a turn nothing happens");
 }
+
+#[test]
+fn what_somebody_was_asked_about_is_not_changed() {
+    let asked = json!({"toolUseId": "call", "toolName": "Write", "decision": {
+        "behavior": "ask", "layer": "mode", "mode": "default", "reason": "it writes"}});
+    let asked = RecordBody::Asked(Box::new(serde_json::from_value(asked).unwrap()));
+    let state = applied(vec![prompt(), call(), asked, hooked("PreToolUse", Some(json!({"n": 1})), None)]);
+    assert_eq!(state.call("call").unwrap().input, json!({"n": 0}));
+    assert!(state.call("call").unwrap().hooked.is_some(), "what the hooks said besides counts");
+}

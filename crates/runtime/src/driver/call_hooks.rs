@@ -1,7 +1,7 @@
 //! Hooks around calls: before the gate judges one, before somebody is asked about one, and after one has run. Their verdict
 //! is on record before anything follows from it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use qoder_core::ports::{Cancelled, ToolOutcome};
 use qoder_types::record::{Asked, RecordBody};
@@ -42,6 +42,13 @@ pub(super) struct AfterCall {
     cancelled: Cancelled,
 }
 
+/// A file that a call is about to change.
+pub(super) struct FileChange {
+    path: PathBuf,
+    /// True when it was there before.
+    existed: bool,
+}
+
 impl Driver<'_> {
     /// Asks the hooks before a call, once. Its input fits the schema.
     pub(super) async fn before_call(
@@ -50,16 +57,22 @@ impl Driver<'_> {
         tool: &str,
         input: &Value,
     ) -> Result<Goes, DriveError> {
-        let asked = self.session.state.call(id).is_some_and(|call| call.hooked.is_some());
-        if asked {
+        let Some(call) = self.session.state.call(id).filter(|call| call.hooked.is_none()) else {
             return Ok(Goes::On);
-        }
-        let fields = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id });
+        };
+        let is_asked = call.asked.is_some();
+        let fields = || json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id });
         let occasion = self.occasion(HookEvent::PreToolUse, tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         match self.wait_for_hooks(occasion).await? {
             Waited::Nobody => Ok(Goes::On),
-            Waited::Fired(fired) => {
+            Waited::Fired(mut fired) => {
+                // A hook of this process meets a call that an earlier one has asked somebody about.
+                if is_asked && fired.record.updated_input.take().is_some() {
+                    let text =
+                        "the input that a hook wants to change is left as it is: somebody was asked about it";
+                    self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)?;
+                }
                 let stops = fired.record.stop.is_some();
                 self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
                 Ok(if stops { Goes::NoFurther } else { Goes::On })
@@ -83,9 +96,12 @@ impl Driver<'_> {
         if self.session.state.call(id).is_none_or(|call| call.question_hooked.is_some()) {
             return Ok(Question::Open);
         }
-        let fields = json!({
-            "tool_name": tool, "tool_input": input, "tool_use_id": id, "permission_suggestions": suggestions,
-        });
+        let fields = || {
+            json!({
+                "tool_name": tool, "tool_input": input, "tool_use_id": id,
+                "permission_suggestions": suggestions,
+            })
+        };
         let occasion = self.occasion(HookEvent::PermissionRequest, tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         let Fired { joined, mut record } = match self.wait_for_hooks(occasion).await? {
@@ -117,7 +133,7 @@ impl Driver<'_> {
         };
         let answer = Answer {
             allow,
-            message: joined.reason,
+            message: joined.reason.map(|reason| self.session.redactor().text(&reason).into_owned()),
             updated_input: joined.updated_input,
             updated_permissions: self.without_modes(joined.updated_permissions)?,
             interrupt: joined.interrupt,
@@ -143,7 +159,7 @@ impl Driver<'_> {
     /// What has to be done after a call has run, when hooks want to know.
     pub(super) fn after_call(&self, id: &str, tool: &str, input: &Value) -> Option<AfterCall> {
         let base = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure]
-            .map(|event| self.occasion(event, tool, Value::Null));
+            .map(|event| self.occasion(event, tool, || Value::Null));
         base.iter().any(Option::is_some).then(|| AfterCall {
             firing: self.firing(),
             base,
@@ -180,33 +196,39 @@ impl Driver<'_> {
     }
 
     /// Notices what a call has changed, for hooks that observe it.
-    pub(super) fn notice_changes(&mut self, tool: &str, input: &Value, outcome: &ToolOutcome, existed: bool) {
+    pub(super) fn notice_changes(&mut self, outcome: &ToolOutcome, file: Option<FileChange>) {
         if outcome.outcome != CallOutcome::Completed {
             return;
         }
         if let Some(new) = &outcome.new_cwd {
-            let (old, new) = (self.session.state.cwd.clone(), new.to_string_lossy().into_owned());
-            if old != new {
-                let occasion =
-                    self.occasion(HookEvent::CwdChanged, "", json!({ "old_cwd": old, "new_cwd": new }));
-                self.noticed.extend(occasion);
-            }
+            let (old, new) = (&self.session.state.cwd, new.to_string_lossy());
+            let fields = || json!({ "old_cwd": old, "new_cwd": new });
+            let changed = *old != new;
+            let occasion = changed.then(|| self.occasion(HookEvent::CwdChanged, "", fields)).flatten();
+            self.noticed.extend(occasion);
         }
-        if let Some(path) = changed_file(tool, input) {
-            let path = Path::new(&self.session.state.cwd).join(path);
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(FileChange { path, existed }) = file {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
             let event = if existed { "change" } else { "add" };
-            let fields = json!({ "file_path": path.to_string_lossy(), "event": event });
+            let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
             let occasion = self.occasion(HookEvent::FileChanged, &name, fields);
             self.noticed.extend(occasion);
         }
     }
 
-    /// True when the file that a call would change is there, as far as a hook wants to know.
-    pub(super) fn file_exists_before(&self, tool: &str, input: &Value) -> bool {
-        self.engine.hooks.listens(HookEvent::FileChanged.as_str())
-            && changed_file(tool, input)
-                .is_some_and(|path| Path::new(&self.session.state.cwd).join(path).exists())
+    /// The file that a call would change, when a hook wants to know.
+    pub(super) fn file_change(&self, tool: &str, input: &Value) -> Option<FileChange> {
+        let field = match tool {
+            "Write" | "Edit" => "file_path",
+            "NotebookEdit" => "notebook_path",
+            _ => return None,
+        };
+        if !self.engine.hooks.listens(HookEvent::FileChanged.as_str()) {
+            return None;
+        }
+        let path = Path::new(&self.session.state.cwd).join(input.get(field)?.as_str()?);
+        let existed = path.exists();
+        Some(FileChange { path, existed })
     }
 }
 
@@ -246,16 +268,6 @@ impl AfterCall {
             fired = self.firing.fire(occasion) => fired,
         }
     }
-}
-
-/// The file that a call of an editing tool changes.
-fn changed_file<'a>(tool: &str, input: &'a Value) -> Option<&'a str> {
-    let field = match tool {
-        "Write" | "Edit" => "file_path",
-        "NotebookEdit" => "notebook_path",
-        _ => return None,
-    };
-    input.get(field).and_then(Value::as_str)
 }
 
 fn add_text(content: &mut ToolResultContent, text: String) {

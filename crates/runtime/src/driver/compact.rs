@@ -23,7 +23,7 @@ impl Driver<'_> {
     pub(super) async fn compact(&mut self) -> Result<(), DriveError> {
         self.emit_status(Some("compacting"))?;
         let trigger = "auto";
-        let fields = json!({ "trigger": trigger, "custom_instructions": null });
+        let fields = || json!({ "trigger": trigger, "custom_instructions": null });
         let occasion = self.occasion(HookEvent::PreCompact, trigger, fields);
         self.observe(occasion).await?;
         let state = &self.session.state;
@@ -37,8 +37,8 @@ impl Driver<'_> {
         match outcome {
             Called::Reply(reply) => {
                 self.take_summary(&reply)?;
-                let summary = join_text(&reply.content);
-                let fields = json!({ "trigger": trigger, "compact_summary": summary.trim() });
+                let fields =
+                    || json!({ "trigger": trigger, "compact_summary": join_text(&reply.content).trim() });
                 let occasion = self.occasion(HookEvent::PostCompact, trigger, fields);
                 self.observe(occasion).await?;
                 // What hooks told the model at the start is gone with the rest.

@@ -19,7 +19,7 @@ use super::{Driver, arrival};
 use crate::error::{DriveError, WaitingCall};
 use crate::events::{Answer, Event, PermissionQuestion};
 use crate::gate::{CallInPlace, Unattended};
-use crate::hooks::with_hooks;
+use crate::hooks::{may_be_answered_by_hook, with_hooks};
 use crate::live::{SessionState, tell_state};
 use crate::session::new_id;
 
@@ -104,6 +104,15 @@ impl Driver<'_> {
         match (decision.behavior, answer) {
             // What somebody changed was judged again; a denial of the rules holds against any answer.
             (Behavior::Deny, _) | (Behavior::Allow, None) => self.record_decision(id, name, decision),
+            // A hook answered, and changed the input to something that is not its to allow.
+            (Behavior::Ask, Some(answer))
+                if by_hook && answer.allow && !may_be_answered_by_hook(&decision) =>
+            {
+                let reason = format!("{}, and a hook cannot allow that", decision.reason);
+                let answered_by = Some(answer.by);
+                let denied = Decision { behavior: Behavior::Deny, layer, reason, answered_by, ..decision };
+                self.record_decision(id, name, denied)
+            }
             (Behavior::Allow | Behavior::Ask, Some(answer)) => {
                 self.record_decision(id, name, answered(decision, &answer, layer))?;
                 if answer.interrupt && !answer.allow {

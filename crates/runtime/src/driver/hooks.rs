@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use qoder_core::next::{EndReason, turn_end};
+use qoder_core::ports::Model;
 use qoder_types::record::{InputAdmitted, InputWithdrawn, RecordBody, TurnEnded, UserOrigin};
 use qoder_types::{HookVerdict, Message};
 use serde_json::{Map, Value, json};
@@ -41,7 +42,12 @@ impl Driver<'_> {
     }
 
     /// Something for hooks of `event`, when some listen: the fields that every event has, and `fields`.
-    pub(super) fn occasion(&self, event: HookEvent, subject: &str, fields: Value) -> Option<Occasion> {
+    pub(super) fn occasion(
+        &self,
+        event: HookEvent,
+        subject: &str,
+        fields: impl FnOnce() -> Value,
+    ) -> Option<Occasion> {
         if !self.engine.hooks.listens(event.as_str()) {
             return None;
         }
@@ -64,7 +70,7 @@ impl Driver<'_> {
                 input.insert("agent_transcript_path".to_owned(), json!(own_log.unwrap_or_default()));
             }
         }
-        if let Value::Object(fields) = fields {
+        if let Value::Object(fields) = fields() {
             input.extend(fields);
         }
         Some(Occasion { event, subject: subject.to_owned(), tool_use_id: None, input, at_most: None })
@@ -115,15 +121,18 @@ impl Driver<'_> {
     pub(super) async fn begin(&mut self) -> Result<(), DriveError> {
         self.session.has_begun = true;
         let occasion = match &self.engine.agent {
-            Some(agent) => self.occasion(HookEvent::SubagentStart, &agent.agent_type, json!({})),
+            Some(agent) => self.occasion(HookEvent::SubagentStart, &agent.agent_type, || json!({})),
             None => self.session_start(if self.session.is_resumed { "resume" } else { "startup" }),
         };
         self.observe(occasion).await
     }
 
     pub(super) fn session_start(&self, source: &str) -> Option<Occasion> {
-        let model = qoder_core::ports::Model::facts(&*self.engine.model).name;
-        self.occasion(HookEvent::SessionStart, source, json!({ "source": source, "model": model }))
+        self.occasion(
+            HookEvent::SessionStart,
+            source,
+            || json!({ "source": source, "model": self.engine.model.facts().name }),
+        )
     }
 
     /// Ends this process's part of the session: hooks are told, and what still runs in the background is stopped with its
@@ -140,7 +149,7 @@ impl Driver<'_> {
 
     async fn tell_end(&mut self) -> Result<(), DriveError> {
         let reason = "other";
-        let occasion = self.occasion(HookEvent::SessionEnd, reason, json!({ "reason": reason }));
+        let occasion = self.occasion(HookEvent::SessionEnd, reason, || json!({ "reason": reason }));
         let Some(occasion) = occasion else { return Ok(()) };
         self.observe(Some(Occasion { at_most: Some(PARTING_TIME), ..occasion })).await
     }
@@ -158,8 +167,11 @@ impl Driver<'_> {
     /// Starts the turn of the oldest waiting input, if the hooks let it. Answers with the turn's end when they do not.
     pub(super) async fn promote(&mut self) -> Result<Option<TurnEnded>, DriveError> {
         let Some(input) = self.session.state.inputs.front().cloned() else { return Ok(None) };
-        let prompt = input.message.content.to_text();
-        let occasion = self.occasion(HookEvent::UserPromptSubmit, "", json!({ "prompt": prompt }));
+        let occasion = self.occasion(
+            HookEvent::UserPromptSubmit,
+            "",
+            || json!({ "prompt": input.message.content.to_text() }),
+        );
         self.promoting = true;
         let waited = self.wait_for_hooks(occasion).await;
         self.promoting = false;
@@ -255,7 +267,7 @@ impl Driver<'_> {
         };
         let Some(turn) = &self.session.state.turn else { return Ok(false) };
         let blocks = turn.stop_blocks;
-        let fields = json!({ "stop_hook_active": blocks > 0, "last_assistant_message": turn.last_text });
+        let fields = || json!({ "stop_hook_active": blocks > 0, "last_assistant_message": turn.last_text });
         let Some(occasion) = self.occasion(event, &subject, fields) else { return Ok(false) };
         if blocks >= MOST_STOP_BLOCKS {
             let text = format!("hooks have kept the turn from ending {MOST_STOP_BLOCKS} times; it ends now");

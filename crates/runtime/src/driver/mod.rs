@@ -320,7 +320,7 @@ impl<'a> Driver<'a> {
         self.session.append(RecordBody::User(Box::new(entry)))?;
         for path in brought {
             let reason = "nested_traversal";
-            let fields = json!({ "load_reason": reason, "file_path": path, "memory_type": "Project" });
+            let fields = || json!({ "load_reason": reason, "file_path": path, "memory_type": "Project" });
             let occasion = self.occasion(HookEvent::InstructionsLoaded, reason, fields);
             self.noticed.extend(occasion);
         }

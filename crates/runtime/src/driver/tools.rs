@@ -13,7 +13,7 @@ use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observatio
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::call_hooks::AfterCall;
+use super::call_hooks::{AfterCall, FileChange};
 use super::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
@@ -35,19 +35,22 @@ struct Ready {
 struct Ran {
     id: String,
     tool: String,
-    input: Value,
     outcome: ToolOutcome,
     elapsed_ms: u64,
     spent: Spent,
     /// The error is the host's.
     fired: std::io::Result<Option<Fired>>,
-    /// True when the file that it changed was there before.
-    existed: bool,
+    /// The file that it was to change, when hooks want to know.
+    change: Option<FileChange>,
 }
 
-async fn run_one(ready: Ready, context: ToolContext, after: Option<AfterCall>, existed: bool) -> Ran {
+async fn run_one(
+    ready: Ready,
+    context: ToolContext,
+    after: Option<AfterCall>,
+    change: Option<FileChange>,
+) -> Ran {
     let spent = Arc::clone(&context.spent);
-    let input = ready.input.clone();
     let begun = Instant::now();
     let run = AssertUnwindSafe(ready.tool.run(ready.input, context)).catch_unwind();
     let outcome = run.await.unwrap_or_else(|_| {
@@ -59,7 +62,7 @@ async fn run_one(ready: Ready, context: ToolContext, after: Option<AfterCall>, e
         None => Ok(None),
     };
     let tool = ready.tool.definition().name.clone();
-    Ran { id: ready.id, tool, input, outcome, elapsed_ms, spent, fired, existed }
+    Ran { id: ready.id, tool, outcome, elapsed_ms, spent, fired, change }
 }
 
 impl Driver<'_> {
@@ -117,8 +120,8 @@ impl Driver<'_> {
                 let context = self.context(&ready.id, &output);
                 let name = ready.tool.definition().name.clone();
                 let after = self.after_call(&ready.id, &name, &ready.input);
-                let existed = self.file_exists_before(&name, &ready.input);
-                run_one(ready, context, after, existed)
+                let change = self.file_change(&name, &ready.input);
+                run_one(ready, context, after, change)
             })
             .collect();
         drop(output);
@@ -203,8 +206,8 @@ impl Driver<'_> {
     }
 
     fn record_outcome(&mut self, ran: Ran) -> Result<(), DriveError> {
-        let Ran { id, tool, input, mut outcome, elapsed_ms, fired, existed, .. } = ran;
-        self.notice_changes(&tool, &input, &outcome, existed);
+        let Ran { id, tool, mut outcome, elapsed_ms, fired, change, .. } = ran;
+        self.notice_changes(&outcome, change);
         let hooked = fired.map_err(DriveError::Output)?.map(|fired| self.revise(&mut outcome, fired));
         self.add_call_context(&id, &mut outcome.content);
         let block = ContentBlock::ToolResult {

@@ -120,7 +120,8 @@ impl Hooks {
                 }
                 matcher
             });
-            if matcher.matches(subject) {
+            // Of some events there is nothing that a matcher could look at.
+            if subject.is_empty() || matcher.matches(subject) {
                 concerned.push(hook);
             }
         }

@@ -47,7 +47,9 @@ pub(crate) fn with_hooks(ruling: Ruling, hooked: Option<&Hooked>, moved: bool) -
             let reason = format!("{}; the hook {name} allowed it", gate.reason);
             by_hook(ruling, Behavior::Allow, reason, name)
         }
-        (HookVerdict::Ask, Behavior::Deny) | (HookVerdict::Allow | HookVerdict::Defer, _) => ruling,
+        // A mode that never asks has denied it, and the judge of auto mode is nobody whom the hook wants to be asked.
+        (HookVerdict::Ask, Behavior::Deny) => Ruling { classifiable: false, ..ruling },
+        (HookVerdict::Allow | HookVerdict::Defer, _) => ruling,
     }
 }
 
@@ -163,6 +165,17 @@ mod tests {
             assert_eq!(made.decision.behavior, if never { Behavior::Deny } else { Behavior::Ask });
             assert_eq!(made.decision.layer, DecisionLayer::Hook);
         }
+    }
+
+    #[test]
+    fn what_a_hook_wants_to_be_asked_about_is_not_put_to_the_judge_of_auto_mode() {
+        let denied = || Ruling {
+            classifiable: true,
+            ..ruling(Behavior::Deny, DecisionLayer::Mode, PermissionMode::Auto)
+        };
+        assert!(!with_hooks(denied(), Some(&hooked(HookVerdict::Ask)), false).classifiable);
+        assert!(!with_hooks(denied(), Some(&hooked(HookVerdict::Deny)), false).classifiable);
+        assert!(with_hooks(denied(), Some(&hooked(HookVerdict::Allow)), false).classifiable);
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Firing {
         let mut runs = Vec::with_capacity(hooks.len());
         let mut all = Vec::with_capacity(hooks.len());
         for (hook, answered) in hooks.iter().zip(answers) {
-            let (run, said) = self.take(occasion.event, hook, answered?)?;
+            let (run, said) = self.take(occasion.event, hook, &answered?)?;
             runs.push(run);
             all.push((hook.name.as_str(), said));
         }
@@ -101,8 +101,8 @@ impl Firing {
     }
 
     /// Reads an answer, tells of what is wrong with it and of what it wants to be told.
-    fn take(&self, event: HookEvent, hook: &Hook, answered: Answered) -> std::io::Result<(HookRun, Said)> {
-        let (said, outcome, problem) = match &answered.answer {
+    fn take(&self, event: HookEvent, hook: &Hook, answered: &Answered) -> std::io::Result<(HookRun, Said)> {
+        let (mut said, outcome, problem) = match &answered.answer {
             Ok(output) => {
                 let read = read(event, output);
                 let outcome = if read.problem.is_some() { HookOutcome::Error } else { HookOutcome::Success };
@@ -110,7 +110,6 @@ impl Firing {
             }
             Err((outcome, problem)) => (Said::default(), *outcome, Some(problem.clone())),
         };
-        let mut said = said;
         if let Some(problem) = &problem {
             let effect = failed(event, hook, problem, &mut said);
             let text = format!("the hook {} for {} failed: {problem}; {effect}", hook.name, event.as_str());

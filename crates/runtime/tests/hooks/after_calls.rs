@@ -74,6 +74,24 @@ async fn a_failed_call_has_an_event_of_its_own() {
 }
 
 #[tokio::test]
+async fn an_interrupted_call_has_failed_by_an_interrupt() {
+    let mut stage = Stage::new(json!([call("Bash", json!({"command": "sleep 600"})), text("done")]));
+    stage = stage.rules(&["Bash"], &[]);
+    let told = stage.hook("PostToolUseFailure", None, json!({}));
+    let (interrupt, log) = (stage.interrupt.clone(), stage.log());
+    let watcher = tokio::spawn(async move {
+        while !std::fs::read_to_string(&log).is_ok_and(|text| text.contains("\"tool-start\"")) {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        interrupt.trigger();
+    });
+    let ran = stage.run(&["go"]).await;
+    watcher.await.unwrap();
+    assert_eq!(ran.outcomes(), ["interrupted"]);
+    assert_eq!(told.lock().unwrap()[0]["is_interrupt"], true);
+}
+
+#[tokio::test]
 async fn a_denied_call_concerns_no_hook_after_it() {
     let mut stage = stage().rules(&[], &["Read(notes.txt)"]);
     let told = stage.hook("PostToolUse", None, json!({}));

@@ -6,7 +6,8 @@ use crate::support::{SESSION, Stage, call, specific, text, verdict};
 
 fn family(child: Value) -> Value {
     let mut replies = vec![call("Agent", json!({"prompt": "look around"})), text("done")];
-    let children = child.as_array().unwrap().iter().cloned().map(|mut reply| {
+    let Value::Array(children) = child else { panic!("the replies of a child are a list") };
+    let children = children.into_iter().map(|mut reply| {
         reply["when"] = json!({"purpose": "subagent", "turn": 1});
         reply
     });

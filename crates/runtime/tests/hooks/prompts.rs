@@ -9,9 +9,10 @@ use crate::support::{Stage, specific, text};
 async fn a_hook_sees_the_prompt_and_adds_to_it() {
     let mut stage = Stage::new(json!([text("hello")]));
     let output = specific("UserPromptSubmit", json!({"additionalContext": "it is Tuesday"}));
-    let told = stage.hook("UserPromptSubmit", None, output);
+    let told = stage.hook("UserPromptSubmit", Some("Bash"), output);
     let ran = stage.run(&["what day is it?"]).await;
-    assert_eq!(told.lock().unwrap()[0]["prompt"], "what day is it?");
+    let prompt = told.lock().unwrap()[0]["prompt"].clone();
+    assert_eq!(prompt, "what day is it?", "a prompt has nothing that a matcher could look at");
     assert!(ran.conversation[0].contains("what day is it?") && ran.conversation[1].contains("it is Tuesday"));
     assert_eq!(ran.result()["subtype"], "success");
     let order: Vec<_> = ran.records.iter().map(|record| record["type"].as_str().unwrap()).collect();

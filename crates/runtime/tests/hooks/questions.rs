@@ -10,7 +10,9 @@ fn writes() -> Value {
 }
 
 fn decision(decision: Value) -> Value {
-    specific("PermissionRequest", json!({ "decision": decision }))
+    let mut part = json!({});
+    part["decision"] = decision;
+    specific("PermissionRequest", part)
 }
 
 #[tokio::test]
@@ -94,6 +96,18 @@ async fn an_allowance_may_bring_rules_but_no_mode() {
     assert_eq!(told.lock().unwrap().len(), 1, "the rule makes the second question unnecessary");
     assert!(ran.warned("only a person may"));
     assert_eq!(ran.end.unwrap().permission_mode.as_str(), "default");
+}
+
+#[tokio::test]
+async fn a_changed_input_opens_no_question_of_a_rule() {
+    let mut stage = Stage::new(writes()).answering(true);
+    stage.options.settings = Some(json!({"permissions": {"ask": ["Edit(b.txt)"]}}).to_string());
+    let input = json!({"file_path": "b.txt", "content": "changed"});
+    stage.hook("PermissionRequest", None, decision(json!({"behavior": "allow", "updatedInput": input})));
+    let ran = stage.run(&["go"]).await;
+    assert_eq!(ran.outcomes(), ["denied"]);
+    assert!(!stage.path("b.txt").exists() && !stage.path("a.txt").exists());
+    assert!(ran.results().contains("a hook cannot allow that"));
 }
 
 #[tokio::test]

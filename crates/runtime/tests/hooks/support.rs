@@ -99,7 +99,8 @@ impl Stage {
         let project = folder.path().join("project");
         std::fs::create_dir(&project).unwrap();
         let playbook = folder.path().join("playbook.json");
-        std::fs::write(&playbook, json!({ "replies": replies }).to_string()).unwrap();
+        let replies = Value::Object([("replies".to_owned(), replies)].into_iter().collect());
+        std::fs::write(&playbook, replies.to_string()).unwrap();
         let home = folder.path().display().to_string();
         let options = Options {
             cwd: project,
@@ -110,12 +111,6 @@ impl Stage {
         };
         let interrupt = Interrupt::default();
         Self { folder, hooks: Vec::new(), options, allow: None, hook_events: false, interrupt }
-    }
-
-    /// Another playbook, for a later run of the same session.
-    pub fn replies(&self, replies: Value) {
-        let text = json!({ "replies": replies }).to_string();
-        std::fs::write(self.folder.path().join("playbook.json"), text).unwrap();
     }
 
     /// Somebody answers questions like this.
@@ -282,7 +277,9 @@ impl Ran {
 
 /// A reply with one call.
 pub fn call(name: &str, input: Value) -> Value {
-    json!({ "toolCalls": [{ "id": "call_1", "name": name, "input": input }] })
+    let mut call = json!({ "id": "call_1", "name": name });
+    call["input"] = input;
+    json!({ "toolCalls": [call] })
 }
 
 /// A reply with words.
