@@ -182,6 +182,18 @@ fn describe(body: &RecordBody) -> Vec<String> {
             vec![format!("    {} starts: {}", task.task_id, one(&task.description))]
         }
         RecordBody::TaskEnded(task) => vec![format!("    {}", one(&task.summary))],
+        RecordBody::Hooked(hooked) => {
+            let verdict = hooked.verdict.map(|verdict| format!(": {verdict:?}").to_lowercase());
+            let stop = if hooked.stop.is_some() { ", ends the turn" } else { "" };
+            let reason = hooked.stop.as_ref().or(hooked.reason.as_ref());
+            let reason = reason.map(|reason| format!(" ({})", one(reason))).unwrap_or_default();
+            let count = hooked.runs.len();
+            vec![format!(
+                "    {count} hooks for {}{}{stop}{reason}",
+                hooked.event,
+                verdict.unwrap_or_default()
+            )]
+        }
         RecordBody::Interrupted(_) => vec!["  (interrupted)".to_owned()],
         RecordBody::TurnEnded(end) => vec![format!(
             "  = {} after {} model calls, {} + {} tokens, ${:.4} so far",

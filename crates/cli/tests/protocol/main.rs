@@ -7,6 +7,7 @@ mod host;
 
 mod end_of_input;
 mod handshake;
+mod hooks;
 mod large_lines;
 mod questions;
 mod readable_lines;

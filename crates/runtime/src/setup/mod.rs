@@ -315,6 +315,7 @@ impl Setup {
             classifier,
             confines,
             purpose: Purpose::Main,
+            agent: None,
             max_turns: self.max_turns(),
             thinking,
             effort,
