@@ -114,7 +114,7 @@ pub(super) fn leads_anywhere(path: &Path) -> bool {
 }
 
 /// Folders whose content makes other programs run code.
-const FOLDERS: &[&str] = &[
+pub const FOLDERS: &[&str] = &[
     ".git",
     ".hg",
     ".svn",
@@ -142,7 +142,7 @@ const FOLDERS: &[&str] = &[
 ];
 
 /// Files that make other programs run code, or hold keys.
-const FILES: &[&str] = &[
+pub const FILES: &[&str] = &[
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -271,4 +271,46 @@ pub fn is_system(path: &Path, workspace: &Workspace) -> bool {
         .iter()
         .any(|folder| path.parent() == Some(Path::new(folder)));
     listed || below || workspace.home.starts_with(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_path_become_one() {
+        for spelling in
+            ["/a/.b/c", "/a//.b/c", "/a/./.b/c", "/a/x/../.b/c", "/a/.b/c/", "/a/.b/c/.", "//a/.b/c"]
+        {
+            assert_eq!(normalise(Path::new(spelling)).as_os_str(), "/a/.b/c", "{spelling}");
+        }
+        for (spelling, normal) in
+            [("/", "/"), ("/..", "/"), ("", ""), ("./a", "a"), ("a/b", "a/b"), ("..", "")]
+        {
+            assert_eq!(normalise(Path::new(spelling)).as_os_str(), normal, "{spelling}");
+        }
+    }
+
+    #[test]
+    fn names_are_protected_in_any_case() {
+        let workspace =
+            Workspace { roots: vec!["/w".into()], config_dir: "/h".into(), ..Workspace::default() };
+        for path in ["/w/.GIT/x", "/w/a/.Bashrc", "/w/.\u{212a}ube/config"] {
+            assert!(is_protected(Path::new(path), &workspace), "{path}");
+        }
+        assert!(!is_protected(Path::new("/w/git/bashrc"), &workspace));
+    }
+
+    #[test]
+    fn a_root_contains_whole_names_only() {
+        let workspace = Workspace { roots: vec!["/w/a".into(), "/dev".into()], ..Workspace::default() };
+        for path in ["/w/a", "/w/a/b", "/w//a/b", "/w/./a"] {
+            assert!(workspace.contains(Path::new(path)), "{path}");
+        }
+        for path in ["/w/ab", "/w", "/dev/null", "//dev/null", "/./dev/null"] {
+            assert!(!workspace.contains(Path::new(path)), "{path}");
+        }
+        let all = Workspace { roots: vec!["/".into()], ..Workspace::default() };
+        assert!(all.contains(Path::new("/w")) && !all.contains(Path::new("/proc/1")));
+    }
 }
