@@ -258,3 +258,27 @@ impl Policy {
         self.deny.iter().chain(self.ask.iter()).filter(|rule| rule.is_for_reads)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use qoder_types::{RuleOrigin, RuleSource};
+
+    use super::*;
+
+    #[test]
+    fn rules_about_a_program_come_in_their_order() {
+        let origin = RuleOrigin { source: RuleSource::ProjectSettings, file: None, line: None };
+        let texts =
+            ["Bash(make a)", "Bash(* b)", "Read(x)", "Bash(npm c)", "Bash(make d)", "Bash", "Bash(*e)"];
+        let rules: Vec<Rule> = texts.iter().map(|text| Rule::parse(text, origin.clone()).unwrap()).collect();
+        let list = RuleList::new(&rules, &Workspace::default());
+        let positions = |name| list.commands(name).map(|(rule, _)| rule.position).collect::<Vec<_>>();
+        assert_eq!(positions(Some("make")), [0, 1, 4, 6]);
+        assert_eq!(positions(Some("npm")), [1, 3, 6]);
+        assert_eq!(positions(Some("other")), [1, 6]);
+        assert_eq!(positions(None), [1, 6]);
+        assert_eq!(list.about(&Programs::Unknown).count(), texts.len());
+        let about: Vec<_> = list.about(&Programs::Named(vec!["npm"])).map(|rule| rule.position).collect();
+        assert_eq!(about, [1, 2, 5, 6, 3]);
+    }
+}
