@@ -123,6 +123,7 @@ from ._permission_types import (
     ToolPermissionContext,
 )
 from ._query import query
+from ._session_edits import delete_session, fork_session, ForkSessionResult, rename_session, tag_session
 from ._session_types import (
     AgentDefinition,
     BuiltinToolName,
@@ -142,6 +143,15 @@ from ._session_types import (
     ThinkingConfigDisabled,
     ThinkingConfigEnabled,
     ToolsPreset,
+)
+from ._sessions import (
+    get_session_info,
+    get_session_messages,
+    get_subagent_messages,
+    list_sessions,
+    list_subagents,
+    SDKSessionInfo,
+    SessionMessage,
 )
 from ._tools import (
     create_sdk_mcp_server,
@@ -182,6 +192,7 @@ __all__ = [
     "create_sdk_mcp_server",
     "CustomModel",
     "CwdChangedHookInput",
+    "delete_session",
     "EffortLevel",
     "ElicitationHookInput",
     "ElicitationRequest",
@@ -191,6 +202,11 @@ __all__ = [
     "EmbeddedResourceValue",
     "ExitPlanModeApprovalDetails",
     "FileChangedHookInput",
+    "fork_session",
+    "ForkSessionResult",
+    "get_session_info",
+    "get_session_messages",
+    "get_subagent_messages",
     "HookCallback",
     "HookCallbackOptions",
     "HookEvent",
@@ -203,6 +219,8 @@ __all__ = [
     "InstructionsLoadedHookInput",
     "InternalAuthOptions",
     "InterruptResult",
+    "list_sessions",
+    "list_subagents",
     "McpAuthenticateResult",
     "McpHttpServerConfig",
     "McpOAuthRequest",
@@ -259,6 +277,7 @@ __all__ = [
     "QoderSDKError",
     "query",
     "QueryResultError",
+    "rename_session",
     "ResourceLinkToolContent",
     "ResultMessage",
     "RewindFilesResult",
@@ -267,7 +286,9 @@ __all__ = [
     "SDKControlGetByokConfigResponse",
     "SdkMcpTool",
     "SdkPluginConfig",
+    "SDKSessionInfo",
     "SessionEndHookInput",
+    "SessionMessage",
     "SessionStartHookInput",
     "Settings",
     "SettingSource",
@@ -278,6 +299,7 @@ __all__ = [
     "SystemMessage",
     "SystemPromptFile",
     "SystemPromptPreset",
+    "tag_session",
     "TextBlock",
     "TextToolContent",
     "ThinkingBlock",
