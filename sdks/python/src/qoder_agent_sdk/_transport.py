@@ -59,14 +59,16 @@ class ProcessTransport:
         """Prepare a process; `start` starts it."""
         self._launch = launch
         self._process: Process | None = None
-        self._write_lock = anyio.Lock()
         self._input_open = False
         self._stderr_task: BackgroundTask | None = None
         self._stderr_tail = b""
+        self._write_lock: anyio.Lock
 
     async def start(self) -> None:
         """Start the process."""
         launch = self._launch
+        # Locks belong to an event loop, and there may have been none until now.
+        self._write_lock = anyio.Lock()
         if launch.directory is not None and not Path(launch.directory).is_dir():
             raise CLIConnectionError(f"the working directory {launch.directory} (options.cwd) does not exist")
         extra: dict[str, Any] = {} if launch.user is None else {"user": launch.user}
@@ -104,8 +106,10 @@ class ProcessTransport:
             line = json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
         except (TypeError, ValueError) as error:
             raise OptionTypeError(f"a message to qodercli cannot be written as JSON: {error}") from error
+        if self._process is None:
+            raise CLIConnectionError("qodercli is not running; start a session first")
         async with self._write_lock:
-            stdin = self._process.stdin if self._process else None
+            stdin = self._process.stdin
             if stdin is None or not self._input_open:
                 raise CLIConnectionError("the input of qodercli is closed; start a new session")
             try:
@@ -116,8 +120,9 @@ class ProcessTransport:
 
     async def end_input(self) -> None:
         """Tell the runtime that nothing more will come."""
-        async with self._write_lock:
-            await self._close_stdin()
+        if self._process is not None:
+            async with self._write_lock:
+                await self._close_stdin()
 
     async def _close_stdin(self) -> None:
         self._input_open = False
