@@ -62,6 +62,12 @@ def tool_results_of(messages: list[Message]) -> list[ToolResultBlock]:
     ]
 
 
+def results_by_tool(messages: list[Message]) -> dict[str, ToolResultBlock]:
+    """The results of tool calls by the names of the tools; results may come in any order."""
+    names = {block.id: block.name for block in calls_of(messages)}
+    return {names[block.tool_use_id]: block for block in tool_results_of(messages)}
+
+
 def text_of(block: ToolResultBlock) -> str:
     """The text of a tool result."""
     if isinstance(block.content, str):
