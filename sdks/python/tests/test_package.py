@@ -7,6 +7,8 @@ import sys
 from importlib.metadata import metadata, requires
 from pathlib import Path
 
+import pytest
+
 import qoder_agent_sdk
 
 
@@ -34,8 +36,15 @@ print("mcp" in sys.modules)
 
 def test_every_exported_name_exists_once() -> None:
     assert len(set(qoder_agent_sdk.__all__)) == len(qoder_agent_sdk.__all__)
+    assert set(qoder_agent_sdk.__all__) == {*qoder_agent_sdk._HOMES, "__version__"}
+    assert dir(qoder_agent_sdk) == sorted(qoder_agent_sdk.__all__)
     for name in qoder_agent_sdk.__all__:
         assert hasattr(qoder_agent_sdk, name)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'quarry'"):
+        qoder_agent_sdk.quarry  # type: ignore[attr-defined]
 
 
 def test_the_package_is_typed() -> None:

@@ -12,13 +12,11 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ._errors import ModelPolicyTimeoutError, OptionTypeError
-from ._hook_types import HOOK_INPUTS, BaseHookInput, HookCallback, HookCallbackOptions
-from ._mcp_foreign import ForeignConnection
 from ._mcp_server import METHOD_NOT_FOUND, McpConnection, McpServer, rpc_error
 from ._options import QoderAgentOptions
 from ._permission_types import (
@@ -27,6 +25,10 @@ from ._permission_types import (
     PermissionUpdate,
     ToolPermissionContext,
 )
+
+if TYPE_CHECKING:
+    from ._hook_types import HookCallback
+    from ._mcp_foreign import ForeignConnection
 
 Answer = dict[str, Any]
 
@@ -83,9 +85,7 @@ class Callbacks:
         """Connect the in-process servers of a configuration; one that is known stays connected."""
         for name, config in servers.items():
             if config.get("type") == "sdk":
-                instance = config["instance"]
-                connection = instance.connect() if isinstance(instance, McpServer) else ForeignConnection(instance)
-                self._connections[name] = connection
+                self._connections[name] = _connected(config["instance"])
 
     async def close(self) -> None:
         """Release the in-process servers."""
@@ -137,6 +137,8 @@ class Callbacks:
             return {"behavior": "deny", "message": str(error) or type(error).__name__}
 
     async def _hook_callback(self, request: Answer, signal: asyncio.Event) -> Answer:
+        from ._hook_types import HOOK_INPUTS, BaseHookInput, HookCallbackOptions
+
         identifier = str(request.get("callback_id"))
         index = identifier.removeprefix("hook_")
         if not index.isdigit() or int(index) >= len(self._hooks):
@@ -216,6 +218,15 @@ _CONTEXT_FIELDS = [
 ]
 
 _POLICY_FIELDS = ("purpose", "sessionId", "agentId", "turnIndex", "availableModels")
+
+
+def _connected(instance: Any) -> McpConnection | ForeignConnection:
+    """A connection to an in-process server, ours or one of the `mcp` package."""
+    if isinstance(instance, McpServer):
+        return instance.connect()
+    from ._mcp_foreign import ForeignConnection
+
+    return ForeignConnection(instance)
 
 
 async def _resolved(value: Any) -> Any:

@@ -11,22 +11,24 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, cast
 
 from ._backend import BackgroundTask, spawn
 from ._command import mcp_wire_servers
 from ._errors import CLIConnectionError, ControlRequestError, OptionTypeError, OptionValueError
-from ._mcp_types import McpAuthenticateResult, McpServerConfig, McpSetServersResult, McpStatusResponse, OAuthToken
 from ._messages import Message, ResultMessage
-from ._model_types import BYOKProviderInfo, ModelInfo
 from ._option_checks import check_mcp_servers
 from ._options import QoderAgentOptions
-from ._permission_types import PermissionMode
 from ._prompts import check_prompt, prompt_messages
 from ._session import Session
-from ._session_types import InterruptResult, RewindFilesResult, RewindScope, Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._mcp_types import McpAuthenticateResult, McpServerConfig, McpSetServersResult, McpStatusResponse, OAuthToken
+    from ._model_types import BYOKProviderInfo, ModelInfo
+    from ._permission_types import PermissionMode
+    from ._session_types import InterruptResult, RewindFilesResult, RewindScope, Settings
 
 
 class QoderSDKClient:
@@ -137,7 +139,7 @@ class QoderSDKClient:
 
     async def interrupt(self) -> InterruptResult:
         """Interrupt the current generation or tool execution; the session stays open."""
-        return cast(InterruptResult, await self._request("interrupt"))
+        return cast("InterruptResult", await self._request("interrupt"))
 
     async def cancel_async_message(self, uuid: str) -> bool:
         """Take a queued message back; False when it is too late."""
@@ -147,7 +149,7 @@ class QoderSDKClient:
         """Restore the files as they were when that user message came."""
         fields: dict[str, Any] = {"dry_run": True} if dry_run else {}
         answer = await self._request("rewind_files", user_message_id=user_message_id, **fields)
-        return cast(RewindFilesResult, answer)
+        return cast("RewindFilesResult", answer)
 
     async def rewind(
         self, user_message_id: str, *, scope: RewindScope | None = None, dry_run: bool = False
@@ -262,7 +264,7 @@ class QoderSDKClient:
     async def get_mcp_status(self) -> McpStatusResponse:
         """The status of all MCP servers and their tools."""
         answer = await self._request("mcp_status")
-        return cast(McpStatusResponse, {"mcpServers": [], **answer})
+        return cast("McpStatusResponse", {"mcpServers": [], **answer})
 
     async def set_mcp_servers(self, servers: dict[str, McpServerConfig]) -> McpSetServersResult:
         """Replace the MCP servers by the full set that is wanted."""
@@ -273,7 +275,7 @@ class QoderSDKClient:
         # The runtime talks to new in-process servers before it answers.
         session.callbacks.add_servers(dict(servers))
         answer = await session.request("mcp_set_servers", {"servers": mcp_wire_servers(dict(servers))})
-        return cast(McpSetServersResult, {"added": [], "removed": [], "errors": {}, **answer})
+        return cast("McpSetServersResult", {"added": [], "removed": [], "errors": {}, **answer})
 
     async def reconnect_mcp_server(self, name: str) -> None:
         """Connect an MCP server again."""
@@ -287,7 +289,7 @@ class QoderSDKClient:
         """Start OAuth for a server; without user action there is nothing more to do."""
         fields = {} if redirect_uri is None else {"redirectUri": redirect_uri}
         answer = await self._request("mcp_authenticate", serverName=name, **fields)
-        return cast(McpAuthenticateResult, answer)
+        return cast("McpAuthenticateResult", answer)
 
     async def mcp_submit_oauth_callback_url(self, name: str, callback_url: str) -> None:
         """Complete OAuth with the URL that the browser was sent to."""

@@ -9,13 +9,11 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
 from ._auth import check_auth
 from ._errors import OptionTypeError, OptionValueError
-from ._hook_types import HookFailurePolicy, HookMatcher
 from ._permission_types import PermissionMode
 from ._session_types import AgentDefinition, SettingSource
 
@@ -119,6 +117,8 @@ def _one_of(*choices: str) -> Check:
 
 
 def _session_uuid(name: str, value: Any) -> None:
+    import uuid
+
     _text(name, value)
     try:
         uuid.UUID(value)
@@ -265,6 +265,8 @@ def _hooks(name: str, value: Any) -> None:
 
 
 def _hook_matcher(where: str, matcher: Any) -> None:
+    from ._hook_types import HookFailurePolicy, HookMatcher
+
     if not isinstance(matcher, HookMatcher):
         raise OptionTypeError(f"{where} must contain HookMatcher objects, not {_shown(matcher)}")
     if isinstance(matcher.hooks, str) or not isinstance(matcher.hooks, (list, tuple)):

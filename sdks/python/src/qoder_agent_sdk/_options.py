@@ -7,31 +7,31 @@ may be changed in between. Fields that may hold secrets are not printed.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from typing_extensions import Self
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-from ._auth import InternalAuthOptions
-from ._hook_types import HookEvent, HookMatcher
-from ._mcp_types import McpServerConfig, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange
-from ._model_types import ModelPolicyProvider
-from ._permission_types import CanUseTool, PermissionMode
-from ._session_types import (
-    AgentDefinition,
-    OutputFormat,
-    SandboxSettings,
-    SdkPluginConfig,
-    SettingSource,
-    Settings,
-    SystemPromptFile,
-    SystemPromptPreset,
-    ThinkingConfig,
-    ToolsPreset,
-)
+    from ._auth import InternalAuthOptions
+    from ._hook_types import HookEvent, HookMatcher
+    from ._mcp_types import McpServerConfig, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange
+    from ._model_types import ModelPolicyProvider
+    from ._permission_types import CanUseTool, PermissionMode
+    from ._session_types import (
+        AgentDefinition,
+        OutputFormat,
+        SandboxSettings,
+        SdkPluginConfig,
+        SettingSource,
+        Settings,
+        SystemPromptFile,
+        SystemPromptPreset,
+        ThinkingConfig,
+        ToolsPreset,
+    )
 
 
 @dataclass(kw_only=True)
@@ -124,6 +124,8 @@ class QoderAgentOptions:
         """Refuse names that do not exist, with the one that was probably meant."""
         for name in given:
             if name not in cls.__dataclass_fields__:
+                import difflib
+
                 close = difflib.get_close_matches(name, cls.__dataclass_fields__, n=1)
                 hint = f"; did you mean '{close[0]}'?" if close else ""
                 raise TypeError(f"QoderAgentOptions has no option '{name}'{hint}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,7 +132,7 @@ class Session:
         if self._closed or self._inbox.ended:
             raise CLIConnectionError(f"'{subtype}' cannot be sent: qodercli has ended; start a new session")
         self._request_count += 1
-        identifier = f"req_{self._request_count}_{secrets.token_hex(4)}"
+        identifier = f"req_{self._request_count}_{os.urandom(4).hex()}"
         pending = self._pending[identifier] = _Pending(subtype, anyio.Event())
         self._inbox.answers_expected += 1
         self._inbox.resume_reader()

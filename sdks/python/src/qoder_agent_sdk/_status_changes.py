@@ -9,10 +9,12 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._backend import BackgroundTask, spawn
-from ._mcp_types import OnMcpStatusChange
+
+if TYPE_CHECKING:
+    from ._mcp_types import OnMcpStatusChange
 
 logger = logging.getLogger("qoder_agent_sdk")
 
