@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,15 @@ import pytest
 
 from qoder_agent_sdk import OptionValueError, QoderAgentOptions, create_sdk_mcp_server
 from qoder_agent_sdk._command import arguments_for, environment_for
+from qoder_agent_sdk._launch_files import LaunchFiles
 
 
 async def allow(_name: str, _arguments: Any, _context: Any) -> Any:
     return None
 
 
-def flags(**options: Any) -> list[str]:
-    arguments = arguments_for(QoderAgentOptions(**options))
+def flags(files: LaunchFiles | None = None, **options: Any) -> list[str]:
+    arguments = arguments_for(QoderAgentOptions(**options), files or LaunchFiles())
     assert arguments[:4] == ["--output-format", "stream-json", "--verbose", "--disable-builtin-skills"]
     assert arguments[-2:] == ["--input-format", "stream-json"]
     return arguments[4:-2]
@@ -117,3 +119,24 @@ def test_none_removes_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = environment_for(QoderAgentOptions(env={"GONE": None, "NEW": "2"}))
     assert "GONE" not in environment
     assert environment["KEPT"] == "1" and environment["NEW"] == "2"
+
+
+SECRETS: list[tuple[str, dict[str, Any]]] = [
+    ("--mcp-config", {"mcp_servers": {"a": {"type": "http", "url": "u", "headers": {"Authorization": "s3cret"}}}}),
+    ("--mcp-config", {"mcp_servers": {"a": {"command": "c", "env": {"X": "s3cret"}}}}),
+    ("--settings", {"settings": {"providers": [{"apiKey": "s3cret"}]}}),
+    ("--settings", {"settings": {"long": "s3cret" + "x" * 200_000}}),
+    ("--system-prompt-file", {"system_prompt": "s3cret" + "x" * 200_000}),
+]
+
+
+@pytest.mark.parametrize(("flag", "options"), SECRETS)
+def test_secrets_and_long_values_are_not_arguments(flag: str, options: dict[str, Any]) -> None:
+    files = LaunchFiles()
+    name, value = flags(files, **options)
+    assert name == flag and "s3cret" not in value
+    path = Path(value)
+    assert "s3cret" in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    files.remove()
+    assert not path.parent.exists()

@@ -182,6 +182,15 @@ async def test_a_prompt_iterable_must_yield_user_messages(item: Any, fake_runtim
         await run(prompts(), QoderAgentOptions(cli_path=fake_runtime("handshake()\nwait_for_end()")))
 
 
+async def test_files_of_a_session_are_deleted_with_it(fake_runtime: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    script = "handshake(config=open(sys.argv[sys.argv.index('--mcp-config') + 1]).read())\nwait_for_end()"
+    servers: Any = {"a": {"type": "http", "url": "u", "headers": {"Authorization": "s3cret"}}}
+    async with QoderSDKClient(QoderAgentOptions(cli_path=fake_runtime(script), mcp_servers=servers)) as client:
+        assert json.loads((await client.get_server_info())["config"])["mcpServers"] == servers
+    assert not list(tmp_path.glob("qoder-sdk-*"))
+
+
 async def test_stderr_is_forwarded_line_by_line(fake_runtime: Any) -> None:
     lines: list[str] = []
     script = "handshake()\nprint('one\\ntwo', file=sys.stderr, flush=True)\nread()\nresult()\nwait_for_end()"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,10 +82,15 @@ class Callbacks:
         return any(asked) or bool(self._connections)
 
     def add_servers(self, servers: dict[str, Any]) -> None:
-        """Connect the in-process servers of a configuration; one that is known stays connected."""
+        """Connect the in-process servers of a configuration."""
         for name, config in servers.items():
             if config.get("type") == "sdk":
                 self._connections[name] = _connected(config["instance"])
+
+    async def keep_servers(self, names: Collection[str]) -> None:
+        """Release the in-process servers that are not among these."""
+        for name in [name for name in self._connections if name not in names]:
+            await self._connections.pop(name).close()
 
     async def close(self) -> None:
         """Release the in-process servers."""

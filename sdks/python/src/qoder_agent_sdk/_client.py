@@ -275,6 +275,7 @@ class QoderSDKClient:
         # The runtime talks to new in-process servers before it answers.
         session.callbacks.add_servers(dict(servers))
         answer = await session.request("mcp_set_servers", {"servers": mcp_wire_servers(dict(servers))})
+        await session.callbacks.keep_servers(servers)
         return cast("McpSetServersResult", {"added": [], "removed": [], "errors": {}, **answer})
 
     async def reconnect_mcp_server(self, name: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ._binary import find_binary
 from ._errors import OptionValueError
+from ._launch_files import LaunchFiles, is_too_long, may_hold_secrets
 from ._lines import DEFAULT_LINE_LIMIT
 from ._options import QoderAgentOptions
 from ._transport import Launch
@@ -24,26 +25,33 @@ _SDK_NAME = "sdk-py"
 def launch_for(options: QoderAgentOptions) -> Launch:
     """How to start the runtime for a session with these options."""
     binary = find_binary(options.cli_path, options.env)
+    files = LaunchFiles()
+    try:
+        arguments = arguments_for(options, files)
+    except BaseException:
+        files.remove()
+        raise
     return Launch(
-        arguments=[binary, *arguments_for(options)],
+        arguments=[binary, *arguments],
         environment=environment_for(options),
         directory=None if options.cwd is None else os.fspath(options.cwd),
         user=options.user,
         line_limit=options.max_buffer_size or DEFAULT_LINE_LIMIT,
         on_stderr=options.stderr,
+        files=files,
     )
 
 
-def arguments_for(options: QoderAgentOptions) -> list[str]:
-    """The flags for these options."""
+def arguments_for(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
+    """The flags for these options; long values and secrets go into files."""
     return [
         *("--output-format", "stream-json", "--verbose", "--disable-builtin-skills"),
-        *_prompt_flags(options),
+        *_prompt_flags(options, files),
         *_tool_flags(options),
         *_model_flags(options),
         *_session_flags(options),
-        *_environment_flags(options),
-        *_mcp_flags(options),
+        *_environment_flags(options, files),
+        *_mcp_flags(options, files),
         *_extra_flags(options.extra_args),
         *("--input-format", "stream-json"),
     ]
@@ -86,11 +94,13 @@ def _listed(flag: str, values: list[str]) -> list[str]:
     return [flag, ",".join(values)] if values else []
 
 
-def _prompt_flags(options: QoderAgentOptions) -> list[str]:
+def _prompt_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
     prompt = options.system_prompt
     if prompt is None:
         return []
     if isinstance(prompt, str):
+        if is_too_long(prompt):
+            return ["--system-prompt-file", files.write("system-prompt.md", prompt)]
         return ["--system-prompt", prompt]
     if prompt["type"] == "file":
         return ["--system-prompt-file", os.fspath(prompt["path"])]
@@ -155,8 +165,8 @@ def _session_flags(options: QoderAgentOptions) -> list[str]:
     return flags + _switch("--include-hook-events", options.include_hook_events)
 
 
-def _environment_flags(options: QoderAgentOptions) -> list[str]:
-    flags = _pair("--settings", _settings_value(options))
+def _environment_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
+    flags = _pair("--settings", _settings_value(options, files))
     if options.setting_sources is not None:
         flags.append("--setting-sources=" + ",".join(options.setting_sources))
     for directory in options.add_dirs:
@@ -166,13 +176,18 @@ def _environment_flags(options: QoderAgentOptions) -> list[str]:
     return flags + _pair("--agent", options.agent)
 
 
-def _settings_value(options: QoderAgentOptions) -> str | None:
+def _settings_value(options: QoderAgentOptions, files: LaunchFiles) -> str | None:
     settings = options.settings
     if options.sandbox is not None:
-        return json.dumps({**_settings_object(settings), "sandbox": options.sandbox})
+        settings = {**_settings_object(settings), "sandbox": dict(options.sandbox)}
     if isinstance(settings, dict):
-        return json.dumps(settings)
+        return _json_argument(settings, "settings.json", files)
     return None if settings is None else os.fspath(settings)
+
+
+def _json_argument(value: dict[str, Any], name: str, files: LaunchFiles) -> str:
+    text = json.dumps(value)
+    return files.write(name, text) if is_too_long(text) or may_hold_secrets(value) else text
 
 
 def _settings_object(settings: str | Path | dict[str, Any] | None) -> dict[str, Any]:
@@ -194,11 +209,12 @@ def _settings_object(settings: str | Path | dict[str, Any] | None) -> dict[str, 
     return loaded
 
 
-def _mcp_flags(options: QoderAgentOptions) -> list[str]:
+def _mcp_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
     flags: list[str] = []
     if isinstance(options.mcp_servers, dict):
         if options.mcp_servers:
-            flags += ["--mcp-config", json.dumps({"mcpServers": mcp_wire_servers(dict(options.mcp_servers))})]
+            servers = {"mcpServers": mcp_wire_servers(dict(options.mcp_servers))}
+            flags += ["--mcp-config", _json_argument(servers, "mcp.json", files)]
     else:
         flags += ["--mcp-config", os.fspath(options.mcp_servers)]
     flags += _switch("--strict-mcp-config", options.strict_mcp_config)

@@ -26,6 +26,7 @@ def query(
     check_prompt("query()", prompt)
     options = options if options is not None else QoderAgentOptions()
     options.validate()
+    # Made here and not in the generator, so that what is wrong with the runtime is raised at once.
     return _run(prompt, Session(options))
 
 

@@ -184,7 +184,7 @@ def _session_info(path: Path) -> SDKSessionInfo | None:
     return SDKSessionInfo(
         session_id=path.stem,
         summary=summary,
-        last_modified=int(status.st_mtime * 1000),
+        last_modified=status.st_mtime_ns // 1_000_000,
         file_size=status.st_size,
         custom_title=title,
         first_prompt=prompt,

@@ -25,6 +25,7 @@ from anyio.abc import Process
 
 from ._backend import BackgroundTask, spawn
 from ._errors import CLIConnectionError, CLINotFoundError, OptionTypeError, QoderCliProcessError
+from ._launch_files import LaunchFiles
 from ._lines import LineSplitter, decode_line, decode_rest
 
 logger = logging.getLogger("qoder_agent_sdk")
@@ -50,6 +51,7 @@ class Launch:
     user: str | None
     line_limit: int
     on_stderr: Callable[[str], Any] | None
+    files: LaunchFiles
 
 
 class ProcessTransport:
@@ -178,6 +180,7 @@ class ProcessTransport:
         """End the process; `at_once` skips the wait for it to end by itself."""
         process = self._process
         if process is None:
+            self._launch.files.remove()
             return
         try:
             await self._end(process, at_once)
@@ -187,6 +190,7 @@ class ProcessTransport:
             raise
         finally:
             _live.discard(self)
+            self._launch.files.remove()
         if self._stderr_task is not None:
             self._stderr_task.cancel()
         for stream in (process.stdout, process.stderr):
@@ -228,6 +232,7 @@ class ProcessTransport:
 
     def terminate_at_exit(self) -> None:
         """Ask a process that is still there to end; for the end of the interpreter."""
+        self._launch.files.remove()
         process = self._process
         if process is not None and process.returncode is None:
             try:
