@@ -43,6 +43,10 @@ def gone(pid: int) -> bool:
     return False
 
 
+async def never(name: str, arguments: Any, context: Any) -> Any:
+    raise AssertionError("nobody asks")
+
+
 PID = "import os\nhandshake(pid=os.getpid())\n"
 
 
@@ -73,6 +77,17 @@ async def test_a_running_turn_is_interrupted_when_nobody_wants_it(fake_runtime: 
         break
     await stream.aclose()
     assert json.loads(seen.read_text())["request"] == {"subtype": "interrupt"}
+
+
+async def test_a_query_that_is_cancelled_ends_the_process(fake_runtime: Any) -> None:
+    pids: list[int] = []
+    script = PID + "read()\nsend({'type': 'system', 'subtype': 'init', 'pid': os.getpid()})\nwait_for_end()"
+    with anyio.fail_after(60):
+        with anyio.CancelScope() as scope:
+            async for message in query(prompt="hi", options=QoderAgentOptions(cli_path=fake_runtime(script), can_use_tool=never)):
+                pids.append(message.data["pid"])  # type: ignore[union-attr]
+                scope.cancel()
+    assert scope.cancelled_caught and gone(pids[0])
 
 
 async def test_a_runtime_that_ignores_the_end_of_input_is_stopped(

@@ -328,7 +328,7 @@ class Session:
             with anyio.move_on_after(_CALLBACK_END_SECONDS):
                 for incoming in list(self._incoming.values()):
                     await incoming.task.wait()
-            self._status_changes.close()
+            await self._status_changes.close()
             await self.callbacks.close()
 
     async def _stop_reader(self) -> None:

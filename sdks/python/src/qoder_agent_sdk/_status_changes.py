@@ -11,10 +11,15 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from ._backend import BackgroundTask, spawn
 
 if TYPE_CHECKING:
     from ._mcp_types import OnMcpStatusChange
+
+#: How long the last changes may take when the session ends.
+_LAST_CALLS_SECONDS = 2.0
 
 logger = logging.getLogger("qoder_agent_sdk")
 
@@ -36,11 +41,14 @@ class StatusChanges:
         if self._worker is None or self._worker.done:
             self._worker = spawn(self._work, "qoder-mcp-status")
 
-    def close(self) -> None:
-        """Stop calling."""
+    async def close(self) -> None:
+        """Let the callback see what is left, but not forever."""
+        if self._worker is None:
+            return
+        with anyio.move_on_after(_LAST_CALLS_SECONDS):
+            await self._worker.wait()
         self._waiting.clear()
-        if self._worker is not None:
-            self._worker.cancel()
+        self._worker.cancel()
 
     async def _work(self) -> None:
         while self._waiting:
