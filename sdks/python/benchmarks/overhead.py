@@ -73,7 +73,7 @@ async def tool_round_trip_ms(folder: Path) -> float:
     )
     async for _message in query(prompt="go", options=options):
         pass
-    gaps = [(later - earlier) * 1000 for earlier, later in zip(moments, moments[1:])]
+    gaps = [(later - earlier) * 1000 for earlier, later in zip(moments, moments[1:], strict=False)]
     return statistics.median(gaps)
 
 
@@ -103,7 +103,10 @@ async def measure() -> dict[str, float]:
 def main() -> None:
     """Print the numbers."""
     empty = interpreter_ms("pass")
-    numbers = {"importMs": interpreter_ms("from qoder_agent_sdk import QoderAgentOptions, query") - empty, **asyncio.run(measure())}
+    numbers = {
+        "importMs": interpreter_ms("from qoder_agent_sdk import QoderAgentOptions, query") - empty,
+        **asyncio.run(measure()),
+    }
     print(json.dumps({key: round(value, 3) for key, value in numbers.items()}))
 
 

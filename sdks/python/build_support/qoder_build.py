@@ -66,7 +66,16 @@ def _binary() -> Path:
             "the cargo workspace of qodercli was not found above this directory. Install from a checkout of the "
             f"repository, or set {BINARY_VARIABLE} to a qodercli executable."
         )
-    command = ["cargo", "build", "--release", "--locked", "-p", "qodercli", "--message-format", "json-render-diagnostics"]
+    command = [
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "-p",
+        "qodercli",
+        "--message-format",
+        "json-render-diagnostics",
+    ]
     try:
         done = subprocess.run(command, cwd=workspace, stdout=subprocess.PIPE, check=True)
     except FileNotFoundError:
@@ -81,7 +90,11 @@ def _binary() -> Path:
 
 def _is_workspace(folder: Path) -> bool:
     manifest = folder / "Cargo.toml"
-    return manifest.is_file() and "[workspace]" in manifest.read_text(encoding="utf-8") and (folder / "crates/cli").is_dir()
+    return (
+        manifest.is_file()
+        and "[workspace]" in manifest.read_text(encoding="utf-8")
+        and (folder / "crates/cli").is_dir()
+    )
 
 
 def _built_executable(messages: bytes) -> Path:

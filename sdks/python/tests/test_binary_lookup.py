@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qoder_agent_sdk import CLIConnectionError, CLINotFoundError, QoderAgentOptions, query
-from qoder_agent_sdk import _binary
+from qoder_agent_sdk import CLIConnectionError, CLINotFoundError, QoderAgentOptions, _binary, query
 from qoder_agent_sdk._binary import find_binary
 
 
@@ -77,7 +76,9 @@ def test_query_says_at_once_that_there_is_no_runtime(tmp_path: Path) -> None:
         query(prompt="hi", options=QoderAgentOptions(cli_path=tmp_path / "absent"))
 
 
-def test_a_relative_path_is_meant_from_here_not_from_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_meant_from_here_not_from_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     executable(tmp_path / "here")
     monkeypatch.chdir(tmp_path)
     assert find_binary("./here", {}) == str(tmp_path / "here")

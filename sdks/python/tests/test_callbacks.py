@@ -42,7 +42,10 @@ UPDATE = PermissionUpdate(
 
 DECISIONS: list[tuple[Any, dict[str, Any]]] = [
     (PermissionResultAllow(), {"behavior": "allow", "updatedInput": {"command": "ls"}}),
-    (PermissionResultAllow(updated_input={"command": "pwd"}), {"behavior": "allow", "updatedInput": {"command": "pwd"}}),
+    (
+        PermissionResultAllow(updated_input={"command": "pwd"}),
+        {"behavior": "allow", "updatedInput": {"command": "pwd"}},
+    ),
     (
         PermissionResultAllow(updated_permissions=[UPDATE, {"type": "setMode", "mode": "plan"}]),
         {
@@ -96,16 +99,26 @@ async def test_the_permission_context_has_every_field(fake_runtime: Any, tmp_pat
     }
     got: list[Any] = []
 
-    async def can_use_tool(name: str, arguments: dict[str, Any], context: ToolPermissionContext) -> PermissionResultAllow:
+    async def can_use_tool(
+        name: str, arguments: dict[str, Any], context: ToolPermissionContext
+    ) -> PermissionResultAllow:
         got.append((name, arguments, context))
         return PermissionResultAllow()
 
     suggestions = [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]
     await answers_to(
-        fake_runtime, tmp_path, {**PERMISSION, **details, "permission_suggestions": suggestions}, can_use_tool=can_use_tool
+        fake_runtime,
+        tmp_path,
+        {**PERMISSION, **details, "permission_suggestions": suggestions},
+        can_use_tool=can_use_tool,
     )
     ((name, arguments, context),) = got
-    assert (name, arguments, context.tool_use_id, context.suggestions) == ("Bash", {"command": "ls"}, "t-1", suggestions)
+    assert (name, arguments, context.tool_use_id, context.suggestions) == (
+        "Bash",
+        {"command": "ls"},
+        "t-1",
+        suggestions,
+    )
     assert {key: getattr(context, key) for key in details} == details
     assert context.signal.is_set() is False
     assert isinstance(context.signal, asyncio.Event) is (anyio_backend == "asyncio")
@@ -148,8 +161,12 @@ async def test_hook_outputs(value: Any, expected: Any, fake_runtime: Any, tmp_pa
     assert answer["subtype"] == "success" and answer["response"] == expected
 
 
-@pytest.mark.parametrize(("value", "text"), [(ValueError("broken hook"), "broken hook"), ("deny", "not str"), (3, "not int")])
-async def test_a_hook_that_fails_answers_with_an_error(value: Any, text: str, fake_runtime: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("value", "text"), [(ValueError("broken hook"), "broken hook"), ("deny", "not str"), (3, "not int")]
+)
+async def test_a_hook_that_fails_answers_with_an_error(
+    value: Any, text: str, fake_runtime: Any, tmp_path: Path
+) -> None:
     hooks = {"PreToolUse": [HookMatcher(hooks=[returning(value)])]}
     (answer,) = await answers_to(fake_runtime, tmp_path, HOOK, hooks=hooks)
     assert answer["subtype"] == "error" and text in answer["error"]

@@ -50,7 +50,10 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"can_use_tool": allow}, ["--permission-prompt-tool", "stdio"]),
     ({"permission_prompt_tool_name": "mcp__a__b"}, ["--permission-prompt-tool", "mcp__a__b"]),
     ({"model": "auto", "fallback_model": "lite"}, ["--model", "auto", "--fallback-model", "lite"]),
-    ({"thinking": {"type": "adaptive", "display": "omitted"}}, ["--thinking", "adaptive", "--thinking-display", "omitted"]),
+    (
+        {"thinking": {"type": "adaptive", "display": "omitted"}},
+        ["--thinking", "adaptive", "--thinking-display", "omitted"],
+    ),
     ({"thinking": {"type": "disabled"}}, ["--thinking", "disabled"]),
     ({"thinking": {"type": "enabled", "budget_tokens": 9}}, ["--max-thinking-tokens", "9"]),
     ({"effort": "high"}, ["--effort", "high"]),

@@ -78,7 +78,9 @@ async def test_a_request_without_answer_is_cancelled_after_the_limit(fake_runtim
 
 
 async def test_without_a_limit_the_answer_is_waited_for(fake_runtime: Any) -> None:
-    script = "import time\nhandshake()\nrequest = read()\ntime.sleep(0.3)\nanswer(request, {'moved': True})\nwait_for_end()"
+    script = (
+        "import time\nhandshake()\nrequest = read()\ntime.sleep(0.3)\nanswer(request, {'moved': True})\nwait_for_end()"
+    )
     options = QoderAgentOptions(cli_path=fake_runtime(script), control_request_timeout_ms=0)
     async with QoderSDKClient(options) as client:
         assert await client.background_tasks() is True

@@ -238,7 +238,9 @@ async def test_a_system_prompt_and_extra_arguments_are_accepted(scripted: Any) -
 
 async def test_a_failing_command_is_an_error_result_that_the_model_sees(scripted: Any) -> None:
     options = scripted(
-        {"when": {"turn": 1}, "toolCalls": [call("Bash", command="exit 3")]}, {"text": "It failed."}, allowed_tools=["Bash"]
+        {"when": {"turn": 1}, "toolCalls": [call("Bash", command="exit 3")]},
+        {"text": "It failed."},
+        allowed_tools=["Bash"],
     )
     messages = await run("go", options)
     assert results_by_tool(messages)["Bash"].is_error is True

@@ -80,7 +80,8 @@ async def test_without_permission_a_tool_does_not_run(scripted: Any) -> None:
         return {"content": []}
 
     options = scripted(
-        *turns(call("mcp__danger__delete")), mcp_servers={"danger": create_sdk_mcp_server(name="danger", tools=[delete])}
+        *turns(call("mcp__danger__delete")),
+        mcp_servers={"danger": create_sdk_mcp_server(name="danger", tools=[delete])},
     )
     result = results_by_tool(await run("go", options))["mcp__danger__delete"]
     assert ran == [] and result.is_error is True
@@ -99,7 +100,9 @@ async def test_deny_beats_allow(scripted: Any) -> None:
 
 async def test_a_name_with_hyphens_is_kept(scripted: Any) -> None:
     servers = {"my-tools": create_sdk_mcp_server(name="my-tools", tools=[add])}
-    options = scripted(*turns(call("mcp__my-tools__add", a=1, b=1)), mcp_servers=servers, allowed_tools=["mcp__my-tools__add"])
+    options = scripted(
+        *turns(call("mcp__my-tools__add", a=1, b=1)), mcp_servers=servers, allowed_tools=["mcp__my-tools__add"]
+    )
     assert text_of(results_by_tool(await run("go", options))["mcp__my-tools__add"]) == "2"
 
 
@@ -165,7 +168,9 @@ async def test_a_server_of_the_mcp_package_works_in_process(scripted: Any) -> No
         return str(2 * number)
 
     servers: Any = {"adder": {"type": "sdk", "name": "adder", "instance": server}}
-    options = scripted(*turns(call("mcp__adder__double", number=21)), mcp_servers=servers, allowed_tools=["mcp__adder__double"])
+    options = scripted(
+        *turns(call("mcp__adder__double", number=21)), mcp_servers=servers, allowed_tools=["mcp__adder__double"]
+    )
     assert "42" in text_of(results_by_tool(await run("go", options))["mcp__adder__double"])
 
 

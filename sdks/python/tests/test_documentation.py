@@ -19,7 +19,10 @@ def examples() -> list[tuple[str, str]]:
     found = []
     for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         heading = section.splitlines()[0]
-        found += [(heading, code) for code in re.findall(r"^```python runnable\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)]
+        found += [
+            (heading, code)
+            for code in re.findall(r"^```python runnable\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+        ]
     return found
 
 

@@ -81,7 +81,9 @@ async def test_hooks_are_declared_by_id(fake_runtime: Any, tmp_path: Path) -> No
         },
     )
     assert request["hooks"] == {
-        "PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 5, "onFailure": "block"}],
+        "PreToolUse": [
+            {"matcher": "Bash", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 5, "onFailure": "block"}
+        ],
         "Stop": [{"matcher": None, "hookCallbackIds": ["hook_2"]}],
     }
 

@@ -84,7 +84,9 @@ async def test_deny_rules_beat_a_hook(scripted: Any) -> None:
 
 
 async def test_the_strictest_hook_wins(scripted: Any) -> None:
-    both = [HookMatcher(hooks=[returning(decision("allow")), returning(decision("deny", permissionDecisionReason="no"))])]
+    both = [
+        HookMatcher(hooks=[returning(decision("allow")), returning(decision("deny", permissionDecisionReason="no"))])
+    ]
     options = scripted(*turns(ECHO), allowed_tools=["Bash"], hooks={"PreToolUse": both})
     assert results_by_tool(await run("go", options))["Bash"].is_error is True
 
@@ -119,7 +121,8 @@ async def test_a_hook_may_replace_what_the_model_sees(scripted: Any) -> None:
 async def test_a_hook_may_add_to_the_prompt(scripted: Any) -> None:
     output = {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "It is Tuesday."}}
     options = scripted(
-        {"when": {"contains": "It is Tuesday."}, "text": "Tuesday it is."}, hooks=hooks(UserPromptSubmit=returning(output))
+        {"when": {"contains": "It is Tuesday."}, "text": "Tuesday it is."},
+        hooks=hooks(UserPromptSubmit=returning(output)),
     )
     assert result_of(await run("which day", options)).result == "Tuesday it is."
 
@@ -150,7 +153,9 @@ async def test_continue_false_ends_the_run(scripted: Any) -> None:
 async def test_a_failure_of_a_tool_is_told(scripted: Any) -> None:
     seen: list[Any] = []
     options = scripted(
-        *turns(call("Bash", command="exit 3")), allowed_tools=["Bash"], hooks=hooks(PostToolUseFailure=returning({}, seen))
+        *turns(call("Bash", command="exit 3")),
+        allowed_tools=["Bash"],
+        hooks=hooks(PostToolUseFailure=returning({}, seen)),
     )
     await run("go", options)
     ((record, _),) = seen

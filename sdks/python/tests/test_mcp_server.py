@@ -21,7 +21,9 @@ def connection_with(*tools: Any) -> Any:
     return create_sdk_mcp_server(name="kb", version="2.0", tools=list(tools))["instance"].connect()
 
 
-async def ask(connection: Any, method: str, params: dict[str, Any] | None = None, identifier: Any = 1) -> dict[str, Any]:
+async def ask(
+    connection: Any, method: str, params: dict[str, Any] | None = None, identifier: Any = 1
+) -> dict[str, Any]:
     message = {"jsonrpc": "2.0", "id": identifier, "method": method, "params": params or {}}
     answer: dict[str, Any] = await connection.handle(message, new_signal())
     assert answer["jsonrpc"] == "2.0" and answer["id"] == identifier
@@ -70,7 +72,9 @@ async def test_the_tool_list_has_annotations_and_the_result_size() -> None:
         "search",
         "Searches.",
         {"query": str},
-        annotations=ToolAnnotations(title="Search", readOnlyHint=True, destructiveHint=False, maxResultSizeChars=500_000),
+        annotations=ToolAnnotations(
+            title="Search", readOnlyHint=True, destructiveHint=False, maxResultSizeChars=500_000
+        ),
     )
     async def search(args: dict[str, Any]) -> dict[str, Any]:
         return {"content": []}
@@ -93,7 +97,10 @@ async def test_a_server_without_tools_has_an_empty_list() -> None:
 
 CONTENT: list[tuple[Any, Any]] = [
     ({"type": "text", "text": "hi"}, {"type": "text", "text": "hi"}),
-    ({"type": "image", "data": "QQ==", "mimeType": "image/png"}, {"type": "image", "data": "QQ==", "mimeType": "image/png"}),
+    (
+        {"type": "image", "data": "QQ==", "mimeType": "image/png"},
+        {"type": "image", "data": "QQ==", "mimeType": "image/png"},
+    ),
     (
         {"type": "resource_link", "uri": "file:///a", "name": "A", "description": "the a"},
         {"type": "text", "text": "A\nfile:///a\nthe a"},
@@ -109,7 +116,13 @@ async def test_content_is_converted(block: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [{"type": "audio", "data": "QQ=="}, {"type": "resource", "resource": {"blob": "QQ=="}}, {"type": "video"}, "text", {}],
+    [
+        {"type": "audio", "data": "QQ=="},
+        {"type": "resource", "resource": {"blob": "QQ=="}},
+        {"type": "video"},
+        "text",
+        {},
+    ],
 )
 async def test_unsupported_content_is_skipped_with_a_warning(block: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "qoder_agent_sdk"):

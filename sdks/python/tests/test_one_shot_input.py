@@ -25,7 +25,9 @@ async def two_prompts() -> Any:
 
 
 async def test_without_callbacks_it_closes_after_the_prompt(fake_runtime: Any) -> None:
-    script = "handshake()\nstate('running')\nread()\nassert read() is None\nsay('closed first')\nresult()\nstate('idle')"
+    script = (
+        "handshake()\nstate('running')\nread()\nassert read() is None\nsay('closed first')\nresult()\nstate('idle')"
+    )
     with anyio.fail_after(60):
         messages = await run("hi", QoderAgentOptions(cli_path=fake_runtime(script)))
     assert len(messages) == 2
@@ -51,7 +53,9 @@ async def test_with_a_callback_it_stays_open_until_the_runtime_rests(fake_runtim
 
 
 async def test_a_runtime_that_reports_no_state_is_done_with_the_result(fake_runtime: Any) -> None:
-    options = QoderAgentOptions(cli_path=fake_runtime("handshake()\nread()\nresult()\nassert read() is None"), can_use_tool=allow)
+    options = QoderAgentOptions(
+        cli_path=fake_runtime("handshake()\nread()\nresult()\nassert read() is None"), can_use_tool=allow
+    )
     with anyio.fail_after(60):
         assert len(await run("hi", options)) == 1
 

@@ -85,7 +85,8 @@ def test_there_is_no_tool_config_in_python() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("allowedTools", "allowed_tools"), ("permision_mode", "permission_mode"), ("max_turn", "max_turns")]
+    ("name", "meant"),
+    [("allowedTools", "allowed_tools"), ("permision_mode", "permission_mode"), ("max_turn", "max_turns")],
 )
 def test_an_unknown_name_is_refused_with_the_one_that_was_meant(name: str, meant: str) -> None:
     with pytest.raises(TypeError, match=f"no option '{name}'; did you mean '{meant}'"):

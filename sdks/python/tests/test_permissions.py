@@ -30,7 +30,9 @@ def turns(*calls: dict[str, Any]) -> list[dict[str, Any]]:
 async def test_allow_runs_with_the_original_arguments(scripted: Any, project: Path) -> None:
     asked: list[tuple[str, dict[str, Any], ToolPermissionContext]] = []
 
-    async def can_use_tool(name: str, arguments: dict[str, Any], context: ToolPermissionContext) -> PermissionResultAllow:
+    async def can_use_tool(
+        name: str, arguments: dict[str, Any], context: ToolPermissionContext
+    ) -> PermissionResultAllow:
         asked.append((name, arguments, context))
         return PermissionResultAllow()
 
@@ -90,7 +92,9 @@ async def test_what_is_allowed_already_is_not_asked(scripted: Any, project: Path
         asked.append(name)
         return PermissionResultDeny(message="no")
 
-    options = scripted(*turns(call("Read", file_path="a.txt"), WRITE), allowed_tools=["Read"], can_use_tool=can_use_tool)
+    options = scripted(
+        *turns(call("Read", file_path="a.txt"), WRITE), allowed_tools=["Read"], can_use_tool=can_use_tool
+    )
     results = results_by_tool(await run("go", options))
     assert asked == ["Write"] and "contents" in text_of(results["Read"])
 

@@ -63,10 +63,7 @@ async def test_a_consumer_that_stops_early_ends_the_process(fake_runtime: Any) -
 
 async def test_a_running_turn_is_interrupted_when_nobody_wants_it(fake_runtime: Any, tmp_path: Path) -> None:
     seen = tmp_path / "seen.json"
-    script = (
-        "handshake()\nread()\nsay('working')\n"
-        f"open({str(seen)!r}, 'w').write(json.dumps(read()))\nwait_for_end()"
-    )
+    script = f"handshake()\nread()\nsay('working')\nopen({str(seen)!r}, 'w').write(json.dumps(read()))\nwait_for_end()"
 
     async def prompts() -> Any:
         yield {"type": "user", "message": {"role": "user", "content": "go"}}
@@ -84,7 +81,9 @@ async def test_a_query_that_is_cancelled_ends_the_process(fake_runtime: Any) -> 
     script = PID + "read()\nsend({'type': 'system', 'subtype': 'init', 'pid': os.getpid()})\nwait_for_end()"
     with anyio.fail_after(60):
         with anyio.CancelScope() as scope:
-            async for message in query(prompt="hi", options=QoderAgentOptions(cli_path=fake_runtime(script), can_use_tool=never)):
+            async for message in query(
+                prompt="hi", options=QoderAgentOptions(cli_path=fake_runtime(script), can_use_tool=never)
+            ):
                 pids.append(message.data["pid"])  # type: ignore[union-attr]
                 scope.cancel()
     assert scope.cancelled_caught and gone(pids[0])
@@ -164,11 +163,16 @@ async def test_an_error_result_leaves_a_client_usable(fake_runtime: Any) -> None
 
 async def test_a_line_that_is_not_json_is_fatal(fake_runtime: Any) -> None:
     with pytest.raises(CLIJSONDecodeError, match="not JSON"):
-        await run("hi", QoderAgentOptions(cli_path=fake_runtime("handshake()\nread()\nprint('{oops', flush=True)\nwait_for_end()")))
+        await run(
+            "hi",
+            QoderAgentOptions(cli_path=fake_runtime("handshake()\nread()\nprint('{oops', flush=True)\nwait_for_end()")),
+        )
 
 
 async def test_a_line_that_is_too_long_is_fatal(fake_runtime: Any) -> None:
-    options = QoderAgentOptions(cli_path=fake_runtime("handshake()\nread()\nsay('x' * 100000)\nwait_for_end()"), max_buffer_size=50_000)
+    options = QoderAgentOptions(
+        cli_path=fake_runtime("handshake()\nread()\nsay('x' * 100000)\nwait_for_end()"), max_buffer_size=50_000
+    )
     with pytest.raises(CLIJSONDecodeError, match="more than 50000 bytes.*max_buffer_size"):
         await run("hi", options)
 
@@ -197,7 +201,9 @@ async def test_a_prompt_iterable_must_yield_user_messages(item: Any, fake_runtim
         await run(prompts(), QoderAgentOptions(cli_path=fake_runtime("handshake()\nwait_for_end()")))
 
 
-async def test_files_of_a_session_are_deleted_with_it(fake_runtime: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_of_a_session_are_deleted_with_it(
+    fake_runtime: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     script = "handshake(config=open(sys.argv[sys.argv.index('--mcp-config') + 1]).read())\nwait_for_end()"
     servers: Any = {"a": {"type": "http", "url": "u", "headers": {"Authorization": "s3cret"}}}
@@ -237,7 +243,9 @@ def test_a_killed_program_takes_the_runtime_with_it(fake_runtime: Any, tmp_path:
         await asyncio.sleep(600)
     asyncio.run(main())
     """
-    process = subprocess.Popen(program(tmp_path, fake_runtime(PID + "wait_for_end()"), body), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        program(tmp_path, fake_runtime(PID + "wait_for_end()"), body), stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     pid = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)
@@ -254,7 +262,9 @@ def test_a_program_that_forgets_to_disconnect_leaves_nothing_behind(fake_runtime
     asyncio.run(main())
     """
     script = PID + "import time\ntime.sleep(600)"
-    done = subprocess.run(program(tmp_path, fake_runtime(script), body), stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        program(tmp_path, fake_runtime(script), body), stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
     assert gone(int(done.stdout))
 
 
@@ -266,6 +276,11 @@ def test_a_loop_that_is_left_early_leaves_nothing_behind(fake_runtime: Any, tmp_
             break
     asyncio.run(main())
     """
-    script = PID + "read()\nsend({'type': 'system', 'subtype': 'init', 'pid': os.getpid()})\nwait_for_end()\nimport time\ntime.sleep(600)"
-    done = subprocess.run(program(tmp_path, fake_runtime(script), body), stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    script = (
+        PID
+        + "read()\nsend({'type': 'system', 'subtype': 'init', 'pid': os.getpid()})\nwait_for_end()\nimport time\ntime.sleep(600)"
+    )
+    done = subprocess.run(
+        program(tmp_path, fake_runtime(script), body), stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
     assert gone(int(done.stdout))

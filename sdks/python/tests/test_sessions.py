@@ -182,7 +182,13 @@ def write_log(isolated_home: Path, project: Path, *entries: dict[str, Any], name
 
 
 def entry(kind: str, identifier: str, parent: str | None, content: Any, **more: Any) -> dict[str, Any]:
-    return {"type": kind, "uuid": identifier, "parentUuid": parent, "message": {"role": kind, "content": content}, **more}
+    return {
+        "type": kind,
+        "uuid": identifier,
+        "parentUuid": parent,
+        "message": {"role": kind, "content": content},
+        **more,
+    }
 
 
 def test_after_a_compaction_only_the_new_chain_is_shown(isolated_home: Path, project: Path) -> None:
@@ -191,7 +197,13 @@ def test_after_a_compaction_only_the_new_chain_is_shown(isolated_home: Path, pro
         project,
         entry("user", "1", None, "old"),
         entry("assistant", "2", "1", []),
-        {"type": "system", "subtype": "compact_boundary", "uuid": "3", "parentUuid": None, "compactMetadata": {"trigger": "auto"}},
+        {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "uuid": "3",
+            "parentUuid": None,
+            "compactMetadata": {"trigger": "auto"},
+        },
         entry("user", "4", "3", "summary", isCompactSummary=True),
         entry("assistant", "5", "4", [{"type": "text", "text": "new"}]),
     )
@@ -217,7 +229,9 @@ def test_what_people_should_not_see_is_left_out(isolated_home: Path, project: Pa
 
 def test_parallel_results_are_found_beside_the_chain(isolated_home: Path, project: Path) -> None:
     def use(identifier: str, parent: str) -> dict[str, Any]:
-        made = entry("assistant", identifier, parent, [{"type": "tool_use", "id": identifier, "name": "x", "input": {}}])
+        made = entry(
+            "assistant", identifier, parent, [{"type": "tool_use", "id": identifier, "name": "x", "input": {}}]
+        )
         made["message"]["id"] = "m"
         return made
 
@@ -256,7 +270,9 @@ def test_subagents_are_listed_and_read(isolated_home: Path, project: Path) -> No
 
 
 def test_texts_in_blobs_are_put_back(isolated_home: Path, project: Path) -> None:
-    shortened = entry("user", "1", None, [{"type": "text", "text": "(too long)"}], blobs={"/message/content/0/text": "f00"})
+    shortened = entry(
+        "user", "1", None, [{"type": "text", "text": "(too long)"}], blobs={"/message/content/0/text": "f00"}
+    )
     session = write_log(isolated_home, project, shortened)
     blobs = isolated_home / ".qoder" / "projects" / project_key(project) / session / "blobs"
     blobs.mkdir(parents=True)

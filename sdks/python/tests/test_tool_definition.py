@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from mcp.types import ToolAnnotations
 
-from qoder_agent_sdk import OptionTypeError, OptionValueError, SdkMcpTool, ToolInvocationContext, create_sdk_mcp_server, tool
+from qoder_agent_sdk import (
+    OptionTypeError,
+    OptionValueError,
+    SdkMcpTool,
+    ToolInvocationContext,
+    create_sdk_mcp_server,
+    tool,
+)
 
 Result = dict[str, Any]
 

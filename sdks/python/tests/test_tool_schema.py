@@ -132,7 +132,9 @@ def test_a_type_without_schema_is_refused_by_the_name_of_its_parameter() -> None
         schema_of({"when": complex})
 
 
-@pytest.mark.parametrize("wrong", [{"type": "string"}, {"type": "object", "properties": []}, {"type": "object", "required": "a"}])
+@pytest.mark.parametrize(
+    "wrong", [{"type": "string"}, {"type": "object", "properties": []}, {"type": "object", "required": "a"}]
+)
 def test_a_json_schema_of_something_else_than_an_object_is_refused(wrong: Any) -> None:
     with pytest.raises(OptionTypeError, match="tool 'probe'"):
         schema_of(wrong)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from ._auth import access_token, access_token_from_env, InternalAuthOptions, qodercli_auth
+    from ._auth import InternalAuthOptions, access_token, access_token_from_env, qodercli_auth
     from ._client import QoderSDKClient
     from ._errors import (
         AuthAccessTokenEnvVarError,
@@ -130,7 +130,7 @@ if TYPE_CHECKING:
         ToolPermissionContext,
     )
     from ._query import query
-    from ._session_edits import delete_session, fork_session, ForkSessionResult, rename_session, tag_session
+    from ._session_edits import ForkSessionResult, delete_session, fork_session, rename_session, tag_session
     from ._session_types import (
         AgentDefinition,
         BuiltinToolName,
@@ -152,26 +152,26 @@ if TYPE_CHECKING:
         ToolsPreset,
     )
     from ._sessions import (
+        SDKSessionInfo,
+        SessionMessage,
         get_session_info,
         get_session_messages,
         get_subagent_messages,
         list_sessions,
         list_subagents,
-        SDKSessionInfo,
-        SessionMessage,
     )
     from ._tools import (
-        create_sdk_mcp_server,
         EmbeddedResourceToolContent,
         EmbeddedResourceValue,
         ImageToolContent,
         ResourceLinkToolContent,
         SdkMcpTool,
         TextToolContent,
-        tool,
         ToolContent,
         ToolHandlerResult,
         ToolInvocationContext,
+        create_sdk_mcp_server,
+        tool,
     )
 
 #: Where each public name is defined.

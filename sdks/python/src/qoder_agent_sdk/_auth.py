@@ -85,5 +85,7 @@ def _from_dict(auth: dict[str, Any]) -> InternalAuthOptions:
     if isinstance(token, dict) and isinstance(token.get("envVar"), str):
         return access_token_from_env(token["envVar"])
     if not isinstance(token, str):
-        raise OptionValueError("auth: 'accessToken' must be a token, or {'envVar': name} to read it from the environment")
+        raise OptionValueError(
+            "auth: 'accessToken' must be a token, or {'envVar': name} to read it from the environment"
+        )
     return access_token(token)

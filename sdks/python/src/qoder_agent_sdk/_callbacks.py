@@ -218,9 +218,7 @@ class Callbacks:
         return {"access_token": token} if token else {}
 
 
-_CONTEXT_FIELDS = [
-    each.name for each in fields(ToolPermissionContext) if each.name not in ("signal", "suggestions")
-]
+_CONTEXT_FIELDS = [each.name for each in fields(ToolPermissionContext) if each.name not in ("signal", "suggestions")]
 
 _POLICY_FIELDS = ("purpose", "sessionId", "agentId", "turnIndex", "availableModels")
 
@@ -268,9 +266,7 @@ def _hook_answer(output: Any) -> Answer:
     if output is None:
         return {}
     if is_dataclass(output) and not isinstance(output, type):
-        output = {
-            each.name: value for each in fields(output) if (value := getattr(output, each.name)) is not None
-        }
+        output = {each.name: value for each in fields(output) if (value := getattr(output, each.name)) is not None}
     if not isinstance(output, dict):
         raise OptionTypeError(f"a hook must return a dict or HookJSONOutput, not {type(output).__name__}")
     return {_HOOK_KEYS.get(str(key), str(key)): value for key, value in output.items()}
@@ -301,4 +297,3 @@ def _camel_keys(request: Answer) -> dict[str, Any]:
             first, *others = key.split("_")
             converted[first + "".join(part.capitalize() for part in others)] = value
     return converted
-

@@ -56,7 +56,8 @@ class LineSplitter:
 
     def _refuse(self, start: bytes) -> None:
         raise CLIJSONDecodeError(
-            f"qodercli printed a line of more than {self._limit} bytes; raise options.max_buffer_size if that is expected",
+            f"qodercli printed a line of more than {self._limit} bytes; "
+            "raise options.max_buffer_size if that is expected",
             line=start[:200].decode("utf-8", "replace"),
         )
 
@@ -71,7 +72,9 @@ def decode_line(line: bytes) -> dict[str, Any] | None:
         decoded: dict[str, Any] = json.loads(line)
     except ValueError as error:
         shown = line[:200].decode("utf-8", "replace")
-        raise CLIJSONDecodeError(f"qodercli printed a line that is not JSON ({error}): {shown}", shown, error) from error
+        raise CLIJSONDecodeError(
+            f"qodercli printed a line that is not JSON ({error}): {shown}", shown, error
+        ) from error
     return decoded
 
 

@@ -55,7 +55,9 @@ def _check_combinations(options: QoderAgentOptions) -> None:
         if getattr(options, name) is not None and not goes_on:
             raise OptionValueError(f"{name} needs resume (or continue_conversation)")
     if not options.persist_session and options.enable_file_checkpointing:
-        raise OptionValueError("enable_file_checkpointing needs persist_session=True: checkpoints belong to a stored session")
+        raise OptionValueError(
+            "enable_file_checkpointing needs persist_session=True: checkpoints belong to a stored session"
+        )
 
 
 def _of_type(*accepted: type, called: str) -> Check:
@@ -131,7 +133,9 @@ def _callback(parameters: int) -> Check:
         if not callable(value):
             raise OptionTypeError(f"{name} must be a function, not {_shown(value)}")
         if not _accepts(value, parameters):
-            raise OptionTypeError(f"{name} must take {parameters} parameter{'s' if parameters > 1 else ''}: {_shown(value)}")
+            raise OptionTypeError(
+                f"{name} must take {parameters} parameter{'s' if parameters > 1 else ''}: {_shown(value)}"
+            )
 
     return check
 
@@ -184,7 +188,9 @@ def _text_map(optional: bool) -> Check:
             allowed = isinstance(item, str) or (optional and item is None)
             if not isinstance(key, str) or not key or not allowed:
                 accepted = "strings or None" if optional else "strings"
-                raise OptionTypeError(f"{name} must map strings to {accepted}; the value of {key!r} is {type(item).__name__}")
+                raise OptionTypeError(
+                    f"{name} must map strings to {accepted}; the value of {key!r} is {type(item).__name__}"
+                )
 
     return check
 
@@ -335,7 +341,11 @@ def _mcp_server(where: str, config: Any) -> None:
 
 def _list_of_text_or_empty(name: str, value: Any) -> None:
     # Arguments of a program may be empty strings, names may not.
-    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+    if (
+        isinstance(value, str)
+        or not isinstance(value, (list, tuple))
+        or not all(isinstance(item, str) for item in value)
+    ):
         raise OptionTypeError(f"{name} must be a list of strings, not {_shown(value)}")
 
 

@@ -67,7 +67,9 @@ def fork_session(
     entries = _entries_to_copy(path, session_id, up_to_message_id)
     new_id = str(uuid.uuid4())
     lines = _copied(entries, session_id, new_id)
-    lines.append({"type": "custom-title", "customTitle": title or _fork_title(session_id, directory), "sessionId": new_id})
+    lines.append(
+        {"type": "custom-title", "customTitle": title or _fork_title(session_id, directory), "sessionId": new_id}
+    )
     _write_new(path.with_name(f"{new_id}.jsonl"), lines)
     return ForkSessionResult(session_id=new_id)
 

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import OptionValueError
-from ._transcripts import conversation, existing_session, find_session, is_message, read_entries, session_files, with_blobs
+from ._transcripts import (
+    conversation,
+    existing_session,
+    find_session,
+    is_message,
+    read_entries,
+    session_files,
+    with_blobs,
+)
 
 #: How much of the start and of the end of a log is looked at.
 _WINDOW = 64 * 1024
@@ -95,7 +103,9 @@ def get_session_messages(
     if path is None:
         return []
     chain = conversation(read_entries(path))
-    shown = [entry for entry in chain if is_message(entry) or (include_system_messages and entry.get("type") == "system")]
+    shown = [
+        entry for entry in chain if is_message(entry) or (include_system_messages and entry.get("type") == "system")
+    ]
     chosen = shown[offset : None if limit is None else offset + limit]
     return [_message(with_blobs(entry, path.with_suffix("")), session_id) for entry in chosen]
 

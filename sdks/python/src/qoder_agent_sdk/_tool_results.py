@@ -53,7 +53,9 @@ def _content_block(block: Any, tool_name: str) -> dict[str, Any] | None:
         resource = block.get("resource")
         if isinstance(resource, dict) and isinstance(resource.get("text"), str):
             return {"type": "text", "text": resource["text"]}
-        logger.warning("tool '%s' returned a binary embedded resource, which is not supported; it is skipped", tool_name)
+        logger.warning(
+            "tool '%s' returned a binary embedded resource, which is not supported; it is skipped", tool_name
+        )
         return None
     shown = kind if isinstance(block, dict) else type(block).__name__
     logger.warning("tool '%s' returned unsupported content of type %r; it is skipped", tool_name, shown)

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import enum
 import types
-from typing import Any, Literal, Union
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from typing_extensions import (
-    Annotated,
     NotRequired,
     Required,
-    get_args,
-    get_origin,
     get_type_hints,
     is_typeddict,
 )
@@ -75,7 +72,7 @@ def _object_schema(schema: JsonSchema, tool_name: str) -> JsonSchema:
     kind = schema.get("type", "object")
     if kind != "object":
         raise OptionTypeError(
-            f"tool '{tool_name}': the JSON Schema of the arguments must have \"type\": \"object\", not {kind!r}"
+            f'tool \'{tool_name}\': the JSON Schema of the arguments must have "type": "object", not {kind!r}'
         )
     properties = schema.get("properties", {})
     if not isinstance(properties, dict):
@@ -103,7 +100,9 @@ def _schema_of_typed_dict(typed_dict: Any, tool_name: str) -> JsonSchema:
     try:
         hints = get_type_hints(typed_dict, include_extras=True)
     except NameError as error:
-        raise OptionTypeError(f"tool '{tool_name}': an annotation of {typed_dict.__name__} is unknown: {error}") from error
+        raise OptionTypeError(
+            f"tool '{tool_name}': an annotation of {typed_dict.__name__} is unknown: {error}"
+        ) from error
     optional: frozenset[str] = getattr(typed_dict, "__optional_keys__", frozenset())
     properties: JsonSchema = {}
     required = []
@@ -164,7 +163,7 @@ def _schema_of_generic(annotation: Any, where: str) -> JsonSchema:
         return {"type": "object", "additionalProperties": _schema_of_type(arguments[1], where)}
     raise OptionTypeError(
         f"{where}: {_shown(annotation)} has no JSON Schema; use str, int, float, bool, list[T], dict, "
-        "a TypedDict, Annotated[T, \"...\"] or a JSON Schema dict"
+        'a TypedDict, Annotated[T, "..."] or a JSON Schema dict'
     )
 
 

@@ -201,7 +201,7 @@ def _takes_context(definition: SdkMcpTool[Any]) -> bool:
 
 
 def _is_async(handler: Any) -> bool:
-    candidates = (handler, inspect.unwrap(handler), getattr(handler, "__call__", None))
+    candidates = (handler, inspect.unwrap(handler), type(handler).__call__)
     return any(inspect.iscoroutinefunction(candidate) for candidate in candidates)
 
 

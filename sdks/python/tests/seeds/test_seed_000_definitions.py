@@ -24,7 +24,12 @@ def text(answer: dict[str, Any]) -> str:
 
 async def call(defined: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     connection = create_sdk_mcp_server(name="s", tools=[defined])["instance"].connect()
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": defined.name, "arguments": arguments}}
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": defined.name, "arguments": arguments},
+    }
     answer: dict[str, Any] = await connection.handle(message, new_signal())
     return answer
 
@@ -50,7 +55,12 @@ async def test_cancellation(anyio_backend: str) -> None:
     assert text(await call(names["watch"], {"max": 2})) == "done"
     connection = create_sdk_mcp_server(name="s", tools=[names["watch"]])["instance"].connect()
     signal = new_signal()
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "watch", "arguments": {"max": 10**9}}}
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "watch", "arguments": {"max": 10**9}},
+    }
     running = asyncio.create_task(connection.handle(message, signal))
     await asyncio.sleep(0.05)
     signal.set()

@@ -142,7 +142,10 @@ async def test_can_use_tool(replies: Any) -> None:
 async def test_agents(replies: Any) -> None:
     (options,) = await options_in("agents", order_tools=order_tools())
     replies(
-        {"when": {"turn": 1, "purpose": "main"}, "toolCalls": [call("Agent", prompt="where is it", subagent_type="order-support", description="look")]},
+        {
+            "when": {"turn": 1, "purpose": "main"},
+            "toolCalls": [call("Agent", prompt="where is it", subagent_type="order-support", description="look")],
+        },
         {"when": {"turn": 1, "purpose": "subagent"}, "toolCalls": [LOOKUP]},
         {"when": {"turn": 2, "purpose": "subagent"}, "text": "It was shipped."},
         {"when": {"turn": 2, "purpose": "main"}, "text": "All done."},

@@ -99,7 +99,12 @@ def test_a_declared_type_is_ours(name: str, documented: Any) -> None:
 @pytest.mark.parametrize(("title", "code"), list(samples("004_methods").items()))
 def test_a_documented_signature_is_ours(title: str, code: str) -> None:
     names = Documented()
-    exec("from __future__ import annotations\n" + PREAMBLE + "from collections.abc import AsyncIterable, AsyncIterator\n", names)
+    exec(
+        "from __future__ import annotations\n"
+        + PREAMBLE
+        + "from collections.abc import AsyncIterable, AsyncIterator\n",
+        names,
+    )
     before = set(names)
     exec("from __future__ import annotations\n" + code, names)
     (name,) = set(names) - before - {"ToolAnnotations"}

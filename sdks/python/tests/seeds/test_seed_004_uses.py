@@ -44,7 +44,11 @@ async def test_authentication_imports() -> None:
 
 @pytest.mark.parametrize(
     ("title", "agent"),
-    [("4 QoderAgentOptions.agents", "reviewer"), ("5 QoderAgentOptions.agent", "planner"), ("12 mcpServers", "support")],
+    [
+        ("4 QoderAgentOptions.agents", "reviewer"),
+        ("5 QoderAgentOptions.agent", "planner"),
+        ("12 mcpServers", "support"),
+    ],
 )
 async def test_agent_options(title: str, agent: str) -> None:
     names = await execute(sample(FILE, title), public_names())

@@ -9,7 +9,9 @@ from typing import Any
 from qoder_agent_sdk import Message, QoderAgentOptions, QoderSDKClient
 
 
-async def answers_to(fake_runtime: Any, folder: Path, *requests: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
+async def answers_to(
+    fake_runtime: Any, folder: Path, *requests: dict[str, Any], **options: Any
+) -> list[dict[str, Any]]:
     """The `response` objects for these requests, which are sent one after the other."""
     seen = folder / "answers.json"
     script = (
