@@ -178,7 +178,6 @@ async def test_the_permission_mode_changes_at_runtime(scripted: Any, project: Pa
         {"when": {"turn": 2}, "text": "Denied."},
         {"when": {"contains": "second"}, "toolCalls": [call("Write", file_path="b.txt", content="x")]},
         {"text": "Written."},
-        permission_mode="dontAsk",
     )
     async with QoderSDKClient(options) as client:
         await client.query("first")

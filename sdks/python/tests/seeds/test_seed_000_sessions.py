@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from support.looking import call, results_by_tool, run, text_of, tool_results_of
-from support.samples import execute, playbook, public_names, sample
+from support.samples import AGENT_RUNTIME, execute, playbook, public_names, sample
 
-from qoder_agent_sdk import QoderAgentOptions, SystemMessage, create_sdk_mcp_server, tool
+from qoder_agent_sdk import QoderAgentOptions, QoderSDKClient, SystemMessage, create_sdk_mcp_server, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -139,20 +139,17 @@ async def test_can_use_tool(replies: Any) -> None:
     assert "Only order lookup is allowed in this workflow." in text_of(denied)
 
 
-async def test_agents(replies: Any) -> None:
+async def test_agents(fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QODERCLI_PATH", str(fake_runtime(AGENT_RUNTIME)))
     (options,) = await options_in("agents", order_tools=order_tools())
-    replies(
-        {
-            "when": {"turn": 1, "purpose": "main"},
-            "toolCalls": [call("Agent", prompt="where is it", subagent_type="order-support", description="look")],
-        },
-        {"when": {"turn": 1, "purpose": "subagent"}, "toolCalls": [LOOKUP]},
-        {"when": {"turn": 2, "purpose": "subagent"}, "text": "It was shipped."},
-        {"when": {"turn": 2, "purpose": "main"}, "text": "All done."},
-    )
-    messages = await run("go", options)
-    results = [text_of(each) for each in tool_results_of(messages)]
-    assert any("It was shipped." in each for each in results)
+    async with QoderSDKClient(options) as client:
+        assert (await client.get_server_info())["asked"]["agents"] == {
+            "order-support": {
+                "description": "Handles order lookup and explains order status.",
+                "prompt": "Use order tools to answer order status questions clearly.",
+                "tools": ["mcp__orders__lookup_order"],
+            }
+        }
 
 
 async def test_hooks(replies: Any, project: Path) -> None:

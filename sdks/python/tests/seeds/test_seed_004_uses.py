@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from support.samples import execute, playbook, public_names, sample
+from support.samples import AGENT_RUNTIME, execute, playbook, public_names, sample
 from typing_extensions import NotRequired
 
-from qoder_agent_sdk import AgentDefinition, QoderAgentOptions, create_sdk_mcp_server, tool
+from qoder_agent_sdk import AgentDefinition, QoderAgentOptions, QoderSDKClient, create_sdk_mcp_server, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -50,17 +50,15 @@ async def test_authentication_imports() -> None:
         ("12 mcpServers", "support"),
     ],
 )
-async def test_agent_options(title: str, agent: str) -> None:
+async def test_agent_options(title: str, agent: str, fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QODERCLI_PATH", str(fake_runtime(AGENT_RUNTIME)))
     names = await execute(sample(FILE, title), public_names())
     options = names["options"]
     assert isinstance(options.agents[agent], AgentDefinition)
-    options.mcp_servers = {}
-    client = names["QoderSDKClient"](options)
-    await client.connect()
-    try:
-        assert agent in [each["name"] for each in client.supported_agents()]
-    finally:
-        await client.disconnect()
+    async with QoderSDKClient(options) as client:
+        assert [each["name"] for each in client.supported_agents()] == [agent]
+        arguments = (await client.get_server_info())["arguments"]
+    assert ("--agent" in arguments) is (options.agent is not None)
 
 
 async def test_an_agent_with_its_own_server() -> None:
@@ -82,7 +80,8 @@ async def test_agent_fields(title: str) -> None:
     assert QoderAgentOptions(agents={"a": agent}).agents == {"a": agent}
 
 
-async def test_supported_agents() -> None:
+async def test_supported_agents(fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QODERCLI_PATH", str(fake_runtime(AGENT_RUNTIME)))
     names = await execute(sample(FILE, "20 AgentInfo"), public_names())
     agents = {each["name"]: each for each in names["agents"]}
     assert agents["reviewer"]["description"] == "Reviews code quality."

@@ -17,6 +17,18 @@ from typing import Any
 
 import qoder_agent_sdk
 
+#: A runtime that offers the agents it was told about, and shows what it was asked for.
+AGENT_RUNTIME = """
+request = read_request("initialize")
+asked = request["request"]
+agents = [{"name": name, "description": agent["description"]} for name, agent in asked["agents"].items()]
+known = {"protocol_version": 1, "qodercli_version": "0.1.0", "agents": agents}
+answer(request, {**known, "asked": asked, "arguments": sys.argv})
+while (message := read()) is not None:
+    if message["type"] == "user":
+        result()
+"""
+
 FOLDER = Path(__file__).parent.parent / "seeds" / "samples"
 
 
