@@ -23,7 +23,7 @@ def empty_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("QODERCLI_PATH", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     bundled = tmp_path / "package" / "qodercli"
-    monkeypatch.setattr(_binary, "bundled_binary", lambda: bundled)
+    monkeypatch.setattr(_binary, "bundled_binary", lambda: str(bundled))
     return bundled
 
 

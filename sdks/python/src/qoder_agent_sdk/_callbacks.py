@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ._errors import ModelPolicyTimeoutError, OptionTypeError
-from ._mcp_server import METHOD_NOT_FOUND, McpConnection, McpServer, rpc_error
 from ._options import QoderAgentOptions
 from ._permission_types import (
     PermissionResultAllow,
@@ -29,6 +28,7 @@ from ._permission_types import (
 if TYPE_CHECKING:
     from ._hook_types import HookCallback
     from ._mcp_foreign import ForeignConnection
+    from ._mcp_server import McpConnection
 
 Answer = dict[str, Any]
 
@@ -155,6 +155,8 @@ class Callbacks:
         return _hook_answer(output)
 
     async def _mcp_message(self, request: Answer, signal: asyncio.Event) -> Answer:
+        from ._mcp_server import METHOD_NOT_FOUND, rpc_error
+
         name, message = request["server_name"], request["message"]
         connection = self._connections.get(name)
         if connection is None:
@@ -225,6 +227,8 @@ _POLICY_FIELDS = ("purpose", "sessionId", "agentId", "turnIndex", "availableMode
 
 def _connected(instance: Any) -> McpConnection | ForeignConnection:
     """A connection to an in-process server, ours or one of the `mcp` package."""
+    from ._mcp_server import McpServer
+
     if isinstance(instance, McpServer):
         return instance.connect()
     from ._mcp_foreign import ForeignConnection

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterable
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +22,8 @@ from ._prompts import check_prompt, prompt_messages
 from ._session import Session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Self
 
     from ._mcp_types import McpAuthenticateResult, McpServerConfig, McpSetServersResult, McpStatusResponse, OAuthToken

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._binary import find_binary
 from ._errors import OptionValueError
@@ -18,6 +17,9 @@ from ._lines import DEFAULT_LINE_LIMIT
 from ._options import QoderAgentOptions
 from ._transport import Launch
 from ._version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SDK_NAME = "sdk-py"
 
@@ -197,7 +199,8 @@ def _settings_object(settings: str | Path | dict[str, Any] | None) -> dict[str, 
     text = os.fspath(settings)
     try:
         if not text.lstrip().startswith("{"):
-            text = Path(text).read_text(encoding="utf-8-sig")
+            with open(text, encoding="utf-8-sig") as file:
+                text = file.read()
         loaded = json.loads(text)
     except (OSError, ValueError) as error:
         raise OptionValueError(

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import weakref
 from typing import Any
 
@@ -31,6 +29,10 @@ class LaunchFiles:
     def write(self, name: str, text: str) -> str:
         """Put a text into a file; returns its path."""
         if self._folder is None:
+            # Few sessions need a folder; the others need not wait for these imports.
+            import shutil
+            import tempfile
+
             self._folder = tempfile.mkdtemp(prefix="qoder-sdk-")
             # A session that is prepared and never started must not leave it behind.
             self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)

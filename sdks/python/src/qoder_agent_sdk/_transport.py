@@ -17,7 +17,6 @@ import subprocess
 import weakref
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -71,7 +70,7 @@ class ProcessTransport:
         launch = self._launch
         # Locks belong to an event loop, and there may have been none until now.
         self._write_lock = anyio.Lock()
-        if launch.directory is not None and not Path(launch.directory).is_dir():
+        if launch.directory is not None and not os.path.isdir(launch.directory):
             raise CLIConnectionError(f"the working directory {launch.directory} (options.cwd) does not exist")
         extra: dict[str, Any] = {} if launch.user is None else {"user": launch.user}
         try:
