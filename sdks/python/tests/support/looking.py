@@ -75,6 +75,6 @@ def text_of(block: ToolResultBlock) -> str:
     return "\n".join(str(part.get("text", "")) for part in block.content or [])
 
 
-def call(name: str, **arguments: Any) -> dict[str, Any]:
+def call(name: str, /, **arguments: Any) -> dict[str, Any]:
     """A tool call for a playbook."""
     return {"name": name, "input": arguments}
