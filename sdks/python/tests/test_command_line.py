@@ -94,6 +94,12 @@ def test_an_in_process_server_is_announced_without_its_instance() -> None:
     assert json.loads(value) == {"mcpServers": {"kb": {"type": "sdk", "name": "kb"}, "other": {"command": "x"}}}
 
 
+def test_in_process_servers_are_always_among_the_allowed_ones() -> None:
+    servers = {"kb": create_sdk_mcp_server(name="kb"), "other": {"command": "x"}}
+    assert flags(mcp_servers=servers, allowed_mcp_server_names=["other"])[-1] == "other,kb"
+    assert "--allowed-mcp-server-names" not in flags(mcp_servers=servers)
+
+
 def test_a_sandbox_is_added_to_the_settings(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text('\ufeff{"a": 1}', encoding="utf-8")

@@ -221,7 +221,16 @@ def _mcp_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
     else:
         flags += ["--mcp-config", os.fspath(options.mcp_servers)]
     flags += _switch("--strict-mcp-config", options.strict_mcp_config)
-    return flags + _listed("--allowed-mcp-server-names", options.allowed_mcp_server_names)
+    return flags + _listed("--allowed-mcp-server-names", _allowed_servers(options))
+
+
+def _allowed_servers(options: QoderAgentOptions) -> list[str]:
+    """The names that the runtime may use; the option speaks of processes, in-process servers are always allowed."""
+    allowed = options.allowed_mcp_server_names
+    if not allowed or not isinstance(options.mcp_servers, dict):
+        return allowed
+    in_process = [name for name, config in options.mcp_servers.items() if config.get("type") == "sdk"]
+    return [*allowed, *(name for name in in_process if name not in allowed)]
 
 
 def _extra_flags(extra: dict[str, str | None]) -> list[str]:

@@ -120,6 +120,7 @@ request = read()
 ask('r1', subtype='mcp_message', server_name='new', message={'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'})
 assert read()['response']['response']['mcp_response']['result']['tools'][0]['name'] == 'greet'
 answer(request, {'added': list(request['request']['servers']), 'removed': ['old'], 'errors': {}})
+read()
 ask('r2', subtype='mcp_message', server_name='old', message={'jsonrpc': '2.0', 'id': 2, 'method': 'ping'})
 gone = read()['response']['response']['mcp_response']
 result(result=gone['error']['message'])
@@ -131,6 +132,7 @@ wait_for_end()
     async with QoderSDKClient(options) as client:
         changed = await client.set_mcp_servers({"new": create_sdk_mcp_server(name="new", tools=[greet])})
         assert changed == {"added": ["new"], "removed": ["old"], "errors": {}}
+        await client.query("is the old one gone?")
         (message,) = await drain(client)
     assert "'old'" in str(message.result)  # type: ignore[union-attr]
 
