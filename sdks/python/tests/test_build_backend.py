@@ -84,3 +84,47 @@ def test_without_a_workspace_the_way_out_is_named(tmp_path: Path, monkeypatch: p
 def test_a_source_distribution_is_refused_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="Build a wheel from a checkout"):
         backend_in(PROJECT).build_sdist(str(tmp_path))
+
+
+def workspace_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cargo: str) -> Any:
+    """The backend inside a workspace, with a cargo that does as told."""
+    monkeypatch.delenv("QODERCLI_BINARY", raising=False)
+    workspace = tmp_path / "checkout"
+    (workspace / "crates" / "cli").mkdir(parents=True)
+    (workspace / "Cargo.toml").write_text("[workspace]\n")
+    project = workspace / "sdks" / "python"
+    for name in ("build_support", "src"):
+        shutil.copytree(PROJECT / name, project / name)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(PROJECT / name, project / name)
+    program = tmp_path / "bin" / "cargo"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{cargo}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    return backend_in(project)
+
+
+def test_the_executable_is_built_where_the_workspace_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cargo = (
+        f'test "$*" = "build --release --locked -p qodercli --message-format json-render-diagnostics" || exit 9\n'
+        f'test "$PWD" = "{tmp_path}/checkout" || exit 8\n'
+        f'mkdir -p "{tmp_path}/elsewhere" && printf built > "{tmp_path}/elsewhere/qodercli"\n'
+        'echo \'{"reason":"compiler-artifact","target":{"name":"other"},"executable":null}\'\n'
+        f'echo \'{{"reason":"compiler-artifact","target":{{"name":"qodercli"}},"executable":"{tmp_path}/elsewhere/qodercli"}}\''
+    )
+    name = workspace_with(tmp_path, monkeypatch, cargo).build_wheel(str(tmp_path))
+    with zipfile.ZipFile(tmp_path / name) as wheel:
+        assert wheel.read("qoder_agent_sdk/_bundled/qodercli") == b"built"
+
+
+def test_a_build_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="building qodercli failed.*ended with 101"):
+        workspace_with(tmp_path, monkeypatch, "exit 101").build_wheel(str(tmp_path))
+
+
+def test_without_cargo_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = workspace_with(tmp_path, monkeypatch, "exit 0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="cargo is needed.*QODERCLI_BINARY"):
+        backend.build_wheel(str(tmp_path))
