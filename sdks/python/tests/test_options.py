@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import copy
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -78,6 +79,15 @@ def test_lists_and_dicts_are_not_shared_between_options() -> None:
     first.allowed_tools.append("Read")
     first.env["A"] = "b"
     assert second.allowed_tools == [] and second.env == {}
+
+
+def test_options_can_be_copied_and_replaced() -> None:
+    options = QoderAgentOptions(model="auto", allowed_tools=["Read"])
+    assert copy.copy(options) == copy.deepcopy(options) == options
+    changed = replace(options, model="lite")
+    assert (changed.model, changed.allowed_tools, options.model) == ("lite", ["Read"], "auto")
+    with pytest.raises(OptionValueError, match="must not be empty"):
+        replace(options, model="")
 
 
 def test_there_is_no_tool_config_in_python() -> None:

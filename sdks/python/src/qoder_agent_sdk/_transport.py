@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import Process
 
 from ._backend import BackgroundTask, spawn
@@ -113,11 +114,17 @@ class ProcessTransport:
             stdin = self._process.stdin
             if stdin is None or not self._input_open:
                 raise CLIConnectionError("the input of qodercli is closed; start a new session")
+            # A cancellation that is already there must not cost the connection.
+            await anyio.lowlevel.checkpoint_if_cancelled()
             try:
                 await stdin.send(line)
             except _BROKEN as error:
                 self._input_open = False
                 raise CLIConnectionError("qodercli no longer reads its input; it may have ended") from error
+            except BaseException:
+                # Cancelled in the middle of a line: nothing that follows could be understood.
+                self._input_open = False
+                raise
 
     async def end_input(self) -> None:
         """Tell the runtime that nothing more will come."""
