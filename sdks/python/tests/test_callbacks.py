@@ -283,6 +283,17 @@ async def test_requests_to_the_host_have_camel_case_names(fake_runtime: Any, tmp
     ]
 
 
+async def test_a_callback_of_the_host_may_take_options(fake_runtime: Any, tmp_path: Path) -> None:
+    signals: list[bool] = []
+
+    async def elicit(request: Any, options: Any) -> Any:
+        signals.append(options.signal.is_set())
+        return {"action": "decline"}
+
+    (answer,) = await answers_to(fake_runtime, tmp_path, ELICITATION, on_elicitation=elicit)
+    assert answer["response"] == {"action": "decline"} and signals == [False]
+
+
 OAUTH: list[tuple[Any, Any]] = [
     ({"access_token": "t"}, {"token": {"access_token": "t"}}),
     ({"token": {"access_token": "t"}}, {"token": {"access_token": "t"}}),

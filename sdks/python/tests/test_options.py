@@ -117,6 +117,8 @@ WRONG_TYPES = [
     ("can_use_tool", lambda name: None, "3 parameters"),
     ("resolve_model", lambda: None, "1 parameter"),
     ("on_auth_expired", lambda one, two: None, "on_auth_expired"),
+    ("on_elicitation", lambda one, two, three: None, "on_elicitation"),
+    ("on_mcp_oauth_required", 3, "must be a function"),
     ("max_turns", "3", "whole number"),
     ("max_turns", True, "whole number"),
     ("model", 3, "model must be a string"),

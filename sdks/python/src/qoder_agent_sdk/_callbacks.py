@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ._errors import ModelPolicyTimeoutError, OptionTypeError
+from ._option_checks import accepts
 from ._options import QoderAgentOptions
 from ._permission_types import (
     PermissionResultAllow,
@@ -185,7 +186,7 @@ class Callbacks:
         callback = self._options.on_mcp_oauth_required
         if callback is None:
             return None
-        resolution = await _resolved(callback(_camel_keys(request)))  # type: ignore[arg-type]
+        resolution = await _ask_host(callback, request, signal)
         if resolution is None:
             return None
         if not isinstance(resolution, dict):
@@ -197,7 +198,7 @@ class Callbacks:
         if callback is None:
             return {"action": "cancel"}
         try:
-            result = await _resolved(callback(_camel_keys(request)))  # type: ignore[arg-type]
+            result = await _ask_host(callback, request, signal)
         except Exception:
             return {"action": "cancel"}
         dump = getattr(result, "model_dump", None)
@@ -212,8 +213,7 @@ class Callbacks:
         if callback is None or self._auth_expired_seen:
             return {}
         self._auth_expired_seen = True
-        takes_reason = bool(inspect.signature(callback).parameters)
-        returned = await _resolved(callback(request.get("reason")) if takes_reason else callback())
+        returned = await _resolved(callback(request.get("reason")) if accepts(callback, 1) else callback())
         if isinstance(returned, str):
             return {"access_token": returned}
         token = returned.get("access_token") if isinstance(returned, dict) else None
@@ -239,6 +239,15 @@ def _connected(instance: Any) -> McpConnection | ForeignConnection:
 async def _resolved(value: Any) -> Any:
     """What a callback returned, whether it is asynchronous or not."""
     return await value if inspect.isawaitable(value) else value
+
+
+async def _ask_host(callback: Callable[..., Any], request: Answer, signal: asyncio.Event) -> Any:
+    """Call a callback with a request, and with options when it takes them."""
+    from ._hook_types import HookCallbackOptions
+
+    if accepts(callback, 2):
+        return await _resolved(callback(_camel_keys(request), HookCallbackOptions(signal=signal)))
+    return await _resolved(callback(_camel_keys(request)))
 
 
 def _permission_answer(decision: Any, arguments: dict[str, Any]) -> Answer:

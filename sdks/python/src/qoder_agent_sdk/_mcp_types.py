@@ -161,6 +161,7 @@ class ElicitationResult(TypedDict):
     content: NotRequired[dict[str, Any]]
 
 
-OnMcpOAuthRequired = Callable[[McpOAuthRequest], Awaitable[Union[dict[str, Any], OAuthToken, None]]]
+#: Called with the request; a callback that takes a second parameter gets options with a `signal`.
+OnMcpOAuthRequired = Callable[..., Awaitable[Union[dict[str, Any], OAuthToken, None]]]
 OnMcpStatusChange = Callable[[list[McpServerStatus]], Any]
-OnElicitation = Callable[[ElicitationRequest], Awaitable[Any]]
+OnElicitation = Callable[..., Awaitable[Any]]

@@ -132,7 +132,7 @@ def _callback(parameters: int) -> Check:
     def check(name: str, value: Any) -> None:
         if not callable(value):
             raise OptionTypeError(f"{name} must be a function, not {_shown(value)}")
-        if not _accepts(value, parameters):
+        if not accepts(value, parameters):
             raise OptionTypeError(
                 f"{name} must take {parameters} parameter{'s' if parameters > 1 else ''}: {_shown(value)}"
             )
@@ -140,7 +140,15 @@ def _callback(parameters: int) -> Check:
     return check
 
 
-def _accepts(function: Callable[..., Any], count: int) -> bool:
+def _host_callback(name: str, value: Any) -> None:
+    if not callable(value) or not (accepts(value, 1) or accepts(value, 2)):
+        raise OptionTypeError(
+            f"{name} must be a function that takes the request, and may take options: {_shown(value)}"
+        )
+
+
+def accepts(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
@@ -151,7 +159,7 @@ def _accepts(function: Callable[..., Any], count: int) -> bool:
 
 
 def _auth_expired_callback(name: str, value: Any) -> None:
-    if not callable(value) or not (_accepts(value, 0) or _accepts(value, 1)):
+    if not callable(value) or not (accepts(value, 0) or accepts(value, 1)):
         raise OptionTypeError(f"{name} must be a function that takes the reason, or nothing; not {_shown(value)}")
 
 
@@ -416,9 +424,9 @@ _CHECKS: dict[str, Check] = {
     "mcp_servers": check_mcp_servers,
     "allowed_mcp_server_names": _list_of_text,
     "strict_mcp_config": _flag,
-    "on_mcp_oauth_required": _callback(1),
+    "on_mcp_oauth_required": _host_callback,
     "on_mcp_status_change": _callback(1),
-    "on_elicitation": _callback(1),
+    "on_elicitation": _host_callback,
     "hooks": _hooks,
     "agents": _agents,
     "agent": _filled_text,
