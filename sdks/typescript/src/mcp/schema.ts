@@ -1,0 +1,42 @@
+/**
+ * The JSON Schema of a raw shape, as the model sees it. Zod 4 makes its own; fields of Zod 3 are read by
+ * `schema-v3.ts`. A shape may have fields of both.
+ */
+import { toJSONSchema, type $ZodType } from 'zod/v4/core';
+
+import { isOptionalV3, jsonSchemaV3 } from './schema-v3.js';
+import { type AnyZodField, type AnyZodRawShape, isZodV4 } from './shapes.js';
+
+/** A JSON Schema. */
+export type JsonSchema = Record<string, unknown>;
+
+/** The JSON Schema of the arguments of a tool. */
+export function shapeSchema(shape: AnyZodRawShape): JsonSchema {
+  const properties: Record<string, JsonSchema> = {};
+  const required: string[] = [];
+  for (const [name, field] of Object.entries(shape)) {
+    properties[name] = fieldSchema(field);
+    if (!isOptional(field)) required.push(name);
+  }
+  return {
+    type: 'object',
+    properties,
+    ...(required.length > 0 ? { required } : {}),
+    additionalProperties: false,
+  };
+}
+
+function fieldSchema(field: AnyZodField): JsonSchema {
+  if (!isZodV4(field)) return jsonSchemaV3(field);
+  const made = toJSONSchema(field as unknown as $ZodType, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
+  const { $schema: _dialect, '~standard': _standard, ...schema } = made;
+  // Descriptions are kept in a registry of the copy of Zod that made the field, which may be another copy.
+  const description = (field as { description?: unknown }).description;
+  if (schema['description'] === undefined && typeof description === 'string') schema['description'] = description;
+  return schema;
+}
+
+function isOptional(field: AnyZodField): boolean {
+  if (!isZodV4(field)) return isOptionalV3(field);
+  return (field._zod as { optin?: 'optional' }).optin === 'optional';
+}
