@@ -49,6 +49,7 @@ export class Session {
   readonly #over: Promise<void>;
   #store: StoreSession | undefined;
   #process: RuntimeProcess | undefined;
+  #ready = false;
   #closing = false;
   #finishing = false;
   #failure: Error | undefined;
@@ -159,14 +160,14 @@ export class Session {
     if (this.#closing) throw new AbortError('The query was closed before it started.');
     const process = this.#launch(options);
     this.#process = process;
-    const ended = process.ended.then((end) => this.#ended(process, end));
-    const answer = await Promise.race([
-      this.#channel.request(initializeRequest(options, this.#hooks)),
-      ended.then((error) => {
-        throw this.#failure ?? error ?? new AbortError('The query was closed before it started.');
-      }),
-    ]);
-    return checkInitialization(answer, this.#hooks);
+    void process.ended.then((end) => this.#ended(process, end));
+    const answer = await this.#channel
+      .request(initializeRequest(options, this.#hooks))
+      // That the session has ended is known; why it ended is what counts.
+      .catch((thrown: unknown) => Promise.reject(this.#failure ?? thrown));
+    const initialization = checkInitialization(answer, this.#hooks);
+    this.#ready = true;
+    return initialization;
   }
 
   #launch(options: CheckedOptions): RuntimeProcess {
@@ -283,17 +284,17 @@ export class Session {
     this.#process?.stop();
   }
 
-  /** The process has gone. Gives back the error that this is, if it is one. */
-  async #ended(process: RuntimeProcess, end: ProcessEnd): Promise<Error | undefined> {
-    const orderly = end.exitCode === 0 && !this.#tracker.awaitingResult;
+  /** The process has gone, which may be an error. */
+  async #ended(process: RuntimeProcess, end: ProcessEnd): Promise<void> {
+    const orderly = this.#ready && end.exitCode === 0 && !this.#tracker.awaitingResult;
     const expected = this.#closing || orderly || (this.#finishing && end.signal !== null);
     const error = expected ? undefined : this.#endError(process, end);
+    this.#failure ??= error;
     if (this.#store) await this.#store.flush();
     await this.#delivered;
     this.#queue.finish(this.#lastResultFailed === undefined ? error : undefined);
     this.#channel.close(new Error('The session has ended.'));
     this.#finish();
-    return error;
   }
 
   #endError(process: RuntimeProcess, end: ProcessEnd): Error {

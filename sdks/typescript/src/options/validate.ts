@@ -38,6 +38,7 @@ export function checkOptions(given: Options | undefined): CheckedOptions {
   checkExclusions(options);
   checkHooks(options);
   checkAgents(options);
+  checkSkills(options);
   checkServers(options.mcpServers, 'options.mcpServers');
   const environment = { ...process.env, ...options.env };
   const { auth, ...rest } = options;
@@ -168,6 +169,15 @@ function checkAgents(options: Options): void {
             'Put it into options.mcpServers and give its name here.',
         );
       }
+    }
+  }
+}
+
+function checkSkills(options: Options): void {
+  for (const name of Array.isArray(options.skills) ? options.skills : []) {
+    // Names become rules, so nothing in them may mean something in a rule.
+    if (name === '' || name.startsWith('/') || /[(),*\s]/.test(name)) {
+      throw new OptionsError(`options.skills has ${JSON.stringify(name)}, which is no name of a skill.`);
     }
   }
 }

@@ -170,12 +170,17 @@ export interface SDKConversationResetMessage {
   session_id: string;
 }
 
-/** Marks the `type` of kinds that this version does not know. It exists in types only. */
-declare const otherMessageType: unique symbol;
+/**
+ * Stands for the names of kinds that this version does not know. It exists in types only: a single name, unlike
+ * `string`, lets TypeScript tell the known kinds apart.
+ */
+declare enum OtherMessageType {
+  Unknown = 'a kind of a newer runtime',
+}
 
 /** A message of a kind that this version does not know. */
 export interface SDKOtherMessage {
-  type: string & { readonly [otherMessageType]: true };
+  type: OtherMessageType;
   [key: string]: unknown;
 }
 

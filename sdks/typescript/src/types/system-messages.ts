@@ -186,13 +186,15 @@ export interface SDKMirrorErrorMessage extends SystemCommon {
   error: string;
 }
 
-/** Marks the `subtype` of kinds that this version does not know. It exists in types only. */
-declare const otherSystemSubtype: unique symbol;
+/** Stands for the subtypes that this version does not know, as in `messages.ts`. */
+declare enum OtherSystemSubtype {
+  Unknown = 'a kind of a newer runtime',
+}
 
 /** A system message of a kind that this version does not know. */
 export interface SDKOtherSystemMessage {
   type: 'system';
-  subtype: string & { readonly [otherSystemSubtype]: true };
+  subtype: OtherSystemSubtype;
   uuid?: string;
   session_id?: string;
   [key: string]: unknown;
