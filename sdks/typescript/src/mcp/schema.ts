@@ -38,5 +38,6 @@ function fieldSchema(field: AnyZodField): JsonSchema {
 
 function isOptional(field: AnyZodField): boolean {
   if (!isZodV4(field)) return isOptionalV3(field);
-  return (field._zod as { optin?: 'optional' }).optin === 'optional';
+  // "optional" for what may be missing, and in newer versions "defaulted" for what is then filled in.
+  return (field._zod as { optin?: string }).optin !== undefined;
 }

@@ -33,14 +33,18 @@ type OptionalKeys<Shape> = {
   [Key in keyof Shape]: undefined extends OutputOf<Shape[Key]> ? Key : never;
 }[keyof Shape];
 
-/** The arguments that a handler gets for a raw shape. */
-export type InferShape<Shape> = {
-  [Key in Exclude<keyof Shape, OptionalKeys<Shape>>]: OutputOf<Shape[Key]>;
-} & {
-  [Key in OptionalKeys<Shape>]?: OutputOf<Shape[Key]>;
-} extends infer Flat
-  ? { [Key in keyof Flat]: Flat[Key] }
-  : never;
+type Flatten<Type> = { [Key in keyof Type]: Type[Key] };
+
+/** The arguments that a handler gets for a raw shape. A shape that is not known (`any`) gives any arguments. */
+export type InferShape<Shape> = 0 extends 1 & Shape
+  ? any
+  : Flatten<
+      {
+        [Key in Exclude<keyof Shape, OptionalKeys<Shape>>]: OutputOf<Shape[Key]>;
+      } & {
+        [Key in OptionalKeys<Shape>]?: OutputOf<Shape[Key]>;
+      }
+    >;
 
 /** Whether a value is a schema of Zod 4. */
 export function isZodV4(value: unknown): value is ZodV4Like {
