@@ -109,7 +109,10 @@ export class HostCallbacks {
       const answer: unknown = await Promise.race([Promise.resolve().then(() => resolveModel(policy)), timeout]);
       return modelAnswer(answer);
     } catch (thrown) {
-      if (thrown instanceof ModelPolicyTimeoutError && !signal.aborted) this.#fail(thrown);
+      if (thrown instanceof ModelPolicyTimeoutError && !signal.aborted) {
+        // The runtime gets its answer first; the end of the session would cut it off.
+        setImmediate(() => this.#fail(thrown));
+      }
       throw thrown;
     } finally {
       clearTimeout(timer);
