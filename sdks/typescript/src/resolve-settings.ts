@@ -13,7 +13,7 @@ import type { Options, Settings } from './types/options.js';
 /** The options that matter for settings. */
 export type ResolveSettingsOptions = Pick<
   Options,
-  'cwd' | 'env' | 'settings' | 'settingSources' | 'pathToQoderCLIExecutable' | 'cliPath'
+  'cwd' | 'env' | 'settings' | 'pathToQoderCLIExecutable' | 'cliPath'
 >;
 
 /** One effective setting. */
@@ -39,8 +39,7 @@ export async function resolveSettings(options?: ResolveSettingsOptions): Promise
   if (checked.settings !== undefined) {
     flags.push('--settings', typeof checked.settings === 'string' ? checked.settings : JSON.stringify(checked.settings));
   }
-  if (checked.settingSources !== undefined) flags.push(`--setting-sources=${checked.settingSources.join(',')}`);
-  const { stdout } = await promisify(execFile)(command, [...leadingArguments, ...flags, 'config', '--json'], {
+  const { stdout } = await promisify(execFile)(command, [...leadingArguments, 'config', '--json', ...flags], {
     ...(checked.cwd === undefined ? {} : { cwd: checked.cwd }),
     env: runtimeEnvironment(checked),
     maxBuffer: 16 * 1024 * 1024,

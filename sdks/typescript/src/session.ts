@@ -160,11 +160,17 @@ export class Session {
     if (this.#closing) throw new AbortError('The query was closed before it started.');
     const process = this.#launch(options);
     this.#process = process;
-    void process.ended.then((end) => this.#ended(process, end));
+    const ended = process.ended.then((end) => this.#ended(process, end));
     const answer = await this.#channel
       .request(initializeRequest(options, this.#hooks))
-      // That the session has ended is known; why it ended is what counts.
-      .catch((thrown: unknown) => Promise.reject(this.#failure ?? thrown));
+      .catch(async (thrown: unknown) => {
+        // That nothing can be written is known; why the process ended is what counts.
+        if (!process.inputOpen) {
+          process.stop();
+          await ended;
+        }
+        throw this.#failure ?? thrown;
+      });
     const initialization = checkInitialization(answer, this.#hooks);
     this.#ready = true;
     return initialization;
