@@ -116,6 +116,7 @@ test('interrupt ends the turn, and the session goes on', async (context) => {
   const prompts = new Prompts();
   prompts.say('slow');
   const session = query({ prompt: prompts, options: project.options() });
+  context.after(() => session.close());
   const results: unknown[] = [];
   for await (const message of session) {
     if (message.type === 'system' && message.subtype === 'init' && results.length === 0) {
@@ -140,6 +141,7 @@ test('setPermissionMode counts from the next call on', async (context) => {
   const prompts = new Prompts();
   prompts.say('before');
   const session = query({ prompt: prompts, options: project.options() });
+  context.after(() => session.close());
   let turns = 0;
   for await (const message of session) {
     if (message.type !== 'result') continue;
@@ -166,6 +168,7 @@ test('setModel counts from the next request on', async (context) => {
   const prompts = new Prompts();
   prompts.say('one');
   const session = query({ prompt: prompts, options: project.options() });
+  context.after(() => session.close());
   const results: unknown[] = [];
   for await (const message of session) {
     if (message.type !== 'result') continue;
@@ -189,12 +192,12 @@ test('servers of this process: state, tools and annotations', async (context) =>
     prompt: new Prompts(),
     options: project.options({ mcpServers: { kb: createSdkMcpServer({ name: 'kb', tools: [look] }) } }),
   });
+  context.after(() => session.close());
   let rows = await session.mcpServerStatus();
   while (rows.some((row) => row.status === 'pending' || row.status === 'connecting')) rows = await session.mcpServerStatus();
   assert.equal(rows[0]?.name, 'kb');
   assert.equal(rows[0]?.status, 'connected');
   assert.equal(rows[0]?.tools?.[0]?.name, 'look');
-  await session.close();
 });
 
 test('setMcpServers replaces the servers of a running session', async (context) => {
@@ -205,6 +208,7 @@ test('setMcpServers replaces the servers of a running session', async (context) 
   const prompts = new Prompts();
   const now = tool('now', 'Tells the time.', {}, async () => ({ content: [{ type: 'text', text: 'noon' }] }));
   const session = query({ prompt: prompts, options: project.options({ allowedTools: ['mcp__late__now'] }) });
+  context.after(() => session.close());
   const changed = await session.setMcpServers({ late: createSdkMcpServer({ name: 'late', tools: [now] }) });
   assert.deepEqual(changed, { added: ['late'], removed: [], errors: {} });
   prompts.say('When?');
@@ -339,12 +343,12 @@ test('a warm start', async (context) => {
 test('what the runtime refuses is raised with its words', async (context) => {
   const project = sandbox(context, [{ text: 'ok' }]);
   const session = query({ prompt: new Prompts(), options: project.options() });
+  context.after(() => session.close());
   await assert.rejects(session.stopTask('no-such-task'), (error: unknown) => {
     assert.ok(error instanceof ControlRequestError);
     assert.notEqual(error.message, '');
     return true;
   });
-  await session.close();
 });
 
 test('the effective settings of a directory', async (context) => {

@@ -6,7 +6,8 @@ import { test } from 'node:test';
 
 import { createSdkMcpServer, type InferShape, OptionsError, tool } from '@qoder-ai/qoder-agent-sdk';
 import { z as z4 } from 'zod/v4';
-import * as mini from 'zod/mini';
+import * as core from 'zod/v4/core';
+import * as mini from 'zod/v4-mini';
 import { z as z3 } from 'zod3';
 
 import { connect } from './support/rpc.js';
@@ -159,4 +160,15 @@ test('z.object() and things that are no schema are refused', () => {
 
 test('a tool without parameters', async () => {
   assert.deepEqual(await schemaOf({}), { type: 'object', properties: {}, additionalProperties: false });
+});
+
+test('bare schemas of the core of Zod 4', async () => {
+  const bare = new core.$ZodString({ type: 'string' });
+  const server = createSdkMcpServer({
+    name: 's',
+    tools: [tool('t', 'A tool.', { a: bare }, async ({ a }) => ({ content: [{ type: 'text', text: a }] }))],
+  });
+  const client = await connect(server.instance);
+  assert.equal((await client.call('t', { a: 'x' })).content[0].text, 'x');
+  assert.equal((await client.call('t', { a: 1 })).isError, true);
 });

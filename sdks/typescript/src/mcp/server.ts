@@ -90,7 +90,7 @@ class SdkMcpServer implements ConnectableMcpServer {
         case 'ping':
           return success({});
         case 'tools/list':
-          return success({ tools: [...this.#tools.values()].map(describeTool) });
+          return success({ tools: await Promise.all([...this.#tools.values()].map(describeTool)) });
         case 'tools/call':
           return success(await this.#call(params, signal));
         default:
@@ -150,12 +150,12 @@ function checkResult(name: string, result: unknown): CallToolResult {
   return { ...(result as unknown as CallToolResult), content: content as unknown as CallToolResult['content'] };
 }
 
-function describeTool(definition: SdkMcpToolDefinition): Record<string, unknown> {
+async function describeTool(definition: SdkMcpToolDefinition): Promise<Record<string, unknown>> {
   const { maxResultSizeChars, ...annotations }: ToolAnnotations = definition.annotations ?? {};
   return {
     name: definition.name,
     description: definition.description,
-    inputSchema: shapeSchema(definition.inputSchema),
+    inputSchema: await shapeSchema(definition.inputSchema),
     ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
     ...(maxResultSizeChars === undefined ? {} : { _meta: { [RESULT_SIZE_KEY]: maxResultSizeChars } }),
   };

@@ -3,7 +3,7 @@
  * what Zod 3 and Zod 4 have in common or can be told apart by, so that the copy of Zod that a program uses need
  * not be the one this package finds.
  */
-import { safeParseAsync, type $ZodType } from 'zod/v4/core';
+import type { $ZodType } from 'zod/v4/core';
 
 /** A schema of Zod 4, by what marks it. */
 export interface ZodV4Like {
@@ -77,9 +77,11 @@ interface FieldIssue {
 
 type FieldResult = { success: true; data: unknown } | { success: false; error: { issues: FieldIssue[] } };
 
-function parseField(field: AnyZodField, value: unknown): Promise<FieldResult> {
+async function parseField(field: AnyZodField, value: unknown): Promise<FieldResult> {
   const own = (field as { safeParseAsync?: (value: unknown) => Promise<FieldResult> }).safeParseAsync;
   if (typeof own === 'function') return own.call(field, value);
+  // Bare schemas of the core of Zod 4 have no methods.
+  const { safeParseAsync } = await import('zod/v4/core');
   return safeParseAsync(field as unknown as $ZodType, value) as Promise<FieldResult>;
 }
 

@@ -179,9 +179,39 @@ test('seed 001, Common return values: deny and interrupt', async (context) => {
   assert.equal(messages.at(-1)?.type, 'result');
 });
 
+const delegate = { toolCalls: [{ name: 'Agent', input: { prompt: 'Check order O-1001.', agent: 'order-support' } }] };
+
 test('seed 001, Method 3: a custom tool in a subagent', async (context) => {
   const project = sandbox(context, [
-    { toolCalls: [{ name: 'Agent', input: { prompt: 'Check order O-1001.', agent: 'order-support' } }] },
+    delegate,
+    { when: { purpose: 'subagent', turn: 1 }, ...callLookup },
+    { when: { purpose: 'subagent' }, text: 'The agent is done.' },
+    { when: { lastToolResultContains: 'The agent is done.' }, text: 'The agent has answered.' },
+  ]);
+  const messages = await collect(
+    query({
+      prompt: 'Use the order-support agent to check order O-1001.',
+      options: {
+        ...project.options(),
+        auth: accessTokenFromEnv(),
+        mcpServers: { orders: orderTools },
+        allowedTools: ['Agent'],
+        agents: {
+          'order-support': {
+            description: 'Handles order lookup and explains order status.',
+            prompt: 'Use order tools to answer order status questions clearly.',
+            tools: ['mcp__orders__lookup_order'],
+          },
+        },
+      },
+    }),
+  );
+  assert.equal(resultOf(messages).result, 'The agent has answered.');
+});
+
+test('seed 001, Method 3: the subagent reaches a tool that is pre-authorized by its full name', async (context) => {
+  const project = sandbox(context, [
+    delegate,
     { when: { purpose: 'subagent', turn: 1 }, ...callLookup },
     { when: { purpose: 'subagent', lastToolResultContains: 'shipped' }, text: 'The agent says: shipped.' },
     { when: { lastToolResultContains: 'The agent says' }, text: 'It was shipped.' },
@@ -191,7 +221,6 @@ test('seed 001, Method 3: a custom tool in a subagent', async (context) => {
       prompt: 'Use the order-support agent to check order O-1001.',
       options: {
         ...project.options(),
-        auth: accessTokenFromEnv(),
         mcpServers: { orders: orderTools },
         allowedTools: ['Agent', 'mcp__orders__lookup_order'],
         agents: {
