@@ -152,7 +152,7 @@ impl Driver<'_> {
                     by: NOBODY.to_owned(),
                     ..Answer::default()
                 })),
-                arrival = arrival(&mut self.inbox) => self.take(arrival)?,
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
             }
         };
         self.tell_state(SessionState::Running)?;
@@ -252,7 +252,8 @@ impl Driver<'_> {
         let (layer, reason) = (decision.layer, decision.reason.clone());
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
-        if !denied {
+        // Whoever denied it by an answer knows.
+        if !denied || layer == DecisionLayer::Person {
             return Ok(());
         }
         let uuid = new_id();
@@ -261,7 +262,7 @@ impl Driver<'_> {
             tool_name: name,
             tool_use_id: id,
             agent_id: None,
-            decision_reason_type: layer_name(layer),
+            decision_reason_type: decision_reason_type(layer),
             decision_reason: &reason,
             message: &message,
             uuid: &uuid,
@@ -308,7 +309,9 @@ fn denial_text(tool: &str, layer: DecisionLayer, reason: &str) -> String {
     }
 }
 
-fn layer_name(layer: DecisionLayer) -> &'static str {
+/// The layer that decided, as hosts are told it.
+#[must_use]
+pub fn decision_reason_type(layer: DecisionLayer) -> &'static str {
     match layer {
         DecisionLayer::Rule => "rule",
         DecisionLayer::BuiltIn | DecisionLayer::Person => "other",
