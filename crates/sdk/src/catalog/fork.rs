@@ -87,26 +87,8 @@ fn copy_up_to(
 }
 
 fn is_message(body: &RecordBody, message: &str) -> bool {
-    match body {
-        RecordBody::User(entry) => entry.uuid == message,
-        RecordBody::Assistant(entry) => entry.uuid == message,
-        RecordBody::System(_)
-        | RecordBody::SessionStarted(_)
-        | RecordBody::Epoch(_)
-        | RecordBody::InputAdmitted(_)
-        | RecordBody::InputWithdrawn(_)
-        | RecordBody::ModelRequested(_)
-        | RecordBody::ModelFailed(_)
-        | RecordBody::Decided(_)
-        | RecordBody::Asked(_)
-        | RecordBody::SideCalled(_)
-        | RecordBody::Answered(_)
-        | RecordBody::PermissionsChanged(_)
-        | RecordBody::ToolStarted(_)
-        | RecordBody::TaskStarted(_)
-        | RecordBody::TaskEnded(_)
-        | RecordBody::Interrupted(_)
-        | RecordBody::TurnEnded(_)
-        | RecordBody::Unknown(_) => false,
+    if let RecordBody::User(entry) = body {
+        return entry.uuid == message;
     }
+    matches!(body, RecordBody::Assistant(entry) if entry.uuid == message)
 }

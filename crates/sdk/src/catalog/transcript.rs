@@ -131,7 +131,7 @@ fn read(paths: &SessionPaths, session_id: &str, sidechain: bool) -> Result<Vec<S
     Ok(chain)
 }
 
-/// A link of the chain. Notices of the runtime are links that are not shown.
+/// A link of the chain; other records are none. Notices of the runtime are links that are not shown.
 fn entry(body: RecordBody, session_id: &str, sidechain: bool) -> Option<Entry> {
     let link = |kind: &str, uuid: String, message: Value| SessionMessage {
         kind: kind.to_owned(),
@@ -140,38 +140,17 @@ fn entry(body: RecordBody, session_id: &str, sidechain: bool) -> Option<Entry> {
         message,
         ..SessionMessage::default()
     };
-    match body {
-        RecordBody::User(entry) => {
-            let message = serde_json::to_value(&entry.message).ok()?;
-            let shown = !entry.is_meta && entry.is_sidechain == sidechain;
-            Some(Entry { message: link("user", entry.uuid, message), parent: entry.parent_uuid, shown })
-        }
-        RecordBody::Assistant(entry) => {
-            let message = serde_json::to_value(&entry.message).ok()?;
-            let shown = entry.is_sidechain == sidechain;
-            Some(Entry { message: link("assistant", entry.uuid, message), parent: entry.parent_uuid, shown })
-        }
-        RecordBody::System(entry) => Some(Entry {
-            message: link("system", entry.uuid, Value::Null),
-            parent: entry.parent_uuid,
-            shown: false,
-        }),
-        RecordBody::SessionStarted(_)
-        | RecordBody::Epoch(_)
-        | RecordBody::InputAdmitted(_)
-        | RecordBody::InputWithdrawn(_)
-        | RecordBody::ModelRequested(_)
-        | RecordBody::ModelFailed(_)
-        | RecordBody::Decided(_)
-        | RecordBody::Asked(_)
-        | RecordBody::SideCalled(_)
-        | RecordBody::Answered(_)
-        | RecordBody::PermissionsChanged(_)
-        | RecordBody::ToolStarted(_)
-        | RecordBody::TaskStarted(_)
-        | RecordBody::TaskEnded(_)
-        | RecordBody::Interrupted(_)
-        | RecordBody::TurnEnded(_)
-        | RecordBody::Unknown(_) => None,
+    if let RecordBody::User(entry) = body {
+        let message = serde_json::to_value(&entry.message).ok()?;
+        let shown = !entry.is_meta && entry.is_sidechain == sidechain;
+        return Some(Entry { message: link("user", entry.uuid, message), parent: entry.parent_uuid, shown });
     }
+    if let RecordBody::Assistant(entry) = body {
+        let message = serde_json::to_value(&entry.message).ok()?;
+        let shown = entry.is_sidechain == sidechain;
+        return Some(Entry { message: link("assistant", entry.uuid, message), parent: entry.parent_uuid, shown });
+    }
+    let RecordBody::System(entry) = body else { return None };
+    let message = link("system", entry.uuid, Value::Null);
+    Some(Entry { message, parent: entry.parent_uuid, shown: false })
 }

@@ -1,13 +1,14 @@
-//! From options to the arguments and the environment of the program. Nothing secret is in either; callbacks and
-//! agents are not here, they come with the handshake.
+//! From options to the arguments and the environment of the program. Nothing secret is in either: what may hold keys
+//! goes through private files, the token through the handshake. Callbacks and agents come with the handshake too.
 
 use std::ffi::OsString;
 
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::mcp::McpServers;
-use crate::options::{SdkPluginConfig, Skills, SystemPrompt, ThinkingConfig, ToolSet};
+use super::private::{LONGEST_ARGUMENT, PrivateFiles};
+use crate::mcp::{McpServerConfig, McpServers};
+use crate::options::{SdkPluginConfig, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet};
 use crate::{Error, QoderAgentOptions, Result, VERSION};
 
 /// Collects arguments.
@@ -40,11 +41,11 @@ impl Arguments {
 }
 
 /// The arguments.
-pub(super) fn arguments(options: &QoderAgentOptions) -> Result<Vec<OsString>> {
+pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -> Result<Vec<OsString>> {
     let mut out = Arguments(Vec::new());
     out.pair("--output-format", Some("stream-json"));
     out.switch("--verbose", true);
-    prompt(options, &mut out);
+    prompt(options, files, &mut out)?;
     permissions(options, &mut out);
     out.pair("--max-turns", options.max_turns.map(|turns| turns.to_string()));
     out.pair("--max-budget-usd", options.max_budget_usd.map(|money| money.to_string()));
@@ -53,7 +54,11 @@ pub(super) fn arguments(options: &QoderAgentOptions) -> Result<Vec<OsString>> {
     out.pair("--fallback-model", options.fallback_model.as_ref());
     out.list("--betas", &options.betas);
     session(options, &mut out);
-    out.pair("--settings", crate::in_process::settings(options)?);
+    match crate::in_process::settings(options)? {
+        Some(path) if matches!(options.settings, Some(Settings::File(_))) => out.pair("--settings", Some(path)),
+        Some(json) => out.pair("--settings", Some(files.write("settings.json", &json)?)),
+        None => {}
+    }
     let sources = options.setting_sources.as_ref();
     let sources = sources.map(|list| list.iter().map(|each| each.as_str()).collect::<Vec<_>>().join(","));
     out.joined("--setting-sources", sources.as_deref());
@@ -64,7 +69,7 @@ pub(super) fn arguments(options: &QoderAgentOptions) -> Result<Vec<OsString>> {
         out.pair("--plugin-dir", Some(folder));
     }
     out.switch("--trust", options.trust);
-    servers(options, &mut out)?;
+    servers(options, files, &mut out)?;
     out.switch("--include-partial-messages", options.include_partial_messages);
     out.switch("--include-hook-events", options.include_hook_events);
     match options.thinking {
@@ -89,13 +94,17 @@ pub(super) fn arguments(options: &QoderAgentOptions) -> Result<Vec<OsString>> {
     Ok(out.0)
 }
 
-fn prompt(options: &QoderAgentOptions, out: &mut Arguments) {
+fn prompt(options: &QoderAgentOptions, files: &mut PrivateFiles, out: &mut Arguments) -> Result<()> {
     match &options.system_prompt {
         None => {}
+        Some(SystemPrompt::Text(text)) if text.len() > LONGEST_ARGUMENT => {
+            out.pair("--system-prompt-file", Some(files.write("system-prompt.txt", text)?));
+        }
         Some(SystemPrompt::Text(text)) => out.pair("--system-prompt", Some(text)),
         Some(SystemPrompt::Preset { append }) => out.pair("--append-system-prompt", append.as_ref()),
         Some(SystemPrompt::File(path)) => out.pair("--system-prompt-file", Some(path)),
     }
+    Ok(())
 }
 
 fn permissions(options: &QoderAgentOptions, out: &mut Arguments) {
@@ -128,13 +137,20 @@ fn session(options: &QoderAgentOptions, out: &mut Arguments) {
     out.switch("--no-session-persistence", !options.persist_session);
 }
 
-fn servers(options: &QoderAgentOptions, out: &mut Arguments) -> Result<()> {
+fn servers(options: &QoderAgentOptions, files: &mut PrivateFiles, out: &mut Arguments) -> Result<()> {
     match &options.mcp_servers {
         McpServers::File(path) => out.pair("--mcp-config", Some(path)),
         McpServers::Map(servers) if servers.is_empty() => {}
         McpServers::Map(servers) => {
-            let servers = serde_json::to_value(servers).map_err(|error| Error::Protocol(error.to_string()))?;
-            out.pair("--mcp-config", Some(json!({ "mcpServers": servers }).to_string()));
+            let is_ours = |server: &McpServerConfig| matches!(server, McpServerConfig::Sdk(_));
+            let ours = servers.values().all(is_ours);
+            let json = serde_json::to_value(servers).map_err(|error| Error::Protocol(error.to_string()))?;
+            let json = json!({ "mcpServers": json }).to_string();
+            if ours && json.len() <= LONGEST_ARGUMENT {
+                out.pair("--mcp-config", Some(json));
+            } else {
+                out.pair("--mcp-config", Some(files.write("servers.json", &json)?));
+            }
         }
     }
     out.switch("--strict-mcp-config", options.strict_mcp_config);
@@ -166,7 +182,8 @@ mod tests {
     use crate::{NoArguments, PermissionMode, create_sdk_mcp_server, tool};
 
     fn text(options: &QoderAgentOptions) -> Vec<String> {
-        arguments(options).unwrap().into_iter().map(|word| word.into_string().unwrap()).collect()
+        let mut files = PrivateFiles::default();
+        arguments(options, &mut files).unwrap().into_iter().map(|word| word.into_string().unwrap()).collect()
     }
 
     #[test]
@@ -175,6 +192,28 @@ mod tests {
             text(&QoderAgentOptions::new()),
             ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
         );
+    }
+
+    #[test]
+    fn what_may_hold_keys_is_in_a_file_that_vanishes() {
+        let mut server = crate::McpHttpServerConfig { url: "https://example.com".to_owned(), ..Default::default() };
+        server.headers.insert("Authorization".to_owned(), "Bearer key-1".to_owned());
+        let settings = json!({ "providers": { "p": { "apiKey": "key-2" } } });
+        let options = QoderAgentOptions::new()
+            .mcp_server("kb", crate::McpServerConfig::Http(server))
+            .settings(Settings::Inline(settings.as_object().unwrap().clone()));
+        let mut files = PrivateFiles::default();
+        let words: Vec<String> = arguments(&options, &mut files)
+            .unwrap()
+            .into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect();
+        assert!(words.iter().all(|word| !word.contains("key-")), "{words:?}");
+        let at = words.iter().position(|word| word == "--settings").unwrap() + 1;
+        let path = std::path::PathBuf::from(&words[at]);
+        assert!(std::fs::read_to_string(&path).unwrap().contains("key-2"));
+        drop(files);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod arguments;
 mod incoming;
 mod initialize;
 mod lines;
+mod private;
 mod process;
 mod wire;
 

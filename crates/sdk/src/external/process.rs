@@ -11,6 +11,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 use super::arguments;
+use super::private::PrivateFiles;
 use crate::options::OnStderr;
 use crate::{Error, QoderAgentOptions, Result};
 
@@ -37,13 +38,16 @@ pub(super) struct Program {
     hearing: Option<tokio::task::JoinHandle<()>>,
     step: Step,
     since: Instant,
+    // Held for its drop, which removes the files.
+    _files: PrivateFiles,
 }
 
 impl Program {
     pub(super) fn start(options: &QoderAgentOptions) -> Result<Self> {
         let Some(path) = &options.cli_path else { return Err(Error::Closed) };
         let mut command = Command::new(path);
-        command.args(arguments::arguments(options)?);
+        let mut files = PrivateFiles::default();
+        command.args(arguments::arguments(options, &mut files)?);
         arguments::environment(options, &mut command);
         if let Some(cwd) = &options.cwd {
             command.current_dir(cwd);
@@ -58,7 +62,7 @@ impl Program {
             .stderr
             .take()
             .map(|pipe| tokio::spawn(hear(pipe, Arc::clone(&stderr), options.stderr.clone())));
-        Ok(Self { child, stderr, hearing, step: Step::Running, since: Instant::now() })
+        Ok(Self { child, stderr, hearing, step: Step::Running, since: Instant::now(), _files: files })
     }
 
     pub(super) fn stdin(&mut self) -> Result<ChildStdin> {

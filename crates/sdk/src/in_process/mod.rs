@@ -48,7 +48,7 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     } else {
         let (_, nobody) = mpsc::unbounded_channel();
         let orders = std::mem::replace(&mut start.orders, nobody);
-        let obeying = obey::Obeying { handle, setup, callbacks };
+        let obeying = obey::Obeying::new(handle, setup, callbacks);
         tokio::spawn(take_orders(prompt, orders, obeying));
     }
     let driven = drive(&mut live, &start.closing).await;

@@ -1,17 +1,19 @@
 //! What the engine in process does when a session is told something. What it has no way to do is refused by name; the
 //! same program then works with an external one that has it.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_core::ports::Model;
 use qoder_runtime::VERSION;
 use qoder_runtime::agent;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::live::{ControlError, Handle};
+use qoder_runtime::driver::CAPABILITIES;
+use qoder_runtime::live::{ContextUsage, ControlError, Handle};
 use qoder_runtime::model_policy;
 use qoder_runtime::setup::Setup;
 use qoder_types::{PermissionUpdate, UpdateDestination};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::session::Control;
 use crate::{Error, Result};
@@ -19,11 +21,20 @@ use crate::{Error, Result};
 /// What is needed to obey.
 pub(super) struct Obeying {
     pub(super) handle: Handle,
-    pub(super) setup: Arc<Setup>,
-    pub(super) callbacks: Callbacks,
+    /// Replaced when settings are laid on top.
+    setup: Mutex<Arc<Setup>>,
+    callbacks: Callbacks,
 }
 
 impl Obeying {
+    pub(super) fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks }
+    }
+
+    fn setup(&self) -> Arc<Setup> {
+        Arc::clone(&self.setup.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Does it. The answer has the shape that travels.
     pub(super) async fn obey(&self, control: Control) -> Result<Value> {
         let name = control.name();
@@ -43,17 +54,23 @@ impl Obeying {
                 Ok(json!({}))
             }
             Control::SetModel(model) => {
-                self.handle.set_model(self.setup.model(model.as_deref(), &self.callbacks)?);
+                self.handle.set_model(self.setup().model(model.as_deref(), &self.callbacks)?);
                 Ok(json!({}))
             }
             Control::StopTask(id) => {
                 self.handle.stop_task(&id).await.map_err(refused)?;
                 Ok(json!({}))
             }
-            Control::ContextUsage => self.context_usage().await.map_err(refused),
-            Control::AvailableModels { .. } => {
-                Ok(json!({ "models": model_policy::list(self.setup.model_options()).await }))
+            Control::ApplyFlagSettings(settings) => self.apply_flag_settings(settings).await.map_err(refused),
+            Control::ContextUsage => {
+                let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(refused)?;
+                serde_json::to_value(usage).map_err(|error| refused_text(error.to_string()))
             }
+            Control::AvailableModels { .. } => {
+                let setup = self.setup();
+                Ok(json!({ "models": model_policy::list(setup.model_options()).await }))
+            }
+            Control::ByokConfig => Ok(json!({ "providers": self.setup().provider_catalog() })),
             Control::SupportedAgents => Ok(json!({ "agents": agents(&self.handle) })),
             Control::SupportedCommands => Ok(json!({ "commands": [] })),
             Control::AccountInfo => {
@@ -68,6 +85,9 @@ impl Obeying {
                 Ok(json!({ "moved": self.handle.move_to_background(id.as_deref()) }))
             }
             Control::AddDirectories(directories) => {
+                if let Some(folder) = directories.iter().find(|folder| !Path::new(folder).is_dir()) {
+                    return Err(refused_text(format!("{folder} is not a directory")));
+                }
                 let destination = UpdateDestination::Session;
                 let update = PermissionUpdate::AddDirectories { directories: directories.clone(), destination };
                 self.handle.change_permissions(vec![update]).await.map_err(refused)?;
@@ -83,13 +103,14 @@ impl Obeying {
                 Ok(json!({}))
             }
             Control::ListPlugins => Ok(json!({ "plugins": [] })),
-            Control::ApplyFlagSettings(_)
-            | Control::RewindFiles { .. }
+            Control::ReloadPlugins => Ok(json!({
+                "commands": [], "agents": agents(&self.handle), "plugins": [],
+                "mcpServers": servers.summary(), "error_count": 0,
+            })),
+            Control::RewindFiles { .. }
             | Control::Rewind { .. }
-            | Control::ByokConfig
             | Control::GenerateSessionTitle { .. }
             | Control::SetGoalMaxTurns(_)
-            | Control::ReloadPlugins
             | Control::McpSetServers(_)
             | Control::McpAuthenticate { .. }
             | Control::McpSubmitCallback { .. }
@@ -98,17 +119,22 @@ impl Obeying {
         }
     }
 
-    async fn context_usage(&self) -> Result<Value, ControlError> {
-        let used = self.handle.run(|driver| Ok(driver.session().state.context.tokens())).await?;
-        let facts = self.handle.engine().model.facts();
-        let window = facts.context_window;
-        let percentage = if window == 0 { 0 } else { used.saturating_mul(100) / window };
-        Ok(json!({
-            "categories": [{ "name": "Conversation", "tokens": used, "color": "default" }],
-            "totalTokens": used, "maxTokens": window, "rawMaxTokens": window, "percentage": percentage,
-            "model": facts.name, "isAutoCompactEnabled": true,
-            "memoryFiles": [], "mcpTools": [], "agents": [], "gridRows": [],
-        }))
+    /// Lays settings on top. What can change while a session runs takes effect at once: rules, mode and model.
+    async fn apply_flag_settings(&self, settings: Map<String, Value>) -> Result<Value, ControlError> {
+        let wrong = |error: qoder_runtime::setup::SetupError| {
+            ControlError::Refused(format!("{error}. {}", error.hint()))
+        };
+        let before = self.setup();
+        let after = before.with_flag_settings(&Value::Object(settings)).map_err(wrong)?;
+        if after.names_another_model(&before) {
+            self.handle.set_model(after.model(None, &self.callbacks).map_err(wrong)?);
+        }
+        self.handle.engine().gate.replace_rules(after.rules().clone());
+        if after.mode() != before.mode() {
+            self.handle.set_permission_mode(after.mode()).await?;
+        }
+        *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(after);
+        Ok(json!({}))
     }
 }
 
@@ -116,7 +142,7 @@ fn agents(handle: &Handle) -> Vec<Value> {
     if handle.engine().toolbox.get(agent::NAME).is_none() {
         return Vec::new();
     }
-    let row = |name: &&str| json!({ "name": name, "description": "Works on a task of its own and reports back." });
+    let row = |name: &&str| json!({ "name": name, "description": agent::DESCRIPTION });
     agent::AGENTS.iter().map(row).collect()
 }
 
@@ -125,7 +151,7 @@ pub(super) fn server_info(handle: &Handle) -> Value {
     json!({
         "commands": [], "agents": agents(handle), "models": [], "account": {}, "output_style": "default",
         "skills": [], "plugins": [], "protocol_version": 1, "qodercli_version": VERSION,
-        "capabilities": ["interrupt_receipt_v1"], "session_id": handle.session_id(),
+        "capabilities": CAPABILITIES, "session_id": handle.session_id(),
         "pid": std::process::id(), "hook_on_failure_supported": true, "hooks_applied": true,
     })
 }

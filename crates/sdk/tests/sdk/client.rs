@@ -113,6 +113,23 @@ async fn the_mode_can_be_changed_between_turns() {
 }
 
 #[tokio::test]
+async fn settings_can_be_laid_on_top() {
+    let place = Place::new();
+    let write = json!({ "name": "Write", "input": { "file_path": "a.txt", "content": "x" } });
+    let replies = json!([
+        { "when": { "contains": "Write" }, "toolCalls": [write], "repeat": true }, { "text": "done", "repeat": true },
+    ]);
+    let mut client = QoderSdkClient::new(place.playing(&replies));
+    within(client.connect(None)).await.unwrap();
+    let settings = json!({ "permissions": { "allow": ["Write"] } });
+    within(client.apply_flag_settings(settings.as_object().unwrap().clone())).await.unwrap();
+    assert!(!tool_results(&ask(&client, "Write.").await)[0].1);
+    let wrong = json!({ "permissions": { "allow": "Write" } });
+    let error = within(client.apply_flag_settings(wrong.as_object().unwrap().clone())).await.unwrap_err();
+    assert_eq!(error.code(), "control_request");
+}
+
+#[tokio::test]
 async fn servers_can_be_looked_at_and_switched() {
     let place = Place::new();
     let find = tool("find", "Finds.", |_: NoArguments| async { "found" })
@@ -152,7 +169,7 @@ async fn a_session_says_what_it_is_and_how_full_it_is() {
     let usage = within(client.get_context_usage()).await.unwrap();
     assert!(usage.total_tokens > 0 && usage.max_tokens > usage.total_tokens, "{usage:?}");
     assert_eq!(within(client.get_usage_info()).await.unwrap(), None);
-    assert_eq!(within(client.list_byok_providers()).await, None);
+    assert_eq!(within(client.list_byok_providers()).await, Some(Vec::new()));
     let folder = place.0.home().display().to_string();
     assert_eq!(within(client.add_directories(&[&folder])).await.unwrap(), [folder]);
     assert!(!within(client.background_tasks(None)).await.unwrap());
