@@ -18,6 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("qoder-tools", &["qoder-core", "qoder-types"]),
     ("qoder-runtime", &["qoder-core", "qoder-types", "qoder-models", "qoder-tools"]),
     ("qodercli", &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-runtime"]),
+    ("qoder-agent-sdk", &["qoder-agent-sdk-macros", "qoder-core", "qoder-types", "qoder-runtime"]),
+    ("qoder-agent-sdk-macros", &[]),
     ("qoder-testkit", &["qoder-core", "qoder-types"]),
     // The benchmarks talk to the scripted server.
     ("xtask", &["qoder-testkit"]),

@@ -1,0 +1,42 @@
+//! What callbacks return: the answer itself or a `Result` of it, whatever suits the closure. An error and a panic are
+//! both texts from here on, because that is all that the session makes of them.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+
+/// An answer, or a `Result` with one.
+pub trait CallbackAnswer<T> {
+    /// The answer, or the text of the error.
+    ///
+    /// # Errors
+    /// When the callback failed.
+    fn into_answer(self) -> Result<T, String>;
+}
+
+impl<T> CallbackAnswer<T> for T {
+    fn into_answer(self) -> Result<T, String> {
+        Ok(self)
+    }
+}
+
+impl<T, E: Display> CallbackAnswer<T> for Result<T, E> {
+    fn into_answer(self) -> Result<T, String> {
+        self.map_err(|error| error.to_string())
+    }
+}
+
+/// Runs foreign code; a panic in it becomes the text of an error.
+pub(crate) async fn guarded<T>(what: &str, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(answer) => answer,
+        Err(panic) => Err(format!("{what} panicked: {}", panic_text(&*panic))),
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+}

@@ -1,0 +1,197 @@
+//! Sessions on disk: listing them, reading them, giving them titles and tags, copying and deleting them. Nothing here
+//! starts a session; what another process drives right now can be read and tagged, but not deleted.
+
+mod fork;
+mod glance;
+mod transcript;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use qoder_runtime::catalog;
+use qoder_runtime::error::SessionError;
+use qoder_runtime::layout::{self, SessionPaths};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+pub use fork::fork_session;
+pub use transcript::{SessionMessage, get_session_messages, get_subagent_messages, list_subagents};
+
+use crate::{Error, Result};
+
+/// Where to look for sessions. `Default` is everywhere, below the usual configuration directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionPlace {
+    /// The project whose sessions are meant; `None` is any.
+    pub directory: Option<PathBuf>,
+    /// The configuration directory; `None` is the one of the environment, usually `~/.qoder`.
+    pub config_dir: Option<PathBuf>,
+}
+
+impl SessionPlace {
+    /// The sessions of one project.
+    #[must_use]
+    pub fn of(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: Some(directory.into()), config_dir: None }
+    }
+
+    /// The same, below another configuration directory.
+    #[must_use]
+    pub fn in_config_dir(mut self, config_dir: impl Into<PathBuf>) -> Self {
+        self.config_dir = Some(config_dir.into());
+        self
+    }
+
+    fn root(&self) -> PathBuf {
+        let usual = || {
+            let names = ["QODER_CONFIG_DIR", "CLAUDE_CONFIG_DIR", "CLAUDE_AGENT_SDK_VERSION", "HOME"];
+            let known = names.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+            layout::config_root(&known.collect::<BTreeMap<_, _>>())
+        };
+        self.config_dir.clone().unwrap_or_else(usual)
+    }
+
+    fn project(&self) -> Result<Option<PathBuf>> {
+        let Some(directory) = &self.directory else { return Ok(None) };
+        directory.canonicalize().map(Some).map_err(|error| {
+            Error::option("directory", format!("{}: {error}", directory.display()), "check the path")
+        })
+    }
+
+    /// The files of a session.
+    fn find(&self, id: &str) -> Result<SessionPaths> {
+        let (root, project) = (self.root(), self.project()?);
+        if let Some(project) = project {
+            return Ok(catalog::find_session(&root, &project, id)?);
+        }
+        if !catalog::is_session_id(id) {
+            return Err(SessionError::BadId { id: id.to_owned() }.into());
+        }
+        let found = catalog::list(&root, None).into_iter().find(|session| session.id == id);
+        let missing = || SessionError::NotFound { id: id.to_owned(), project: PathBuf::from("."), elsewhere: None };
+        Ok(found.map(|session| session.paths).ok_or_else(missing)?)
+    }
+}
+
+/// What a list shows of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionInfo {
+    /// Its id.
+    pub session_id: String,
+    /// One line that tells sessions apart.
+    pub summary: String,
+    /// When it was last written, in milliseconds since 1970.
+    pub last_modified: u64,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_title: Option<String>,
+    /// Its first prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+    /// The branch it was last on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    /// The directory it was started in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Its tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// When it was started, as RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// Size of its log.
+    pub file_size: u64,
+}
+
+impl From<catalog::SessionInfo> for SessionInfo {
+    fn from(session: catalog::SessionInfo) -> Self {
+        let modified = session.modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        Self {
+            summary: session.summary().to_owned(),
+            last_modified: u64::try_from(modified).unwrap_or(u64::MAX),
+            tag: glance::tag(&session.paths.log),
+            created_at: glance::created(&session.paths.log),
+            session_id: session.id,
+            custom_title: session.title,
+            first_prompt: session.first_prompt,
+            git_branch: session.branch,
+            cwd: session.cwd,
+            file_size: session.size,
+        }
+    }
+}
+
+/// The sessions of a place, newest first.
+///
+/// ```
+/// # use qoder_agent_sdk::{SessionPlace, list_sessions};
+/// # let folder = tempfile::tempdir().unwrap();
+/// let place = SessionPlace::of(folder.path()).in_config_dir(folder.path());
+/// assert!(list_sessions(&place)?.is_empty());
+/// # Ok::<(), qoder_agent_sdk::Error>(())
+/// ```
+///
+/// # Errors
+/// When the directory does not exist.
+pub fn list_sessions(place: &SessionPlace) -> Result<Vec<SessionInfo>> {
+    let sessions = catalog::list(&place.root(), place.project()?.as_deref());
+    Ok(sessions.into_iter().map(SessionInfo::from).collect())
+}
+
+/// One session; `None` when there is none of this id.
+///
+/// # Errors
+/// When the id is not one or the directory does not exist.
+pub fn get_session_info(session_id: &str, place: &SessionPlace) -> Result<Option<SessionInfo>> {
+    if !catalog::is_session_id(session_id) {
+        return Err(SessionError::BadId { id: session_id.to_owned() }.into());
+    }
+    let sessions = catalog::list(&place.root(), place.project()?.as_deref());
+    Ok(sessions.into_iter().find(|session| session.id == session_id).map(SessionInfo::from))
+}
+
+/// Gives a session a title.
+///
+/// # Errors
+/// When the title is empty, or the session does not exist or cannot be written.
+pub fn rename_session(session_id: &str, title: &str, place: &SessionPlace) -> Result<()> {
+    let title = title.trim();
+    if title.is_empty() {
+        return Err(Error::option("title", "the title is empty", "give one, or leave the session as it is"));
+    }
+    let paths = place.find(session_id)?;
+    append(&paths.log, &json!({ "type": "custom-title", "customTitle": title, "sessionId": session_id }))
+}
+
+/// Gives a session a tag; `None` takes it away.
+///
+/// # Errors
+/// When the session does not exist or cannot be written.
+pub fn tag_session(session_id: &str, tag: Option<&str>, place: &SessionPlace) -> Result<()> {
+    let paths = place.find(session_id)?;
+    let tag = tag.unwrap_or_default();
+    append(&paths.log, &json!({ "type": "tag", "tag": tag, "sessionId": session_id }))
+}
+
+/// Deletes a session that no process drives.
+///
+/// # Errors
+/// When it does not exist, or a process drives it.
+pub fn delete_session(session_id: &str, place: &SessionPlace) -> Result<()> {
+    Ok(catalog::delete(&place.find(session_id)?, session_id)?)
+}
+
+/// Appends a whole line in one call, because another process may be writing too.
+fn append(log: &Path, line: &Value) -> Result<()> {
+    let failed = |error: std::io::Error| Error::Io {
+        what: format!("write {}", log.display()),
+        problem: error.to_string(),
+    };
+    let mut file = std::fs::OpenOptions::new().append(true).mode(0o600).open(log).map_err(failed)?;
+    file.write_all(format!("{line}\n").as_bytes()).map_err(failed)
+}

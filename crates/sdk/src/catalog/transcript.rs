@@ -1,0 +1,156 @@
+//! The messages of a session and of its subagents, in order: the chain from the last message back over its parents,
+//! as every reader of such files sees it. What stood before a summary is not part of it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use qoder_runtime::agent;
+use qoder_runtime::layout::SessionPaths;
+use qoder_runtime::store::jsonl::scan;
+use qoder_runtime::store::line::Line;
+use qoder_types::RecordBody;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::SessionPlace;
+use crate::{Error, Result};
+
+/// How files of subagents begin.
+const PREFIX: &str = "agent-";
+/// How deep folders of subagents may lie in one another.
+const DEPTH: usize = 8;
+
+/// A message of a session on disk.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionMessage {
+    /// `user` or `assistant`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The transcript entry.
+    pub uuid: String,
+    /// The session.
+    pub session_id: String,
+    /// Role and content, as the model read it.
+    pub message: Value,
+    /// Always null in a file of its own.
+    #[serde(default)]
+    pub parent_tool_use_id: Option<String>,
+    /// When it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+}
+
+/// The messages of a session.
+///
+/// # Errors
+/// When the session does not exist or cannot be read.
+pub fn get_session_messages(session_id: &str, place: &SessionPlace) -> Result<Vec<SessionMessage>> {
+    read(&place.find(session_id)?, session_id, false)
+}
+
+/// The ids of a session's subagents.
+///
+/// # Errors
+/// When the session does not exist.
+pub fn list_subagents(session_id: &str, place: &SessionPlace) -> Result<Vec<String>> {
+    let mut ids: Vec<String> = files(&place.find(session_id)?).into_keys().collect();
+    ids.sort();
+    Ok(ids)
+}
+
+/// The messages of a subagent.
+///
+/// # Errors
+/// When session or subagent do not exist or cannot be read.
+pub fn get_subagent_messages(
+    session_id: &str,
+    agent_id: &str,
+    place: &SessionPlace,
+) -> Result<Vec<SessionMessage>> {
+    let mut files = files(&place.find(session_id)?);
+    let Some(log) = files.remove(agent_id.strip_prefix(PREFIX).unwrap_or(agent_id)) else {
+        let hint = "list_subagents() shows those of a session";
+        return Err(Error::option("agent_id", format!("session {session_id} has no subagent {agent_id}"), hint));
+    };
+    let side = log.with_extension("");
+    read(&SessionPaths { log, side }, session_id, true)
+}
+
+/// The files of a session's subagents, by id.
+fn files(paths: &SessionPaths) -> HashMap<String, PathBuf> {
+    let mut found = HashMap::new();
+    collect(&paths.side.join(agent::FOLDER), DEPTH, &mut found);
+    found
+}
+
+fn collect(folder: &Path, depth: usize, found: &mut HashMap<String, PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.filter_map(std::result::Result::ok).map(|entry| entry.path()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() && depth > 0 {
+            collect(&path, depth - 1, found);
+        } else if let Some(stem) = name.strip_suffix(".jsonl") {
+            let id = stem.strip_prefix(PREFIX).unwrap_or(stem).to_owned();
+            found.insert(id, path);
+        }
+    }
+}
+
+struct Entry {
+    message: SessionMessage,
+    parent: Option<String>,
+    shown: bool,
+}
+
+fn read(paths: &SessionPaths, session_id: &str, sidechain: bool) -> Result<Vec<SessionMessage>> {
+    let mut entries: HashMap<String, Entry> = HashMap::new();
+    let mut leaf = None;
+    scan(paths, |line| {
+        let (body, timestamp) = match line {
+            Line::Record(record) => (record.body, Some(record.timestamp)),
+            Line::Foreign(body) => (body, None),
+        };
+        let Some(mut entry) = entry(body, session_id, sidechain) else { return };
+        entry.message.timestamp = timestamp;
+        let id = entry.message.uuid.clone();
+        if entry.shown {
+            leaf = Some(id.clone());
+        }
+        entries.insert(id, entry);
+    })?;
+    let mut chain = Vec::new();
+    let mut next = leaf;
+    // Taken out as it is walked, so that a chain which bites its own tail ends.
+    while let Some(entry) = next.and_then(|id| entries.remove(&id)) {
+        next = entry.parent;
+        if entry.shown {
+            chain.push(entry.message);
+        }
+    }
+    chain.reverse();
+    Ok(chain)
+}
+
+/// A link of the chain; other records are none. Notices of the runtime are links that are not shown.
+fn entry(body: RecordBody, session_id: &str, sidechain: bool) -> Option<Entry> {
+    let link = |kind: &str, uuid: String, message: Value| SessionMessage {
+        kind: kind.to_owned(),
+        uuid,
+        session_id: session_id.to_owned(),
+        message,
+        ..SessionMessage::default()
+    };
+    if let RecordBody::User(entry) = body {
+        let message = serde_json::to_value(&entry.message).ok()?;
+        let shown = !entry.is_meta && entry.is_sidechain == sidechain;
+        return Some(Entry { message: link("user", entry.uuid, message), parent: entry.parent_uuid, shown });
+    }
+    if let RecordBody::Assistant(entry) = body {
+        let message = serde_json::to_value(&entry.message).ok()?;
+        let shown = entry.is_sidechain == sidechain;
+        return Some(Entry { message: link("assistant", entry.uuid, message), parent: entry.parent_uuid, shown });
+    }
+    let RecordBody::System(entry) = body else { return None };
+    let message = link("system", entry.uuid, Value::Null);
+    Some(Entry { message, parent: entry.parent_uuid, shown: false })
+}

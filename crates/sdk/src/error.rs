@@ -1,0 +1,256 @@
+//! What can go wrong, each with a stable code for programs and a hint for people. An error of an option names the
+//! option as it is written in [`QoderAgentOptions`](crate::QoderAgentOptions).
+
+use qoder_runtime::error::{DriveError, SessionError};
+use qoder_runtime::setup::SetupError;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option cannot be used.
+    #[error("{option}: {problem}")]
+    Option {
+        /// The option, with the entry where there is one.
+        option: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The token shall come from a variable that is not set.
+    #[error("auth: the environment variable {variable} is not set")]
+    AuthAccessTokenEnvVar {
+        /// The variable.
+        variable: String,
+    },
+    /// The runtime behind this session cannot do it.
+    #[error("{what} is not supported {}", if *.in_process { "by the engine in process" } else { "by this qodercli" })]
+    Unsupported {
+        /// The option or method.
+        what: String,
+        /// True when the engine runs in this process.
+        in_process: bool,
+    },
+    /// Settings, model or directories cannot be used.
+    #[error("{}", setup_text(.0))]
+    Setup(#[from] SetupError),
+    /// The session cannot be opened or written.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The session could not be driven to its end.
+    #[error(transparent)]
+    Drive(DriveError),
+    /// A tool or server definition is wrong.
+    #[error("the server `{server}`: {problem}")]
+    ToolServer {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A method was called before `connect`, or after `disconnect`.
+    #[error("the client is not connected")]
+    NotConnected,
+    /// A client that is connected was to be connected again.
+    #[error("the client is connected already")]
+    AlreadyConnected,
+    /// The session has ended.
+    #[error("the session has ended")]
+    Closed,
+    /// There is no program at `cli_path`.
+    #[error("cli_path: {path} cannot be started: {problem}")]
+    CliNotFound {
+        /// The path.
+        path: String,
+        /// What the system said.
+        problem: String,
+    },
+    /// The program ended when it should not have.
+    #[error("qodercli ended {}{}", ended_text(*.exit_code, *.signal), stderr_text(.stderr))]
+    QoderCliProcess {
+        /// Its exit code.
+        exit_code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// The end of what it wrote to stderr.
+        stderr: String,
+    },
+    /// SDK and program do not fit together.
+    #[error("this SDK is {sdk}, the program is {cli}")]
+    ProtocolVersionMismatch {
+        /// Version and protocol of the SDK.
+        sdk: String,
+        /// Version and protocol of the program.
+        cli: String,
+    },
+    /// The program refused a control request.
+    #[error("{request}: {message}")]
+    ControlRequest {
+        /// The request.
+        request: String,
+        /// The program's words.
+        message: String,
+    },
+    /// A control request took longer than `control_request_timeout_ms`.
+    #[error("{request} was not answered within {after_ms} ms")]
+    ControlRequestTimeout {
+        /// The request.
+        request: String,
+        /// The limit.
+        after_ms: u64,
+    },
+    /// `resolve_model` took longer than `resolve_model_timeout_ms`.
+    #[error("ModelPolicyTimeoutError: resolve_model gave no answer within {after_ms} ms")]
+    ModelPolicyTimeout {
+        /// The limit.
+        after_ms: u64,
+    },
+    /// The program wrote something that is not the protocol, or an answer has another shape than documented.
+    #[error("{0}")]
+    Protocol(String),
+    /// The system refused.
+    #[error("cannot {what}: {problem}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        problem: String,
+    },
+}
+
+/// What functions of this crate return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub(crate) fn option(
+        option: impl Into<String>,
+        problem: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Option { option: option.into(), problem: problem.into(), hint: hint.into() }
+    }
+
+    pub(crate) fn unsupported(what: impl Into<String>) -> Self {
+        Self::Unsupported { what: what.into(), in_process: true }
+    }
+
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Option { .. } => "invalid_option",
+            Self::AuthAccessTokenEnvVar { .. } => "auth_access_token_env_var",
+            Self::Unsupported { .. } => "unsupported",
+            Self::Setup(_) => "setup",
+            Self::Session(error) => error.code(),
+            Self::Drive(DriveError::Session(error)) => error.code(),
+            Self::Drive(DriveError::Output(_)) => "output_closed",
+            Self::Drive(DriveError::Waiting(_)) => "waiting_for_answer",
+            Self::ToolServer { .. } => "tool_server",
+            Self::NotConnected => "not_connected",
+            Self::AlreadyConnected => "already_connected",
+            Self::Closed => "session_closed",
+            Self::CliNotFound { .. } => "cli_not_found",
+            Self::QoderCliProcess { .. } => "QODER_CLI_PROCESS_ERROR",
+            Self::ProtocolVersionMismatch { .. } => "protocol_version_mismatch",
+            Self::ControlRequest { .. } => "control_request",
+            Self::ControlRequestTimeout { .. } => "control_request_timeout",
+            Self::ModelPolicyTimeout { .. } => "model_policy_timeout",
+            Self::Protocol(_) => "protocol",
+            Self::Io { .. } => "io",
+        }
+    }
+
+    /// What a person can do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Option { hint, .. } => hint.clone(),
+            Self::AuthAccessTokenEnvVar { .. } => {
+                "set it in the environment or in options.env, or use access_token(…)".to_owned()
+            }
+            Self::Unsupported { in_process: true, .. } => {
+                "leave it out, or drive an external qodercli that has it with cli_path".to_owned()
+            }
+            Self::Unsupported { in_process: false, .. } => "use a newer qodercli".to_owned(),
+            Self::Setup(error) => error.hint(),
+            Self::Session(error) | Self::Drive(DriveError::Session(error)) => error.hint(),
+            Self::Drive(DriveError::Output(_)) => "read the stream to its end".to_owned(),
+            Self::Drive(DriveError::Waiting(_)) => {
+                "resume the session with can_use_tool, which answers such questions".to_owned()
+            }
+            Self::ToolServer { .. } => "correct the definition; nothing was started".to_owned(),
+            Self::NotConnected => "call connect() first".to_owned(),
+            Self::AlreadyConnected => "call disconnect() first".to_owned(),
+            Self::Closed => "start another one, with resume to go on where this one ended".to_owned(),
+            Self::CliNotFound { .. } => "give the path of the qodercli program".to_owned(),
+            Self::QoderCliProcess { .. } => "its last words on stderr say why".to_owned(),
+            Self::ProtocolVersionMismatch { .. } => {
+                "use an SDK and a program of the same version (major and minor)".to_owned()
+            }
+            Self::ControlRequest { .. } => "the message says what the program did not accept".to_owned(),
+            Self::ControlRequestTimeout { .. } => {
+                "raise control_request_timeout_ms, or set it to 0 for no limit".to_owned()
+            }
+            Self::ModelPolicyTimeout { .. } => {
+                "answer from memory, or raise resolve_model_timeout_ms".to_owned()
+            }
+            Self::Protocol(_) => "check that cli_path is a qodercli and no other program".to_owned(),
+            Self::Io { .. } => "check the path, its permissions and the disk".to_owned(),
+        }
+    }
+}
+
+impl From<DriveError> for Error {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Session(error) => Self::Session(error),
+            other @ (DriveError::Output(_) | DriveError::Waiting(_)) => Self::Drive(other),
+        }
+    }
+}
+
+/// The flags of the command line are options here.
+fn setup_text(error: &SetupError) -> String {
+    let SetupError::Option { option, problem } = error else { return error.to_string() };
+    let name = match *option {
+        "--add-dir" => "add_dirs".to_owned(),
+        other => other.trim_start_matches('-').replace('-', "_"),
+    };
+    format!("{name}: {problem}")
+}
+
+fn ended_text(exit_code: Option<i32>, signal: Option<i32>) -> String {
+    match (exit_code, signal) {
+        (Some(code), _) => format!("with exit code {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "without a reason".to_owned(),
+    }
+}
+
+fn stderr_text(stderr: &str) -> String {
+    let lines: Vec<&str> = stderr.trim_end().lines().rev().take(5).collect();
+    let text = lines.into_iter().rev().collect::<Vec<_>>().join("\n");
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_of_the_command_line_is_named_as_it_is_written_here() {
+        let error = Error::Setup(SetupError::Option { option: "--permission-mode", problem: "x".to_owned() });
+        assert_eq!(error.to_string(), "permission_mode: x");
+        let error = Error::Setup(SetupError::Option { option: "--add-dir", problem: "x".to_owned() });
+        assert_eq!(error.to_string(), "add_dirs: x");
+    }
+
+    #[test]
+    fn the_end_of_a_program_has_its_last_words() {
+        let stderr = "1\n2\n3\n4\n5\n6\n".to_owned();
+        let error = Error::QoderCliProcess { exit_code: Some(42), signal: None, stderr };
+        assert_eq!(error.to_string(), "qodercli ended with exit code 42: 2\n3\n4\n5\n6");
+    }
+}

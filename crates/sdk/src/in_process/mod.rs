@@ -1,0 +1,138 @@
+//! The engine in this process: opens the session, drives it turn by turn, and ends it cleanly, also when nobody reads
+//! any more. Everything happens on the session's own thread.
+
+mod host;
+mod obey;
+mod setup;
+
+
+use std::sync::Arc;
+
+use qoder_runtime::driver::Driver;
+use qoder_runtime::interrupt::Interrupt;
+use qoder_runtime::live::{Handle, Live};
+use qoder_runtime::session::new_id;
+use qoder_runtime::setup::Setup;
+use qoder_types::record::InputAdmitted;
+use tokio::sync::mpsc;
+
+pub(crate) use setup::settings;
+
+use crate::prompt::Prompt;
+use crate::session::{Order, Start, next_prompt};
+use crate::{Result, UserMessage};
+
+/// Runs a session to its end.
+pub(crate) async fn run(start: &mut Start) -> Result<()> {
+    let options = Arc::clone(&start.options);
+    let setup = Arc::new(Setup::prepare(setup::engine_options(&options)?)?);
+    if let Some(hear) = &options.stderr {
+        for warning in &setup.warnings {
+            hear(&format!("warning: {warning}"));
+        }
+    }
+    let host = Arc::new(host::SdkHost::new(&options, start.messages.clone())?);
+    let callbacks = setup::callbacks(&options, &start.messages);
+    let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
+    let mut session = options.session_choice().open(&setup)?;
+    host.belongs_to(&session.id);
+    if start.prompt.is_some() && session.state.turn.is_some() {
+        Driver::new(&engine, &mut session, Interrupt::default()).close_unfinished_turn()?;
+    }
+    let outputs = (!options.persist_session).then(|| session.outputs().to_path_buf());
+    let (mut live, handle) = Live::new(engine, session);
+    start.ready.ready(obey::server_info(&handle));
+    let prompt = start.prompt.take();
+    if start.one_shot {
+        tokio::spawn(ask_all(prompt, handle));
+    } else {
+        let (_, nobody) = mpsc::unbounded_channel();
+        let orders = std::mem::replace(&mut start.orders, nobody);
+        let obeying = obey::Obeying::new(handle, setup, callbacks);
+        tokio::spawn(take_orders(prompt, orders, obeying));
+    }
+    let driven = drive(&mut live, &start.closing).await;
+    let ended = live.end().await;
+    drop(live);
+    if let Some(outputs) = outputs {
+        // Often there is none; one that cannot be removed is in the system's temporary folder.
+        let _ = std::fs::remove_dir_all(outputs);
+    }
+    driven?;
+    Ok(ended?)
+}
+
+/// Drives turn after turn until nothing can come any more or somebody closes the session.
+async fn drive(live: &mut Live, closing: &Interrupt) -> Result<()> {
+    let closed = closing.cancelled();
+    loop {
+        let more = tokio::select! {
+            biased;
+            () = closed.clone() => false,
+            more = live.ready() => more?,
+        };
+        if !more {
+            return Ok(());
+        }
+        let interrupt = Interrupt::default();
+        let turn = live.turn(interrupt.clone());
+        let stop = async {
+            closed.clone().await;
+            interrupt.trigger();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            ended = turn => {
+                ended?;
+            }
+            () = stop => {}
+        }
+    }
+}
+
+/// Sends every prompt of a query. The session ends after the last, because nobody can send any more.
+async fn ask_all(mut prompt: Option<Prompt>, handle: Handle) {
+    while prompt.is_some() {
+        if let Some(message) = next_prompt(&mut prompt).await
+            && handle.submit(admitted(message)).is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Takes orders until whoever gives them is gone.
+async fn take_orders(
+    mut prompt: Option<Prompt>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    obeying: obey::Obeying,
+) {
+    let obeying = Arc::new(obeying);
+    loop {
+        let message = tokio::select! {
+            Some(message) = next_prompt(&mut prompt), if prompt.is_some() => message,
+            order = orders.recv() => match order {
+                None => return,
+                Some(Order::Input(message)) => message,
+                Some(Order::Control(control, answer)) => {
+                    let obeying = Arc::clone(&obeying);
+                    tokio::spawn(async move {
+                        // Whoever asked may have given up waiting.
+                        let _ = answer.send(obeying.obey(control).await);
+                    });
+                    continue;
+                }
+            },
+        };
+        if obeying.handle.submit(admitted(message)).is_err() {
+            return;
+        }
+    }
+}
+
+fn admitted(message: UserMessage) -> InputAdmitted {
+    InputAdmitted {
+        input_id: message.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id),
+        message: qoder_types::Message { role: message.message.role, content: message.message.content },
+    }
+}

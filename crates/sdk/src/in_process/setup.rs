@@ -1,0 +1,235 @@
+//! From options to what the engine takes. An option that the engine in process does not have yet is refused by name:
+//! a limit that is silently not kept would be worse than none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use qoder_core::ports::Thinking;
+use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure};
+use qoder_runtime::mcp::McpPeer;
+use qoder_runtime::setup::Options;
+use qoder_types::RuleSource;
+use serde_json::{Map, Value};
+
+use crate::auth::ACCESS_TOKEN_VARIABLE;
+use crate::callbacks::{call_hook, resolve_model};
+use crate::hooks::OnFailure;
+use crate::mcp::{McpServerConfig, McpServers, PermissionPolicy};
+use crate::options::{SettingSource, Settings, SystemPrompt, ThinkingConfig, ToolSet};
+use crate::session::MessageSender;
+use crate::tools::Peer;
+use crate::{Error, QoderAgentOptions, Result};
+
+/// The switch that an external program takes as an argument and the engine as an option.
+const REPLAY: &str = "replay-user-messages";
+
+/// What the engine is asked for.
+pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
+    if let Some(what) = missing(options) {
+        return Err(Error::unsupported(what));
+    }
+    let mut environment = options.environment();
+    if let Some(token) = options.auth.as_ref().map(|auth| auth.token(&environment)).transpose()?.flatten() {
+        environment.insert(ACCESS_TOKEN_VARIABLE.to_owned(), token);
+    }
+    let (allowed, denied) = policies(options);
+    let (system_prompt, append_system_prompt) = system_prompt(options)?;
+    let base = options.cwd.clone().unwrap_or_default();
+    Ok(Options {
+        additional_directories: options.add_dirs.iter().map(|folder| base.join(folder)).collect(),
+        cwd: base,
+        environment,
+        model: options.model.clone(),
+        fallback_model: options.fallback_model.clone(),
+        max_turns: options.max_turns,
+        permission_mode: options.permission_mode,
+        allowed_tools: options.allowed_tools.iter().cloned().chain(allowed).collect(),
+        disallowed_tools: options.disallowed_tools.iter().cloned().chain(denied).collect(),
+        tools: match &options.tools {
+            Some(ToolSet::Only(names)) => Some(names.clone()),
+            Some(ToolSet::Preset) | None => None,
+        },
+        system_prompt,
+        append_system_prompt,
+        settings: settings(options)?,
+        setting_sources: options.setting_sources.as_ref().map(|sources| sources.iter().map(source).collect()),
+        trust: options.trust,
+        thinking: match options.thinking {
+            None => Thinking::Default,
+            Some(ThinkingConfig::Adaptive) => Thinking::Adaptive,
+            Some(ThinkingConfig::Enabled { budget_tokens }) => Thinking::Budget(budget_tokens),
+            Some(ThinkingConfig::Disabled) => Thinking::Disabled,
+        },
+        effort: options.effort.map(|effort| effort.as_str().to_owned()),
+        replay_user_messages: options.extra_args.contains_key(REPLAY),
+        ..Options::default()
+    })
+}
+
+fn source(source: &SettingSource) -> RuleSource {
+    match source {
+        SettingSource::User => RuleSource::UserSettings,
+        SettingSource::Project => RuleSource::ProjectSettings,
+        SettingSource::Local => RuleSource::LocalSettings,
+    }
+}
+
+/// The first option that the engine does not have.
+fn missing(options: &QoderAgentOptions) -> Option<String> {
+    let foreign = match &options.mcp_servers {
+        McpServers::File(_) => Some("mcp_servers (a file)".to_owned()),
+        McpServers::Map(servers) => servers.iter().find_map(|(name, server)| match server {
+            McpServerConfig::Sdk(_) => None,
+            McpServerConfig::Stdio(_) => Some(format!("mcp_servers.{name} (type stdio)")),
+            McpServerConfig::Sse(_) => Some(format!("mcp_servers.{name} (type sse)")),
+            McpServerConfig::Http(_) => Some(format!("mcp_servers.{name} (type http)")),
+        }),
+    };
+    let argument = options.extra_args.keys().find(|name| *name != REPLAY);
+    let plain = [
+        (!options.agents.is_empty(), "agents"),
+        (options.agent.is_some(), "agent"),
+        (options.skills.is_some(), "skills"),
+        (!options.plugins.is_empty(), "plugins"),
+        (options.enable_file_checkpointing == Some(true), "enable_file_checkpointing"),
+        (options.output_format.is_some(), "output_format"),
+        (options.max_budget_usd.is_some(), "max_budget_usd"),
+        (options.task_budget.is_some(), "task_budget"),
+        (!options.betas.is_empty(), "betas"),
+        (options.resume_session_at.is_some(), "resume_session_at"),
+        (options.resume_drops_turn.is_some(), "resume_drops_turn"),
+        (options.include_hook_events, "include_hook_events"),
+        (options.plan_mode_instructions.is_some(), "plan_mode_instructions"),
+        (options.prompt_suggestions, "prompt_suggestions"),
+        (options.proxy.is_some(), "proxy"),
+        (options.tool_config.is_some(), "tool_config"),
+        (options.custom_context.is_some(), "custom_context"),
+        (options.goal_max_turns.is_some(), "goal_max_turns"),
+    ];
+    let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));
+    foreign.or(plain).or_else(|| argument.map(|name| format!("extra_args.{name}")))
+}
+
+/// Rules that the servers' own policies stand for. What always asks needs none: that is how tools of servers begin.
+fn policies(options: &QoderAgentOptions) -> (Vec<String>, Vec<String>) {
+    let (mut allowed, mut denied) = (Vec::new(), Vec::new());
+    let McpServers::Map(servers) = &options.mcp_servers else { return (allowed, denied) };
+    for (name, server) in servers {
+        let McpServerConfig::Sdk(server) = server else { continue };
+        for policy in &server.tools {
+            let rule = format!("mcp__{name}__{}", policy.name);
+            match policy.permission_policy {
+                PermissionPolicy::AlwaysAllow => allowed.push(rule),
+                PermissionPolicy::AlwaysDeny => denied.push(rule),
+                PermissionPolicy::AlwaysAsk => {}
+            }
+        }
+    }
+    (allowed, denied)
+}
+
+fn system_prompt(options: &QoderAgentOptions) -> Result<(Option<String>, Option<String>)> {
+    Ok(match &options.system_prompt {
+        None => (None, None),
+        Some(SystemPrompt::Text(text)) => (Some(text.clone()), None),
+        Some(SystemPrompt::Preset { append }) => (None, append.clone()),
+        Some(SystemPrompt::File(path)) => {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Error::option(
+                    "system_prompt",
+                    format!("{} cannot be read: {error}", path.display()),
+                    "check the path",
+                )
+            })?;
+            (Some(text), None)
+        }
+    })
+}
+
+/// The settings as the engine takes them: JSON or a path. A sandbox goes into the JSON.
+pub(crate) fn settings(options: &QoderAgentOptions) -> Result<Option<String>> {
+    let mut inline = match (&options.settings, &options.sandbox) {
+        (None, None) => return Ok(None),
+        (Some(Settings::File(path)), None) => return Ok(Some(path.display().to_string())),
+        (Some(Settings::File(_)), Some(_)) => {
+            return Err(Error::option(
+                "sandbox",
+                "it cannot be combined with a settings file",
+                "write `sandbox` into that file, or give the settings inline",
+            ));
+        }
+        (Some(Settings::Inline(settings)), _) => settings.clone(),
+        (None, Some(_)) => Map::new(),
+    };
+    if let Some(sandbox) = &options.sandbox {
+        inline.insert("sandbox".to_owned(), Value::Object(sandbox.clone()));
+    }
+    Ok(Some(Value::Object(inline).to_string()))
+}
+
+/// What the engine calls.
+pub(super) fn callbacks(options: &Arc<QoderAgentOptions>, messages: &MessageSender) -> Callbacks {
+    let model_policy = options.resolve_model.clone().map(|provider| {
+        let (after_ms, messages) = (options.resolve_model_timeout_ms, messages.clone());
+        Arc::new(move |question: Value| {
+            let (provider, messages) = (Arc::clone(&provider), messages.clone());
+            async move { resolve_model(&provider, question, after_ms, &messages).await }.boxed()
+        }) as _
+    });
+    let auth_expired = options.on_auth_expired.clone().map(|hear| {
+        Arc::new(move |reason: String| {
+            let hear = Arc::clone(&hear);
+            async move {
+                // There is nobody to tell that the listener itself failed.
+                let _ = crate::answer::guarded("on_auth_expired", async { hear(reason).await }).await;
+            }
+            .boxed()
+        }) as _
+    });
+    Callbacks { hooks: hooks(options), tool_servers: servers(options), model_policy, auth_expired }
+}
+
+fn servers(options: &QoderAgentOptions) -> Vec<(String, Arc<dyn McpPeer>)> {
+    let empty = BTreeMap::new();
+    let servers = match &options.mcp_servers {
+        McpServers::Map(servers) => servers,
+        McpServers::File(_) => &empty,
+    };
+    let peers = servers.iter().filter_map(|(name, server)| match server {
+        McpServerConfig::Sdk(server) => {
+            Some((name.clone(), Arc::new(Peer(Arc::clone(&server.instance))) as Arc<dyn McpPeer>))
+        }
+        McpServerConfig::Stdio(_) | McpServerConfig::Sse(_) | McpServerConfig::Http(_) => None,
+    });
+    peers.collect()
+}
+
+fn hooks(options: &QoderAgentOptions) -> Vec<Hook> {
+    let mut hooks = Vec::new();
+    for (event, matchers) in &options.hooks {
+        for matcher in matchers {
+            for callback in &matcher.hooks {
+                let callback = Arc::clone(callback);
+                hooks.push(Hook {
+                    event: event.as_str().to_owned(),
+                    matcher: matcher.matcher.clone(),
+                    name: format!("hook_{}", hooks.len()),
+                    timeout: matcher.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs),
+                    on_failure: matcher.on_failure.map(|on_failure| match on_failure {
+                        OnFailure::Continue => EngineOnFailure::Continue,
+                        OnFailure::Ask => EngineOnFailure::Ask,
+                        OnFailure::Block => EngineOnFailure::Block,
+                    }),
+                    function: Arc::new(move |call: HookCall| {
+                        let callback = Arc::clone(&callback);
+                        async move { call_hook(&callback, call.input, call.tool_use_id).await }.boxed()
+                    }),
+                });
+            }
+        }
+    }
+    hooks
+}

@@ -1,0 +1,89 @@
+//! Agents in your program. A session gives a model tools, rules and a prompt, and streams what happens as typed
+//! messages. The engine runs in this process, on a thread of its own; with
+//! [`cli_path`](QoderAgentOptions::cli_path) the same program drives an external `qodercli` instead.
+//!
+//! * [`query()`] asks one question; [`QoderSdkClient`] holds a conversation.
+//! * [`QoderAgentOptions`] says what a session may do, [`macro@tool`] and [`create_sdk_mcp_server`] what it can.
+//! * [`Message`] is what comes back.
+//! * [`list_sessions`] and its neighbours look at sessions on disk.
+//!
+//! Without a key the model `offline` answers, so every example here runs as it is.
+
+extern crate self as qoder_agent_sdk;
+
+mod agents;
+mod answer;
+mod auth;
+mod callbacks;
+mod cancellation;
+mod catalog;
+mod client;
+mod error;
+mod external;
+mod hooks;
+mod in_process;
+mod mcp;
+mod messages;
+mod model_policy;
+mod options;
+mod permission;
+mod prompt;
+mod query;
+mod session;
+mod tools;
+
+pub use qoder_agent_sdk_macros::tool;
+
+pub use agents::{AgentDefinition, AgentInfo};
+pub use answer::CallbackAnswer;
+pub use auth::{
+    ACCESS_TOKEN_VARIABLE, AuthOptions, access_token, access_token_from_env, access_token_from_env_var,
+    qodercli_auth,
+};
+pub use cancellation::CancellationToken;
+pub use catalog::{
+    SessionInfo, SessionMessage, SessionPlace, delete_session, fork_session, get_session_info,
+    get_session_messages, get_subagent_messages, list_sessions, list_subagents, rename_session, tag_session,
+};
+pub use client::{ContextUsage, InterruptReceipt, QoderSdkClient, RewindResult};
+pub use error::{Error, Result};
+pub use hooks::{
+    HookCallback, HookContext, HookDetail, HookEvent, HookInput, HookJsonOutput, HookMatcher, OnFailure,
+};
+pub use mcp::{
+    ElicitationRequest, ElicitationResult, McpAuthenticateResult, McpHttpServerConfig, McpOAuthRequest,
+    McpOAuthResolution, McpServerConfig, McpServerStatus, McpServerToolPolicy, McpServers, McpSetServersResult,
+    McpStdioServerConfig, McpToolAnnotations, McpToolInfo, OAuthToken, OnAuthExpired, OnElicitation,
+    OnMcpOAuthRequired, OnMcpStatusChange, PermissionPolicy,
+};
+pub use messages::{
+    AssistantContent, AssistantMessage, ContentBlock, ImageSource, InitMessage, Message, MessageContent,
+    ModelUsage, PermissionDenial, ResultMessage, Role, StreamEvent, SystemMessage, ToolResultContent, Usage,
+    UserContent, UserMessage,
+};
+pub use model_policy::{
+    ByokFieldInfo, ByokModelInfo, ByokModelTypeInfo, ByokProviderInfo, CustomModel, ModelChoice, ModelInfo,
+    ModelPolicyContext, ModelPolicyProvider, ModelPolicyResult,
+};
+pub use options::{
+    Effort, OnStderr, QoderAgentOptions, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt,
+    ThinkingConfig, ToolSet,
+};
+pub use permission::{
+    Behavior, CanUseTool, PermissionMode, PermissionResult, PermissionUpdate, RuleValue,
+    ToolPermissionContext, UpdateDestination,
+};
+pub use prompt::Prompt;
+pub use query::{Query, query};
+pub use tools::{
+    IntoToolResult, McpSdkServerConfig, NoArguments, SdkMcpTool, ToolAnnotations, ToolContent, ToolContext,
+    ToolFunction, ToolHandler, ToolResult, create_sdk_mcp_server, tool, tool_with_schema,
+};
+
+/// The same, shorter.
+pub type Options = QoderAgentOptions;
+/// The same, shorter.
+pub type Client = QoderSdkClient;
+
+/// Version of this SDK.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
