@@ -84,5 +84,5 @@ if (tests.length === 0) {
 }
 run(process.execPath, ['--test', '--test-concurrency=2', ...tests], {
   cwd: project,
-  env: { ...process.env, QODER_SDK_REPOSITORY: repository },
+  env: { ...process.env, QODER_SDK_REPOSITORY: process.env.QODER_SDK_REPOSITORY ?? repository },
 });
