@@ -8,6 +8,7 @@ use qoder_runtime::session::new_id;
 use qoder_types::record::InputAdmitted;
 use qoder_types::{Message, MessageContent, Role};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::exit::Fault;
@@ -100,8 +101,22 @@ fn read_stdin() -> Result<Option<String>, Fault> {
 pub enum Line {
     /// A user message.
     User(InputAdmitted),
-    /// A control request, answered with an error until the protocol is spoken.
-    Control(String),
+    /// The other side asks for something.
+    Control {
+        /// The id to answer with.
+        id: String,
+        /// What is asked, with its `subtype`.
+        request: Value,
+    },
+    /// The other side answers.
+    Response {
+        /// The id of our request.
+        id: String,
+        /// What it says, or why it failed.
+        answer: Result<Value, String>,
+    },
+    /// The other side gives a request up.
+    Cancel(String),
     /// A user message that cannot be taken; the text says why. Its sender waits for a result.
     Refused(String),
     /// Not a message at all; the text says why.
@@ -115,6 +130,19 @@ struct UserLine {
     message: Option<UserContent>,
     uuid: Option<String>,
     request_id: Option<String>,
+    request: Option<Value>,
+    response: Option<ResponseLine>,
+}
+
+#[derive(Deserialize)]
+struct ResponseLine {
+    #[serde(default)]
+    subtype: String,
+    request_id: Option<String>,
+    #[serde(default)]
+    response: Value,
+    #[serde(default)]
+    error: Value,
 }
 
 #[derive(Deserialize)]
@@ -135,7 +163,13 @@ pub fn lines() -> mpsc::UnboundedReceiver<Line> {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
-            if let Some(line) = parse(buffer.trim_ascii())
+            let line = if buffer.len() as u64 == LONGEST && buffer.last() != Some(&b'\n') {
+                skip_line(&mut stdin);
+                Some(Line::Bad("an input line is longer than 64 MiB and is left out".to_owned()))
+            } else {
+                parse(buffer.trim_ascii())
+            };
+            if let Some(line) = line
                 && sender.send(line).is_err()
             {
                 return;
@@ -143,6 +177,23 @@ pub fn lines() -> mpsc::UnboundedReceiver<Line> {
         }
     });
     receiver
+}
+
+/// Reads on to the end of a line that is too long to be kept.
+fn skip_line(stdin: &mut impl BufRead) {
+    loop {
+        let (found, length) = match stdin.fill_buf() {
+            Ok([]) | Err(_) => return,
+            Ok(bytes) => match bytes.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (true, at + 1),
+                None => (false, bytes.len()),
+            },
+        };
+        stdin.consume(length);
+        if found {
+            return;
+        }
+    }
 }
 
 fn parse(bytes: &[u8]) -> Option<Line> {
@@ -177,10 +228,23 @@ fn parse(bytes: &[u8]) -> Option<Line> {
                 message: Message { role: Role::User, content: message.content },
             }))
         }
-        "control_request" => line.request_id.map(Line::Control),
+        "control_request" => Some(match line.request_id {
+            Some(id) => Line::Control { id, request: line.request.unwrap_or_default() },
+            None => Line::Bad("a control request has no `request_id` and cannot be answered".to_owned()),
+        }),
+        "control_response" => line.response.and_then(response),
+        "control_cancel_request" => line.request_id.map(Line::Cancel),
         // Other kinds belong to hosts that know more than we do.
         _ => None,
     }
+}
+
+fn response(line: ResponseLine) -> Option<Line> {
+    let answer = match line.subtype.as_str() {
+        "success" => Ok(line.response),
+        _ => Err(line.error.as_str().map_or_else(|| line.error.to_string(), str::to_owned)),
+    };
+    Some(Line::Response { id: line.request_id?, answer })
 }
 
 /// The text of a line that JSON does not accept because of half a character: bytes that are no UTF-8 and escapes of one
@@ -218,7 +282,9 @@ mod tests {
         match parse(line) {
             Some(Line::User(input)) => input.message.content.to_text(),
             Some(Line::Bad(problem) | Line::Refused(problem)) => format!("bad: {problem}"),
-            Some(Line::Control(_)) | None => "nothing".to_owned(),
+            Some(Line::Control { .. } | Line::Response { .. } | Line::Cancel(_)) | None => {
+                "nothing".to_owned()
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! `qodercli`: wiring and nothing else. The first word may name a subcommand; everything else is a run.
 
 mod arguments;
+mod commands;
 mod config;
+mod control;
 mod exit;
 mod host;
 mod input;
@@ -17,7 +19,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, CommandLine};
+use arguments::Arguments;
+use commands::{Command, CommandLine};
 use exit::{Exit, Fault};
 
 fn main() -> ExitCode {

@@ -12,7 +12,7 @@ use qoder_types::record::{Answered, Asked, RecordBody};
 use qoder_types::{Behavior, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate};
 use serde_json::{Value, json};
 
-use crate::arguments::PermissionsAction;
+use crate::commands::PermissionsAction;
 use crate::exit::{Exit, Fault};
 use crate::host::{say, tell};
 use crate::sessions::{locate, read};

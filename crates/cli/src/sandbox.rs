@@ -10,7 +10,7 @@ use qoder_runtime::setup::{Options, Setup};
 use qoder_tools::sandbox::{Check, SandboxReport, report};
 use serde_json::json;
 
-use crate::arguments::SandboxAction;
+use crate::commands::SandboxAction;
 use crate::exit::{Exit, Fault};
 use crate::host;
 

@@ -15,7 +15,7 @@ use qoder_types::record::{RecordBody, UserOrigin};
 use qoder_types::{ContentBlock, HookVerdict, Hooked, Record};
 use serde_json::json;
 
-use crate::arguments::SessionsAction;
+use crate::commands::SessionsAction;
 use crate::exit::{Exit, Fault};
 use crate::host::{say, tell};
 use crate::print::current_directory;

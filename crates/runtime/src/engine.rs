@@ -1,7 +1,7 @@
 //! What a session is driven with: model, tools, gate, limits and the fixed part of the prompt. Built once by a front;
 //! holds nothing of a session's state.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use qoder_core::Limits;
 use qoder_core::policy::Confinement;
@@ -10,6 +10,7 @@ use qoder_tools::SessionShared;
 use qoder_types::Purpose;
 use serde_json::Value;
 
+use crate::callbacks::AuthExpired;
 use crate::events::Host;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
@@ -50,6 +51,8 @@ pub struct Engine {
     pub system: SystemPrompt,
     /// Names of environment variables that children must not inherit.
     pub hidden_environment: Arc<[String]>,
+    /// Told once when the provider does not accept the credentials any more.
+    pub auth_expired: Mutex<Option<AuthExpired>>,
     /// What the tools share: background tasks.
     pub shared: Arc<SessionShared>,
     /// Whoever listens.

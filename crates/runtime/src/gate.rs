@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use qoder_core::permissions::SessionPermissions;
 use qoder_core::policy::{
@@ -28,8 +28,8 @@ pub enum Unattended {
 /// Everything the gate needs apart from the call.
 #[derive(Debug, Default)]
 pub struct Gate {
-    /// The rules the session was started with.
-    pub rules: RuleSet,
+    /// The rules the session was started with, or those that took their place.
+    pub rules: RwLock<RuleSet>,
     /// The mode the session was started in.
     pub mode: PermissionMode,
     /// True when a person chose the mode for this very run.
@@ -66,12 +66,19 @@ impl Gate {
         match &*compiled {
             Some((version, policy)) if *version == permissions.version => Arc::clone(policy),
             _ => {
-                let rules = permissions.rules(&self.rules);
+                let rules = permissions.rules(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
                 let policy = Arc::new(Policy::new(&rules, permissions.workspace(&self.workspace)));
                 *compiled = Some((permissions.version, Arc::clone(&policy)));
                 policy
             }
         }
+    }
+
+    /// Other rules in place of those the session was started with. What the session changed by itself stays on top.
+    pub fn replace_rules(&self, rules: RuleSet) {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        *compiled = None;
     }
 
     /// The gate of a child session: the same rules and places, and the mode that the parent has now, whatever mode the
@@ -80,7 +87,7 @@ impl Gate {
     #[must_use]
     pub fn of_child(&self, mode: PermissionMode) -> Self {
         Self {
-            rules: self.rules.clone(),
+            rules: RwLock::new(self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()),
             mode,
             mode_is_explicit: false,
             mode_holds_anywhere: self.mode_holds_anywhere,
@@ -114,7 +121,8 @@ impl Gate {
             accesses: &tool.accesses(input),
             mode: self.mode(call.permissions),
             trusted: self.trusted,
-            mode_is_explicit: self.mode_holds_anywhere,
+            // What a person or host chose for this session counts like a choice for this run.
+            mode_is_explicit: self.mode_holds_anywhere || call.permissions.mode.is_some(),
             policy: &policy,
             cwd: call.cwd,
             confinement: call.confinement,

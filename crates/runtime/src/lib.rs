@@ -18,6 +18,7 @@ pub mod live;
 pub mod mcp;
 pub mod memory;
 pub mod model_policy;
+pub mod opening;
 pub mod permission_check;
 pub mod permission_updates;
 pub mod prompt;

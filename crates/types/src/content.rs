@@ -1,11 +1,12 @@
 //! Content blocks and messages in the shape in which they travel: to the model, in the transcript and on the stream.
 //! Blocks that this version does not know are kept whole and passed through.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Who speaks in a [`Message`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The person, a tool result or the runtime.
@@ -15,7 +16,7 @@ pub enum Role {
 }
 
 /// Where the bytes of an image or document are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ImageSource {
     /// The bytes themselves, base64 encoded.
@@ -33,7 +34,7 @@ pub enum ImageSource {
 }
 
 /// The content of a tool result: plain text or blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ToolResultContent {
     /// Plain text.
@@ -54,7 +55,7 @@ impl ToolResultContent {
 }
 
 /// One block of a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
     /// Prose.
@@ -122,7 +123,7 @@ impl ContentBlock {
 }
 
 /// The content of a message: plain text or blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum MessageContent {
     /// Plain text.
@@ -152,7 +153,7 @@ impl MessageContent {
 }
 
 /// A message as the model reads it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// Who speaks.
     pub role: Role,

@@ -1,9 +1,10 @@
 //! Permission modes, where rules come from, and the decision about one call with its explanation.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The seven documented values; `yolo` is an alias and parses to [`PermissionMode::BypassPermissions`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PermissionMode {
     /// Reads run, the rest asks.
@@ -57,7 +58,7 @@ impl PermissionMode {
 }
 
 /// What a rule or a decision says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Behavior {
     /// Run it.

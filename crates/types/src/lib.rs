@@ -3,6 +3,7 @@
 
 mod answer;
 pub mod content;
+pub mod control;
 pub mod decision;
 pub mod hook;
 pub mod model;

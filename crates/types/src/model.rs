@@ -1,5 +1,6 @@
 //! What is said between the runtime and a model: purposes, replies, usage, stop reasons and failures.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::ContentBlock;
@@ -22,7 +23,7 @@ pub enum Purpose {
 }
 
 /// Token counts of one or several model calls. Parts do not overlap: the total is the sum of all four.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Usage {
     /// Input tokens that were neither read from nor written to the provider's cache.
@@ -52,7 +53,7 @@ impl Usage {
 }
 
 /// Usage and money per model, as `modelUsage` in a result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelTotals {
     /// See [`Usage::input_tokens`].
@@ -88,7 +89,7 @@ impl ModelTotals {
 }
 
 /// Why the model stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It had nothing more to say.

@@ -1,12 +1,13 @@
 //! Changes of permissions while a session runs, in the documented shape: rules, mode and directories, each with the place
 //! that keeps it. Hosts return them with an answer, tools with an outcome, and an ask carries ready-made ones.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::{Behavior, PermissionMode};
 
 /// Where a change is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum UpdateDestination {
     /// The user's settings file.
@@ -22,7 +23,7 @@ pub enum UpdateDestination {
 }
 
 /// A rule as two values.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleValue {
     /// The tool.
@@ -46,7 +47,7 @@ impl RuleValue {
 }
 
 /// One change of permissions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum PermissionUpdate {
     /// Adds rules.

@@ -2,6 +2,7 @@
 //! `assistant` and `system` form the transcript chain that other programs read; all other types are ours alone.
 //! Every record carries its number (`seq`), its schema version (`v`) and, at the end of the line, a checksum (`crc`).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -203,7 +204,7 @@ pub struct UserEntry {
 }
 
 /// The model's message inside an [`AssistantEntry`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AssistantMessage {
     /// The provider's id.
     #[serde(default)]
@@ -398,7 +399,7 @@ pub struct Interrupted {
 }
 
 /// How a turn ended, in the words of the result message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnSubtype {
     /// The model finished.
@@ -410,7 +411,7 @@ pub enum TurnSubtype {
 }
 
 /// Why a turn ended, finer than [`TurnSubtype`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TerminalReason {
     /// The model finished.
@@ -428,7 +429,7 @@ pub enum TerminalReason {
 }
 
 /// A call that the gate denied, for `permission_denials`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionDenial {
     /// The tool.
     pub tool_name: String,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +12,7 @@ use crate::model::{ModelTotals, StopReason, Usage};
 use crate::record::{AssistantMessage, PermissionDenial, TerminalReason, TurnSubtype};
 
 /// One line of the output stream.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamMessage<'a> {
     /// A reply of the model.
@@ -40,6 +41,7 @@ pub enum StreamMessage<'a> {
         uuid: &'a str,
         /// The tool's typed output.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<serde_json::Value>")]
         tool_use_result: Option<&'a RawValue>,
         /// True for an echoed prompt.
         #[serde(rename = "isReplay", skip_serializing_if = "std::ops::Not::not")]
@@ -54,8 +56,24 @@ pub enum StreamMessage<'a> {
     Result(Box<ResultMessage<'a>>),
 }
 
+/// A piece of a reply, when the host wants pieces. Its own type, because hosts write it around the provider's text
+/// without reading that.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "stream_event")]
+pub struct StreamEvent<'a> {
+    /// One Anthropic-shaped stream event.
+    #[schemars(with = "serde_json::Value")]
+    pub event: &'a RawValue,
+    /// The `Agent` call this belongs to; null on the main thread.
+    pub parent_tool_use_id: Option<&'a str>,
+    /// The session.
+    pub session_id: &'a str,
+    /// New for each message.
+    pub uuid: &'a str,
+}
+
 /// News of the runtime, by `subtype`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub enum SystemMessage<'a> {
     /// The session is ready; first message of every turn.
@@ -214,7 +232,7 @@ pub enum SystemMessage<'a> {
 }
 
 /// What a task used. A shell command uses time alone.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct TaskUsage {
     /// Tokens of all its model calls.
     pub total_tokens: u64,
@@ -225,7 +243,7 @@ pub struct TaskUsage {
 }
 
 /// See [`SystemMessage::CompactBoundary`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct WireCompactMetadata<'a> {
     /// `auto` or `manual`.
     pub trigger: &'a str,
@@ -234,7 +252,7 @@ pub struct WireCompactMetadata<'a> {
 }
 
 /// See [`SystemMessage::Init`].
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct InitMessage<'a> {
     /// The session.
     pub session_id: &'a str,
@@ -275,7 +293,7 @@ pub struct InitMessage<'a> {
 }
 
 /// The end of a turn.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ResultMessage<'a> {
     /// How it ended.
     pub subtype: TurnSubtype,

@@ -7,16 +7,38 @@ use std::sync::{Mutex, PoisonError};
 use qoder_runtime::events::{Event, Host};
 use qoder_runtime::session::new_id;
 use qoder_types::wire::StreamMessage;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::tell;
 
 const LONGEST_LINE: usize = 1024 * 1024 - 1;
 
+/// What a reader of lines wants besides the messages.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Pieces of replies.
+    pub partial: bool,
+    /// Warnings on stderr.
+    pub verbose: bool,
+    /// That hooks run.
+    pub hook_events: bool,
+    /// Whether the session is running, idle or waiting; and whether that is for the SDK alone.
+    pub session_state: Option<StateFor>,
+}
+
+/// For whom session states are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateFor {
+    /// The SDK reads them and hides them from its caller.
+    Sdk,
+    /// The caller asked for them.
+    Caller,
+}
+
 /// Every message as a line.
 pub struct JsonLines {
-    partial: bool,
-    verbose: bool,
+    wanted: Wanted,
     state: Mutex<Lines>,
 }
 
@@ -27,9 +49,37 @@ struct Lines {
 }
 
 impl JsonLines {
-    /// A host that prints pieces of replies if `partial`.
-    pub fn new(partial: bool, verbose: bool) -> Self {
-        Self { partial, verbose, state: Mutex::default() }
+    /// A host that prints what is wanted.
+    pub fn new(wanted: Wanted) -> Self {
+        Self { wanted, state: Mutex::default() }
+    }
+
+    /// A line of the control protocol.
+    pub fn control(&self, line: &impl Serialize) -> std::io::Result<()> {
+        let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.buffer.clear();
+        serde_json::to_writer(&mut lines.buffer, line)?;
+        if lines.buffer.len() > LONGEST_LINE {
+            let too_long =
+                format!("it has {} bytes, and readers of this protocol stop at 1 MiB", lines.buffer.len());
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, too_long));
+        }
+        escape_separators(&mut lines.buffer);
+        lines.buffer.push(b'\n');
+        write_line(&lines.buffer)
+    }
+
+    /// The value as it fits into a line, and whether something had to be cut.
+    pub fn bounded(&self, value: Value) -> (Value, bool) {
+        // What is wrapped around a request is short.
+        let room = LONGEST_LINE - 1024;
+        match serde_json::to_vec(&value) {
+            Ok(text) if text.len() > room => {
+                let short = shorten(&text, room);
+                (serde_json::from_slice(&short).unwrap_or_default(), true)
+            }
+            _ => (value, false),
+        }
     }
 
     fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
@@ -40,7 +90,11 @@ impl JsonLines {
         lines.buffer.clear();
         serde_json::to_writer(&mut lines.buffer, message)?;
         if lines.buffer.len() > LONGEST_LINE {
-            lines.buffer = shorten(&lines.buffer);
+            lines.buffer = shorten(&lines.buffer, LONGEST_LINE);
+        }
+        if self.wanted.session_state == Some(StateFor::Sdk) && is_state(message) {
+            lines.buffer.pop();
+            lines.buffer.extend_from_slice(b",\"sdk_host_only\":true}");
         }
         escape_separators(&mut lines.buffer);
         lines.buffer.push(b'\n');
@@ -73,6 +127,10 @@ fn session_of<'a>(message: &StreamMessage<'a>) -> Option<&'a str> {
     }
 }
 
+fn is_state(message: &StreamMessage<'_>) -> bool {
+    matches!(message, StreamMessage::System(qoder_types::wire::SystemMessage::SessionStateChanged { .. }))
+}
+
 /// One complete line in one write; readers see it at once.
 fn write_line(line: &[u8]) -> std::io::Result<()> {
     let mut rest = line;
@@ -97,7 +155,7 @@ fn escape_separators(line: &mut Vec<u8>) {
     *line = text.into_bytes();
 }
 
-fn shorten(line: &[u8]) -> Vec<u8> {
+fn shorten(line: &[u8], longest: usize) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(line) else { return b"{}".to_vec() };
     if let Some(object) = value.as_object_mut() {
         object.remove("tool_use_result");
@@ -105,7 +163,7 @@ fn shorten(line: &[u8]) -> Vec<u8> {
     let mut limit = 256 * 1024;
     loop {
         let text = serde_json::to_vec(&value).unwrap_or_else(|_| b"{}".to_vec());
-        if text.len() <= LONGEST_LINE || limit < 64 {
+        if text.len() <= longest || limit < 64 {
             return text;
         }
         cut_strings(&mut value, limit);
@@ -129,7 +187,15 @@ fn cut_strings(value: &mut Value, limit: usize) {
 
 impl Host for JsonLines {
     fn wants_partial(&self) -> bool {
-        self.partial
+        self.wanted.partial
+    }
+
+    fn wants_hook_events(&self) -> bool {
+        self.wanted.hook_events
+    }
+
+    fn wants_session_state(&self) -> bool {
+        self.wanted.session_state.is_some()
     }
 
     fn wants_tool_output(&self) -> bool {
@@ -142,7 +208,7 @@ impl Host for JsonLines {
             Event::Partial(event) => self.partial(event),
             Event::ToolOutput { .. } => Ok(()),
             Event::Warning(text) => {
-                if self.verbose {
+                if self.wanted.verbose {
                     tell(&format!("warning: {text}"));
                 }
                 Ok(())

@@ -12,6 +12,8 @@ use qoder_runtime::events::Host;
 use crate::arguments::OutputFormat;
 use crate::exit::Fault;
 
+pub use json_lines::{JsonLines, StateFor, Wanted};
+
 /// What the host shall show.
 #[derive(Debug, Clone, Copy)]
 pub struct View {
@@ -26,7 +28,12 @@ pub struct View {
 /// The host for a view.
 pub fn make(view: View) -> Arc<dyn Host> {
     match view.format {
-        OutputFormat::StreamJson => Arc::new(json_lines::JsonLines::new(view.partial, view.verbose)),
+        OutputFormat::StreamJson => Arc::new(JsonLines::new(Wanted {
+            partial: view.partial,
+            verbose: view.verbose,
+            hook_events: false,
+            session_state: None,
+        })),
         OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose)),
         OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),
     }

@@ -5,7 +5,7 @@
 mod child_host;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -13,8 +13,8 @@ use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{parse_input, tool_definition};
 use qoder_types::record::{PermissionsChanged, RecordBody, SideCalled, TurnEnded, TurnSubtype};
 use qoder_types::{
-    CallOutcome, Message, PermissionUpdate, Purpose, ReplayClass, ToolAnnotations, ToolDefinition,
-    UpdateDestination,
+    CallOutcome, Message, PermissionMode, PermissionUpdate, Purpose, ReplayClass, ToolAnnotations,
+    ToolDefinition, UpdateDestination,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,6 +45,9 @@ pub const FOLDER: &str = "subagents";
 const GENERAL_PURPOSE: &str = "general-purpose";
 /// The agents that exist.
 pub const AGENTS: [&str; 1] = [GENERAL_PURPOSE];
+/// What that agent is for.
+pub const DESCRIPTION: &str =
+    "Works on one task by itself, with most tools of the session, and returns its final answer.";
 /// Model calls a child may make.
 const MOST_TURNS: u64 = 150;
 /// Tools that need the person or the main conversation.
@@ -238,6 +241,7 @@ impl AgentTool {
             max_output_tokens: None,
             system: SystemPrompt { blocks, source: format!("{}+agent", self.system.source) },
             hidden_environment: Arc::clone(&self.hidden_environment),
+            auth_expired: Mutex::default(),
             shared: qoder_tools::SessionShared::new(),
             host: Arc::new(host),
             nested_memory: None,
@@ -267,12 +271,31 @@ impl AgentTool {
         context: &ToolContext,
     ) -> Result<(), SessionError> {
         let mut updates: Vec<PermissionUpdate> = context.permissions.updates().to_vec();
-        updates
-            .push(PermissionUpdate::SetMode { mode: context.mode, destination: UpdateDestination::Session });
+        let mode = self.mode_in_force(context);
+        updates.push(PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session });
         let changed = PermissionsChanged { updates, by: format!("parent {}", context.session_id) };
         session.append(RecordBody::PermissionsChanged(changed)).map_err(SessionError::Store)?;
         session.prompt(Message::user(input.prompt.clone())).map_err(SessionError::Store)?;
         Ok(())
+    }
+
+    /// The parent's mode as it counts. One that only the settings chose loosens nothing in a folder that nobody vouched
+    /// for; the child, for which the mode is chosen here, must not take it for a person's choice.
+    fn mode_in_force(&self, context: &ToolContext) -> PermissionMode {
+        let counts = self.gate.trusted || self.gate.mode_holds_anywhere || context.permissions.mode.is_some();
+        match context.mode {
+            PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::BypassPermissions
+                if !counts =>
+            {
+                PermissionMode::Default
+            }
+            mode @ (PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::Auto
+            | PermissionMode::BypassPermissions
+            | PermissionMode::Plan
+            | PermissionMode::DontAsk) => mode,
+        }
     }
 
     /// What the child spent is the parent's to account for.

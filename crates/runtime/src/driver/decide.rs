@@ -194,7 +194,7 @@ impl Driver<'_> {
                     by: NOBODY.to_owned(),
                     ..Answer::default()
                 })),
-                arrival = arrival(&mut self.inbox) => self.take(arrival)?,
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
             }
         };
         self.tell_state(SessionState::Running)?;
@@ -305,8 +305,8 @@ impl Driver<'_> {
         let (layer, reason) = (decision.layer, decision.reason.clone());
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
-        // A hook's denial is its own message.
-        if !denied || layer == DecisionLayer::Hook {
+        // Whoever denied it by an answer knows, and so does a hook.
+        if !denied || matches!(layer, DecisionLayer::Person | DecisionLayer::Hook) {
             return Ok(());
         }
         let uuid = new_id();
@@ -315,7 +315,7 @@ impl Driver<'_> {
             tool_name: name,
             tool_use_id: id,
             agent_id: None,
-            decision_reason_type: layer_name(layer),
+            decision_reason_type: decision_reason_type(layer),
             decision_reason: &reason,
             message: &message,
             uuid: &uuid,
@@ -362,7 +362,9 @@ fn denial_text(tool: &str, layer: DecisionLayer, reason: &str) -> String {
     }
 }
 
-fn layer_name(layer: DecisionLayer) -> &'static str {
+/// The layer that decided, as hosts are told it.
+#[must_use]
+pub fn decision_reason_type(layer: DecisionLayer) -> &'static str {
     match layer {
         DecisionLayer::Rule => "rule",
         DecisionLayer::BuiltIn | DecisionLayer::Person => "other",

@@ -34,7 +34,8 @@ use crate::interrupt::Interrupt;
 use crate::live::{Arrival, Inbox};
 use crate::session::Session;
 
-pub use messages::emit_result;
+pub use decide::decision_reason_type;
+pub use messages::{CAPABILITIES, emit_result};
 
 /// The next arrival; never completes without an inbox or after its end.
 async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {
@@ -191,6 +192,14 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Takes an arrival while something else is waited for. Whoever asked is answered before the wait goes on: what a
+    /// command set off must not be told before its answer.
+    async fn take_now(&mut self, arrival: Arrival) -> Result<(), DriveError> {
+        self.take(arrival)?;
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
     /// A host wants the turn that runs to stop.
     pub fn interrupt_by_host(&mut self) {
         if self.session.state.turn.is_some() || self.promoting {
@@ -212,6 +221,24 @@ impl<'a> Driver<'a> {
         let withdrawn = InputWithdrawn { input_id: input_id.to_owned(), by: "host".to_owned() };
         self.session.append(RecordBody::InputWithdrawn(withdrawn))?;
         Ok(true)
+    }
+
+    /// What bounds the turn.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What the session is driven with.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        self.engine
+    }
+
+    /// The model that the next call asks.
+    #[must_use]
+    pub fn model_name(&self) -> String {
+        self.engine.model.facts().name
     }
 
     /// The session, for commands.

@@ -2,6 +2,8 @@
 //! complete reply is recorded.
 
 use std::collections::HashSet;
+use std::sync::PoisonError;
+use std::time::Duration;
 
 use futures::StreamExt;
 use qoder_core::ports::{Model, ModelEvent, ModelRequest};
@@ -15,6 +17,9 @@ use crate::VERSION;
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::session::new_id;
+
+/// How long a host may take to hear that its credentials are not accepted.
+const AUTH_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a model call came to.
 pub(super) enum Called {
@@ -42,6 +47,7 @@ impl Driver<'_> {
         match self.ask(request).await? {
             Called::Reply(reply) => self.take_reply(*reply),
             Called::Failed(failure) => {
+                self.tell_auth_expired(&failure).await;
                 self.session.append(RecordBody::ModelFailed(ModelFailed {
                     model,
                     compaction: false,
@@ -50,6 +56,18 @@ impl Driver<'_> {
                 Ok(())
             }
             Called::Interrupted => self.interrupt_turn(),
+        }
+    }
+
+    /// The host hears once a session that its credentials are not accepted. A slow listener does not hold the turn up.
+    async fn tell_auth_expired(&mut self, failure: &ModelFailure) {
+        if failure.class != ModelFailureClass::Authentication {
+            return;
+        }
+        let told = self.engine.auth_expired.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(tell) = told {
+            // Whether it was heard in time changes nothing here.
+            drop(tokio::time::timeout(AUTH_PATIENCE, tell(failure.message.clone())).await);
         }
     }
 
@@ -67,7 +85,7 @@ impl Driver<'_> {
                     continue;
                 }
                 arrival = arrival(&mut self.inbox) => {
-                    self.take(arrival)?;
+                    self.take_now(arrival).await?;
                     continue;
                 }
             };

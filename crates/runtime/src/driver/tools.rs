@@ -144,7 +144,7 @@ impl Driver<'_> {
                     self.engine.host.emit(event).map_err(DriveError::Output)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
-                arrival = arrival(&mut self.inbox) => self.take(arrival)?,
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
                 () = &mut cancelled, if !interrupted => {
                     // The tools were told through their contexts; each ends with an outcome of its own.
                     interrupted = true;

@@ -1,6 +1,7 @@
 //! A session that is being driven and can be spoken to meanwhile: inputs and commands come through a [`Handle`], turns
 //! follow one another until nobody holds a handle any more. Every front that stays connected drives its session here.
 
+mod context_usage;
 mod handle;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::events::{Event, Host};
 use crate::interrupt::Interrupt;
 use crate::session::{Session, new_id};
 
+pub use context_usage::ContextUsage;
 pub use handle::{ControlError, Handle, InterruptReceipt};
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error

@@ -103,6 +103,13 @@ impl Settings {
         Ok(settings)
     }
 
+    /// What `--settings` holds, when it was given.
+    #[must_use]
+    pub fn flag_layer(&self) -> Option<Value> {
+        let flag = self.layers.iter().find(|layer| layer.source == RuleSource::FlagSettings);
+        flag.map(|layer| layer.value.clone())
+    }
+
     fn add(&mut self, mut layer: Layer, places: &Places) -> Result<(), SettingsError> {
         self.warnings.extend(keys::check(&layer));
         self.warnings.extend(limits::take_forbidden(&mut layer));

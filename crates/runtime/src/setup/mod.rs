@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{Thinking, Tool};
@@ -30,6 +30,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod later;
 mod mode;
 mod model;
 mod tools;
@@ -265,7 +266,7 @@ impl Setup {
             roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
         }
         let gate = Arc::new(Gate {
-            rules: self.rules.clone(),
+            rules: RwLock::new(self.rules.clone()),
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
             mode_holds_anywhere: self.mode_is_explicit,
@@ -321,6 +322,7 @@ impl Setup {
             max_output_tokens: self.model_options.max_output_tokens,
             system,
             hidden_environment,
+            auth_expired: Mutex::new(callbacks.auth_expired),
             shared: SessionShared::new(),
             host,
             nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),

@@ -1,0 +1,213 @@
+//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions and trust.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+const PERMISSIONS_HELP: &str = "\
+Examples:
+  qodercli permissions list
+  echo '{\"tool\": \"Bash\", \"input\": {\"command\": \"git push\"}}' | qodercli permissions check
+  qodercli permissions pending SESSION
+  qodercli permissions answer SESSION CALL allow --always && qodercli -p --resume SESSION
+
+Calls wait for an answer when the setting permissions.unattended is \"park\"; otherwise what would ask is denied.";
+
+const CHECK_HELP: &str = "\
+A case:
+  {\"tool\": \"Bash\", \"input\": {\"command\": \"npm test\"},
+   \"rules\": {\"allow\": [\"Bash(npm test:*)\"], \"ask\": [], \"deny\": [\"Read(.env)\"]},
+   \"mode\": \"default\", \"trusted\": true, \"cwd\": \"/p\", \"project_root\": \"/p\", \"home\": \"/home/u\",
+   \"additional_directories\": []}
+
+Its answer:
+  {\"decision\": \"allow\", \"reason\": {\"type\": \"rule\", \"rule\": \"Bash(npm test:*)\", \"message\": \"…\", …}}
+
+Exit code 42 when the case cannot be read; the decision is then deny.";
+
+/// Subcommands, parsed when the first word names one.
+#[derive(Debug, Parser)]
+#[command(name = "qodercli", version)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What a subcommand does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The sessions on this machine.
+    Sessions {
+        #[command(subcommand)]
+        action: SessionsAction,
+    },
+    /// Effective settings and the file each came from.
+    Config {
+        /// A key such as model.name; all without it.
+        key: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
+    },
+    /// The sandbox for commands: what it enforces on this machine.
+    ///
+    /// `--sandbox`, or `sandbox.enabled` in your settings, switches it on for a run; docs/sandbox.md has the rest.
+    Sandbox {
+        #[command(subcommand)]
+        action: SandboxAction,
+    },
+    /// What may run: the rules in force, why a call ran or did not, and calls that wait for an answer.
+    ///
+    /// Every call of a tool is allowed, asked about or denied: by deny rules first, then ask rules, allow rules, what is
+    /// known to only read, and the mode. docs/permissions.md explains rules and modes.
+    #[command(after_help = PERMISSIONS_HELP)]
+    Permissions {
+        #[command(subcommand)]
+        action: PermissionsAction,
+    },
+    /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
+    Trust {
+        /// The folder; the current one without it.
+        folder: Option<PathBuf>,
+    },
+}
+
+/// What to do with the sandbox.
+#[derive(Debug, Subcommand)]
+pub enum SandboxAction {
+    /// Start a confined process that tries what must fail, and tell what happened.
+    ///
+    /// Exit code 0 when everything the settings ask for is enforced here, else 44.
+    Status {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+    },
+}
+
+/// What to do about permissions.
+#[derive(Debug, Subcommand)]
+pub enum PermissionsAction {
+    /// Try a case from stdin without running anything: one JSON object in, one line with `decision` and `reason` out.
+    ///
+    /// No settings are read: the case says everything, and all but `tool` may be left out.
+    #[command(after_help = CHECK_HELP)]
+    Check {
+        /// Read one case a line and answer one line each.
+        #[arg(long)]
+        batch: bool,
+        /// Accepted for scripts; the answer is always JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell why a past call ran or did not: what decided, the rule with file and line, who answered.
+    Explain {
+        /// The session's id.
+        session: String,
+        /// The call's id, as in `permission_denials` of a result or in the session's log.
+        tool_use_id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The rules in force here, with the file and line each was written in.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
+    },
+    /// Calls of a session that wait for an answer (after exit code 54), and what `answer --always` would keep.
+    Pending {
+        /// The session.
+        session: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answer a call that waits; the first answer counts. `qodercli -p --resume SESSION` then goes on.
+    Answer {
+        /// The session's id.
+        session: String,
+        /// The call's id, as `pending` shows it.
+        tool_use_id: String,
+        /// allow or deny.
+        #[arg(value_parser = ["allow", "deny"])]
+        answer: String,
+        /// With allow: also keep what `pending` suggests, so that it is not asked again.
+        #[arg(long)]
+        always: bool,
+        /// With deny: what the model is told.
+        #[arg(long)]
+        message: Option<String>,
+        /// With allow: the input to use in place of the model's, as JSON. It is judged again.
+        #[arg(long, value_name = "JSON")]
+        input: Option<String>,
+        /// Who answers; the user's name without it.
+        #[arg(long, value_name = "NAME")]
+        by: Option<String>,
+    },
+}
+
+/// What to do with sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionsAction {
+    /// List sessions, newest first.
+    List {
+        /// Of all projects.
+        #[arg(long)]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what happened in a session.
+    Show {
+        /// The session.
+        id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a session and everything kept for it.
+    Delete {
+        /// The session.
+        id: String,
+    },
+    /// Write a session as Markdown or JSON lines to stdout.
+    Export {
+        /// The session.
+        id: String,
+        /// markdown or jsonl.
+        #[arg(long, default_value = "markdown", value_parser = ["markdown", "jsonl"])]
+        format: String,
+    },
+    /// Save what is readable of a damaged session as a new one.
+    Repair {
+        /// The session.
+        id: String,
+    },
+}

@@ -1,0 +1,120 @@
+//! The handshake: what the program that started us declares becomes callbacks of the session, and what it may want to
+//! know of us becomes the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
+use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
+use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
+use qoder_types::control::{Initialize, RuntimeRequest};
+
+use super::channel::Channel;
+
+/// The version of the protocol that is spoken.
+pub const PROTOCOL_VERSION: u64 = 1;
+
+/// The handshake as callbacks.
+pub struct Handshake<'a>(pub &'a Initialize);
+
+impl Handshake<'_> {
+    /// The token that the program was given, if it was given one.
+    pub fn access_token(&self) -> Result<Option<&str>, String> {
+        let Some(auth) = &self.0.auth else { return Ok(None) };
+        match (auth.kind.as_str(), auth.access_token.as_deref().map(str::trim)) {
+            ("accessToken", Some(token)) if !token.is_empty() => Ok(Some(token)),
+            ("accessToken", _) => Err("initialize: auth.accessToken is empty".to_owned()),
+            ("qodercli", _) => Ok(None),
+            (other, _) => Err(format!(
+                "initialize: auth.type `{other}` is not known; accepted are accessToken and qodercli"
+            )),
+        }
+    }
+
+    /// What the program declared, as functions that ask it. `servers` are those that live in it.
+    pub fn callbacks(&self, channel: &Arc<Channel>, servers: &[String]) -> Result<Callbacks, String> {
+        let tool_servers =
+            servers.iter().map(|name| (name.clone(), server(channel, name))).collect::<Vec<_>>();
+        Ok(Callbacks {
+            hooks: self.hooks(channel)?,
+            tool_servers,
+            model_policy: self.0.model_policy.then(|| model_policy(channel)),
+            auth_expired: self.0.auth_expired.then(|| auth_expired(channel)),
+        })
+    }
+
+    fn hooks(&self, channel: &Arc<Channel>) -> Result<Vec<Hook>, String> {
+        let mut hooks = Vec::new();
+        for (event, matchers) in self.0.hooks.iter().flatten() {
+            for matcher in matchers {
+                let on_failure = match matcher.on_failure.as_deref() {
+                    None => None,
+                    Some(word) => Some(OnFailure::parse(word).ok_or_else(|| {
+                        format!("initialize: hooks.{event}: onFailure `{word}` is not known; accepted are continue, ask and block")
+                    })?),
+                };
+                let timeout = match matcher.timeout {
+                    None => DEFAULT_TIMEOUT,
+                    Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
+                        format!("initialize: hooks.{event}: timeout {seconds} is not a number of seconds")
+                    })?,
+                };
+                hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {
+                    event: event.clone(),
+                    matcher: matcher.matcher.clone(),
+                    name: id.clone(),
+                    timeout,
+                    on_failure,
+                    function: hook(channel, id),
+                }));
+            }
+        }
+        Ok(hooks)
+    }
+}
+
+fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::hooks::HookFunction {
+    let (channel, id) = (Arc::clone(channel), id.to_owned());
+    Arc::new(move |call| {
+        let (input, _) = channel.output().bounded(call.input);
+        let callback_id = id.clone();
+        channel.request(RuntimeRequest::HookCallback { callback_id, input, tool_use_id: call.tool_use_id })
+    })
+}
+
+fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
+    let (channel, name) = (Arc::clone(channel), name.to_owned());
+    let send: TunnelSend = Arc::new(move |message| {
+        let asked = channel.request(RuntimeRequest::McpMessage { server_name: name.clone(), message });
+        async move {
+            let mut answer = asked.await?;
+            match answer.get_mut("mcp_response") {
+                Some(response) => Ok(response.take()),
+                None => Err("the answer has no `mcp_response`".to_owned()),
+            }
+        }
+        .boxed()
+    });
+    Arc::new(Tunnel::new(send))
+}
+
+fn model_policy(channel: &Arc<Channel>) -> ModelPolicy {
+    let channel = Arc::clone(channel);
+    Arc::new(move |question| {
+        let context = question.as_object().cloned().unwrap_or_default();
+        channel.request(RuntimeRequest::GetModelPolicy { context })
+    })
+}
+
+fn auth_expired(channel: &Arc<Channel>) -> AuthExpired {
+    let channel = Arc::clone(channel);
+    Arc::new(move |reason| {
+        let told = channel.request(RuntimeRequest::AuthExpired { reason });
+        async move {
+            // It is a notice: whatever comes back, the credentials of this session stay refused.
+            drop(told.await);
+        }
+        .boxed()
+    })
+}

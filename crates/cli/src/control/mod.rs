@@ -1,0 +1,295 @@
+//! Messages as JSON lines on stdin: prompts, and the control protocol of programs that start us. stdin is read while
+//! turns run and while stdout blocks; every request is served by a task of its own.
+
+mod asking;
+mod channel;
+mod initialize;
+mod requests;
+mod servers;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::FutureExt;
+use qoder_core::State;
+use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::events::Host;
+use qoder_runtime::interrupt::Interrupt;
+use qoder_runtime::live::Live;
+use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::setup::Setup;
+use qoder_types::control::Initialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::AbortHandle;
+
+use crate::arguments::{Arguments, OutputFormat};
+use crate::exit::{Exit, Fault, of_turn};
+use crate::host::{self, JsonLines, StateFor, View, Wanted};
+use crate::input::{self, Line};
+use crate::print::announce_failure;
+use crate::signals;
+use asking::AskingHost;
+use channel::Channel;
+use initialize::Handshake;
+use requests::Desk;
+use servers::NamedServers;
+
+/// Reads messages from stdin until its end; each becomes a turn.
+pub fn run(
+    arguments: &Arguments,
+    setup: Setup,
+    choice: &SessionChoice,
+    format: OutputFormat,
+) -> Result<Exit, Fault> {
+    let servers = NamedServers::read(&arguments.protocol)?;
+    let asks = asks(&arguments.protocol.permission_prompt_tool)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
+    let connection = Connection { arguments, format, choice, servers, asks };
+    let exit = runtime.block_on(connection.serve(setup));
+    // A blocking read of stdin or a walk of a tree must not hold the exit up.
+    runtime.shutdown_background();
+    exit
+}
+
+fn asks(tool: &Option<String>) -> Result<bool, Fault> {
+    match tool.as_deref() {
+        None => Ok(false),
+        Some("stdio") => Ok(true),
+        Some(other) => Err(Fault::input(
+            format!("--permission-prompt-tool: `{other}` cannot be asked by this version"),
+            "accepted is stdio: questions go to the program that started qodercli",
+        )),
+    }
+}
+
+/// Everything that is known before the first line.
+struct Connection<'a> {
+    arguments: &'a Arguments,
+    format: OutputFormat,
+    choice: &'a SessionChoice,
+    servers: NamedServers,
+    asks: bool,
+}
+
+impl Connection<'_> {
+    async fn serve(self, mut setup: Setup) -> Result<Exit, Fault> {
+        let mut lines = input::lines();
+        let output = Arc::new(JsonLines::new(self.wanted(&setup)));
+        let channel = Channel::new(Arc::clone(&output));
+        let first = lines.recv().await;
+        let (handshake, callbacks) = match &first {
+            Some(Line::Control { id, request }) if is_initialize(request) => {
+                let declared = match self.declared(request, &channel, &mut setup) {
+                    Ok(declared) => declared,
+                    Err(problem) => {
+                        channel.respond(id, Err(problem.clone()));
+                        return Err(Fault::input(problem, "the program that started qodercli sent it"));
+                    }
+                };
+                (Some(id.clone()), declared)
+            }
+            Some(_) | None => (None, self.undeclared()),
+        };
+        let host = self.host(&output, &channel);
+        let engine = match setup.engine(Arc::clone(&host), callbacks.clone()) {
+            Ok(engine) => Arc::new(engine),
+            Err(error) => {
+                if let Some(id) = &handshake {
+                    channel.respond(id, Err(format!("{error}. {}", error.hint())));
+                }
+                return Err(error.into());
+            }
+        };
+        let session = match self.choice.open(&setup) {
+            Ok(session) => session,
+            Err(error) => return Err(announce_failure(error.into(), self.format, "", &State::default())),
+        };
+        let outputs = self.choice.forget.then(|| session.outputs().to_path_buf());
+        let _moves = signals::watch_moves(Arc::clone(&engine.shared));
+        let (live, handle) = Live::new(engine, session);
+        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
+        if let Some(id) = &handshake {
+            channel.respond(id, Ok(desk.greeting()));
+        }
+        let refused = Arc::new(AtomicBool::new(false));
+        let reader = Reader {
+            desk,
+            channel,
+            format: self.format,
+            refused: Arc::clone(&refused),
+            tasks: HashMap::new(),
+        };
+        let first = first.filter(|_| handshake.is_none());
+        let reading = tokio::spawn(reader.read(first, lines));
+        let driven = drive(live, self.format).await;
+        reading.abort();
+        if let Some(outputs) = outputs {
+            // Often there is none; one that cannot be removed is in the system's temporary folder.
+            let _ = std::fs::remove_dir_all(outputs);
+        }
+        let exit = driven?;
+        Ok(if exit == Exit::Success && refused.load(Ordering::Relaxed) { Exit::Input } else { exit })
+    }
+
+    fn wanted(&self, setup: &Setup) -> Wanted {
+        let set = |names: [&str; 2]| {
+            names.iter().any(|name| {
+                setup
+                    .options
+                    .environment
+                    .get(*name)
+                    .is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+            })
+        };
+        let session_state =
+            if set(["QODER_EMIT_SESSION_STATE_EVENTS", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"]) {
+                Some(StateFor::Caller)
+            } else if set(["QODER_SDK_READS_SESSION_STATE", "CLAUDE_CODE_SDK_READS_SESSION_STATE"]) {
+                Some(StateFor::Sdk)
+            } else {
+                None
+            };
+        Wanted {
+            partial: self.arguments.include_partial_messages,
+            verbose: self.arguments.verbose || self.arguments.debug,
+            hook_events: self.arguments.protocol.include_hook_events,
+            session_state,
+        }
+    }
+
+    fn declared(
+        &self,
+        request: &Value,
+        channel: &Arc<Channel>,
+        setup: &mut Setup,
+    ) -> Result<Callbacks, String> {
+        let initialize: Initialize =
+            serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+        let handshake = Handshake(&initialize);
+        if let Some(token) = handshake.access_token()? {
+            setup.use_access_token(token);
+        }
+        let mut callbacks = handshake.callbacks(channel, &self.servers.in_program)?;
+        callbacks.tool_servers.extend(self.servers.unreachable.iter().cloned());
+        Ok(callbacks)
+    }
+
+    fn undeclared(&self) -> Callbacks {
+        Callbacks { tool_servers: self.servers.unreachable.clone(), ..Callbacks::default() }
+    }
+
+    fn host(&self, output: &Arc<JsonLines>, channel: &Arc<Channel>) -> Arc<dyn Host> {
+        match self.format {
+            OutputFormat::StreamJson => {
+                Arc::new(AskingHost::new(Arc::clone(output), Arc::clone(channel), self.asks))
+            }
+            format @ (OutputFormat::Json | OutputFormat::Text) => host::make(View {
+                format,
+                partial: self.arguments.include_partial_messages,
+                verbose: self.arguments.verbose || self.arguments.debug,
+            }),
+        }
+    }
+}
+
+fn is_initialize(request: &Value) -> bool {
+    request.get("subtype").and_then(Value::as_str) == Some("initialize")
+}
+
+/// Turns until nothing can come any more.
+async fn drive(mut live: Live, format: OutputFormat) -> Result<Exit, Fault> {
+    let driven = turns(&mut live).await;
+    let ended = live.end().await;
+    match driven.and_then(|exit| ended.map(|()| exit).map_err(Fault::from)) {
+        // A turn that was started ends with a result, also when its log cannot be written any more.
+        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting) => {
+            Err(announce_failure(fault, format, &live.session().id, &live.session().state))
+        }
+        other => other,
+    }
+}
+
+async fn turns(live: &mut Live) -> Result<Exit, Fault> {
+    let mut exit = Exit::Success;
+    loop {
+        let interrupt = Interrupt::default();
+        let watching = signals::watch(interrupt.clone());
+        let ready = tokio::select! {
+            ready = live.ready() => ready?,
+            () = watching.interrupted() => return Ok(Exit::Interrupted),
+        };
+        if !ready {
+            return Ok(exit);
+        }
+        if let Some(end) = live.turn(interrupt).await? {
+            exit = of_turn(&end);
+        }
+    }
+}
+
+/// Takes lines to where they belong.
+struct Reader {
+    desk: Arc<Desk>,
+    channel: Arc<Channel>,
+    format: OutputFormat,
+    refused: Arc<AtomicBool>,
+    /// Requests that are being served.
+    tasks: HashMap<String, AbortHandle>,
+}
+
+impl Reader {
+    async fn read(mut self, first: Option<Line>, mut lines: UnboundedReceiver<Line>) {
+        if let Some(line) = first {
+            self.take(line);
+        }
+        while let Some(line) = lines.recv().await {
+            self.take(line);
+        }
+        // Nobody can answer any more. The session ends when the last request is served and its turns are done.
+        self.channel.close();
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            // A session that has ended takes nothing; its end is told elsewhere.
+            Line::User(input) => drop(self.desk.handle().submit(input)),
+            Line::Control { id, request } => self.serve(id, request),
+            Line::Response { id, answer } => self.channel.resolve(&id, answer),
+            Line::Cancel(id) => {
+                if let Some(task) = self.tasks.remove(&id) {
+                    task.abort();
+                }
+            }
+            Line::Refused(problem) => {
+                self.refused.store(true, Ordering::Relaxed);
+                let id = self.desk.handle().session_id();
+                announce_failure(Fault::input(problem, ""), self.format, id, &State::default()).report();
+            }
+            Line::Bad(problem) => {
+                self.refused.store(true, Ordering::Relaxed);
+                host::tell(&format!("warning: {problem}"));
+            }
+        }
+    }
+
+    fn serve(&mut self, id: String, request: Value) {
+        if self.format != OutputFormat::StreamJson {
+            return;
+        }
+        self.tasks.retain(|_, task| !task.is_finished());
+        let (desk, channel, name) = (Arc::clone(&self.desk), Arc::clone(&self.channel), id.clone());
+        let mut serving = Box::pin(async move {
+            let answer = desk.answer(request).await;
+            channel.respond(&name, answer);
+        });
+        // The first step at once, so that what goes to the session keeps the order in which it came.
+        if (&mut serving).now_or_never().is_none() {
+            self.tasks.insert(id, tokio::spawn(serving).abort_handle());
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What the program that started us may ask for while a session runs. Each request is answered by itself and once; what
+//! is not known or cannot be done is an error that says so.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use qoder_core::ports::Model;
+use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::driver::CAPABILITIES;
+use qoder_runtime::live::{ContextUsage, Handle};
+use qoder_runtime::mcp::McpServers;
+use qoder_runtime::setup::Setup;
+use qoder_runtime::{VERSION, agent, model_policy};
+use qoder_types::control::HostRequest;
+use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
+use serde_json::{Value, json};
+
+use super::initialize::PROTOCOL_VERSION;
+
+/// What requests are answered with.
+pub struct Desk {
+    handle: Handle,
+    setup: Mutex<Arc<Setup>>,
+    callbacks: Callbacks,
+}
+
+impl Desk {
+    /// Answers for the session behind `handle`.
+    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks }
+    }
+
+    /// The session.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The answer to `initialize`.
+    pub fn greeting(&self) -> Value {
+        let facts = self.handle.engine().model.facts();
+        json!({
+            "commands": [], "agents": self.agents(), "models": [], "skills": [], "plugins": [],
+            "account": self.account(), "output_style": "default", "available_output_styles": ["default"],
+            "model": facts.name, "protocol_version": PROTOCOL_VERSION, "qodercli_version": VERSION,
+            "capabilities": CAPABILITIES, "session_id": self.handle.session_id(), "pid": std::process::id(),
+            "hook_on_failure_supported": true, "hooks_applied": true,
+        })
+    }
+
+    /// Answers one request.
+    pub async fn answer(&self, request: Value) -> Result<Value, String> {
+        match read(request)? {
+            HostRequest::Initialize(_) => {
+                Err("the session is initialized already; `initialize` comes once, first".to_owned())
+            }
+            HostRequest::Interrupt {} => {
+                let receipt = self.handle.interrupt().await.map_err(text)?;
+                Ok(json!({ "still_queued": receipt.still_queued, "cancelled": receipt.cancelled }))
+            }
+            HostRequest::SetPermissionMode { mode } => self.set_mode(&mode).await,
+            HostRequest::SetModel { model } => self.set_model(model.as_deref()),
+            HostRequest::StopTask { task_id } => {
+                self.handle.stop_task(&task_id).await.map_err(text)?;
+                Ok(json!({}))
+            }
+            HostRequest::BackgroundTasks { tool_use_id } => {
+                Ok(json!({ "moved": self.handle.move_to_background(tool_use_id.as_deref()) }))
+            }
+            HostRequest::CancelAsyncMessage { uuid } => {
+                Ok(json!({ "cancelled": self.handle.cancel_input(uuid).await.map_err(text)? }))
+            }
+            HostRequest::AddDirectories { directories } => self.add_directories(&directories).await,
+            HostRequest::ApplyFlagSettings { settings } => {
+                self.apply_flag_settings(&Value::Object(settings)).await
+            }
+            HostRequest::GetContextUsage {} => {
+                let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(text)?;
+                serde_json::to_value(usage).map_err(text)
+            }
+            HostRequest::GetAvailableModels { .. } => {
+                let options = self.setup().model_options().clone();
+                Ok(json!({ "models": model_policy::list(&options).await }))
+            }
+            HostRequest::GetByokConfig {} => Ok(json!({ "providers": self.setup().provider_catalog() })),
+            HostRequest::SupportedAgents {} => Ok(json!({ "agents": self.agents() })),
+            HostRequest::SupportedCommands {} => Ok(json!({ "commands": [] })),
+            HostRequest::AccountInfo {} => Ok(json!({ "account": self.account() })),
+            HostRequest::GetUsageInfo {} => Ok(json!({ "usageInfo": null })),
+            HostRequest::ListPlugins {} => Ok(json!({ "plugins": [] })),
+            HostRequest::ReloadPlugins {} => Ok(json!({
+                "commands": [], "agents": self.agents(), "plugins": [],
+                "mcpServers": self.servers().summary(), "error_count": 0,
+            })),
+            HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
+            HostRequest::McpReconnect { server_name } => {
+                self.servers().reconnect(&server_name).await?;
+                Ok(json!({}))
+            }
+            HostRequest::McpToggle { server_name, enabled } => {
+                self.servers().toggle(&server_name, enabled).await?;
+                Ok(json!({}))
+            }
+        }
+    }
+
+    fn setup(&self) -> Arc<Setup> {
+        Arc::clone(&self.setup.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn set_mode(&self, mode: &str) -> Result<Value, String> {
+        let mode = PermissionMode::parse(mode).ok_or_else(|| {
+            format!("`{mode}` is not a permission mode; accepted are {}", PermissionMode::ACCEPTED)
+        })?;
+        self.handle.set_permission_mode(mode).await.map_err(text)?;
+        Ok(json!({}))
+    }
+
+    fn set_model(&self, name: Option<&str>) -> Result<Value, String> {
+        if name.is_some_and(|name| name.trim().is_empty()) {
+            return Err(
+                "set_model: `model` is empty; give a model's name, or null for the default".to_owned()
+            );
+        }
+        let model = self.setup().model(name, &self.callbacks);
+        let model = model.map_err(|error| format!("set_model: {error}. {}", error.hint()))?;
+        self.handle.set_model(model);
+        Ok(json!({}))
+    }
+
+    async fn add_directories(&self, wanted: &[String]) -> Result<Value, String> {
+        let mut added = Vec::new();
+        for path in wanted {
+            let real = PathBuf::from(path).canonicalize();
+            let real = real.map_err(|error| format!("add_directories: {path} cannot be used: {error}"))?;
+            if !real.is_dir() {
+                return Err(format!("add_directories: {path} is not a directory"));
+            }
+            added.push(real.to_string_lossy().into_owned());
+        }
+        let update = PermissionUpdate::AddDirectories {
+            directories: added.clone(),
+            destination: UpdateDestination::Session,
+        };
+        self.handle.change_permissions(vec![update]).await.map_err(text)?;
+        Ok(json!({ "added": added }))
+    }
+
+    /// The `--settings` layer with these keys on top. What can change while a session runs takes effect at once: rules,
+    /// the mode and the model.
+    async fn apply_flag_settings(&self, settings: &Value) -> Result<Value, String> {
+        let before = self.setup();
+        let after = before.with_flag_settings(settings);
+        let after = after.map_err(|error| format!("apply_flag_settings: {error}. {}", error.hint()))?;
+        if after.names_another_model(&before) {
+            let model = after.model(None, &self.callbacks);
+            self.handle.set_model(model.map_err(|error| format!("apply_flag_settings: {error}"))?);
+        }
+        self.handle.engine().gate.replace_rules(after.rules().clone());
+        if after.mode() != before.mode() {
+            self.handle.set_permission_mode(after.mode()).await.map_err(text)?;
+        }
+        *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(after);
+        Ok(json!({}))
+    }
+
+    fn servers(&self) -> &McpServers {
+        self.handle.engine().toolbox.servers()
+    }
+
+    fn agents(&self) -> Vec<Value> {
+        if self.handle.engine().toolbox.get(agent::NAME).is_none() {
+            return Vec::new();
+        }
+        agent::AGENTS.iter().map(|name| json!({ "name": name, "description": agent::DESCRIPTION })).collect()
+    }
+
+    fn account(&self) -> Value {
+        json!({ "apiKeySource": self.handle.engine().model.facts().key_source })
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Requests that are documented and not built; named apart from those that nobody has heard of.
+const NOT_BUILT: [&str; 9] = [
+    "rewind_files",
+    "rewind",
+    "mcp_set_servers",
+    "mcp_authenticate",
+    "mcp_submit_oauth_callback_url",
+    "inject_mcp_token",
+    "mcp_clear_auth",
+    "generate_session_title",
+    "set_goal_max_turns",
+];
+
+fn read(request: Value) -> Result<HostRequest, String> {
+    let Some(subtype) = request.get("subtype").and_then(Value::as_str).map(str::to_owned) else {
+        return Err("the control request has no `subtype`".to_owned());
+    };
+    if NOT_BUILT.contains(&subtype.as_str()) {
+        return Err(format!("{subtype} is not supported by qodercli {VERSION}"));
+    }
+    serde_json::from_value(request).map_err(|error| {
+        let problem = error.to_string();
+        if problem.starts_with("unknown variant") {
+            format!("Unsupported control request subtype: {subtype}")
+        } else {
+            format!("{subtype}: {problem}")
+        }
+    })
+}

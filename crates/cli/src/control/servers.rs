@@ -1,0 +1,77 @@
+//! The MCP servers that the command line names: JSON or a file with `mcpServers`. Those of type `sdk` live in the program
+//! that started us.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use qoder_core::ports::Cancelled;
+use qoder_runtime::mcp::{CallToolResult, Greeting, McpPeer};
+use serde_json::{Map, Value};
+
+use crate::arguments::ProtocolArguments;
+use crate::exit::Fault;
+
+/// The servers that the command line names.
+#[derive(Default)]
+pub struct NamedServers {
+    /// Those that live in the program that started us.
+    pub in_program: Vec<String>,
+    /// Those that this version cannot reach; they are shown as failed.
+    pub unreachable: Vec<(String, Arc<dyn McpPeer>)>,
+}
+
+impl NamedServers {
+    /// Reads the flags.
+    pub fn read(arguments: &ProtocolArguments) -> Result<Self, Fault> {
+        let mut named = Self::default();
+        let allowed = &arguments.allowed_mcp_server_names;
+        for text in &arguments.mcp_config {
+            for (name, config) in servers(text)? {
+                if !allowed.is_empty() && !allowed.contains(&name) {
+                    continue;
+                }
+                match config.get("type").and_then(Value::as_str).unwrap_or("stdio") {
+                    "sdk" => named.in_program.push(name),
+                    kind => named.unreachable.push((name, Arc::new(Unreachable(kind.to_owned())))),
+                }
+            }
+        }
+        Ok(named)
+    }
+}
+
+fn servers(text: &str) -> Result<Map<String, Value>, Fault> {
+    let hint = "give {\"mcpServers\": {\"name\": {…}}}, or a file with it";
+    let json = if text.trim_start().starts_with('{') {
+        text.to_owned()
+    } else {
+        std::fs::read_to_string(text)
+            .map_err(|error| Fault::input(format!("--mcp-config: cannot read {text}: {error}"), hint))?
+    };
+    let value: Value = serde_json::from_str(json.trim_start_matches('\u{feff}'))
+        .map_err(|error| Fault::input(format!("--mcp-config is not JSON: {error}"), hint))?;
+    match value.get("mcpServers") {
+        Some(Value::Object(servers)) => Ok(servers.clone()),
+        Some(_) | None => Err(Fault::input("--mcp-config has no object `mcpServers`", hint)),
+    }
+}
+
+/// A server of a kind that is not spoken yet.
+struct Unreachable(String);
+
+impl Unreachable {
+    fn problem(&self) -> String {
+        format!("servers of type `{}` are not supported by this version; those of type `sdk` are", self.0)
+    }
+}
+
+impl McpPeer for Unreachable {
+    fn connect(&self) -> BoxFuture<'static, Result<Greeting, String>> {
+        std::future::ready(Err(self.problem())).boxed()
+    }
+
+    fn call(&self, _: String, _: Value, _: Cancelled) -> BoxFuture<'static, Result<CallToolResult, String>> {
+        std::future::ready(Err(self.problem())).boxed()
+    }
+}

@@ -1,0 +1,62 @@
+//! Long lines: tens of megabytes are read, and nothing that real readers cannot take is written.
+
+use qoder_testkit::Sandbox;
+use serde_json::json;
+
+use crate::host::{Host, ROOMY, call, say};
+
+#[test]
+fn a_prompt_of_fifty_megabytes_is_taken() {
+    let sandbox = Sandbox::new();
+    let replies = json!([{ "when": { "contains": "the end" }, "text": "read" }]);
+    let mut host = Host::connect(&sandbox, &replies, &["--settings", ROOMY], json!({}));
+    host.prompt(&format!("{} the end", "x".repeat(50 * 1024 * 1024)));
+    assert_eq!(host.result()["result"], "read");
+}
+
+#[test]
+fn a_line_beyond_all_bounds_is_left_out_and_the_next_one_counts() {
+    let sandbox = Sandbox::new();
+    let mut host = Host::connect(&sandbox, &json!([say("hi")]), &[], json!({}));
+    let chunk = vec![b'x'; 1024 * 1024];
+    for _ in 0..70 {
+        host.send_text(&chunk);
+    }
+    host.send_text(b"\n");
+    host.prompt("hello");
+    assert_eq!(host.result()["result"], "hi");
+}
+
+#[test]
+fn a_question_about_a_large_input_fits_into_a_line_and_runs_whole() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.project().join("large.txt");
+    let content = "y".repeat(3 * 1024 * 1024);
+    let replies = json!([call(1, "Write", &json!({ "file_path": file, "content": content })), say("done")]);
+    let mut host = Host::connect(
+        &sandbox,
+        &replies,
+        &["--permission-prompt-tool", "stdio", "--settings", ROOMY],
+        json!({}),
+    );
+    host.prompt("write");
+    let question = host.asked("can_use_tool");
+    let shown = &question["request"]["input"];
+    assert!(shown["content"].as_str().unwrap().len() < content.len());
+    host.respond(&question, &json!({ "behavior": "allow", "updatedInput": shown }));
+    host.result();
+    assert_eq!(std::fs::read_to_string(file).unwrap(), content);
+}
+
+#[test]
+fn half_characters_and_lines_that_are_none_do_no_harm() {
+    let sandbox = Sandbox::new();
+    let mut host = Host::connect(&sandbox, &json!([say("hi")]), &[], json!({}));
+    host.send_text(b"{\"type\":\"user\"\n{not json}\n[1,2]\n\"text\"\n");
+    host.send_text(
+        "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"a\\ud800 \u{2028}\"}}\r\n"
+            .as_bytes(),
+    );
+    let result = host.until(|line| line["result"] == "hi");
+    assert_eq!(result["is_error"], false);
+}

@@ -1,0 +1,16 @@
+//! The control protocol of the real program, as programs speak it that start it: handshake, questions, servers that live
+//! in the host, requests while a session runs, and the things that break real clients. One module per behaviour.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod host;
+
+mod end_of_input;
+mod handshake;
+mod hooks;
+mod large_lines;
+mod questions;
+mod readable_lines;
+mod requests;
+mod servers;
+mod session_state;

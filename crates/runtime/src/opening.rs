@@ -1,0 +1,135 @@
+//! Which session a front works with: a new one, one to go on with, or a copy. Combinations that make no sense are refused
+//! before anything is opened.
+
+use std::path::PathBuf;
+
+use crate::catalog;
+use crate::error::SessionError;
+use crate::layout::{SessionPaths, project_folder};
+use crate::session::{Keep, Session, new_id};
+use crate::setup::Setup;
+
+/// Which session is wanted. `Default` is a new one under a new id, kept in files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionChoice {
+    /// The id of a new session, or of a copy.
+    pub session_id: Option<String>,
+    /// The session to go on with: its id, or its title.
+    pub resume: Option<String>,
+    /// Go on with the newest session of the directory.
+    pub continue_newest: bool,
+    /// Work on a copy, under a new id.
+    pub fork: bool,
+    /// Keep nothing on disk.
+    pub forget: bool,
+}
+
+/// A combination that makes no sense, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadChoice {
+    /// What is wrong, in the words of the command line.
+    pub message: &'static str,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+impl SessionChoice {
+    /// True when an existing session is wanted.
+    #[must_use]
+    pub fn resumes(&self) -> bool {
+        self.resume.is_some() || self.continue_newest
+    }
+
+    /// What is wrong with the combination, if something is.
+    #[must_use]
+    pub fn complaint(&self) -> Option<BadChoice> {
+        let bad = |message, hint| Some(BadChoice { message, hint });
+        if self.resume.as_deref() == Some("") {
+            return bad(
+                "--resume needs a session ID here",
+                "`qodercli sessions list` shows them; --continue takes the newest",
+            );
+        }
+        if self.resume.is_some() && self.continue_newest {
+            return bad("--resume and --continue exclude each other", "leave one of them out");
+        }
+        if self.fork && !self.resumes() {
+            return bad("--fork-session needs --resume or --continue", "name the session to copy");
+        }
+        if self.session_id.is_some() && self.resumes() && !self.fork {
+            return bad(
+                "--session-id cannot be combined with --resume or --continue",
+                "add --fork-session to work on a copy under that ID",
+            );
+        }
+        if self.forget && self.resumes() {
+            return bad(
+                "--no-session-persistence cannot be combined with --resume or --continue",
+                "leave one of them out",
+            );
+        }
+        None
+    }
+
+    /// Opens the session.
+    ///
+    /// # Errors
+    /// When it does not exist, is in use, is damaged, or its id is taken.
+    pub fn open(&self, setup: &Setup) -> Result<Session, SessionError> {
+        if let Some(id) = self.session_id.as_ref().filter(|id| !catalog::is_session_id(id)) {
+            return Err(SessionError::BadId { id: id.clone() });
+        }
+        let redactor = setup.redactor();
+        let new = || self.session_id.clone().unwrap_or_else(new_id);
+        if self.forget {
+            let outputs = forgotten_outputs();
+            return Session::open(&new(), Keep::Nowhere { outputs }, redactor, &setup.cwd);
+        }
+        let folder = project_folder(&setup.config_root, &setup.cwd);
+        let files = |paths: SessionPaths| Keep::Files { paths, durability: setup.durability };
+        let Some(source) = self.source(setup)? else {
+            let id = new();
+            let session = Session::open(&id, files(SessionPaths::new(&folder, &id)), redactor, &setup.cwd)?;
+            // A session whose prompt never reached the log is started now; any other is taken.
+            if session.state.prompts > 0 || !session.state.inputs.is_empty() {
+                return Err(SessionError::Exists { id });
+            }
+            return Ok(session);
+        };
+        let paths = catalog::find_session(&setup.config_root, &setup.cwd, &source)?;
+        if !self.fork {
+            return Session::open(&source, files(paths), redactor, &setup.cwd);
+        }
+        let id = new();
+        let copy = SessionPaths::new(&folder, &id);
+        catalog::fork(&paths, &source, &copy, &id)?;
+        Session::open(&id, files(copy), redactor, &setup.cwd)
+    }
+
+    fn source(&self, setup: &Setup) -> Result<Option<String>, SessionError> {
+        if let Some(id) = &self.resume {
+            if catalog::is_session_id(id) {
+                return Ok(Some(id.clone()));
+            }
+            // A title stands for its session.
+            let sessions = catalog::list(&setup.config_root, Some(&setup.cwd));
+            let titled = sessions.into_iter().find(|session| session.title.as_deref() == Some(id));
+            return titled.map(|session| Some(session.id)).ok_or_else(|| SessionError::NotFound {
+                id: id.clone(),
+                project: setup.cwd.clone(),
+                elsewhere: None,
+            });
+        }
+        if !self.continue_newest {
+            return Ok(None);
+        }
+        let newest = catalog::list(&setup.config_root, Some(&setup.cwd)).into_iter().next();
+        newest
+            .map(|session| Some(session.id))
+            .ok_or_else(|| SessionError::NoneToContinue { project: setup.cwd.clone() })
+    }
+}
+
+fn forgotten_outputs() -> PathBuf {
+    std::env::temp_dir().join(format!("qodercli-{}", new_id()))
+}
