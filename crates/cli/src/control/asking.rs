@@ -37,12 +37,12 @@ impl Host for AskingHost {
         self.lines.wants_tool_output()
     }
 
-    fn wants_hook_events(&self) -> bool {
-        self.lines.wants_hook_events()
-    }
-
     fn wants_session_state(&self) -> bool {
         self.lines.wants_session_state()
+    }
+
+    fn wants_hook_events(&self) -> bool {
+        self.lines.wants_hook_events()
     }
 
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {

@@ -31,8 +31,7 @@ pub fn make(view: View) -> Arc<dyn Host> {
         OutputFormat::StreamJson => Arc::new(JsonLines::new(Wanted {
             partial: view.partial,
             verbose: view.verbose,
-            hook_events: false,
-            session_state: None,
+            ..Wanted::default()
         })),
         OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose)),
         OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),

@@ -1,124 +1,149 @@
-//! Hooks of the host: it declares them with the handshake, is asked while a turn runs, and what it answers decides; what
-//! was decided is explained with the hook's name.
+//! Hooks that live in the host: asked with the documented input, all at once, and what they answer counts.
 
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, QODERCLI, call, say};
+use crate::host::{Host, call, say};
 
-const SESSION: &str = "22222222-2222-4222-8222-222222222222";
-
-fn writes(sandbox: &Sandbox) -> Value {
-    let file = sandbox.project().join("new.txt");
-    json!([call(1, "Write", &json!({ "file_path": file, "content": "one" })), say("done")])
+fn declared(event: &str, matcher: Option<&str>, ids: &[&str]) -> Value {
+    json!({ "hooks": { event: [{ "matcher": matcher, "hookCallbackIds": ids, "timeout": 30 }] } })
 }
 
-fn declared(event: &str, matcher: Option<&str>) -> Value {
-    json!({ "hooks": { event: [{ "matcher": matcher, "hookCallbackIds": ["hook_0"] }] } })
+fn bash(command: &str) -> Value {
+    json!([call(1, "Bash", &json!({ "command": command })), say("done")])
+}
+
+fn verdict(word: &str, reason: &str) -> Value {
+    json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": word,
+        "permissionDecisionReason": reason } })
 }
 
 #[test]
-fn the_hosts_hook_denies_a_call_and_is_named_for_it() {
+fn a_hook_sees_the_call_and_lets_it_run() {
     let sandbox = Sandbox::new();
-    let flags = ["--permission-mode", "acceptEdits", "--session-id", SESSION];
     let mut host =
-        Host::connect(&sandbox, &writes(&sandbox), &flags, declared("PreToolUse", Some("Write|Edit")));
-    host.prompt("write");
+        Host::connect(&sandbox, &bash("touch made"), &[], declared("PreToolUse", Some("Bash"), &["hook_0"]));
+    host.prompt("go");
     let asked = host.asked("hook_callback");
-    let request = &asked["request"];
+    let (request, input) = (&asked["request"], &asked["request"]["input"]);
     assert_eq!((&request["callback_id"], &request["tool_use_id"]), (&json!("hook_0"), &json!("toolu_1")));
-    assert_eq!(request["input"]["hook_event_name"], "PreToolUse");
-    assert_eq!(request["input"]["tool_input"]["content"], "one");
-    assert_eq!(request["input"]["session_id"], SESSION);
-    host.respond(
-        &asked,
-        &json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "deny",
-        "permissionDecisionReason": "the file is frozen" } }),
+    assert_eq!(input["hook_event_name"], "PreToolUse");
+    assert_eq!(input["tool_name"], "Bash");
+    assert_eq!(input["tool_input"], json!({ "command": "touch made" }));
+    assert_eq!(input["cwd"], json!(sandbox.project()));
+    assert_eq!(input["permission_mode"], "default");
+    assert!(
+        input["session_id"].is_string() && input["transcript_path"].as_str().unwrap().ends_with(".jsonl")
     );
-    assert_eq!(host.tool_result(), "the file is frozen");
-    assert_eq!(host.result()["permission_denials"][0]["tool_name"], "Write");
-    assert_eq!(host.end().0, 0);
-    assert!(!sandbox.project().join("new.txt").exists());
-
-    let run = |arguments: &[&str]| {
-        let output = sandbox.command(QODERCLI).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let explained = run(&["permissions", "explain", SESSION, "toolu_1"]);
-    assert!(explained.contains("hooks    PreToolUse: hook_0 denies it: the file is frozen"), "{explained}");
-    assert!(explained.contains("layer    hook"), "{explained}");
-    let why: Value =
-        serde_json::from_str(&run(&["permissions", "explain", SESSION, "toolu_1", "--json"])).unwrap();
-    assert_eq!((&why["decision"], &why["reason"]["type"]), (&json!("deny"), &json!("hook")));
-    assert_eq!(why["reason"]["answeredBy"], "hook hook_0");
-    assert_eq!(why["hooks"][0]["runs"][0]["outcome"], "success");
-    let shown = run(&["sessions", "show", SESSION]);
-    assert!(shown.contains("1 hook for PreToolUse: deny (the file is frozen)"), "{shown}");
-}
-
-#[test]
-fn a_hook_that_raises_leaves_the_question_to_a_person() {
-    let sandbox = Sandbox::new();
-    let flags = ["--permission-mode", "acceptEdits", "--permission-prompt-tool", "stdio"];
-    let mut host = Host::connect(&sandbox, &writes(&sandbox), &flags, declared("PreToolUse", None));
-    host.prompt("write");
-    let asked = host.asked("hook_callback");
-    host.respond_error(&asked, "ValueError: oops");
-    let question = host.asked("can_use_tool");
-    assert!(question["request"]["decision_reason"].as_str().unwrap().contains("ValueError: oops"));
-    host.respond(&question, &json!({ "behavior": "allow", "updatedInput": question["request"]["input"] }));
+    host.respond(&asked, &verdict("allow", "fine"));
     assert_eq!(host.result()["result"], "done");
-    assert!(sandbox.project().join("new.txt").exists());
+    assert!(sandbox.project().join("made").exists());
 }
 
 #[test]
-fn a_blocked_prompt_is_an_error_with_the_documented_number() {
+fn the_strictest_of_several_hooks_wins() {
     let sandbox = Sandbox::new();
-    let mut host = Host::connect(&sandbox, &json!([say("fine")]), &[], declared("UserPromptSubmit", None));
-    host.prompt("a secret");
+    let declared = declared("PreToolUse", None, &["yes", "no"]);
+    let mut host = Host::connect(&sandbox, &bash("touch made"), &["--allowedTools", "Bash"], declared);
+    host.prompt("go");
+    // Both are asked before either answers.
+    let (one, two) = (host.asked("hook_callback"), host.asked("hook_callback"));
+    for asked in [&two, &one] {
+        let word = if asked["request"]["callback_id"] == "no" { "deny" } else { "allow" };
+        host.respond(asked, &verdict(word, "rm -rf is not allowed"));
+    }
+    assert!(host.tool_result().contains("rm -rf is not allowed"));
+    host.result();
+    assert!(!sandbox.project().join("made").exists());
+}
+
+#[test]
+fn a_hook_that_fails_denies_where_nobody_answers() {
+    let sandbox = Sandbox::new();
+    let declared = declared("PreToolUse", None, &["a"]);
+    let mut host = Host::connect(&sandbox, &bash("touch made"), &["--allowedTools", "Bash"], declared);
+    host.prompt("go");
     let asked = host.asked("hook_callback");
-    assert_eq!(asked["request"]["input"]["prompt"], "a secret");
-    host.respond(&asked, &json!({ "decision": "block", "reason": "no secrets" }));
+    host.respond_error(&asked, "ValueError: broken");
+    host.result();
+    assert!(!sandbox.project().join("made").exists());
+}
+
+#[test]
+fn no_hook_lifts_a_denial() {
+    let sandbox = Sandbox::new();
+    let flags = ["--disallowedTools", "Bash(touch:*)"];
+    let mut host = Host::connect(&sandbox, &bash("touch made"), &flags, declared("PreToolUse", None, &["a"]));
+    host.prompt("go");
+    let asked = host.until(|line| line["type"] == "control_request" || line["type"] == "result");
+    if asked["type"] == "control_request" {
+        host.respond(&asked, &verdict("allow", "please"));
+        host.result();
+    }
+    assert!(!sandbox.project().join("made").exists());
+}
+
+#[test]
+fn a_hook_changes_input_and_output() {
+    let sandbox = Sandbox::new();
+    let replies = json!([
+        call(1, "Bash", &json!({ "command": "echo one" })),
+        { "when": { "lastToolResultContains": "replaced" }, "text": "seen" },
+    ]);
+    let mut both = declared("PreToolUse", None, &["pre"]);
+    both["hooks"]["PostToolUse"] = json!([{ "hookCallbackIds": ["post"] }]);
+    let mut host = Host::connect(&sandbox, &replies, &["--allowedTools", "Bash"], both);
+    host.prompt("go");
+    let asked = host.asked("hook_callback");
+    let output = json!({ "hookEventName": "PreToolUse", "updatedInput": { "command": "echo two" } });
+    host.respond(&asked, &json!({ "hookSpecificOutput": output }));
+    let asked = host.asked("hook_callback");
+    assert_eq!(asked["request"]["input"]["hook_event_name"], "PostToolUse");
+    assert_eq!(asked["request"]["input"]["tool_input"]["command"], "echo two");
+    assert!(asked["request"]["input"]["tool_response"]["stdout"].as_str().unwrap().contains("two"));
+    let output = json!({ "hookEventName": "PostToolUse", "updatedToolOutput": "replaced" });
+    host.respond(&asked, &json!({ "hookSpecificOutput": output }));
+    assert_eq!(host.result()["result"], "seen");
+}
+
+#[test]
+fn a_prompt_can_be_blocked_or_given_context() {
+    let sandbox = Sandbox::new();
+    let replies = json!([{ "when": { "contains": "today is Monday" }, "text": "noted" }]);
+    let mut host = Host::connect(&sandbox, &replies, &[], declared("UserPromptSubmit", None, &["a"]));
+    host.prompt("bad words");
+    let asked = host.asked("hook_callback");
+    assert_eq!(asked["request"]["input"]["prompt"], "bad words");
+    host.respond(&asked, &json!({ "decision": "block", "reason": "watch your language" }));
     let result = host.result();
-    assert_eq!((&result["error_code"], &result["errors"]), (&json!(48_716), &json!(["no secrets"])));
-    host.prompt("a question");
+    assert_eq!((&result["is_error"], &result["errors"][0]), (&json!(true), &json!("watch your language")));
+    host.prompt("what day is it");
+    let asked = host.asked("hook_callback");
+    let output = json!({ "hookEventName": "UserPromptSubmit", "additionalContext": "today is Monday" });
+    host.respond(&asked, &json!({ "hookSpecificOutput": output }));
+    assert_eq!(host.result()["result"], "noted");
+}
+
+#[test]
+fn an_interrupt_withdraws_the_call_of_a_hook() {
+    let sandbox = Sandbox::new();
+    let mut host = Host::connect(&sandbox, &bash("touch made"), &[], declared("PreToolUse", None, &["a"]));
+    host.prompt("go");
+    let asked = host.asked("hook_callback");
+    host.ask(&json!({ "subtype": "interrupt" }));
+    let cancelled = host.until(|line| line["type"] == "control_cancel_request");
+    assert_eq!(cancelled["request_id"], asked["request_id"]);
+    assert_eq!(host.result()["is_error"], true);
+}
+
+#[test]
+fn hook_events_are_told_when_they_are_wanted() {
+    let sandbox = Sandbox::new();
+    let flags = ["--include-hook-events", "--allowedTools", "Bash"];
+    let mut host = Host::connect(&sandbox, &bash("true"), &flags, declared("PreToolUse", None, &["a"]));
+    host.prompt("go");
     let asked = host.asked("hook_callback");
     host.respond(&asked, &json!({}));
-    assert_eq!(host.result()["result"], "fine", "the session goes on");
-}
-
-#[test]
-fn an_interrupt_withdraws_a_hook() {
-    let sandbox = Sandbox::new();
-    for (event, reason) in [("PreToolUse", "aborted_tools"), ("UserPromptSubmit", "aborted_streaming")] {
-        let mut host = Host::connect(&sandbox, &writes(&sandbox), &[], declared(event, None));
-        host.prompt("write");
-        let asked = host.asked("hook_callback");
-        host.ask(&json!({ "subtype": "interrupt" }));
-        let cancelled = host.until(|line| line["type"] == "control_cancel_request");
-        assert_eq!(cancelled["request_id"], asked["request_id"]);
-        assert_eq!(host.result()["terminal_reason"], reason);
-        assert!(!sandbox.project().join("new.txt").exists());
-    }
-}
-
-#[test]
-fn runs_of_hooks_are_told_when_they_are_wanted() {
-    let sandbox = Sandbox::new();
-    for wanted in [true, false] {
-        let flags: &[&str] = if wanted { &["--include-hook-events"] } else { &[] };
-        let mut host = Host::connect(&sandbox, &json!([say("fine")]), flags, declared("Stop", None));
-        host.prompt("hello");
-        let started = host
-            .until(|line| line["subtype"] == "hook_started" || line["request"]["subtype"] == "hook_callback");
-        assert_eq!(started["subtype"] == "hook_started", wanted, "{started}");
-        let asked = if wanted { host.asked("hook_callback") } else { started };
-        host.respond(&asked, &json!({}));
-        let next = host.until(|line| line["subtype"] == "hook_response" || line["type"] == "result");
-        assert_eq!(next["subtype"] == "hook_response", wanted, "{next}");
-        if wanted {
-            assert_eq!((&next["outcome"], &next["hook_event"]), (&json!("success"), &json!("Stop")));
-        }
-    }
+    let told = host.until(|line| line["subtype"] == "hook_response");
+    assert_eq!((&told["hook_event"], &told["outcome"]), (&json!("PreToolUse"), &json!("success")));
 }

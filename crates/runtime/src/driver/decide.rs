@@ -305,7 +305,7 @@ impl Driver<'_> {
         let (layer, reason) = (decision.layer, decision.reason.clone());
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
-        // Whoever denied it by an answer knows, and so does a hook.
+        // Whoever denied it by an answer, and the hook that denied it, know.
         if !denied || matches!(layer, DecisionLayer::Person | DecisionLayer::Hook) {
             return Ok(());
         }
