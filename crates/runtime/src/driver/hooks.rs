@@ -91,7 +91,7 @@ impl Driver<'_> {
                     return Ok(fired.map_or(Waited::Nobody, |fired| Waited::Fired(Box::new(fired))));
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
-                arrival = arrival(&mut self.inbox) => self.take(arrival)?,
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
             }
         }
     }
