@@ -190,7 +190,7 @@ export class Session {
       },
       {
         line: (text) => this.#receive(text),
-        diagnostics: (text) => options.stderr?.(text),
+        diagnostics: (text) => this.#tellDiagnostics(text),
         broken: (error) => this.#fail(error),
       },
       options.spawnQoderCLIProcess,
@@ -240,10 +240,18 @@ export class Session {
     this.#delivered = this.#delivered.then(flushed).then(push);
   }
 
+  #tellDiagnostics(text: string): void {
+    try {
+      this.#options.stderr?.(text);
+    } catch {
+      // An observer that fails must not harm the session it observes.
+    }
+  }
+
   #tellStatus(servers: unknown): void {
     const listener = this.#options.onMcpStatusChange;
     if (!listener || !Array.isArray(servers)) return;
-    // An observer that fails must not harm the session it observes.
+    // As for diagnostics: failures of observers are their own.
     void Promise.resolve()
       .then(() => listener(servers as McpServerStatus[]))
       .catch(() => undefined);
@@ -315,7 +323,8 @@ export class Session {
     clearTimeout(this.#perhapsTimer);
     this.#bridge.close();
     this.#markOver();
-    void this.#store?.dispose();
+    // What cannot be removed is left to the system, which clears its temporary files.
+    this.#store?.dispose().catch(() => undefined);
   }
 
   #watchAbort(): void {
