@@ -10,7 +10,7 @@ import {
   type ProcessEnd,
   QoderCliProcessError,
 } from './errors.js';
-import { type Executable, findExecutable } from './executable.js';
+import { findExecutable, proposeExecutable } from './executable.js';
 import { McpBridge } from './mcp/bridge.js';
 import { commandLine } from './options/arguments.js';
 import { runtimeEnvironment } from './options/environment.js';
@@ -108,21 +108,25 @@ export class Session {
   async send(stream: AsyncIterable<SDKUserMessage>): Promise<boolean> {
     this.#sources += 1;
     const iterator = stream[Symbol.asyncIterator]();
+    let complete = false;
     try {
       await this.initialized.catch(() => undefined);
-      for (;;) {
+      while (!this.#closing) {
         const step = await Promise.race([iterator.next(), this.#over]);
-        if (step === undefined || this.#closing) {
-          void Promise.resolve(iterator.return?.()).catch(() => undefined);
-          return false;
+        if (step === undefined || this.#closing) break;
+        if (step.done) {
+          complete = true;
+          break;
         }
-        if (step.done) return true;
-        if (!(await this.#sendMessage(step.value))) return false;
+        if (!(await this.#sendMessage(step.value))) break;
       }
     } finally {
+      // Not waited for: a stream may be in the middle of something that never ends.
+      if (!complete) void Promise.resolve(iterator.return?.()).catch(() => undefined);
       this.#sources -= 1;
       this.#considerEnd();
     }
+    return complete;
   }
 
   /** Ends the session; resolves when its process is gone. Messages that were not taken yet are dropped. */
@@ -177,9 +181,8 @@ export class Session {
   }
 
   #launch(options: CheckedOptions): RuntimeProcess {
-    // Another way of starting brings its own runtime; what is found here is only a proposal then.
-    const { command, leadingArguments }: Executable = options.spawnQoderCLIProcess
-      ? { command: options.pathToQoderCLIExecutable ?? 'qodercli', leadingArguments: options.executableArgs ?? [] }
+    const { command, leadingArguments } = options.spawnQoderCLIProcess
+      ? proposeExecutable(options)
       : findExecutable(options);
     return new RuntimeProcess(
       {
