@@ -15,6 +15,7 @@ import { McpBridge } from './mcp/bridge.js';
 import { commandLine } from './options/arguments.js';
 import { runtimeEnvironment } from './options/environment.js';
 import { isRecord } from './options/kinds.js';
+import { removePrivateFile, writePrivateFile } from './options/private-file.js';
 import type { CheckedOptions } from './options/validate.js';
 import { RuntimeProcess } from './process.js';
 import { StoreSession } from './sessions/store-session.js';
@@ -47,6 +48,7 @@ export class Session {
   readonly #hooks: HookRegistry;
   readonly #channel: ControlChannel;
   readonly #over: Promise<void>;
+  readonly #privateFiles: string[] = [];
   #store: StoreSession | undefined;
   #process: RuntimeProcess | undefined;
   #ready = false;
@@ -174,7 +176,8 @@ export class Session {
           await ended;
         }
         throw this.#failure ?? thrown;
-      });
+      })
+      .finally(() => this.#removePrivateFiles());
     const initialization = checkInitialization(answer, this.#hooks);
     this.#ready = true;
     return initialization;
@@ -184,10 +187,12 @@ export class Session {
     const { command, leadingArguments } = options.spawnQoderCLIProcess
       ? proposeExecutable(options)
       : findExecutable(options);
+    // A runtime that is started elsewhere could not read a file of this machine.
+    const hide = options.spawnQoderCLIProcess ? undefined : (content: string) => this.#hide(content);
     return new RuntimeProcess(
       {
         command,
-        args: [...leadingArguments, ...commandLine(options)],
+        args: [...leadingArguments, ...commandLine(options, hide)],
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
         env: runtimeEnvironment(options),
       },
@@ -198,6 +203,16 @@ export class Session {
       },
       options.spawnQoderCLIProcess,
     );
+  }
+
+  #hide(content: string): string {
+    const path = writePrivateFile(content);
+    this.#privateFiles.push(path);
+    return path;
+  }
+
+  #removePrivateFiles(): void {
+    for (const path of this.#privateFiles.splice(0)) removePrivateFile(path);
   }
 
   #receive(line: string): void {
@@ -324,6 +339,7 @@ export class Session {
 
   #finish(): void {
     clearTimeout(this.#perhapsTimer);
+    this.#removePrivateFiles();
     this.#bridge.close();
     this.#markOver();
     // What cannot be removed is left to the system, which clears its temporary files.
