@@ -12,7 +12,7 @@ import {
 } from './errors.js';
 import { findExecutable, proposeExecutable } from './executable.js';
 import { McpBridge } from './mcp/bridge.js';
-import { commandLine } from './options/arguments.js';
+import { commandLine, describeServers } from './options/arguments.js';
 import { runtimeEnvironment } from './options/environment.js';
 import { isRecord } from './options/kinds.js';
 import { removePrivateFile, writePrivateFile } from './options/private-file.js';
@@ -92,9 +92,18 @@ export class Session {
     return this.#channel.request(request);
   }
 
-  /** Takes other servers of this process, for `setMcpServers()`. */
-  replaceServers(servers: Record<string, McpServerConfig>): void {
-    this.#bridge.replace(servers);
+  /** Asks the runtime to use other MCP servers. */
+  async setServers(servers: Record<string, McpServerConfig>): Promise<WireObject> {
+    await this.initialized;
+    const offer = this.#bridge.offer(servers);
+    try {
+      const answer = await this.#channel.request({ subtype: 'mcp_set_servers', servers: describeServers(servers) });
+      offer.commit();
+      return answer;
+    } catch (thrown) {
+      offer.takeBack();
+      throw thrown;
+    }
   }
 
   /** Sends the prompt. */
