@@ -110,6 +110,15 @@ async def test_a_runtime_with_much_to_say_can_still_end(fake_runtime: Any) -> No
     assert gone(pid)
 
 
+async def test_output_that_somebody_else_holds_open_does_not_hang(fake_runtime: Any) -> None:
+    script = "import subprocess\nhandshake()\nread()\nsubprocess.Popen(['sleep', '30'])\nsay('last words')\nsys.exit(3)"
+    got = []
+    with anyio.fail_after(60), pytest.raises(QoderCliProcessError, match="exit code 3"):
+        async for message in query(prompt="hi", options=QoderAgentOptions(cli_path=fake_runtime(script))):
+            got.append(message)
+    assert len(got) == 1
+
+
 async def test_a_crash_is_reported_after_the_messages(fake_runtime: Any) -> None:
     script = "handshake()\nread()\nsay('before')\nprint('out of memory', file=sys.stderr)\nsys.exit(7)"
     got = []

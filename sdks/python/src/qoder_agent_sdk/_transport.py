@@ -33,6 +33,9 @@ logger = logging.getLogger("qoder_agent_sdk")
 #: How long the runtime may take to end by itself, and again after SIGTERM.
 END_SECONDS = 5.0
 
+#: How long output may still come after the runtime has ended; what it started may hold its pipes open for longer.
+LATE_OUTPUT_SECONDS = 2.0
+
 #: How much of stderr is kept for error reports.
 STDERR_TAIL_BYTES = 64 * 1024
 
@@ -63,6 +66,7 @@ class ProcessTransport:
         self._process: Process | None = None
         self._input_open = False
         self._stderr_task: BackgroundTask | None = None
+        self._exit_task: BackgroundTask | None = None
         self._stderr_tail = b""
         self._write_lock: anyio.Lock
 
@@ -91,6 +95,7 @@ class ProcessTransport:
         self._input_open = True
         _live.add(self)
         self._stderr_task = spawn(self._read_stderr, "qoder-stderr")
+        self._exit_task = spawn(self._watch_exit, "qoder-exit")
 
     @property
     def input_open(self) -> bool:
@@ -157,6 +162,13 @@ class ProcessTransport:
         if last is not None:
             yield last
 
+    async def _watch_exit(self) -> None:
+        """Stop reading some time after the process has ended, also when somebody else holds its output open."""
+        assert self._process is not None and self._process.stdout is not None, "start() comes first"
+        await self._process.wait()
+        await anyio.sleep(LATE_OUTPUT_SECONDS)
+        await self._process.stdout.aclose()
+
     async def wait(self) -> None:
         """Wait until the process has ended and its stderr has been read."""
         if self._process is None:
@@ -197,8 +209,9 @@ class ProcessTransport:
         finally:
             _live.discard(self)
             self._launch.files.remove()
-        if self._stderr_task is not None:
-            self._stderr_task.cancel()
+        for task in (self._stderr_task, self._exit_task):
+            if task is not None:
+                task.cancel()
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 await stream.aclose()
