@@ -18,6 +18,7 @@ from support.looking import run
 
 from qoder_agent_sdk import (
     CLIJSONDecodeError,
+    HookMatcher,
     MessageParseError,
     QoderAgentOptions,
     QoderCliProcessError,
@@ -59,6 +60,34 @@ async def test_a_consumer_that_stops_early_ends_the_process(fake_runtime: Any) -
         break
     await stream.aclose()
     assert pid and gone(pid)
+
+
+LAST_HOOK = (
+    "ask('end', subtype='hook_callback', callback_id='hook_0', tool_use_id=None, "
+    "input={'hook_event_name': 'SessionEnd', 'reason': 'other'})\n"
+)
+
+
+@pytest.mark.parametrize("one_shot", [True, False])
+async def test_hooks_hear_of_the_end_although_they_cannot_answer(one_shot: bool, fake_runtime: Any) -> None:
+    reasons: list[str] = []
+
+    async def hook(record: Any, tool_use_id: Any, context: Any) -> dict[str, Any]:
+        await anyio.sleep(0.1)
+        reasons.append(record.reason)
+        return {}
+
+    script = "handshake()\nread()\nresult()\nwait_for_end()\n" + LAST_HOOK
+    hooks: Any = {"SessionEnd": [HookMatcher(hooks=[hook])]}
+    options = QoderAgentOptions(cli_path=fake_runtime(script), hooks=hooks)
+    if one_shot:
+        await run("hi", options)
+    else:
+        async with QoderSDKClient(options) as client:
+            await client.query("hi")
+            async for _message in client.receive_response():
+                pass
+    assert reasons == ["other"]
 
 
 async def test_a_running_turn_is_interrupted_when_nobody_wants_it(fake_runtime: Any, tmp_path: Path) -> None:

@@ -194,29 +194,31 @@ class ProcessTransport:
         """The last lines that the runtime wrote to stderr."""
         return self._stderr_tail.decode("utf-8", "replace")
 
-    async def close(self, *, at_once: bool = False) -> None:
+    async def end(self, *, at_once: bool, discard_output: bool) -> None:
         """End the process; `at_once` skips the wait for it to end by itself."""
         process = self._process
         if process is None:
-            self._launch.files.remove()
             return
         try:
-            await self._end(process, at_once)
+            await self._end(process, at_once, discard_output)
         except BaseException:
             # Cancelled in the middle of it: leave no process behind.
             self.kill()
             raise
         finally:
             _live.discard(self)
-            self._launch.files.remove()
+
+    async def release(self) -> None:
+        """Give back what belonged to the process."""
+        self._launch.files.remove()
         for task in (self._stderr_task, self._exit_task):
             if task is not None:
                 task.cancel()
-        for stream in (process.stdout, process.stderr):
+        for stream in (self._process.stdout, self._process.stderr) if self._process is not None else ():
             if stream is not None:
                 await stream.aclose()
 
-    async def _end(self, process: Process, at_once: bool) -> None:
+    async def _end(self, process: Process, at_once: bool, discard_output: bool) -> None:
         await self._close_stdin()
         for stop in (None, process.terminate, process.kill):
             if stop is None and at_once:
@@ -228,14 +230,15 @@ class ProcessTransport:
                     stop()
                 except ProcessLookupError:
                     logger.debug("qodercli ended before it could be stopped")
-            if await self._ends_within(process, END_SECONDS):
+            if await self._ends_within(process, END_SECONDS, discard_output):
                 return
 
-    async def _ends_within(self, process: Process, seconds: float) -> bool:
-        """Wait for the end; its output is read meanwhile, since a full pipe would keep it from ending."""
+    async def _ends_within(self, process: Process, seconds: float, discard_output: bool) -> bool:
+        """Wait for the end; somebody must read its output meanwhile, or a full pipe would keep it from ending."""
         with anyio.move_on_after(seconds):
             async with anyio.create_task_group() as group:
-                group.start_soon(_discard_output, process)
+                if discard_output:
+                    group.start_soon(_discard_output, process)
                 await process.wait()
                 group.cancel_scope.cancel()
         return process.returncode is not None
