@@ -106,6 +106,16 @@ async def test_partial_messages_add_up_to_the_reply(scripted: Any) -> None:
     assert text in texts_of(messages)
 
 
+async def test_many_partial_messages_arrive_complete_and_in_order(scripted: Any) -> None:
+    words = " ".join(str(number) for number in range(20_000))
+    options = scripted({"text": words, "chunks": 20_000}, include_partial_messages=True)
+    pieces = []
+    async for message in query(prompt="count", options=options):
+        if isinstance(message, StreamEvent) and message.event.get("delta", {}).get("type") == "text_delta":
+            pieces.append(message.event["delta"]["text"])
+    assert "".join(pieces) == words and len(pieces) >= 10_000
+
+
 async def test_without_the_option_there_are_no_partial_messages(scripted: Any) -> None:
     assert not any(isinstance(message, StreamEvent) for message in await run("hello", scripted({"text": "Hi."})))
 
