@@ -1,4 +1,8 @@
-"""Control requests in both directions: answers, errors, time limits, cancellation."""
+"""Control requests in both directions: answers, errors, time limits, cancellation.
+
+A fake runtime answers late, wrongly, in another order or not at all, which the real
+one never does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Conversations with the real runtime: turns, streaming, interrupts, changes on the way."""
+"""Conversations with the real runtime: turns, streaming, interrupts, changes on the way.
+
+The model follows a playbook, so that every turn has a known course and no test needs
+the network.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Hooks in sessions with the real runtime."""
+"""Hooks in sessions with the real runtime.
+
+The model follows a playbook; hooks watch, change and block what it does. What the SDK
+answers word for word is in `test_callbacks.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Options: defaults, names and values that are refused before a process starts."""
+"""Options: defaults, names and values that are refused before a process starts.
+
+Nothing here starts a process: whatever is wrong with options is said when they are
+made or when a session is asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""How sessions end: closed input, crashes, early exits, killed programs."""
+"""How sessions end: closed input, crashes, early exits, killed programs.
+
+Whatever happens, the program learns how the runtime ended and no process is left
+behind.
+"""
 
 from __future__ import annotations
 
