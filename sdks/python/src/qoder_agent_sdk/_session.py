@@ -123,11 +123,6 @@ class Session:
         """Give the consumer an error in place of further messages."""
         self._inbox.fail(error)
 
-    @property
-    def alive(self) -> bool:
-        """Whether the runtime still takes requests."""
-        return not self._closed and not self._inbox.ended
-
     # ---- control requests to the runtime
 
     async def request(self, subtype: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
