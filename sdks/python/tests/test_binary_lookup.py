@@ -1,4 +1,8 @@
-"""Where the executable is looked for, and what is said when it is not there."""
+"""Where the executable is looked for, and what is said when it is not there.
+
+Every place is empty at first; each test fills the ones it is about. No process is
+started.
+"""
 
 from __future__ import annotations
 

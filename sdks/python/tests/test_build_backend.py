@@ -1,4 +1,8 @@
-"""The wheel: what is in it, and what is said when it cannot be built."""
+"""The wheel: what is in it, and what is said when it cannot be built.
+
+The backend is called as pip calls it. Cargo is replaced by a script, so that nothing
+is compiled here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What the SDK answers for each callback, and how callbacks fail."""
+"""What the SDK answers for each callback, and how callbacks fail.
+
+A fake runtime asks, the callback does what the test says, and the answer is compared
+word for word.
+"""
 
 from __future__ import annotations
 

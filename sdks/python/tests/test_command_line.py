@@ -1,4 +1,8 @@
-"""Options become flags and environment variables of the runtime."""
+"""Options become flags and environment variables of the runtime.
+
+Only the translation is looked at; what the runtime makes of the flags is tested with
+the features they belong to.
+"""
 
 from __future__ import annotations
 

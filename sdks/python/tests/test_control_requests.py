@@ -1,4 +1,8 @@
-"""Control requests in both directions: answers, errors, time limits, cancellation."""
+"""Control requests in both directions: answers, errors, time limits, cancellation.
+
+A fake runtime answers late, wrongly, in another order or not at all, which the real
+one never does.
+"""
 
 from __future__ import annotations
 
@@ -197,3 +201,22 @@ async def test_a_message_to_an_unknown_server_is_a_json_rpc_error(fake_runtime: 
     assert reply["subtype"] == "success"
     assert reply["response"]["mcp_response"]["error"]["code"] == -32601
     assert reply["response"]["mcp_response"]["id"] == 4
+
+
+async def test_two_consumers_share_the_messages(fake_runtime: Any) -> None:
+    script = "handshake()\nread()\nfor number in range(10):\n    say(str(number))\nwait_for_end()"
+    got: list[Any] = []
+    async with QoderSDKClient(QoderAgentOptions(cli_path=fake_runtime(script))) as client:
+
+        async def consume() -> None:
+            async for message in client.receive_messages():
+                got.append(message)
+                if len(got) == 10:
+                    group.cancel_scope.cancel()
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                group.start_soon(consume)
+                group.start_soon(consume)
+                await client.query("go")
+    assert len(got) == 10

@@ -1,4 +1,8 @@
-"""Conversations with the real runtime: turns, streaming, interrupts, changes on the way."""
+"""Conversations with the real runtime: turns, streaming, interrupts, changes on the way.
+
+The model follows a playbook, so that every turn has a known course and no test needs
+the network.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +108,16 @@ async def test_partial_messages_add_up_to_the_reply(scripted: Any) -> None:
     assert "".join(pieces) == text and len(pieces) > 1
     assert any(delta["type"] == "thinking_delta" for delta in deltas)
     assert text in texts_of(messages)
+
+
+async def test_many_partial_messages_arrive_complete_and_in_order(scripted: Any) -> None:
+    words = " ".join(str(number) for number in range(20_000))
+    options = scripted({"text": words, "chunks": 20_000}, include_partial_messages=True)
+    pieces = []
+    async for message in query(prompt="count", options=options):
+        if isinstance(message, StreamEvent) and message.event.get("delta", {}).get("type") == "text_delta":
+            pieces.append(message.event["delta"]["text"])
+    assert "".join(pieces) == words and len(pieces) >= 10_000
 
 
 async def test_without_the_option_there_are_no_partial_messages(scripted: Any) -> None:

@@ -1,4 +1,8 @@
-"""Custom tools in sessions with the real runtime."""
+"""Custom tools in sessions with the real runtime.
+
+The model follows a playbook that calls the tools; what they return is looked at in
+the messages of the run.
+"""
 
 from __future__ import annotations
 

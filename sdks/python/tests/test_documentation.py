@@ -1,4 +1,8 @@
-"""The examples of the quickstart and the example programs run as they stand."""
+"""The examples of the quickstart and the example programs run as they stand.
+
+A block marked `python runnable` is run as a program; a line `#=> text` in it says what
+it must print.
+"""
 
 from __future__ import annotations
 

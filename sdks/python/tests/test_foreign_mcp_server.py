@@ -1,4 +1,8 @@
-"""Servers built with the `mcp` package can be used in process too."""
+"""Servers built with the `mcp` package can be used in process too.
+
+The connection is driven by hand here; a session with such a server is in
+`test_custom_tools.py`.
+"""
 
 from __future__ import annotations
 

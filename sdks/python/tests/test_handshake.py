@@ -1,4 +1,8 @@
-"""What `initialize` carries, and which runtimes are refused."""
+"""What `initialize` carries, and which runtimes are refused.
+
+A fake runtime shows what it was sent, or answers as a runtime of another release
+would.
+"""
 
 from __future__ import annotations
 

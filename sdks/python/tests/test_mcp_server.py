@@ -1,4 +1,8 @@
-"""The in-process MCP server: what it answers to JSON-RPC messages."""
+"""The in-process MCP server: what it answers to JSON-RPC messages.
+
+The server is asked directly, without a runtime: lists, calls, results of all kinds,
+cancellation.
+"""
 
 from __future__ import annotations
 

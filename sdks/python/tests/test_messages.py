@@ -1,4 +1,8 @@
-"""Messages become dataclasses; what is unknown is kept."""
+"""Messages become dataclasses; what is unknown is kept.
+
+Also how bytes become lines and lines become objects, because that is where a broken
+runtime shows first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`resolve_model` in sessions with the real runtime."""
+"""`resolve_model` in sessions with the real runtime.
+
+The callback names a playbook or the offline model, so that its choice shows in the
+reply.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A model callback that is too slow fails the query by name."""
+"""A model callback that is too slow fails the query by name.
+
+The runtime sees an error reply; the program sees `ModelPolicyTimeoutError` after the
+result of the turn.
+"""
 
 from __future__ import annotations
 

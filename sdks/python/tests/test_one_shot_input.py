@@ -1,4 +1,8 @@
-"""When a one-shot run closes the runtime's input."""
+"""When a one-shot run closes the runtime's input.
+
+Too early, and callbacks can no longer be answered; too late, and the program waits
+forever.
+"""
 
 from __future__ import annotations
 

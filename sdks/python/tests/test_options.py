@@ -1,4 +1,8 @@
-"""Options: defaults, names and values that are refused before a process starts."""
+"""Options: defaults, names and values that are refused before a process starts.
+
+Nothing here starts a process: whatever is wrong with options is said when they are
+made or when a session is asked for.
+"""
 
 from __future__ import annotations
 
@@ -218,8 +222,14 @@ def test_any_event_name_can_be_hooked() -> None:
 
 
 def test_secrets_are_not_printed() -> None:
-    options = QoderAgentOptions(auth=access_token("s3cret"), env={"KEY": "s3cret"})
-    assert "s3cret" not in repr(options)
+    options = QoderAgentOptions(
+        auth=access_token("s3cret"),
+        env={"KEY": "s3cret"},
+        proxy="http://user:s3cret@host",
+        mcp_servers={"a": {"type": "http", "url": "u", "headers": {"Authorization": "s3cret"}}},
+        settings={"apiKey": "s3cret"},
+    )
+    assert "s3cret" not in repr(options) and "s3cret" not in repr(options.auth)
 
 
 @pytest.mark.parametrize("prompt", [None, 3, ["hi"]])

@@ -1,4 +1,8 @@
-"""The package itself: exports, typing, what importing it costs."""
+"""The package itself: exports, typing, what importing it costs.
+
+What is measured here is what is loaded, never how long it takes; times are in
+`benchmarks/overhead.py`.
+"""
 
 from __future__ import annotations
 

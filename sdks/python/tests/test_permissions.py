@@ -1,4 +1,8 @@
-"""`can_use_tool` in sessions with the real runtime."""
+"""`can_use_tool` in sessions with the real runtime.
+
+The model follows a playbook that asks for changes; the callback decides about them.
+What the SDK answers word for word is in `test_callbacks.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""How sessions end: closed input, crashes, early exits, killed programs."""
+"""How sessions end: closed input, crashes, early exits, killed programs.
+
+Whatever happens, the program learns how the runtime ended and no process is left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from support.looking import run
 
 from qoder_agent_sdk import (
     CLIJSONDecodeError,
+    HookMatcher,
     MessageParseError,
     QoderAgentOptions,
     QoderCliProcessError,
@@ -59,6 +64,34 @@ async def test_a_consumer_that_stops_early_ends_the_process(fake_runtime: Any) -
         break
     await stream.aclose()
     assert pid and gone(pid)
+
+
+LAST_HOOK = (
+    "ask('end', subtype='hook_callback', callback_id='hook_0', tool_use_id=None, "
+    "input={'hook_event_name': 'SessionEnd', 'reason': 'other'})\n"
+)
+
+
+@pytest.mark.parametrize("one_shot", [True, False])
+async def test_hooks_hear_of_the_end_although_they_cannot_answer(one_shot: bool, fake_runtime: Any) -> None:
+    reasons: list[str] = []
+
+    async def hook(record: Any, tool_use_id: Any, context: Any) -> dict[str, Any]:
+        await anyio.sleep(0.1)
+        reasons.append(record.reason)
+        return {}
+
+    script = "handshake()\nread()\nresult()\nwait_for_end()\n" + LAST_HOOK
+    hooks: Any = {"SessionEnd": [HookMatcher(hooks=[hook])]}
+    options = QoderAgentOptions(cli_path=fake_runtime(script), hooks=hooks)
+    if one_shot:
+        await run("hi", options)
+    else:
+        async with QoderSDKClient(options) as client:
+            await client.query("hi")
+            async for _message in client.receive_response():
+                pass
+    assert reasons == ["other"]
 
 
 async def test_a_running_turn_is_interrupted_when_nobody_wants_it(fake_runtime: Any, tmp_path: Path) -> None:
@@ -108,6 +141,15 @@ async def test_a_runtime_with_much_to_say_can_still_end(fake_runtime: Any) -> No
     pid = (await client.get_server_info())["pid"]
     await client.disconnect()
     assert gone(pid)
+
+
+async def test_output_that_somebody_else_holds_open_does_not_hang(fake_runtime: Any) -> None:
+    script = "import subprocess\nhandshake()\nread()\nsubprocess.Popen(['sleep', '30'])\nsay('last words')\nsys.exit(3)"
+    got = []
+    with anyio.fail_after(60), pytest.raises(QoderCliProcessError, match="exit code 3"):
+        async for message in query(prompt="hi", options=QoderAgentOptions(cli_path=fake_runtime(script))):
+            got.append(message)
+    assert len(got) == 1
 
 
 async def test_a_crash_is_reported_after_the_messages(fake_runtime: Any) -> None:

@@ -1,4 +1,8 @@
-"""Stored sessions: resuming, forking, listing, reading, renaming, tagging, deleting."""
+"""Stored sessions: resuming, forking, listing, reading, renaming, tagging, deleting.
+
+Sessions are made by the real runtime where possible; logs of other shapes are written
+by hand.
+"""
 
 from __future__ import annotations
 

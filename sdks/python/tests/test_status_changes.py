@@ -1,4 +1,8 @@
-"""`on_mcp_status_change` is called for every change, in order."""
+"""`on_mcp_status_change` is called for every change, in order.
+
+A fake runtime reports the changes, since a real one has them too quickly to be sure of
+each.
+"""
 
 from __future__ import annotations
 

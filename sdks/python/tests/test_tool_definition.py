@@ -1,4 +1,8 @@
-"""`tool()` defines, `create_sdk_mcp_server()` checks."""
+"""`tool()` defines, `create_sdk_mcp_server()` checks.
+
+What is wrong with a tool is said when its server is built, by the name of the tool and
+the server.
+"""
 
 from __future__ import annotations
 

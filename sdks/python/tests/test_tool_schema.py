@@ -1,4 +1,8 @@
-"""The three forms of `input_schema` become JSON Schema."""
+"""The three forms of `input_schema` become JSON Schema.
+
+Simple dicts, TypedDicts and full schemas, every row of the conversion table, and what
+is refused.
+"""
 
 from __future__ import annotations
 

@@ -33,6 +33,21 @@ export function findExecutable(options: CheckedOptions): Executable {
   return { command, leadingArguments: [...(options.executableArgs ?? []), path] };
 }
 
+/**
+ * What to tell somebody who starts the runtime in a way of their own: a path that was named is meant for the place
+ * where it will run, which need not be this machine, and a runtime that is not found here may be there.
+ */
+export function proposeExecutable(options: CheckedOptions): Executable {
+  if (options.pathToQoderCLIExecutable !== undefined) {
+    return { command: options.pathToQoderCLIExecutable, leadingArguments: [] };
+  }
+  try {
+    return findExecutable(options);
+  } catch {
+    return { command: BINARY_NAME, leadingArguments: [] };
+  }
+}
+
 function defaultScriptRunner(): 'node' | 'bun' | 'deno' {
   if ('bun' in process.versions) return 'bun';
   if ('deno' in process.versions) return 'deno';

@@ -199,7 +199,7 @@ export class RuntimeProcess {
         rest = '';
         resolve();
       };
-      this.#child.stdout.once('end', done).once('close', done).once('error', done);
+      this.#child.stdout.once('end', done).once('close', done).on('error', done);
     });
   }
 
@@ -218,6 +218,8 @@ export class RuntimeProcess {
       rest = lines.pop() ?? '';
       for (const line of lines) this.#listener.diagnostics(line);
     });
+    // Diagnostics are a convenience: when they cannot be read, the session goes on without them.
+    this.#child.stderr?.on('error', () => undefined);
     this.#child.stderr?.once('close', () => {
       if (rest !== '') this.#listener.diagnostics(rest);
       rest = '';

@@ -3,7 +3,6 @@
  * form that the types promise.
  */
 import { ControlRequestError, OptionsError } from './errors.js';
-import { describeServers } from './options/arguments.js';
 import { describeValue } from './options/kinds.js';
 import { checkOptions, checkServers } from './options/validate.js';
 import { type Prompt, Session } from './session.js';
@@ -138,10 +137,7 @@ export class SessionQuery implements Query {
 
   async setMcpServers(servers: Record<string, McpServerConfig>): Promise<McpSetServersResult> {
     checkServers(servers, 'setMcpServers()');
-    await this.#session.initialized;
-    // The runtime may call the new servers before it answers.
-    this.#session.replaceServers(servers);
-    const answer = await this.#ask('mcp_set_servers', { servers: describeServers(servers) });
+    const answer = await this.#session.setServers(servers);
     return {
       added: list(answer['added']),
       removed: list(answer['removed']),

@@ -10,11 +10,12 @@ import {
   type ProcessEnd,
   QoderCliProcessError,
 } from './errors.js';
-import { type Executable, findExecutable } from './executable.js';
+import { findExecutable, proposeExecutable } from './executable.js';
 import { McpBridge } from './mcp/bridge.js';
-import { commandLine } from './options/arguments.js';
+import { commandLine, describeServers } from './options/arguments.js';
 import { runtimeEnvironment } from './options/environment.js';
 import { isRecord } from './options/kinds.js';
+import { removePrivateFile, writePrivateFile } from './options/private-file.js';
 import type { CheckedOptions } from './options/validate.js';
 import { RuntimeProcess } from './process.js';
 import { StoreSession } from './sessions/store-session.js';
@@ -47,6 +48,7 @@ export class Session {
   readonly #hooks: HookRegistry;
   readonly #channel: ControlChannel;
   readonly #over: Promise<void>;
+  readonly #privateFiles: string[] = [];
   #store: StoreSession | undefined;
   #process: RuntimeProcess | undefined;
   #ready = false;
@@ -90,9 +92,18 @@ export class Session {
     return this.#channel.request(request);
   }
 
-  /** Takes other servers of this process, for `setMcpServers()`. */
-  replaceServers(servers: Record<string, McpServerConfig>): void {
-    this.#bridge.replace(servers);
+  /** Asks the runtime to use other MCP servers. */
+  async setServers(servers: Record<string, McpServerConfig>): Promise<WireObject> {
+    await this.initialized;
+    const offer = this.#bridge.offer(servers);
+    try {
+      const answer = await this.#channel.request({ subtype: 'mcp_set_servers', servers: describeServers(servers) });
+      offer.commit();
+      return answer;
+    } catch (thrown) {
+      offer.takeBack();
+      throw thrown;
+    }
   }
 
   /** Sends the prompt. */
@@ -108,21 +119,25 @@ export class Session {
   async send(stream: AsyncIterable<SDKUserMessage>): Promise<boolean> {
     this.#sources += 1;
     const iterator = stream[Symbol.asyncIterator]();
+    let complete = false;
     try {
       await this.initialized.catch(() => undefined);
-      for (;;) {
+      while (!this.#closing) {
         const step = await Promise.race([iterator.next(), this.#over]);
-        if (step === undefined || this.#closing) {
-          void Promise.resolve(iterator.return?.()).catch(() => undefined);
-          return false;
+        if (step === undefined || this.#closing) break;
+        if (step.done) {
+          complete = true;
+          break;
         }
-        if (step.done) return true;
-        if (!(await this.#sendMessage(step.value))) return false;
+        if (!(await this.#sendMessage(step.value))) break;
       }
     } finally {
+      // Not waited for: a stream may be in the middle of something that never ends.
+      if (!complete) void Promise.resolve(iterator.return?.()).catch(() => undefined);
       this.#sources -= 1;
       this.#considerEnd();
     }
+    return complete;
   }
 
   /** Ends the session; resolves when its process is gone. Messages that were not taken yet are dropped. */
@@ -170,31 +185,43 @@ export class Session {
           await ended;
         }
         throw this.#failure ?? thrown;
-      });
+      })
+      .finally(() => this.#removePrivateFiles());
     const initialization = checkInitialization(answer, this.#hooks);
     this.#ready = true;
     return initialization;
   }
 
   #launch(options: CheckedOptions): RuntimeProcess {
-    // Another way of starting brings its own runtime; what is found here is only a proposal then.
-    const { command, leadingArguments }: Executable = options.spawnQoderCLIProcess
-      ? { command: options.pathToQoderCLIExecutable ?? 'qodercli', leadingArguments: options.executableArgs ?? [] }
+    const { command, leadingArguments } = options.spawnQoderCLIProcess
+      ? proposeExecutable(options)
       : findExecutable(options);
+    // A runtime that is started elsewhere could not read a file of this machine.
+    const hide = options.spawnQoderCLIProcess ? undefined : (content: string) => this.#hide(content);
     return new RuntimeProcess(
       {
         command,
-        args: [...leadingArguments, ...commandLine(options)],
+        args: [...leadingArguments, ...commandLine(options, hide)],
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
         env: runtimeEnvironment(options),
       },
       {
         line: (text) => this.#receive(text),
-        diagnostics: (text) => options.stderr?.(text),
+        diagnostics: (text) => this.#tellDiagnostics(text),
         broken: (error) => this.#fail(error),
       },
       options.spawnQoderCLIProcess,
     );
+  }
+
+  #hide(content: string): string {
+    const path = writePrivateFile(content);
+    this.#privateFiles.push(path);
+    return path;
+  }
+
+  #removePrivateFiles(): void {
+    for (const path of this.#privateFiles.splice(0)) removePrivateFile(path);
   }
 
   #receive(line: string): void {
@@ -240,10 +267,18 @@ export class Session {
     this.#delivered = this.#delivered.then(flushed).then(push);
   }
 
+  #tellDiagnostics(text: string): void {
+    try {
+      this.#options.stderr?.(text);
+    } catch {
+      // An observer that fails must not harm the session it observes.
+    }
+  }
+
   #tellStatus(servers: unknown): void {
     const listener = this.#options.onMcpStatusChange;
     if (!listener || !Array.isArray(servers)) return;
-    // An observer that fails must not harm the session it observes.
+    // As for diagnostics: failures of observers are their own.
     void Promise.resolve()
       .then(() => listener(servers as McpServerStatus[]))
       .catch(() => undefined);
@@ -313,9 +348,11 @@ export class Session {
 
   #finish(): void {
     clearTimeout(this.#perhapsTimer);
+    this.#removePrivateFiles();
     this.#bridge.close();
     this.#markOver();
-    void this.#store?.dispose();
+    // What cannot be removed is left to the system, which clears its temporary files.
+    this.#store?.dispose().catch(() => undefined);
   }
 
   #watchAbort(): void {

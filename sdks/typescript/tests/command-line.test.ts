@@ -2,7 +2,7 @@
  * Options become flags and environment variables of the runtime.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -132,4 +132,34 @@ test('the environment says who is there, and env wins and removes', async () => 
   assert.equal(env['MINE'], 'x');
   assert.equal(env['PATH'], process.env['PATH']);
   assert.equal('QODER_SDK_TEST_REMOVED' in env, false);
+});
+
+/** A runtime that tells its arguments, and what is in the file that the servers are in. */
+const TELLING_RUNTIME = `
+const { readFileSync, statSync } = require('node:fs');
+const send = (message) => process.stdout.write(JSON.stringify(message) + '\\n');
+const path = process.argv[process.argv.indexOf('--mcp-config') + 1];
+const told = { argv: process.argv, path, mode: statSync(path).mode & 0o777, content: readFileSync(path, 'utf8') };
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const response = { protocol_version: 1, qodercli_version: '0.1.0', told };
+  const request_id = JSON.parse(line).request_id;
+  if (request_id) send({ type: 'control_response', response: { subtype: 'success', request_id, response } });
+});
+`;
+
+test('headers and variables of servers do not stand on the command line', async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'qoder-sdk-private-'));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const script = join(directory, 'runtime.cjs');
+  writeFileSync(script, TELLING_RUNTIME);
+  const remote = { type: 'http' as const, url: 'https://x', headers: { Authorization: 'Bearer secret' } };
+  const session = query({ prompt: 'x', options: { cliPath: script, mcpServers: { remote } } });
+  const { told } = (await session.initializationResult()) as unknown as {
+    told: { argv: string[]; path: string; mode: number; content: string };
+  };
+  await session.close();
+  assert.equal(told.argv.join(' ').includes('secret'), false);
+  assert.equal(told.mode, 0o600);
+  assert.deepEqual(JSON.parse(told.content), { mcpServers: { remote } });
+  assert.equal(existsSync(told.path), false);
 });

@@ -12,6 +12,7 @@ import {
   type Query,
   query,
   type SDKUserMessage,
+  tool,
 } from '@qoder-ai/qoder-agent-sdk';
 
 import { type Peer, type Wire, withPeer } from './support/peer.js';
@@ -245,3 +246,36 @@ test('setMcpServers refuses servers of other kinds before it asks', () =>
       await assert.rejects(session.setMcpServers(servers), /setMcpServers\(\)\["a"\]\.type must be/);
     },
   ));
+
+test('servers that the runtime refuses change nothing', () => {
+  const named = (text: string): ReturnType<typeof createSdkMcpServer> =>
+    createSdkMcpServer({
+      name: 'kb',
+      tools: [tool('name', 'Tells which server it is.', {}, async () => ({ content: [{ type: 'text', text }] }))],
+    });
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'name', arguments: {} } };
+  const whoAnswers = async (peer: Peer): Promise<string> => {
+    const answer = await peer.askWell({ subtype: 'mcp_message', server_name: 'kb', message: call });
+    return (answer.mcp_response.result?.content[0].text ?? answer.mcp_response.error.message) as string;
+  };
+  return withSession(
+    async (peer) => {
+      const first = await peer.expect('mcp_set_servers');
+      assert.equal(await whoAnswers(peer), 'new');
+      peer.refuse(first, 'not now');
+      const second = await peer.expect('mcp_set_servers');
+      assert.equal(await whoAnswers(peer), 'old');
+      peer.answer(second, { added: [], removed: ['kb'], errors: {} });
+      const last = await peer.expect('account_info');
+      assert.match(await whoAnswers(peer), /There is no server kb/);
+      peer.answer(last);
+    },
+    async (session) => {
+      await assert.rejects(session.setMcpServers({ kb: named('new') }), /not now/);
+      // The old server is still offered while the runtime decides about an empty set.
+      await session.setMcpServers({});
+      await session.accountInfo();
+    },
+    { mcpServers: { kb: named('old') } },
+  );
+});

@@ -147,13 +147,19 @@ test('a stream of prompts is told when the session ends', async () => {
       markFinished();
     }
   }
+  let markRead: () => void = () => undefined;
+  const read = new Promise<void>((resolve) => {
+    markRead = resolve;
+  });
   const { options } = withPeer(async (peer) => {
     await peer.handshake();
+    await peer.read();
+    markRead();
     await peer.untilClosed();
     peer.exit(0);
   });
   const session = query({ prompt: prompts(), options });
-  await session.initializationResult();
+  await read;
   await session.close();
   await finished;
   assert.deepEqual(await session.next(), { value: undefined, done: true });

@@ -146,3 +146,14 @@ test('a start of one’s own that throws is reported', async () => {
   };
   await assert.rejects(query({ prompt: 'x', options: { spawnQoderCLIProcess } }).next(), /could not be started: no container/);
 });
+
+test('a start of one’s own is told the path that was named, wherever it leads', async () => {
+  let command = '';
+  const spawnQoderCLIProcess = (spawned: { command: string }): never => {
+    command = spawned.command;
+    throw new Error('seen');
+  };
+  const options: Options = { spawnQoderCLIProcess, cliPath: '/in/the/container/qodercli' };
+  await assert.rejects(query({ prompt: 'x', options }).next(), /seen/);
+  assert.equal(command, '/in/the/container/qodercli');
+});

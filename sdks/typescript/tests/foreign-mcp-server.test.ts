@@ -71,3 +71,23 @@ test('a foreign server works with the real runtime', async (context) => {
   );
   assert.equal(resultOf(messages).result, 'It is noon.');
 });
+
+test('a foreign server can be used again when its session is over', async () => {
+  const instance = timeServer();
+  for (let round = 0; round < 2; round += 1) {
+    const { options, scriptDone } = withPeer(
+      async (peer) => {
+        await peer.handshake();
+        const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+        const answer = await peer.askWell({ subtype: 'mcp_message', server_name: 'clock', message });
+        assert.equal(answer.mcp_response.result.tools.length, 2);
+        await peer.turn();
+        await peer.untilClosed();
+        peer.exit(0);
+      },
+      { mcpServers: { clock: { type: 'sdk', name: 'clock', instance } } },
+    );
+    await collect(query({ prompt: 'hello', options }));
+    await scriptDone;
+  }
+});

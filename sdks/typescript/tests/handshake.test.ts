@@ -115,7 +115,12 @@ test('a runtime that ends before it answers: code and diagnostics are in the err
       await new Promise(setImmediate);
       peer.exit(42);
     },
-    { stderr: (line) => lines.push(line) },
+    {
+      stderr: (line) => {
+        lines.push(line);
+        throw new Error('an observer that fails');
+      },
+    },
   );
   const stream = query({ prompt: 'hello', options });
   const error = await stream.next().catch((thrown: unknown) => thrown);

@@ -12,44 +12,13 @@ import {
   QoderCliProcessError,
   query,
   resolveSettings,
-  type SDKUserMessage,
   startup,
   tool,
 } from '@qoder-ai/qoder-agent-sdk';
 import { z } from 'zod';
 
+import { Prompts } from './support/prompts.js';
 import { collect, resultOf, sandbox, toolResults } from './support/runtime.js';
-
-/** A stream of prompts that the test feeds. */
-class Prompts implements AsyncIterable<SDKUserMessage> {
-  readonly #waiting: Array<(step: IteratorResult<SDKUserMessage>) => void> = [];
-  readonly #queued: Array<IteratorResult<SDKUserMessage>> = [];
-
-  say(content: string, more: Partial<SDKUserMessage> = {}): void {
-    this.#push({ value: { type: 'user', message: { role: 'user', content }, ...more }, done: false });
-  }
-
-  end(): void {
-    this.#push({ value: undefined, done: true });
-  }
-
-  #push(step: IteratorResult<SDKUserMessage>): void {
-    const taker = this.#waiting.shift();
-    if (taker) taker(step);
-    else this.#queued.push(step);
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<SDKUserMessage> {
-    return {
-      next: () =>
-        new Promise((resolve) => {
-          const step = this.#queued.shift();
-          if (step) resolve(step);
-          else this.#waiting.push(resolve);
-        }),
-    };
-  }
-}
 
 test('one task: init, reply and result carry one session', async (context) => {
   const project = sandbox(context, [{ text: 'Hello, “world” 🦀\n\u2028 end' }]);

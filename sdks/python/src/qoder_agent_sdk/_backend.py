@@ -9,7 +9,9 @@ itself, each with a cancel scope and a way to wait for its end.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+import importlib
 import logging
 import sys
 from collections.abc import Awaitable, Callable
@@ -21,6 +23,18 @@ logger = logging.getLogger("qoder_agent_sdk")
 
 #: How long a callback may go on after its signal was set, before it is cancelled.
 CANCEL_GRACE_SECONDS = 1.0
+
+
+def _load_event_loop() -> None:
+    """Load anyio's code for asyncio with the SDK, and not while a program waits for its first message."""
+    if "trio" in sys.modules:
+        return  # a program that has loaded trio will hardly run on asyncio
+    with contextlib.suppress(ImportError):
+        # Another version of anyio may keep it elsewhere; then it is loaded later, as usual.
+        importlib.import_module("anyio._backends._asyncio")
+
+
+_load_event_loop()
 
 
 def running_on_trio() -> bool:

@@ -18,7 +18,7 @@ PAUSE_ABOVE = 10_000
 
 
 class Inbox:
-    """A queue between one reader and one consumer."""
+    """A queue between one reader and its consumers."""
 
     def __init__(self) -> None:
         """An empty queue."""
@@ -33,8 +33,12 @@ class Inbox:
     def put(self, message: dict[str, Any]) -> None:
         """Add a message."""
         self._waiting.append(message)
+        self._wake_consumers()
+
+    def _wake_consumers(self) -> None:
         if self._arrived is not None:
             self._arrived.set()
+            self._arrived = None
 
     async def wait_for_room(self) -> None:
         """Pause the reader while far too many messages wait."""
@@ -53,8 +57,7 @@ class Inbox:
         if not self._ended:
             self._ended = True
             self._error = error
-        if self._arrived is not None:
-            self._arrived.set()
+        self._wake_consumers()
         self.resume_reader()
 
     def fail(self, error: BaseException) -> None:
@@ -74,9 +77,9 @@ class Inbox:
                 if self._error is not None:
                     raise self._error
                 return None
-            self._arrived = anyio.Event()
+            if self._arrived is None:
+                self._arrived = anyio.Event()
             await self._arrived.wait()
-            self._arrived = None
         if self._drained is not None and len(self._waiting) <= PAUSE_ABOVE // 2:
             self.resume_reader()
         return self._waiting.popleft()

@@ -104,7 +104,7 @@ class QoderAgentOptions:
     prompt_suggestions: bool = False
 
     # MCP
-    mcp_servers: dict[str, McpServerConfig] | str | Path = field(default_factory=dict)
+    mcp_servers: dict[str, McpServerConfig] | str | Path = field(default_factory=dict, repr=False)
     allowed_mcp_server_names: list[str] = field(default_factory=list)
     strict_mcp_config: bool = False
     on_mcp_oauth_required: OnMcpOAuthRequired | None = None
@@ -117,7 +117,7 @@ class QoderAgentOptions:
     agent: str | None = None
     skills: list[str] | Literal["all"] | None = None
     plugins: list[SdkPluginConfig] = field(default_factory=list)
-    settings: str | Path | Settings | None = None
+    settings: str | Path | Settings | None = field(default=None, repr=False)
     setting_sources: list[SettingSource] | None = None
     add_dirs: list[str | Path] = field(default_factory=list)
 

@@ -35,8 +35,11 @@ from ._turns import Turns
 
 logger = logging.getLogger("qoder_agent_sdk")
 
-#: How long callbacks may take to end after they were cancelled at the end of a session.
+#: How long callbacks may take to end when the session ends.
 _CALLBACK_END_SECONDS = 2.0
+
+#: How long the last messages may take to be read when the process has ended.
+_LATE_MESSAGES_SECONDS = 1.0
 
 
 @dataclass
@@ -119,11 +122,6 @@ class Session:
     def fail(self, error: BaseException) -> None:
         """Give the consumer an error in place of further messages."""
         self._inbox.fail(error)
-
-    @property
-    def alive(self) -> bool:
-        """Whether the runtime still takes requests."""
-        return not self._closed and not self._inbox.ended
 
     # ---- control requests to the runtime
 
@@ -263,6 +261,8 @@ class Session:
         if not isinstance(identifier, str):
             logger.warning("qodercli sent a control request without an id; it is ignored")
             return
+        if self._closed and (message.get("request") or {}).get("subtype") != "hook_callback":
+            return  # a session that ends decides nothing more; its hooks may still be told
         signal = new_signal()
 
         async def run() -> None:
@@ -311,30 +311,44 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        unfinished = self.turns.unfinished and self._transport.exit_status is None
+        running = self._transport.exit_status is None
+        unfinished = self.turns.unfinished and running
         # Without input left to close, only a signal can end a running turn.
         at_once = unfinished and not self._transport.input_open
-        for incoming in list(self._incoming.values()):
-            incoming.signal.set()
-            incoming.task.cancel()
+        if running:
+            self._cancel_callbacks()
+        # Nobody takes messages any more; a reader that waits for room goes on.
+        self._inbox.end(None)
         with anyio.CancelScope(shield=True):
-            try:
-                if unfinished and not at_once:
-                    await self._interrupt_before_end()
-                await self._stop_reader()
-            finally:
-                await self._transport.close(at_once=at_once)
-                self._finish(None)
+            if unfinished and not at_once:
+                await self._interrupt_before_end()
+            await self._end_process(at_once)
             with anyio.move_on_after(_CALLBACK_END_SECONDS):
                 for incoming in list(self._incoming.values()):
                     await incoming.task.wait()
+            self._cancel_callbacks()
             await self._status_changes.close()
             await self.callbacks.close()
 
-    async def _stop_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.cancel()
-            await self._reader.wait()
+    async def _end_process(self, at_once: bool) -> None:
+        """End the process; the reader goes on meanwhile, because hooks may be told that the session ends."""
+        reader = self._reader if self._reader is not None and not self._reader.done else None
+        try:
+            await self._transport.end(at_once=at_once, discard_output=reader is None)
+            if reader is not None:
+                with anyio.move_on_after(_LATE_MESSAGES_SECONDS):
+                    await reader.wait()
+        finally:
+            if reader is not None:
+                reader.cancel()
+                await reader.wait()
+            await self._transport.release()
+            self._finish(None)
+
+    def _cancel_callbacks(self) -> None:
+        for incoming in list(self._incoming.values()):
+            incoming.signal.set()
+            incoming.task.cancel()
 
     async def _interrupt_before_end(self) -> None:
         """A runtime finishes its turn after the end of input; this one is not wanted any more."""

@@ -33,6 +33,9 @@ logger = logging.getLogger("qoder_agent_sdk")
 #: How long the runtime may take to end by itself, and again after SIGTERM.
 END_SECONDS = 5.0
 
+#: How long output may still come after the runtime has ended; what it started may hold its pipes open for longer.
+LATE_OUTPUT_SECONDS = 2.0
+
 #: How much of stderr is kept for error reports.
 STDERR_TAIL_BYTES = 64 * 1024
 
@@ -63,6 +66,7 @@ class ProcessTransport:
         self._process: Process | None = None
         self._input_open = False
         self._stderr_task: BackgroundTask | None = None
+        self._exit_task: BackgroundTask | None = None
         self._stderr_tail = b""
         self._write_lock: anyio.Lock
 
@@ -91,6 +95,7 @@ class ProcessTransport:
         self._input_open = True
         _live.add(self)
         self._stderr_task = spawn(self._read_stderr, "qoder-stderr")
+        self._exit_task = spawn(self._watch_exit, "qoder-exit")
 
     @property
     def input_open(self) -> bool:
@@ -157,6 +162,13 @@ class ProcessTransport:
         if last is not None:
             yield last
 
+    async def _watch_exit(self) -> None:
+        """Stop reading some time after the process has ended, also when somebody else holds its output open."""
+        assert self._process is not None and self._process.stdout is not None, "start() comes first"
+        await self._process.wait()
+        await anyio.sleep(LATE_OUTPUT_SECONDS)
+        await self._process.stdout.aclose()
+
     async def wait(self) -> None:
         """Wait until the process has ended and its stderr has been read."""
         if self._process is None:
@@ -182,28 +194,31 @@ class ProcessTransport:
         """The last lines that the runtime wrote to stderr."""
         return self._stderr_tail.decode("utf-8", "replace")
 
-    async def close(self, *, at_once: bool = False) -> None:
+    async def end(self, *, at_once: bool, discard_output: bool) -> None:
         """End the process; `at_once` skips the wait for it to end by itself."""
         process = self._process
         if process is None:
-            self._launch.files.remove()
             return
         try:
-            await self._end(process, at_once)
+            await self._end(process, at_once, discard_output)
         except BaseException:
             # Cancelled in the middle of it: leave no process behind.
             self.kill()
             raise
         finally:
             _live.discard(self)
-            self._launch.files.remove()
-        if self._stderr_task is not None:
-            self._stderr_task.cancel()
-        for stream in (process.stdout, process.stderr):
+
+    async def release(self) -> None:
+        """Give back what belonged to the process."""
+        self._launch.files.remove()
+        for task in (self._stderr_task, self._exit_task):
+            if task is not None:
+                task.cancel()
+        for stream in (self._process.stdout, self._process.stderr) if self._process is not None else ():
             if stream is not None:
                 await stream.aclose()
 
-    async def _end(self, process: Process, at_once: bool) -> None:
+    async def _end(self, process: Process, at_once: bool, discard_output: bool) -> None:
         await self._close_stdin()
         for stop in (None, process.terminate, process.kill):
             if stop is None and at_once:
@@ -215,14 +230,15 @@ class ProcessTransport:
                     stop()
                 except ProcessLookupError:
                     logger.debug("qodercli ended before it could be stopped")
-            if await self._ends_within(process, END_SECONDS):
+            if await self._ends_within(process, END_SECONDS, discard_output):
                 return
 
-    async def _ends_within(self, process: Process, seconds: float) -> bool:
-        """Wait for the end; its output is read meanwhile, since a full pipe would keep it from ending."""
+    async def _ends_within(self, process: Process, seconds: float, discard_output: bool) -> bool:
+        """Wait for the end; somebody must read its output meanwhile, or a full pipe would keep it from ending."""
         with anyio.move_on_after(seconds):
             async with anyio.create_task_group() as group:
-                group.start_soon(_discard_output, process)
+                if discard_output:
+                    group.start_soon(_discard_output, process)
                 await process.wait()
                 group.cancel_scope.cancel()
         return process.returncode is not None

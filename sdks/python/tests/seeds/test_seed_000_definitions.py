@@ -1,4 +1,8 @@
-"""Document 000: defining tools, their schemas, their results."""
+"""Document 000: defining tools, their schemas, their results.
+
+The samples stand in `samples/000_definitions.md` with their indentation restored;
+each is run here and its effect is looked at.
+"""
 
 from __future__ import annotations
 

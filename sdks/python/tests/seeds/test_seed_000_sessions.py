@@ -1,4 +1,8 @@
-"""Document 000: sessions with tools and permissions, against the runtime."""
+"""Document 000: sessions with tools and permissions, against the runtime.
+
+The samples stand in `samples/000_sessions.md` with their indentation restored. The
+model follows a playbook, so that each sample has a known course.
+"""
 
 from __future__ import annotations
 

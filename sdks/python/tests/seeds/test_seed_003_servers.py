@@ -1,4 +1,8 @@
-"""Document 003: MCP servers in process, and what a client can do with servers at runtime."""
+"""Document 003: MCP servers in process, and what a client can do with servers at runtime.
+
+The document has no code left; its statements about in-process servers, status and
+runtime management are checked one by one.
+"""
 
 from __future__ import annotations
 

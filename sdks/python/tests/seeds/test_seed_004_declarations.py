@@ -1,4 +1,8 @@
-"""Document 004: every type it declares exists with the same fields and defaults."""
+"""Document 004: every type it declares exists with the same fields and defaults.
+
+The declarations are run as they stand and compared with ours: names, fields, their
+order, defaults, and the values of literals.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Document 004: its samples of use, against the runtime."""
+"""Document 004: its samples of use, against the runtime.
+
+The samples stand in `samples/004_uses.md`. Those about agents are checked where they
+leave the SDK; the others run against the runtime.
+"""
 
 from __future__ import annotations
 

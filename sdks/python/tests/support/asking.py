@@ -1,4 +1,8 @@
-"""Lets a fake runtime ask one question and shows what the SDK answered."""
+"""Lets a fake runtime ask one question and shows what the SDK answered.
+
+The questions are the control requests of a runtime: permissions, hooks, models,
+elicitations and the like.
+"""
 
 from __future__ import annotations
 

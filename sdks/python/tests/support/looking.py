@@ -1,4 +1,8 @@
-"""Ways to run a query and to look at what it gave."""
+"""Ways to run a query and to look at what it gave.
+
+Messages come in many kinds; these functions pick texts, calls, results and the end
+of a run out of them.
+"""
 
 from __future__ import annotations
 

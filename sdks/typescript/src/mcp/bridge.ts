@@ -79,32 +79,43 @@ class Connection implements McpTransport {
   }
 }
 
+/** A set of servers that has been offered to the runtime, which may take it or not. */
+export interface ServerOffer {
+  /** The runtime took it: servers that are not in it are let go. */
+  commit(): void;
+  /** The runtime did not take it: everything is as before. */
+  takeBack(): void;
+}
+
 /** The servers of this process that one session uses. */
 export class McpBridge {
   #connections = new Map<string, Connection>();
 
   constructor(servers: Record<string, McpServerConfig> | string | undefined) {
-    if (typeof servers === 'object') this.replace(servers);
+    if (typeof servers === 'object') this.offer(servers).commit();
   }
 
-  /** How many servers of this process there are. */
-  get size(): number {
-    return this.#connections.size;
-  }
-
-  /** Takes another set of servers. */
-  replace(servers: Record<string, McpServerConfig>): void {
-    const old = this.#connections;
-    this.#connections = new Map();
+  /** Adds servers beside those that are there, because the runtime may call them before it answers. */
+  offer(servers: Record<string, McpServerConfig>): ServerOffer {
+    const before = this.#connections;
+    const wanted = new Map<string, Connection>();
     for (const [name, config] of Object.entries(servers)) {
       if (config.type !== 'sdk') continue;
       // A server that stays keeps its connection, and with it the calls that are under way.
-      const kept = old.get(name);
-      const same = kept?.server === config.instance;
-      this.#connections.set(name, same && kept ? kept : new Connection(config.instance));
-      if (same) old.delete(name);
+      const kept = before.get(name);
+      wanted.set(name, kept?.server === config.instance ? kept : new Connection(config.instance));
     }
-    for (const connection of old.values()) void connection.close();
+    this.#connections = new Map([...before, ...wanted]);
+    return {
+      commit: () => {
+        this.#connections = wanted;
+        closeOthers(before, wanted);
+      },
+      takeBack: () => {
+        this.#connections = before;
+        closeOthers(wanted, before);
+      },
+    };
   }
 
   /** Delivers a message to a server. Whatever goes wrong is a JSON-RPC error in the answer. */
@@ -125,4 +136,10 @@ export class McpBridge {
   close(): void {
     for (const connection of this.#connections.values()) void connection.close();
   }
+}
+
+/** Closes the connections that are in the first set and not in the second. */
+function closeOthers(first: Map<string, Connection>, second: Map<string, Connection>): void {
+  const kept = new Set(second.values());
+  for (const connection of first.values()) if (!kept.has(connection)) void connection.close();
 }

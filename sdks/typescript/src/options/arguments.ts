@@ -8,12 +8,16 @@ import { resolve } from 'node:path';
 import { errorText, OptionsError } from '../errors.js';
 import type { McpServerConfig } from '../types/mcp.js';
 import { isRecord } from './kinds.js';
+import { mayHoldSecrets } from './private-file.js';
 import type { CheckedOptions } from './validate.js';
 
 const FIXED = ['--output-format', 'stream-json', '--verbose', '--input-format', 'stream-json'];
 
-/** The command line, without the executable. */
-export function commandLine(options: CheckedOptions): string[] {
+/** Puts a text into a private file and gives back its path. */
+export type Hide = (content: string) => string;
+
+/** The command line, without the executable. What may hold secrets is hidden, if there is a way to. */
+export function commandLine(options: CheckedOptions, hide?: Hide): string[] {
   return [
     ...FIXED,
     '--disable-builtin-skills',
@@ -22,6 +26,7 @@ export function commandLine(options: CheckedOptions): string[] {
     ...modelArguments(options),
     ...sessionArguments(options),
     ...componentArguments(options),
+    ...serverArguments(options, hide),
     ...extraArguments(options.extraArgs),
   ];
 }
@@ -108,17 +113,23 @@ function componentArguments(options: CheckedOptions): string[] {
   for (const plugin of options.plugins ?? []) {
     list.push('--plugin-dir', resolve(options.cwd ?? process.cwd(), plugin.path));
   }
+  if (options.includePartialMessages) list.push('--include-partial-messages');
+  if (options.includeHookEvents) list.push('--include-hook-events');
+  return list;
+}
+
+function serverArguments(options: CheckedOptions, hide: Hide | undefined): string[] {
+  const list: string[] = [];
   const servers = options.mcpServers;
   if (typeof servers === 'string') {
     list.push('--mcp-config', servers);
   } else if (servers !== undefined && Object.keys(servers).length > 0) {
-    list.push('--mcp-config', JSON.stringify({ mcpServers: describeServers(servers) }));
+    const described = JSON.stringify({ mcpServers: describeServers(servers) });
+    list.push('--mcp-config', hide && mayHoldSecrets(servers) ? hide(described) : described);
   }
   if (options.strictMcpConfig) list.push('--strict-mcp-config');
   const names = options.allowedMcpServerNames ?? [];
   if (names.length > 0) list.push('--allowed-mcp-server-names', names.join(','));
-  if (options.includePartialMessages) list.push('--include-partial-messages');
-  if (options.includeHookEvents) list.push('--include-hook-events');
   return list;
 }
 
