@@ -17,7 +17,10 @@ pub fn expand(arguments: &Arguments, function: &ItemFn) -> syn::Result<TokenStre
         return Err(syn::Error::new_spanned(&signature.generics, "a tool has no generic parameters"));
     }
     if let Some(receiver) = signature.inputs.iter().find(|input| matches!(input, FnArg::Receiver(_))) {
-        return Err(syn::Error::new_spanned(receiver, "a tool is a free function; give state through a static"));
+        return Err(syn::Error::new_spanned(
+            receiver,
+            "a tool is a free function; give state through a static",
+        ));
     }
     if signature.inputs.len() > 2 {
         return Err(syn::Error::new_spanned(
@@ -29,8 +32,7 @@ pub fn expand(arguments: &Arguments, function: &ItemFn) -> syn::Result<TokenStre
     let visibility = &function.vis;
     let (docs, others): (Vec<&Attribute>, Vec<&Attribute>) =
         function.attrs.iter().partition(|attribute| attribute.path().is_ident("doc"));
-    let tool_name =
-        arguments.name.as_ref().map_or_else(|| name.to_string(), syn::LitStr::value);
+    let tool_name = arguments.name.as_ref().map_or_else(|| name.to_string(), syn::LitStr::value);
     let description = match &arguments.description {
         Some(text) => text.value(),
         None => doc_text(&docs),
@@ -43,11 +45,8 @@ pub fn expand(arguments: &Arguments, function: &ItemFn) -> syn::Result<TokenStre
     }
     let annotations = annotations(arguments);
     let (inputs, output, block) = (&signature.inputs, &signature.output, &function.block);
-    let handler = if inputs.is_empty() {
-        quote!(|_: ::qoder_agent_sdk::NoArguments| #name())
-    } else {
-        quote!(#name)
-    };
+    let handler =
+        if inputs.is_empty() { quote!(|_: ::qoder_agent_sdk::NoArguments| #name()) } else { quote!(#name) };
     Ok(quote! {
         #(#docs)*
         #visibility fn #name() -> ::qoder_agent_sdk::SdkMcpTool {

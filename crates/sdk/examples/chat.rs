@@ -24,7 +24,12 @@ async fn main() -> Result<(), Error> {
     run(options, std::io::stdin().lock(), std::io::stdout()).await
 }
 
-pub async fn run(options: QoderAgentOptions, input: impl BufRead, mut output: impl Write) -> Result<(), Error> {
+/// Answers each line of the input until an empty one.
+pub async fn run(
+    options: QoderAgentOptions,
+    input: impl BufRead,
+    mut output: impl Write,
+) -> Result<(), Error> {
     let mut client = QoderSdkClient::new(options.include_partial_messages(true));
     client.connect(None).await?;
     for line in input.lines().map_while(Result::ok).take_while(|line| !line.trim().is_empty()) {

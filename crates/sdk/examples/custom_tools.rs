@@ -29,6 +29,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Asks about an order and returns the answer.
 pub async fn run(options: QoderAgentOptions) -> Result<String, Error> {
     let orders = create_sdk_mcp_server("orders", "1.0.0", [lookup_order()])?;
     let options = options

@@ -13,6 +13,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Asks for something dangerous and returns the answer and the tools that ran.
 pub async fn run(options: QoderAgentOptions) -> Result<(String, Vec<String>), Error> {
     let done = Arc::new(Mutex::new(Vec::new()));
     let list = Arc::clone(&done);

@@ -6,6 +6,11 @@ use std::sync::{Arc, Mutex};
 use futures::StreamExt;
 use qoder_agent_sdk::{Error, ModelPolicyResult, QoderAgentOptions, query};
 
+/// For the conversation.
+const GOOD: &str = "offline";
+/// For side work, such as summaries.
+const CHEAP: &str = "offline";
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     for purpose in run(QoderAgentOptions::new()).await? {
@@ -14,14 +19,12 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Asks once and returns what models were chosen for.
 pub async fn run(options: QoderAgentOptions) -> Result<Vec<String>, Error> {
     let purposes = Arc::new(Mutex::new(Vec::new()));
     let list = Arc::clone(&purposes);
     let options = options.model("offline").resolve_model(move |context| {
-        let model = match context.purpose.as_str() {
-            "main" => "offline",
-            _ => "offline",
-        };
+        let model = if context.purpose == "main" { GOOD } else { CHEAP };
         if let Ok(mut list) = list.lock() {
             list.push(context.purpose);
         }

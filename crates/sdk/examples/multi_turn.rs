@@ -11,6 +11,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Asks twice and returns both answers.
 pub async fn run(options: QoderAgentOptions) -> Result<Vec<String>, Error> {
     let mut client = QoderSdkClient::new(options);
     client.connect(None).await?;

@@ -12,6 +12,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Asks for something dangerous and returns the commands that were denied.
 pub async fn run(options: QoderAgentOptions) -> Result<Vec<String>, Error> {
     let options = options
         .model(format!("scripted:{}/examples/playbooks/shell.json", env!("CARGO_MANIFEST_DIR")))
@@ -29,7 +30,9 @@ pub async fn run(options: QoderAgentOptions) -> Result<Vec<String>, Error> {
     let mut messages = query("Clean up and count.", options)?;
     while let Some(message) = messages.next().await {
         if let Some(result) = message?.as_result() {
-            denied.extend(result.permission_denials.iter().map(|denial| denial.tool_input["command"].to_string()));
+            denied.extend(
+                result.permission_denials.iter().map(|denial| denial.tool_input["command"].to_string()),
+            );
         }
     }
     Ok(denied)

@@ -10,6 +10,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Asks, prints what comes, and returns the answer.
 pub async fn run(options: QoderAgentOptions) -> Result<String, Error> {
     let mut answer = String::new();
     let mut messages = query("Say hello.", options)?;

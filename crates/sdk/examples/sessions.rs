@@ -15,14 +15,17 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Starts, names, resumes and copies a session; returns what a list shows.
 pub async fn run(options: QoderAgentOptions, place: SessionPlace) -> Result<Vec<String>, Error> {
     let id = ask("Say hello.", options.clone()).await?;
     rename_session(&id, "A friendly session", &place)?;
     let again = ask("Say it again.", options.resume(&id)).await?;
     assert_eq!(id, again, "the same session goes on");
     let copy = fork_session(&id, None, Some("The copy"), &place)?;
-    let mut lines: Vec<String> =
-        list_sessions(&place)?.iter().map(|session| format!("{}  {}", session.session_id, session.summary)).collect();
+    let mut lines: Vec<String> = list_sessions(&place)?
+        .iter()
+        .map(|session| format!("{}  {}", session.session_id, session.summary))
+        .collect();
     lines.push(format!("{} messages in the copy", get_session_messages(&copy, &place)?.len()));
     Ok(lines)
 }

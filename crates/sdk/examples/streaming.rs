@@ -11,6 +11,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
+/// Asks, prints the pieces, and returns them and the whole.
 pub async fn run(options: QoderAgentOptions) -> Result<(String, String), Error> {
     let (mut pieces, mut whole) = (String::new(), String::new());
     let mut messages = query("Say hello.", options.include_partial_messages(true))?;

@@ -29,7 +29,10 @@ impl<T, E: Display> CallbackAnswer<T> for Result<T, E> {
 }
 
 /// Runs foreign code; a panic in it becomes the text of an error.
-pub(crate) async fn guarded<T>(what: &str, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+pub(crate) async fn guarded<T>(
+    what: &str,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(answer) => answer,
         Err(panic) => Err(format!("{what} panicked: {}", panic_text(&*panic))),

@@ -52,9 +52,9 @@ pub use hooks::{
 };
 pub use mcp::{
     ElicitationRequest, ElicitationResult, McpAuthenticateResult, McpHttpServerConfig, McpOAuthRequest,
-    McpOAuthResolution, McpServerConfig, McpServerStatus, McpServerToolPolicy, McpServers, McpSetServersResult,
-    McpStdioServerConfig, McpToolAnnotations, McpToolInfo, OAuthToken, OnAuthExpired, OnElicitation,
-    OnMcpOAuthRequired, OnMcpStatusChange, PermissionPolicy,
+    McpOAuthResolution, McpServerConfig, McpServerStatus, McpServerToolPolicy, McpServers,
+    McpSetServersResult, McpStdioServerConfig, McpToolAnnotations, McpToolInfo, OAuthToken, OnAuthExpired,
+    OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange, PermissionPolicy,
 };
 pub use messages::{
     AssistantContent, AssistantMessage, ContentBlock, ImageSource, InitMessage, Message, MessageContent,

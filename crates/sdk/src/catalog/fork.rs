@@ -64,7 +64,9 @@ fn copy_up_to(
         }
         found = is_message(&body, message);
         match (body, &mut bodies[0]) {
-            (RecordBody::SessionStarted(original), RecordBody::SessionStarted(copy)) => copy.cwd = original.cwd,
+            (RecordBody::SessionStarted(original), RecordBody::SessionStarted(copy)) => {
+                copy.cwd = original.cwd
+            }
             // Titles and marks of other programs belong to the original.
             (RecordBody::Unknown(_), _) => {}
             (body, _) => bodies.push(body),

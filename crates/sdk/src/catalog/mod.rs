@@ -71,7 +71,8 @@ impl SessionPlace {
             return Err(SessionError::BadId { id: id.to_owned() }.into());
         }
         let found = catalog::list(&root, None).into_iter().find(|session| session.id == id);
-        let missing = || SessionError::NotFound { id: id.to_owned(), project: PathBuf::from("."), elsewhere: None };
+        let missing =
+            || SessionError::NotFound { id: id.to_owned(), project: PathBuf::from("."), elsewhere: None };
         Ok(found.map(|session| session.paths).ok_or_else(missing)?)
     }
 }

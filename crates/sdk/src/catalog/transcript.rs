@@ -70,7 +70,11 @@ pub fn get_subagent_messages(
     let mut files = files(&place.find(session_id)?);
     let Some(log) = files.remove(agent_id.strip_prefix(PREFIX).unwrap_or(agent_id)) else {
         let hint = "list_subagents() shows those of a session";
-        return Err(Error::option("agent_id", format!("session {session_id} has no subagent {agent_id}"), hint));
+        return Err(Error::option(
+            "agent_id",
+            format!("session {session_id} has no subagent {agent_id}"),
+            hint,
+        ));
     };
     let side = log.with_extension("");
     read(&SessionPaths { log, side }, session_id, true)
@@ -148,7 +152,11 @@ fn entry(body: RecordBody, session_id: &str, sidechain: bool) -> Option<Entry> {
     if let RecordBody::Assistant(entry) = body {
         let message = serde_json::to_value(&entry.message).ok()?;
         let shown = entry.is_sidechain == sidechain;
-        return Some(Entry { message: link("assistant", entry.uuid, message), parent: entry.parent_uuid, shown });
+        return Some(Entry {
+            message: link("assistant", entry.uuid, message),
+            parent: entry.parent_uuid,
+            shown,
+        });
     }
     let RecordBody::System(entry) = body else { return None };
     let message = link("system", entry.uuid, Value::Null);

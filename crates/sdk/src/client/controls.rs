@@ -8,9 +8,7 @@ use serde_json::{Map, Value};
 
 use super::QoderSdkClient;
 use crate::agents::AgentInfo;
-use crate::mcp::{
-    McpAuthenticateResult, McpServerConfig, McpServerStatus, McpSetServersResult, OAuthToken,
-};
+use crate::mcp::{McpAuthenticateResult, McpServerConfig, McpServerStatus, McpSetServersResult, OAuthToken};
 use crate::model_policy::{ByokProviderInfo, ModelInfo};
 use crate::permission::PermissionMode;
 use crate::session::Control;

@@ -55,7 +55,9 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
     out.list("--betas", &options.betas);
     session(options, &mut out);
     match crate::in_process::settings(options)? {
-        Some(path) if matches!(options.settings, Some(Settings::File(_))) => out.pair("--settings", Some(path)),
+        Some(path) if matches!(options.settings, Some(Settings::File(_))) => {
+            out.pair("--settings", Some(path))
+        }
         Some(json) => out.pair("--settings", Some(files.write("settings.json", &json)?)),
         None => {}
     }
@@ -196,11 +198,12 @@ mod tests {
 
     #[test]
     fn what_may_hold_keys_is_in_a_file_that_vanishes() {
-        let mut server = crate::McpHttpServerConfig { url: "https://example.com".to_owned(), ..Default::default() };
+        let mut server =
+            crate::McpHttpServerConfig { url: "https://example.com".to_owned(), ..Default::default() };
         server.headers.insert("Authorization".to_owned(), "Bearer key-1".to_owned());
         let settings = json!({ "providers": { "p": { "apiKey": "key-2" } } });
         let options = QoderAgentOptions::new()
-            .mcp_server("kb", crate::McpServerConfig::Http(server))
+            .mcp_server("kb", McpServerConfig::Http(server))
             .settings(Settings::Inline(settings.as_object().unwrap().clone()));
         let mut files = PrivateFiles::default();
         let words: Vec<String> = arguments(&options, &mut files)

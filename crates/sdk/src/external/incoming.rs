@@ -168,7 +168,8 @@ impl Incoming {
 
     async fn oauth(&self, request: Value) -> Result<Value, String> {
         let Some(get) = &self.options.on_mcp_oauth_required else { return Ok(Value::Null) };
-        let request = Deserialize::deserialize(request).map_err(|error: serde_json::Error| error.to_string())?;
+        let request =
+            Deserialize::deserialize(request).map_err(|error: serde_json::Error| error.to_string())?;
         let resolution = guarded("on_mcp_oauth_required", async { get(request).await }).await?;
         serde_json::to_value(resolution).map_err(|error| error.to_string())
     }

@@ -34,7 +34,9 @@ pub(super) fn read(stdout: ChildStdout) -> mpsc::Receiver<Result<Value, Error>> 
                 Ok(value) => Ok(value),
                 // The last words of a program that was stopped in the middle of them.
                 Err(_) if !complete && (buffer.len() as u64) < LONGEST => return,
-                Err(error) => Err(Error::Protocol(format!("qodercli wrote a line that is not JSON: {error}"))),
+                Err(error) => {
+                    Err(Error::Protocol(format!("qodercli wrote a line that is not JSON: {error}")))
+                }
             };
             if sender.send(item).await.is_err() {
                 return;

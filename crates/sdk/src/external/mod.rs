@@ -110,7 +110,7 @@ fn answer_request(
 ) {
     let (wire, limit) = (wire.clone(), options.control_request_timeout_ms);
     tokio::spawn(async move {
-        let (id, response) = wire.request(request);
+        let (id, response) = wire.request(&request);
         let response = async {
             match response.await {
                 Ok(Ok(response)) => Ok(response),

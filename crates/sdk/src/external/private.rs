@@ -34,8 +34,12 @@ impl PrivateFiles {
             }
         };
         let path = folder.join(name);
-        let mut file =
-            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;
         Ok(path)
     }

@@ -35,11 +35,8 @@ impl Wire {
                 }
             }
         });
-        let inner = Inner {
-            lines: Mutex::new(Some(sender)),
-            waiting: Mutex::default(),
-            number: AtomicU64::new(1),
-        };
+        let inner =
+            Inner { lines: Mutex::new(Some(sender)), waiting: Mutex::default(), number: AtomicU64::new(1) };
         (Self(Arc::new(inner)), writing)
     }
 
@@ -52,7 +49,7 @@ impl Wire {
     }
 
     /// Sends a control request.
-    pub(super) fn request(&self, request: Value) -> (String, oneshot::Receiver<Answer>) {
+    pub(super) fn request(&self, request: &Value) -> (String, oneshot::Receiver<Answer>) {
         let id = format!("req_{}", self.0.number.fetch_add(1, Ordering::Relaxed));
         let (sender, answer) = oneshot::channel();
         self.waiting().insert(id.clone(), sender);

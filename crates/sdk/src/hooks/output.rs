@@ -54,16 +54,16 @@ impl HookJsonOutput {
     /// For `PreToolUse`: the call must not run.
     #[must_use]
     pub fn deny(reason: impl Into<String>) -> Self {
-        Self::pre_tool_use("deny", reason.into())
+        Self::pre_tool_use("deny", &reason.into())
     }
 
     /// For `PreToolUse`: somebody has to say.
     #[must_use]
     pub fn ask(reason: impl Into<String>) -> Self {
-        Self::pre_tool_use("ask", reason.into())
+        Self::pre_tool_use("ask", &reason.into())
     }
 
-    fn pre_tool_use(decision: &str, reason: String) -> Self {
+    fn pre_tool_use(decision: &str, reason: &str) -> Self {
         Self::specific(json!({
             "hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason,
         }))

@@ -5,7 +5,6 @@ mod host;
 mod obey;
 mod setup;
 
-
 use std::sync::Arc;
 
 use qoder_runtime::driver::Driver;

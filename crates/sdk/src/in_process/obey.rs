@@ -71,8 +71,6 @@ impl Obeying {
                 Ok(json!({ "models": model_policy::list(setup.model_options()).await }))
             }
             Control::ByokConfig => Ok(json!({ "providers": self.setup().provider_catalog() })),
-            Control::SupportedAgents => Ok(json!({ "agents": agents(&self.handle) })),
-            Control::SupportedCommands => Ok(json!({ "commands": [] })),
             Control::AccountInfo => {
                 let source = self.handle.engine().model.facts().key_source;
                 Ok(json!({ "account": { "apiKeySource": source } }))
@@ -89,7 +87,8 @@ impl Obeying {
                     return Err(refused_text(format!("{folder} is not a directory")));
                 }
                 let destination = UpdateDestination::Session;
-                let update = PermissionUpdate::AddDirectories { directories: directories.clone(), destination };
+                let update =
+                    PermissionUpdate::AddDirectories { directories: directories.clone(), destination };
                 self.handle.change_permissions(vec![update]).await.map_err(refused)?;
                 Ok(json!({ "added": directories }))
             }

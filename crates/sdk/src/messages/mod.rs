@@ -84,9 +84,11 @@ impl Message {
     pub fn as_result(&self) -> Option<&ResultMessage> {
         match self {
             Self::Result(result) => Some(result),
-            Self::Assistant(_) | Self::User(_) | Self::System(_) | Self::StreamEvent(_) | Self::Unknown(_) => {
-                None
-            }
+            Self::Assistant(_)
+            | Self::User(_)
+            | Self::System(_)
+            | Self::StreamEvent(_)
+            | Self::Unknown(_) => None,
         }
     }
 

@@ -9,8 +9,8 @@ use futures::FutureExt;
 use serde_json::{Map, Value};
 
 use super::{
-    Effort, QoderAgentOptions, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt, ThinkingConfig,
-    ToolSet,
+    Effort, QoderAgentOptions, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt,
+    ThinkingConfig, ToolSet,
 };
 use crate::agents::AgentDefinition;
 use crate::answer::CallbackAnswer;
@@ -296,7 +296,10 @@ impl QoderAgentOptions {
 
     /// Hears how MCP servers are doing.
     #[must_use]
-    pub fn on_mcp_status_change(mut self, hear: impl Fn(Vec<McpServerStatus>) + Send + Sync + 'static) -> Self {
+    pub fn on_mcp_status_change(
+        mut self,
+        hear: impl Fn(Vec<McpServerStatus>) + Send + Sync + 'static,
+    ) -> Self {
         self.on_mcp_status_change = Some(Arc::new(hear));
         self
     }

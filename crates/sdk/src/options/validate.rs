@@ -33,7 +33,11 @@ impl QoderAgentOptions {
         self.check_places()?;
         for name in [&self.model, &self.fallback_model].into_iter().flatten() {
             if name.trim().is_empty() {
-                return Err(Error::option("model", "the name of a model is empty", "leave it out for the default"));
+                return Err(Error::option(
+                    "model",
+                    "the name of a model is empty",
+                    "leave it out for the default",
+                ));
             }
         }
         if let Some(auth) = &self.auth {

@@ -19,8 +19,6 @@ pub(crate) enum Control {
     ContextUsage,
     AvailableModels { live: bool },
     ByokConfig,
-    SupportedAgents,
-    SupportedCommands,
     AccountInfo,
     UsageInfo,
     CancelAsyncMessage(String),
@@ -54,8 +52,6 @@ impl Control {
             Self::ContextUsage => "get_context_usage",
             Self::AvailableModels { .. } => "get_available_models",
             Self::ByokConfig => "get_byok_config",
-            Self::SupportedAgents => "supported_agents",
-            Self::SupportedCommands => "supported_commands",
             Self::AccountInfo => "account_info",
             Self::UsageInfo => "get_usage_info",
             Self::CancelAsyncMessage(_) => "cancel_async_message",
@@ -82,8 +78,6 @@ impl Control {
             Self::Interrupt
             | Self::ContextUsage
             | Self::ByokConfig
-            | Self::SupportedAgents
-            | Self::SupportedCommands
             | Self::AccountInfo
             | Self::UsageInfo
             | Self::ListPlugins

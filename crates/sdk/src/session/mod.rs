@@ -113,7 +113,11 @@ pub(crate) struct Connection {
 }
 
 /// Starts a session on a thread of its own.
-pub(crate) fn start(options: QoderAgentOptions, prompt: Option<Prompt>, one_shot: bool) -> Result<Connection> {
+pub(crate) fn start(
+    options: QoderAgentOptions,
+    prompt: Option<Prompt>,
+    one_shot: bool,
+) -> Result<Connection> {
     options.validate()?;
     if let Some(Prompt::Text(text)) = &prompt
         && let Some(problem) = UserMessage::new(text.as_str()).complaint()

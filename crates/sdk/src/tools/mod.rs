@@ -207,8 +207,8 @@ impl ToolAnnotations {
 
     /// The hints as MCP has them; `None` when there are none.
     pub(crate) fn wire(&self) -> Option<Value> {
-        let hints = serde_json::to_value(self).ok().filter(|hints| hints.as_object().is_some_and(|h| !h.is_empty()));
-        hints
+        let hints = serde_json::to_value(self).ok()?;
+        hints.as_object().is_some_and(|each| !each.is_empty()).then_some(hints)
     }
 
     /// What MCP's `_meta` holds; `None` when that is nothing.

@@ -60,11 +60,8 @@ impl RpcServer {
         let interrupt = Interrupt::default();
         self.lock().insert(id.to_string(), interrupt.clone());
         let signal = interrupt.cancelled();
-        let run = self.instance.run(
-            name,
-            arguments.cloned().unwrap_or_else(|| json!({})),
-            signal.clone().into(),
-        );
+        let run =
+            self.instance.run(name, arguments.cloned().unwrap_or_else(|| json!({})), signal.clone().into());
         let answer = tokio::select! {
             result = run => reply(id, &result.wire()),
             () = signal => refuse(id, -32800, "Request cancelled"),

@@ -71,7 +71,10 @@ pub fn create_sdk_mcp_server(
             return Err(wrong("the name of a tool is empty".to_owned()));
         }
         if tool.description.trim().is_empty() {
-            return Err(wrong(format!("the description of `{}` is empty; the model decides by it", tool.name)));
+            return Err(wrong(format!(
+                "the description of `{}` is empty; the model decides by it",
+                tool.name
+            )));
         }
         if !names.insert(tool.name.as_str()) {
             return Err(wrong(format!("there are two tools named `{}`", tool.name)));

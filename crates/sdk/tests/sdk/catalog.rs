@@ -112,7 +112,12 @@ async fn sessions_are_continued_forked_and_forgotten_by_options() {
     let continued = run(place.playing(&replies).continue_conversation(true)).await;
     assert_eq!((continued.session_id.as_str(), continued.text()), (id.as_str(), "two"));
     let wanted = "123e4567-e89b-42d3-a456-426614174000";
-    let forked = run(place.playing(&json!([{ "text": "x", "repeat": true }])).resume(&id).fork_session(true).session_id(wanted)).await;
+    let forked = run(place
+        .playing(&json!([{ "text": "x", "repeat": true }]))
+        .resume(&id)
+        .fork_session(true)
+        .session_id(wanted))
+    .await;
     assert_eq!(forked.session_id, wanted);
     assert_eq!(list_sessions(&place.sessions()).unwrap().len(), 2);
     run(place.playing(&json!([{ "text": "x" }])).persist_session(false)).await;

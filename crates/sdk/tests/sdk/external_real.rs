@@ -16,7 +16,10 @@ fn program() -> PathBuf {
     }
     let tests = std::env::current_exe().unwrap();
     let built = tests.ancestors().nth(2).unwrap().join("qodercli");
-    assert!(built.exists(), "build the program first (cargo build -p qodercli), or name one with QODERCLI_PATH");
+    assert!(
+        built.exists(),
+        "build the program first (cargo build -p qodercli), or name one with QODERCLI_PATH"
+    );
     built
 }
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use futures::StreamExt;
 use qoder_agent_sdk::{
-    ElicitationResult, HookEvent, HookJsonOutput, HookMatcher, ModelPolicyResult, NoArguments, PermissionResult,
-    QoderAgentOptions, QoderSdkClient, access_token, create_sdk_mcp_server, query, tool,
+    ElicitationResult, HookEvent, HookJsonOutput, HookMatcher, ModelPolicyResult, NoArguments,
+    PermissionResult, QoderAgentOptions, QoderSdkClient, access_token, create_sdk_mcp_server, query, tool,
 };
 use serde_json::{Value, json};
 
@@ -34,13 +34,20 @@ fn heard(place: &Place) -> Vec<Value> {
 }
 
 /// What the program was answered when it asked this.
-async fn asked(place: &Place, question: &Value, options: impl FnOnce(QoderAgentOptions) -> QoderAgentOptions) -> Value {
+async fn asked(
+    place: &Place,
+    question: &Value,
+    options: impl FnOnce(QoderAgentOptions) -> QoderAgentOptions,
+) -> Value {
     let request = json!({ "type": "control_request", "request_id": "q1", "request": question });
     let lines = format!("greet; hear; say '{request}'; keep; finish");
     let messages = all(query("Go.", options(script(place, &lines))).unwrap()).await;
     assert_eq!(result(&messages).text(), "bye");
     let answer = heard(place).remove(1);
-    assert_eq!((&answer["type"], &answer["response"]["request_id"]), (&json!("control_response"), &json!("q1")));
+    assert_eq!(
+        (&answer["type"], &answer["response"]["request_id"]),
+        (&json!("control_response"), &json!("q1"))
+    );
     answer["response"].clone()
 }
 
@@ -130,17 +137,22 @@ async fn servers_of_this_process_speak_mcp() {
         let answer = asked(&Place::new(), &question, |options| options.mcp_server("clock", server())).await;
         answer["response"]["mcp_response"].clone()
     };
-    let greeting = ask(json!({ "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-03-26" } })).await;
+    let greeting =
+        ask(json!({ "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-03-26" } })).await;
     assert_eq!(greeting["result"]["protocolVersion"], "2025-03-26");
     assert_eq!(greeting["result"]["serverInfo"], json!({ "name": "clock", "version": "2.0.0" }));
     let list = ask(json!({ "id": "a", "method": "tools/list" })).await;
     assert_eq!((&list["id"], &list["result"]["tools"][0]["name"]), (&json!("a"), &json!("now")));
-    let call = ask(json!({ "id": 2, "method": "tools/call", "params": { "name": "now", "arguments": {} } })).await;
+    let call =
+        ask(json!({ "id": 2, "method": "tools/call", "params": { "name": "now", "arguments": {} } })).await;
     assert_eq!(call["result"], json!({ "content": [{ "type": "text", "text": "noon" }], "isError": false }));
     let missing = ask(json!({ "id": 3, "method": "tools/call", "params": { "name": "later" } })).await;
     assert_eq!(missing["result"]["isError"], true);
     assert_eq!(ask(json!({ "id": 4, "method": "resources/list" })).await["error"]["code"], -32601);
-    assert_eq!(ask(json!({ "method": "notifications/initialized" })).await, json!({ "jsonrpc": "2.0", "result": {} }));
+    assert_eq!(
+        ask(json!({ "method": "notifications/initialized" })).await,
+        json!({ "jsonrpc": "2.0", "result": {} })
+    );
 }
 
 #[tokio::test]
@@ -149,14 +161,18 @@ async fn models_and_forms_are_answered() {
         "turnIndex": 0, "availableModels": [] });
     let place = Place::new();
     let answer = asked(&place, &question, |options| {
-        options.resolve_model(|context| async move { ModelPolicyResult::model(format!("for-{}", context.purpose)) })
+        options.resolve_model(|context| async move {
+            ModelPolicyResult::model(format!("for-{}", context.purpose))
+        })
     })
     .await;
     assert_eq!(answer["response"], json!({ "model": "for-main" }));
     assert_eq!(heard(&place)[0]["request"]["modelPolicy"], true);
-    let question = json!({ "subtype": "elicitation", "server_name": "kb", "message": "Name?", "mode": "form" });
+    let question =
+        json!({ "subtype": "elicitation", "server_name": "kb", "message": "Name?", "mode": "form" });
     let answer = asked(&Place::new(), &question, |options| {
-        options.on_elicitation(|_| async { ElicitationResult::Accept { content: Some(json!({ "name": "x" })) } })
+        options
+            .on_elicitation(|_| async { ElicitationResult::Accept { content: Some(json!({ "name": "x" })) } })
     })
     .await;
     assert_eq!(answer["response"], json!({ "action": "accept", "content": { "name": "x" } }));
@@ -206,11 +222,17 @@ async fn what_a_session_is_told_travels_and_is_answered() {
     assert_eq!(client.supported_agents()[0].name, "reviewer");
     assert_eq!(within(client.interrupt()).await.unwrap().still_queued, ["a"]);
     let error = within(client.rewind_files("u", true)).await.unwrap_err();
-    assert_eq!((error.code(), error.to_string().as_str()), ("control_request", "rewind_files: not built yet"));
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        ("control_request", "rewind_files: not built yet")
+    );
     within(client.disconnect()).await.unwrap();
     let heard = heard(&place);
     assert_eq!(heard[1]["request"], json!({ "subtype": "interrupt" }));
-    assert_eq!(heard[2]["request"], json!({ "user_message_id": "u", "dry_run": true, "subtype": "rewind_files" }));
+    assert_eq!(
+        heard[2]["request"],
+        json!({ "user_message_id": "u", "dry_run": true, "subtype": "rewind_files" })
+    );
 }
 
 #[tokio::test]
@@ -253,7 +275,8 @@ async fn a_program_that_ends_early_says_its_last_words() {
 async fn a_failing_end_is_told_once() {
     let failed = RESULT.replace("\"is_error\":false", "\"is_error\":true");
     let place = Place::new();
-    let messages = all(query("Go.", script(&place, &format!("greet; hear; say '{failed}'; exit 1"))).unwrap()).await;
+    let messages =
+        all(query("Go.", script(&place, &format!("greet; hear; say '{failed}'; exit 1"))).unwrap()).await;
     assert!(result(&messages).is_error, "the result explains the exit");
     let place = Place::new();
     let items: Vec<_> = within(query("Go.", script(&place, "greet; hear; exit 3")).unwrap().collect()).await;
@@ -268,7 +291,8 @@ async fn words_that_are_no_protocol_are_skipped_or_told() {
     let messages = all(query("Go.", script(&place, lines)).unwrap()).await;
     assert_eq!(messages.len(), 2, "{messages:#?}");
     let place = Place::new();
-    let items: Vec<_> = within(query("Go.", script(&place, "greet; hear; say '{broken'; hear")).unwrap().collect()).await;
+    let items: Vec<_> =
+        within(query("Go.", script(&place, "greet; hear; say '{broken'; hear")).unwrap().collect()).await;
     assert_eq!(items[0].as_ref().unwrap_err().code(), "protocol");
 }
 
@@ -276,7 +300,9 @@ async fn words_that_are_no_protocol_are_skipped_or_told() {
 async fn states_are_hidden_and_hold_the_input_open() {
     let place = Place::new();
     let state = |state: &str| {
-        format!(r#"say '{{"type":"system","subtype":"session_state_changed","state":"{state}","sdk_host_only":true}}'"#)
+        format!(
+            r#"say '{{"type":"system","subtype":"session_state_changed","state":"{state}","sdk_host_only":true}}'"#
+        )
     };
     // The program counts what it hears between its result and the end of its input.
     let lines = format!(

@@ -10,7 +10,8 @@ use crate::support::{Place, all, result};
 
 #[test]
 fn the_inputs_of_all_documented_events_are_typed() {
-    let base = json!({ "session_id": "s", "transcript_path": "/t", "cwd": "/c", "permission_mode": "default" });
+    let base =
+        json!({ "session_id": "s", "transcript_path": "/t", "cwd": "/c", "permission_mode": "default" });
     let cases = [
         ("PreToolUse", json!({ "tool_name": "Bash", "tool_input": {} })),
         ("PostToolUse", json!({ "tool_name": "Bash", "tool_input": {}, "tool_response": "x" })),

@@ -15,5 +15,6 @@ mod model_policy;
 mod options;
 mod permissions;
 mod query;
+mod samples;
 mod support;
 mod tools;

@@ -43,7 +43,8 @@ fn a_result_keeps_its_shape_and_its_unknown_fields() {
 
 #[test]
 fn news_of_any_subtype_reach_the_program() {
-    let message = unchanged(json!({ "type": "system", "subtype": "later_kind", "session_id": "s", "more": [1] }));
+    let message =
+        unchanged(json!({ "type": "system", "subtype": "later_kind", "session_id": "s", "more": [1] }));
     let Message::System(system) = &message else { panic!("{message:?}") };
     assert_eq!((system.subtype.as_str(), message.session_id()), ("later_kind", Some("s")));
     assert_eq!(system.init(), None);
@@ -51,7 +52,9 @@ fn news_of_any_subtype_reach_the_program() {
 
 #[test]
 fn kinds_that_are_not_known_and_messages_that_lack_something_are_kept_whole() {
-    for value in [json!({ "type": "later_kind" }), json!({ "no": "type" }), json!({ "type": "assistant" }), json!(3)] {
+    for value in
+        [json!({ "type": "later_kind" }), json!({ "no": "type" }), json!({ "type": "assistant" }), json!(3)]
+    {
         assert_eq!(unchanged(value.clone()), Message::Unknown(value));
     }
 }

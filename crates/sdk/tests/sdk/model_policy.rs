@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
-use qoder_agent_sdk::{ModelPolicyContext, ModelPolicyResult, Message, query};
+use qoder_agent_sdk::{Message, ModelPolicyContext, ModelPolicyResult, query};
 use serde_json::json;
 
 use crate::support::{Place, all, call_then_done, result, within};
@@ -31,7 +31,8 @@ async fn the_chosen_model_answers_each_call() {
 async fn an_error_and_an_empty_model_end_the_turn() {
     let place = Place::new();
     let options = place.options().model("offline");
-    let failing = options.clone().resolve_model(|_| async { Err::<ModelPolicyResult, _>("the router is down") });
+    let failing =
+        options.clone().resolve_model(|_| async { Err::<ModelPolicyResult, _>("the router is down") });
     let messages = all(query("Go.", failing).unwrap()).await;
     assert!(result(&messages).is_error);
     assert!(result(&messages).errors[0].contains("the router is down"), "{messages:#?}");

@@ -29,7 +29,10 @@ fn each_complaint_names_its_option() {
                 .permission_prompt_tool_name("mcp__a__b"),
             "permission_prompt_tool_name: it cannot be combined with can_use_tool",
         ),
-        (new().resume(id).continue_conversation(true), "continue_conversation: it cannot be combined with resume"),
+        (
+            new().resume(id).continue_conversation(true),
+            "continue_conversation: it cannot be combined with resume",
+        ),
         (new().fork_session(true), "fork_session: there is nothing to copy"),
         (new().session_id("7"), "session_id: `7` is not a UUID"),
         (new().session_id(id).resume(id), "session_id: it cannot be combined with resume"),

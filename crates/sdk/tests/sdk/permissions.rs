@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use qoder_agent_sdk::{
-    Message, PermissionMode, PermissionResult, QoderAgentOptions, ToolResult, create_sdk_mcp_server, query, tool,
+    Message, PermissionMode, PermissionResult, QoderAgentOptions, ToolResult, create_sdk_mcp_server, query,
+    tool,
 };
 use serde_json::{Value, json};
 
@@ -59,7 +60,8 @@ async fn a_denial_is_read_by_the_model_and_the_turn_goes_on() {
 #[tokio::test]
 async fn a_denial_may_stop_the_turn() {
     let place = Place::new();
-    let options = writing(&place).can_use_tool(|_, _, _| async { PermissionResult::deny_and_interrupt("Stop.") });
+    let options =
+        writing(&place).can_use_tool(|_, _, _| async { PermissionResult::deny_and_interrupt("Stop.") });
     let messages = run(options).await;
     assert_ne!(result(&messages).result.as_deref(), Some("done"));
     assert!(!place.0.project().join("a.txt").exists());
@@ -81,14 +83,16 @@ async fn a_callback_that_fails_or_panics_denies_with_its_text() {
 
 #[tokio::test]
 async fn rules_and_mode_come_before_the_callback() {
-    let denied = writing(&Place::new()).disallowed_tools(["Write"]);
     let deny_all = |_, _: Value, _| async { PermissionResult::deny("asked") };
     let place = Place::new();
-    let messages = run(writing(&place).can_use_tool(deny_all).permission_mode(PermissionMode::AcceptEdits)).await;
+    let messages =
+        run(writing(&place).can_use_tool(deny_all).permission_mode(PermissionMode::AcceptEdits)).await;
     assert!(!tool_results(&messages)[0].1, "the mode accepts edits");
     let place = Place::new();
     let messages = run(writing(&place).can_use_tool(deny_all).allowed_tools(["Write"])).await;
     assert!(!tool_results(&messages)[0].1, "the rule allows it");
+    let place = Place::new();
+    let denied = writing(&place).disallowed_tools(["Write"]);
     let messages = run(denied.can_use_tool(|_, _, _| async { PermissionResult::allow() })).await;
     assert!(tool_results(&messages)[0].1, "a denial of the rules holds");
 }

@@ -28,7 +28,8 @@ async fn messages_of_a_stream_are_turns_of_one_session() {
     let options = place.playing(&json!([{ "text": "first" }, { "text": "second" }]));
     let prompt = Prompt::stream(futures::stream::iter(["One.".into(), UserMessage::new("Two.")]));
     let messages = all(query(prompt, options).unwrap()).await;
-    let results: Vec<&str> = messages.iter().filter_map(Message::as_result).map(|r| r.text()).collect();
+    let results: Vec<&str> =
+        messages.iter().filter_map(Message::as_result).map(qoder_agent_sdk::ResultMessage::text).collect();
     assert_eq!(results, ["first", "second"]);
     let ids: std::collections::BTreeSet<_> = messages.iter().filter_map(Message::session_id).collect();
     assert_eq!(ids.len(), 1);
@@ -78,7 +79,8 @@ async fn dropping_a_query_ends_its_session_and_frees_it() {
     let id = first.session_id().unwrap().to_owned();
     within(messages.close()).await;
     // The lock is free and the turn is on record as interrupted.
-    let options = place.playing(&json!([{ "text": "slow" }, { "text": "again", "repeat": true }])).resume(&id);
+    let options =
+        place.playing(&json!([{ "text": "slow" }, { "text": "again", "repeat": true }])).resume(&id);
     let messages = all(query("Again.", options).unwrap()).await;
     assert_eq!(result(&messages).session_id, id);
 }

@@ -2,8 +2,8 @@
 //! tool succeeds, fails or panics. The orders are those of the tools guide.
 
 use qoder_agent_sdk::{
-    McpServerToolPolicy, NoArguments, PermissionPolicy, SdkMcpTool, ToolAnnotations, ToolContent, ToolContext,
-    ToolResult, create_sdk_mcp_server, query, tool, tool_with_schema,
+    McpServerToolPolicy, NoArguments, PermissionPolicy, SdkMcpTool, ToolAnnotations, ToolContent,
+    ToolContext, ToolResult, create_sdk_mcp_server, query, tool, tool_with_schema,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +50,8 @@ async fn run(tools: Vec<SdkMcpTool>, name: &str, input: Value) -> (String, bool)
     let place = Place::new();
     let server = create_sdk_mcp_server("orders", "1.0.0", tools).unwrap();
     let full = format!("mcp__orders__{name}");
-    let options = place.playing(&call_then_done(&full, &input)).mcp_server("orders", server).allowed_tools([&full]);
+    let options =
+        place.playing(&call_then_done(&full, &input)).mcp_server("orders", server).allowed_tools([&full]);
     let messages = all(query("Go.", options).unwrap()).await;
     assert_eq!(result(&messages).subtype, "success");
     tool_results(&messages).remove(0)
@@ -81,7 +82,10 @@ async fn the_model_reads_what_a_tool_answers() {
     let order = json!({ "order_id": "O-1001" });
     let (text, failed) = run(vec![lookup_order()], "lookup_order", order).await;
     assert_eq!((text.as_str(), failed), (r#"{"order_id":"O-1001","status":"shipped"}"#, false));
-    assert_eq!(run(vec![watch()], "watch_counter", json!({ "max": 3 })).await, ("done at 3".to_owned(), false));
+    assert_eq!(
+        run(vec![watch()], "watch_counter", json!({ "max": 3 })).await,
+        ("done at 3".to_owned(), false)
+    );
     assert_eq!(run(vec![now()], "now", json!({})).await, ("noon".to_owned(), false));
 }
 
@@ -133,8 +137,14 @@ fn definitions_that_cannot_work_are_refused() {
     let number = tool_with_schema("n", "Does.", json!({ "type": "number" }), |_: Value| async { "x" });
     let cases = [
         (create_sdk_mcp_server(" ", "1", [works()]), "the name of a server is empty"),
-        (create_sdk_mcp_server("s", "1", [SdkMcpTool { name: String::new(), ..works() }]), "the name of a tool is empty"),
-        (create_sdk_mcp_server("s", "1", [SdkMcpTool { description: " ".to_owned(), ..works() }]), "the description of `a` is empty"),
+        (
+            create_sdk_mcp_server("s", "1", [SdkMcpTool { name: String::new(), ..works() }]),
+            "the name of a tool is empty",
+        ),
+        (
+            create_sdk_mcp_server("s", "1", [SdkMcpTool { description: " ".to_owned(), ..works() }]),
+            "the description of `a` is empty",
+        ),
         (create_sdk_mcp_server("s", "1", [works(), works()]), "there are two tools named `a`"),
         (create_sdk_mcp_server("s", "1", [number]), "the schema of `n` does not describe an object"),
     ];
