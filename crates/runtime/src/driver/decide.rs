@@ -303,10 +303,11 @@ impl Driver<'_> {
     ) -> Result<(), DriveError> {
         let denied = decision.behavior != Behavior::Allow;
         let (layer, reason) = (decision.layer, decision.reason.clone());
+        let by_host = decision.answered_by.as_deref().is_some_and(|by| by.starts_with("host"));
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
-        // Whoever denied it by an answer, and the hook that denied it, know.
-        if !denied || matches!(layer, DecisionLayer::Person | DecisionLayer::Hook) {
+        // The host that denied it by an answer, and the hook that denied it, know.
+        if !denied || by_host || layer == DecisionLayer::Hook {
             return Ok(());
         }
         let uuid = new_id();
