@@ -19,6 +19,7 @@ pub mod mcp;
 pub mod memory;
 pub mod model_policy;
 pub mod opening;
+pub mod permission_answer;
 pub mod permission_check;
 pub mod permission_updates;
 pub mod prompt;

@@ -166,10 +166,8 @@ impl Inner {
         {
             return models;
         }
-        let models = match tokio::time::timeout(LIST_PATIENCE, list(&self.options)).await {
-            Ok(models) => models,
-            Err(_) => Vec::new(),
-        };
+        let models: Vec<Value> =
+            tokio::time::timeout(LIST_PATIENCE, list(&self.options)).await.unwrap_or_default();
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), models.clone()));
         models
     }

@@ -72,7 +72,7 @@ impl Toolbox {
 
     /// The servers behind a part of the tools.
     #[must_use]
-    pub fn servers(&self) -> &McpServers {
+    pub fn servers(&self) -> &Arc<McpServers> {
         &self.servers
     }
 

@@ -79,7 +79,8 @@ pub(super) fn from_cargo(output: &str) -> Counts {
 /// Reads the last line of pytest, `2 failed, 10 passed, 1 warning in 3.21s`. A skipped test counts as failed: everything
 /// that the tests need is installed by the run itself.
 pub(super) fn from_pytest(output: &str) -> Counts {
-    let is_summary = |line: &&str| line.contains(" in ") && (line.contains("passed") || line.contains("failed"));
+    let is_summary =
+        |line: &&str| line.contains(" in ") && (line.contains("passed") || line.contains("failed"));
     let Some(summary) = output.lines().rev().find(is_summary) else { return Counts::default() };
     let mut counts = Counts::default();
     let parts = summary.trim_matches(|character| character == '=' || character == ' ');
@@ -88,7 +89,9 @@ pub(super) fn from_pytest(output: &str) -> Counts {
         let number: u64 = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
         match words.next() {
             Some("passed") => counts.passed += number,
-            Some("failed" | "error" | "errors" | "skipped" | "xfailed" | "xpassed") => counts.failed += number,
+            Some("failed" | "error" | "errors" | "skipped" | "xfailed" | "xpassed") => {
+                counts.failed += number
+            }
             Some(_) | None => {}
         }
     }
@@ -103,7 +106,8 @@ pub(super) fn from_node(output: &str) -> Counts {
         if !matches!(words.next(), Some("#" | "ℹ")) {
             continue;
         }
-        let (word, number) = (words.next(), words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0));
+        let (word, number) =
+            (words.next(), words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0));
         match word {
             Some("pass") => counts.passed += number,
             Some("fail" | "cancelled" | "skipped" | "todo") => counts.failed += number,
@@ -137,7 +141,8 @@ mod tests {
 
     #[test]
     fn pytest_summaries_are_read() {
-        let output = "...F\n== short test summary info ==\n2 failed, 10 passed, 1 skipped, 3 warnings in 3.21s\n";
+        let output =
+            "...F\n== short test summary info ==\n2 failed, 10 passed, 1 skipped, 3 warnings in 3.21s\n";
         assert_eq!(from_pytest(output), Counts { passed: 10, failed: 3 });
         assert_eq!(from_pytest("==== 7 passed in 0.10s ====\n"), Counts { passed: 7, failed: 0 });
         assert_eq!(from_pytest("no tests ran in 0.01s"), Counts::default());

@@ -52,7 +52,10 @@ pub(super) fn third_party(root: &Path) -> Result<Counts> {
     let environment = Environment::make(root, "third-party")?;
     process::insist(environment.pip(&["install"]).args(THIRD_PARTY))?;
     let mut tests = environment.python(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    tests.arg(root.join("sdks/third-party")).env("QODERCLI_PATH", binary(root)).current_dir(&environment.folder);
+    tests
+        .arg(root.join("sdks/third-party"))
+        .env("QODERCLI_PATH", binary(root))
+        .current_dir(&environment.folder);
     let finished = process::capture(&mut tests)?;
     Ok(report(&finished, counts::from_pytest(&finished.output)))
 }
@@ -72,7 +75,8 @@ impl Environment {
         let folder = process::target_directory(root).join("sdks").join(name);
         let interpreter = folder.join("bin/python");
         if !interpreter.exists() {
-            std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
             let mut make = Command::new("python3");
             process::insist(make.args(["-m", "venv"]).arg(&folder))?;
         }

@@ -1,30 +1,76 @@
 //! The host of a program that answers questions: messages go out as lines, and what the gate leaves open goes out as a
 //! `can_use_tool` request. No answer, an error and an answer that cannot be read are all denials.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_runtime::driver::decision_reason_type;
 use qoder_runtime::events::{Answer, Event, Host, PermissionQuestion};
-use qoder_types::PermissionUpdate;
+use qoder_runtime::mcp::McpServers;
+use qoder_runtime::permission_answer::ask_tool;
 use qoder_types::control::{CanUseTool, RuntimeRequest};
 use serde_json::{Value, json};
 
 use super::channel::Channel;
 use crate::host::{JsonLines, tell};
 
-/// A host that asks the program that started us.
+/// Who answers what the gate leaves open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asks {
+    /// Nobody.
+    Nobody,
+    /// The program that started us.
+    Program,
+    /// A tool of an MCP server.
+    Tool(String),
+}
+
+/// A host that has somebody to ask.
 pub struct AskingHost {
     lines: Arc<JsonLines>,
     channel: Arc<Channel>,
-    asks: bool,
+    asks: Asks,
+    /// The session's servers, once there is a session.
+    servers: OnceLock<Weak<McpServers>>,
 }
 
 impl AskingHost {
-    /// Puts questions when `asks`; otherwise what would ask is treated as nobody being there.
-    pub fn new(lines: Arc<JsonLines>, channel: Arc<Channel>, asks: bool) -> Self {
-        Self { lines, channel, asks }
+    /// Puts questions to whoever `asks` names; to nobody, what would ask is treated as nobody being there.
+    pub fn new(lines: Arc<JsonLines>, channel: Arc<Channel>, asks: Asks) -> Self {
+        Self { lines, channel, asks, servers: OnceLock::new() }
+    }
+
+    /// Makes the session's servers known.
+    pub fn know_servers(&self, servers: &Arc<McpServers>) {
+        // There is one session, so there is one set of servers.
+        let _ = self.servers.set(Arc::downgrade(servers));
+    }
+
+    fn ask_program(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
+        let mut request = request(&question);
+        let (sent, cut) = self.lines.bounded(std::mem::take(&mut request.input));
+        request.input = sent.clone();
+        let asked = self.channel.request(RuntimeRequest::CanUseTool(Box::new(request)));
+        async move {
+            let (answer, problems) = match asked.await {
+                Ok(answer) => Answer::read(&answer),
+                Err(problem) => (Answer::denial(problem), Vec::new()),
+            };
+            problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));
+            Some(answer.keep_original(&question.input, cut.then_some(&sent)))
+        }
+        .boxed()
+    }
+
+    fn ask_tool(&self, tool: String, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
+        let servers = self.servers.get().and_then(Weak::upgrade);
+        async move {
+            let (answer, problems) = ask_tool(&*servers?, &tool, &question).await;
+            problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));
+            Some(answer)
+        }
+        .boxed()
     }
 }
 
@@ -50,33 +96,16 @@ impl Host for AskingHost {
     }
 
     fn answers(&self) -> bool {
-        self.asks && self.channel.is_open()
+        self.asks != Asks::Nobody && self.channel.is_open()
     }
 
     fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
-        let mut request = request(&question);
-        let (sent, cut) = self.lines.bounded(std::mem::take(&mut request.input));
-        request.input = sent.clone();
-        let asked = self.channel.request(RuntimeRequest::CanUseTool(Box::new(request)));
-        async move {
-            let answer = match asked.await {
-                Ok(answer) => read(&answer),
-                Err(problem) => denial(problem),
-            };
-            Some(keep_original(answer, &question.input, cut.then_some(&sent)))
+        match &self.asks {
+            Asks::Nobody => std::future::ready(None).boxed(),
+            Asks::Program => self.ask_program(question),
+            Asks::Tool(tool) => self.ask_tool(tool.clone(), question),
         }
-        .boxed()
     }
-}
-
-/// A callback that hands the input back unchanged changes nothing; neither does one that hands back what had to be cut
-/// to fit into a line.
-fn keep_original(mut answer: Answer, original: &Value, sent: Option<&Value>) -> Answer {
-    let same = |input: &Value| input == original || Some(input) == sent;
-    if answer.updated_input.as_ref().is_some_and(same) {
-        answer.updated_input = None;
-    }
-    answer
 }
 
 fn request(question: &PermissionQuestion) -> CanUseTool {
@@ -113,77 +142,5 @@ fn title(question: &PermissionQuestion) -> String {
     match about {
         Some(about) => format!("{}: {about}", question.tool_name),
         None => question.tool_name.clone(),
-    }
-}
-
-fn denial(message: String) -> Answer {
-    Answer { message: Some(message), by: "host".to_owned(), ..Answer::default() }
-}
-
-fn read(answer: &Value) -> Answer {
-    let text = |key: &str| answer.get(key).and_then(Value::as_str);
-    let by = match text("decisionClassification") {
-        Some(word) => format!("host ({word})"),
-        None => "host".to_owned(),
-    };
-    match text("behavior") {
-        Some("allow") => Answer {
-            allow: true,
-            updated_input: answer.get("updatedInput").filter(|input| input.is_object()).cloned(),
-            updated_permissions: updates(answer.get("updatedPermissions")),
-            by,
-            ..Answer::default()
-        },
-        Some("deny") => Answer {
-            message: text("message").map(str::to_owned),
-            interrupt: answer.get("interrupt").and_then(Value::as_bool).unwrap_or(false),
-            by,
-            ..Answer::default()
-        },
-        Some(other) => {
-            denial(format!("the permission callback answered `{other}`; accepted are allow and deny"))
-        }
-        None => denial("the permission callback answered without a `behavior`".to_owned()),
-    }
-}
-
-/// The changes that can be read; the others are named on stderr and left out.
-fn updates(list: Option<&Value>) -> Vec<PermissionUpdate> {
-    let entries = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let read = |entry: &Value| match serde_json::from_value(entry.clone()) {
-        Ok(update) => Some(update),
-        Err(error) => {
-            tell(&format!(
-                "warning: a change of permissions cannot be read ({error}) and is left out: {entry}"
-            ));
-            None
-        }
-    };
-    entries.iter().filter_map(read).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_clear_allowance_allows() {
-        assert!(read(&json!({ "behavior": "allow" })).allow);
-        for answer in
-            [json!({}), json!({ "behavior": "Allow" }), json!({ "behavior": true }), json!(null), json!([])]
-        {
-            let read = read(&answer);
-            assert!(!read.allow && read.message.is_some(), "{answer}");
-        }
-    }
-
-    #[test]
-    fn an_input_that_comes_back_unchanged_is_no_change() {
-        let (original, cut) = (json!({ "content": "long" }), json!({ "content": "l[…]" }));
-        let with =
-            |input: &Value| Answer { allow: true, updated_input: Some(input.clone()), ..Answer::default() };
-        assert_eq!(keep_original(with(&original), &original, None).updated_input, None);
-        assert_eq!(keep_original(with(&cut), &original, Some(&cut)).updated_input, None);
-        assert_eq!(keep_original(with(&cut), &original, None).updated_input, Some(cut.clone()));
     }
 }

@@ -30,7 +30,7 @@ use crate::host::{self, JsonLines, StateFor, View, Wanted};
 use crate::input::{self, Line};
 use crate::print::announce_failure;
 use crate::signals;
-use asking::AskingHost;
+use asking::{AskingHost, Asks};
 use channel::Channel;
 use initialize::Handshake;
 use requests::Desk;
@@ -44,7 +44,7 @@ pub fn run(
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
     let servers = NamedServers::read(&arguments.protocol)?;
-    let asks = asks(&arguments.protocol.permission_prompt_tool)?;
+    let asks = asks(arguments.protocol.permission_prompt_tool.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -56,13 +56,14 @@ pub fn run(
     exit
 }
 
-fn asks(tool: &Option<String>) -> Result<bool, Fault> {
-    match tool.as_deref() {
-        None => Ok(false),
-        Some("stdio") => Ok(true),
+fn asks(tool: Option<&str>) -> Result<Asks, Fault> {
+    match tool {
+        None => Ok(Asks::Nobody),
+        Some("stdio") => Ok(Asks::Program),
+        Some(tool) if tool.starts_with("mcp__") => Ok(Asks::Tool(tool.to_owned())),
         Some(other) => Err(Fault::input(
-            format!("--permission-prompt-tool: `{other}` cannot be asked by this version"),
-            "accepted is stdio: questions go to the program that started qodercli",
+            format!("--permission-prompt-tool: `{other}` cannot be asked"),
+            "accepted are stdio, which asks the program that started qodercli, and a tool such as mcp__server__tool",
         )),
     }
 }
@@ -73,7 +74,7 @@ struct Connection<'a> {
     format: OutputFormat,
     choice: &'a SessionChoice,
     servers: NamedServers,
-    asks: bool,
+    asks: Asks,
 }
 
 impl Connection<'_> {
@@ -95,7 +96,8 @@ impl Connection<'_> {
             }
             Some(_) | None => (None, self.undeclared()),
         };
-        let host = self.host(&output, &channel);
+        let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
+        let host = self.host(&asking);
         let engine = match setup.engine(Arc::clone(&host), callbacks.clone()) {
             Ok(engine) => Arc::new(engine),
             Err(error) => {
@@ -105,6 +107,7 @@ impl Connection<'_> {
                 return Err(error.into());
             }
         };
+        asking.know_servers(engine.toolbox.servers());
         let session = match self.choice.open(&setup) {
             Ok(session) => session,
             Err(error) => return Err(announce_failure(error.into(), self.format, "", &State::default())),
@@ -183,11 +186,9 @@ impl Connection<'_> {
         Callbacks { tool_servers: self.servers.unreachable.clone(), ..Callbacks::default() }
     }
 
-    fn host(&self, output: &Arc<JsonLines>, channel: &Arc<Channel>) -> Arc<dyn Host> {
+    fn host(&self, asking: &Arc<AskingHost>) -> Arc<dyn Host> {
         match self.format {
-            OutputFormat::StreamJson => {
-                Arc::new(AskingHost::new(Arc::clone(output), Arc::clone(channel), self.asks))
-            }
+            OutputFormat::StreamJson => Arc::clone(asking) as Arc<dyn Host>,
             format @ (OutputFormat::Json | OutputFormat::Text) => host::make(View {
                 format,
                 partial: self.arguments.include_partial_messages,

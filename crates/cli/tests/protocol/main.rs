@@ -10,6 +10,7 @@ mod handshake;
 mod hooks;
 mod hooks_explained;
 mod large_lines;
+mod prompt_tool;
 mod questions;
 mod readable_lines;
 mod requests;

@@ -107,7 +107,7 @@ impl Handle {
         if let Some(problem) = updates.iter().find_map(|update| self.engine.updates.complaint(update)) {
             return Err(ControlError::Refused(problem));
         }
-        self.run(move |driver| driver.change_permissions(updates)).await
+        self.run(move |driver| driver.change_permissions(&updates)).await
     }
 
     /// Another model, from the next call of one on.
@@ -150,9 +150,9 @@ impl Handle {
 }
 
 impl Driver<'_> {
-    fn change_permissions(&mut self, updates: Vec<PermissionUpdate>) -> Result<(), DriveError> {
-        let changed = PermissionsChanged { updates: updates.clone(), by: "host".to_owned() };
+    fn change_permissions(&mut self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
+        let changed = PermissionsChanged { updates: updates.to_vec(), by: "host".to_owned() };
         self.session.append(RecordBody::PermissionsChanged(changed))?;
-        self.took_updates(&updates)
+        self.took_updates(updates)
     }
 }

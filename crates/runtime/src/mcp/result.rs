@@ -25,8 +25,8 @@ pub fn limit(meta: Option<&Value>) -> usize {
 
 /// What a result means for the session.
 #[must_use]
-pub fn outcome(result: CallToolResult, limit: usize, outputs: &Path, stem: &str) -> ToolOutcome {
-    let structured = structured(&result);
+pub fn outcome(result: &CallToolResult, limit: usize, outputs: &Path, stem: &str) -> ToolOutcome {
+    let structured = structured(result);
     let mut blocks: Vec<ContentBlock> = result.content.iter().map(block).collect();
     if blocks.is_empty()
         && let Some(typed) = &result.structured_content
@@ -124,23 +124,23 @@ fn resource(value: &Value) -> ContentBlock {
 mod tests {
     use super::*;
 
-    fn made(content: Value) -> ToolOutcome {
+    fn made(content: &Value) -> ToolOutcome {
         let folder = tempfile::tempdir().unwrap();
         let result =
             CallToolResult { content: content.as_array().unwrap().clone(), ..CallToolResult::default() };
-        outcome(result, RESULT_CHARACTERS, folder.path(), "mcp")
+        outcome(&result, RESULT_CHARACTERS, folder.path(), "mcp")
     }
 
     #[test]
     fn texts_are_joined_and_kept_as_text() {
-        let made = made(json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]));
+        let made = made(&json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]));
         assert_eq!(made.content, ToolResultContent::Text("a\nb".to_owned()));
         assert_eq!(made.outcome, CallOutcome::Completed);
     }
 
     #[test]
     fn every_kind_of_block_says_something() {
-        let made = made(json!([
+        let made = made(&json!([
             { "type": "image", "mimeType": "image/png", "data": "AAAA" },
             { "type": "audio", "mimeType": "audio/wav", "data": "AAAA" },
             { "type": "resource_link", "uri": "file:///a", "name": "A" },
@@ -174,7 +174,7 @@ mod tests {
     fn a_failure_is_told_as_one() {
         let folder = tempfile::tempdir().unwrap();
         let result = CallToolResult { is_error: true, ..CallToolResult::default() };
-        let made = outcome(result, RESULT_CHARACTERS, folder.path(), "mcp");
+        let made = outcome(&result, RESULT_CHARACTERS, folder.path(), "mcp");
         assert_eq!(made.outcome, CallOutcome::Failed);
         assert_eq!(made.content, ToolResultContent::Text("(no content)".to_owned()));
     }

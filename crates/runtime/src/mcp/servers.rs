@@ -6,10 +6,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
-use qoder_core::ports::Tool;
+use qoder_core::ports::{Cancelled, Tool};
 use serde_json::{Map, Value, json};
 
-use super::{Greeting, ListedTool, McpPeer, McpTool};
+use super::{CallToolResult, Greeting, ListedTool, McpPeer, McpTool, tool_name};
 
 /// How long a server may take to connect.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -108,6 +108,28 @@ impl McpServers {
             server.status = ServerStatus::Disabled;
             server.tools.clear();
         })
+    }
+
+    /// Calls a tool by the name that the model would use.
+    ///
+    /// # Errors
+    /// When no connected server has such a tool, or the server could not be asked.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Value,
+        cancelled: Cancelled,
+    ) -> Result<CallToolResult, String> {
+        let found = {
+            let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+            servers.iter().find_map(|(server, state)| {
+                let tool = state.greeting.tools.iter().find(|tool| tool_name(server, &tool.name) == name)?;
+                (state.status == ServerStatus::Connected)
+                    .then(|| (Arc::clone(&state.peer), tool.name.clone()))
+            })
+        };
+        let (peer, tool) = found.ok_or_else(|| format!("no connected MCP server has a tool {name}"))?;
+        peer.call(tool, arguments, cancelled).await
     }
 
     /// The tools of all connected servers, in a fixed order.

@@ -83,7 +83,7 @@ impl Tool for McpTool {
         let (name, limit) = (self.definition.name.clone(), self.limit);
         async move {
             match call.await {
-                Ok(result) => result::outcome(result, limit, &context.output_dir, &name),
+                Ok(result) => result::outcome(&result, limit, &context.output_dir, &name),
                 Err(_) if context.cancelled.peek().is_some() => ToolOutcome {
                     outcome: CallOutcome::Interrupted,
                     ..ToolOutcome::failed("The call was interrupted; the server was told to stop.")
