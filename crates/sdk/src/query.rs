@@ -8,7 +8,7 @@ use futures::Stream;
 use tokio::sync::mpsc;
 
 use crate::prompt::Prompt;
-use crate::session::{self, Link};
+use crate::session::{self, Connection, Link};
 use crate::{Message, QoderAgentOptions, Result};
 
 /// Asks, and returns the messages of the session as they come. The stream ends after the last result; dropping it
@@ -41,10 +41,8 @@ use crate::{Message, QoderAgentOptions, Result};
 /// # Errors
 /// When an option or the prompt cannot be used.
 pub fn query(prompt: impl Into<Prompt>, options: QoderAgentOptions) -> Result<Query> {
-    let connection = session::start(options, Some(prompt.into()), true)?;
-    // The stream itself tells when the start failed.
-    drop(connection.ready);
-    Ok(Query { messages: connection.messages, link: connection.link })
+    let Connection { messages, link, .. } = session::start(options, Some(prompt.into()), true)?;
+    Ok(Query { messages, link })
 }
 
 /// The messages of a query.

@@ -41,14 +41,15 @@ pub(crate) struct Start {
     pub(crate) ready: Ready,
 }
 
-/// Tells whoever started the session that it is ready, or why it is not.
+/// Tells whoever started the session that it is ready, or why it is not. Nobody waits for that before a query: what
+/// goes wrong is on its stream.
 pub(crate) struct Ready(Option<oneshot::Sender<Result<Value>>>);
 
 impl Ready {
     /// The session is ready; `info` is what it says of itself.
     pub(crate) fn ready(&mut self, info: Value) {
         if let Some(sender) = self.0.take() {
-            // A query does not wait for it.
+            // Whoever connected may have given up waiting.
             let _ = sender.send(Ok(info));
         }
     }
@@ -108,7 +109,7 @@ impl Drop for Link {
 pub(crate) struct Connection {
     pub(crate) messages: mpsc::UnboundedReceiver<Result<Message>>,
     pub(crate) link: Link,
-    /// Completes when the session is ready.
+    /// Completes when the session is ready; of no use for a query.
     pub(crate) ready: oneshot::Receiver<Result<Value>>,
 }
 
@@ -136,7 +137,7 @@ pub(crate) fn start(
         orders: order_receiver,
         messages,
         closing: closing.clone(),
-        ready: Ready(Some(ready)),
+        ready: Ready((!one_shot).then_some(ready)),
     };
     let thread = std::thread::Builder::new().name("qoder-session".to_owned());
     thread
