@@ -14,6 +14,8 @@ use crate::{Message, QoderAgentOptions, Result};
 /// Asks, and returns the messages of the session as they come. The stream ends after the last result; dropping it
 /// ends the session, stops what runs in the background and closes the log.
 ///
+/// Messages that nobody has read yet wait in memory: the session does not stop for a slow reader.
+///
 /// Options that cannot be used are an error here, at the place where they are written, and nothing is started. What
 /// only the start itself can show (settings that cannot be read, an unknown model, a session that does not exist) is
 /// the first item of the stream.

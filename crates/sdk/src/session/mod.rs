@@ -4,6 +4,7 @@
 
 mod control;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -13,6 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use control::Control;
 
+use crate::answer::panic_text;
 use crate::prompt::Prompt;
 use crate::{Error, Message, QoderAgentOptions, Result, UserMessage, external, in_process};
 
@@ -153,25 +155,28 @@ pub(crate) fn start(
     })
 }
 
-/// The thread of a session.
+/// The thread of a session. Foreign code runs here too, and a panic in it is the end of this session alone.
 fn run(mut start: Start) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let error = Error::Io { what: "start a session".to_owned(), problem: error.to_string() };
-            tell(&mut start, error);
-            return;
-        }
-    };
-    let external = start.options.cli_path.is_some();
-    let ended = runtime.block_on(async {
-        if external { external::run(&mut start).await } else { in_process::run(&mut start).await }
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut start)));
+    let ended = driven.unwrap_or_else(|panic| {
+        Err(Error::Protocol(format!("the session's thread panicked: {}", panic_text(&*panic))))
     });
     if let Err(error) = ended {
         tell(&mut start, error);
     }
+}
+
+fn drive(start: &mut Start) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|error| Error::Io { what: "start a session".to_owned(), problem: error.to_string() })?;
+    let external = start.options.cli_path.is_some();
+    let ended = runtime.block_on(async {
+        if external { external::run(start).await } else { in_process::run(start).await }
+    });
     // A walk of a tree or a blocking read must not hold the end up.
     runtime.shutdown_background();
+    ended
 }
 
 fn tell(start: &mut Start, error: Error) {
