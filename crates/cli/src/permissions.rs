@@ -9,7 +9,7 @@ use qoder_runtime::session::{Keep, Session};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::{agent, catalog, layout};
 use qoder_types::record::{Answered, Asked, RecordBody};
-use qoder_types::{Behavior, ContentBlock, Decision, PermissionUpdate};
+use qoder_types::{Behavior, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate};
 use serde_json::{Value, json};
 
 use crate::commands::PermissionsAction;
@@ -86,6 +86,8 @@ struct Told {
     /// The child that made the call, if it was one.
     agent_id: Option<String>,
     tool: Option<(String, Value)>,
+    /// What hooks said, in order.
+    hooks: Vec<Hooked>,
     asked: Option<Asked>,
     answer: Option<Answered>,
     decision: Option<Decision>,
@@ -132,7 +134,7 @@ fn explain(
             "sessionId": session, "toolUseId": tool_use_id, "tool": tool, "input": input,
             "decision": told.decision.as_ref().map(|decision| decision.behavior),
             "reason": told.decision.as_ref().map(explanation),
-            "agentId": told.agent_id, "asked": told.asked, "answer": told.answer, "started": told.started, "outcome": told.outcome,
+            "agentId": told.agent_id, "hooks": told.hooks, "asked": told.asked, "answer": told.answer, "started": told.started, "outcome": told.outcome,
         });
         say(&format!("{value:#}"))?;
         return Ok(Exit::Success);
@@ -140,6 +142,17 @@ fn explain(
     say(&format!("call     {tool_use_id}\ntool     {tool}\ninput    {}", shown(&input.to_string())))?;
     if let Some(agent) = &told.agent_id {
         say(&format!("agent    {agent}"))?;
+    }
+    for hooked in &told.hooks {
+        let by = hooked.by.as_deref().unwrap_or("no hook");
+        let said = match hooked.verdict {
+            Some(HookVerdict::Allow) => format!("{by} allows it"),
+            Some(HookVerdict::Ask) => format!("{by} wants somebody to be asked"),
+            Some(HookVerdict::Deny) => format!("{by} denies it"),
+            Some(HookVerdict::Defer) | None => "no opinion".to_owned(),
+        };
+        let reason = hooked.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        say(&format!("hooks    {}: {}", hooked.event, shown(&format!("{said}{reason}"))))?;
     }
     if let Some(asked) = &told.asked {
         say(&format!("asked    {}", shown(&asked.decision.reason)))?;
@@ -216,6 +229,9 @@ fn collect(told: &mut Told, body: &RecordBody, id: &str) {
         }
         RecordBody::Decided(decided) if decided.tool_use_id == id => {
             told.decision = Some(decided.decision.clone())
+        }
+        RecordBody::Hooked(hooked) if hooked.tool_use_id.as_deref() == Some(id) => {
+            told.hooks.push((**hooked).clone());
         }
         RecordBody::ToolStarted(started) if started.tool_use_id == id => told.started = true,
         RecordBody::User(entry) => {

@@ -10,6 +10,7 @@ use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::driver::{Driver, emit_result};
 use qoder_runtime::engine::Engine;
 use qoder_runtime::error::SessionError;
+use qoder_runtime::hooks::HookEvent;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::{Session, new_id};
@@ -58,7 +59,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     let exit = runtime.block_on(async {
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
         let driven = one_turn(&engine, &mut session, prompt).await;
-        let told = Driver::new(&engine, &mut session, Interrupt::default()).end_tasks().await;
+        let told = Driver::new(&engine, &mut session, Interrupt::default()).end_session().await;
         driven.and_then(|exit| told.map(|()| exit).map_err(Fault::from))
     });
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
@@ -158,8 +159,9 @@ fn take_prompt(
         Driver::new(engine, session, interrupt.clone()).close_unfinished_turn()?;
     }
     let message = Message::user(text);
-    // Behind waiting inputs it waits too; an echo needs the turn to be announced first.
-    let taken = if session.state.inputs.is_empty() && !engine.replay_user_messages {
+    // Behind waiting inputs it waits too; an echo needs the turn to be announced first, and hooks come before the log.
+    let watched = engine.hooks.listens(HookEvent::UserPromptSubmit.as_str());
+    let taken = if session.state.inputs.is_empty() && !engine.replay_user_messages && !watched {
         session.prompt(message)
     } else {
         session.append(RecordBody::InputAdmitted(InputAdmitted { input_id: new_id(), message }))

@@ -12,7 +12,7 @@ use qoder_runtime::session::{apply_line, new_id};
 use qoder_runtime::store::jsonl::scan;
 use qoder_runtime::store::line::Line;
 use qoder_types::record::{RecordBody, UserOrigin};
-use qoder_types::{ContentBlock, Record};
+use qoder_types::{ContentBlock, HookVerdict, Hooked, Record};
 use serde_json::json;
 
 use crate::commands::SessionsAction;
@@ -182,6 +182,7 @@ fn describe(body: &RecordBody) -> Vec<String> {
             vec![format!("    {} starts: {}", task.task_id, one(&task.description))]
         }
         RecordBody::TaskEnded(task) => vec![format!("    {}", one(&task.summary))],
+        RecordBody::Hooked(hooked) => vec![describe_hooks(hooked, one)],
         RecordBody::Interrupted(_) => vec!["  (interrupted)".to_owned()],
         RecordBody::TurnEnded(end) => vec![format!(
             "  = {} after {} model calls, {} + {} tokens, ${:.4} so far",
@@ -200,6 +201,24 @@ fn describe(body: &RecordBody) -> Vec<String> {
         | RecordBody::ToolStarted(_)
         | RecordBody::Unknown(_) => Vec::new(),
     }
+}
+
+fn describe_hooks(hooked: &Hooked, one: impl Fn(&str) -> String) -> String {
+    let verdict = match hooked.verdict {
+        Some(HookVerdict::Allow) => ": allow",
+        Some(HookVerdict::Defer) => ": defer",
+        Some(HookVerdict::Ask) => ": ask",
+        Some(HookVerdict::Deny) => ": deny",
+        None => "",
+    };
+    let stop = if hooked.stop.is_some() { ", ends the turn" } else { "" };
+    let reason = hooked.stop.as_ref().or(hooked.reason.as_ref());
+    let reason = reason.map(|reason| format!(" ({})", one(reason))).unwrap_or_default();
+    let hooks = match hooked.runs.len() {
+        1 => "1 hook".to_owned(),
+        count => format!("{count} hooks"),
+    };
+    format!("    {hooks} for {}{verdict}{stop}{reason}", hooked.event)
 }
 
 fn export(environment: &BTreeMap<String, String>, id: &str, format: &str) -> Result<Exit, Fault> {

@@ -9,7 +9,8 @@ use qoder_types::record::{
     UserOrigin,
 };
 use qoder_types::{
-    Behavior, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent, Usage, WorktreeChange,
+    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, ToolResultContent,
+    Usage, WorktreeChange,
 };
 
 use crate::ports::PromptMessage;
@@ -85,6 +86,7 @@ impl State {
                     task.end.get_or_insert_with(|| end.clone());
                 }
             }
+            RecordBody::Hooked(hooked) => self.apply_hooked(hooked),
             RecordBody::Interrupted(interrupted) => {
                 if let Some(turn) = &mut self.turn {
                     turn.interrupted = Some(interrupted.by.clone());
@@ -111,6 +113,32 @@ impl State {
                 tool_input: bounded(&call.input),
             });
         }
+    }
+
+    /// What hooks said about a call counts once, and only before there is a decision: a late word changes no input that
+    /// was judged.
+    fn apply_hooked(&mut self, hooked: &Hooked) {
+        let id = hooked.tool_use_id.as_deref();
+        let call = self.calls.iter_mut().find(|call| Some(call.id.as_str()) == id && call.decision.is_none());
+        match (hooked.event.as_str(), call) {
+            ("PreToolUse", Some(call)) if call.hooked.is_none() => {
+                // Nobody's answer to a question becomes one to another.
+                if let Some(input) = hooked.updated_input.as_ref().filter(|_| call.asked.is_none()) {
+                    call.input = input.clone();
+                }
+                call.hooked = Some(hooked.clone());
+            }
+            ("PermissionRequest", Some(call)) if call.question_hooked.is_none() => {
+                call.question_hooked = Some(hooked.clone());
+            }
+            _ => {}
+        }
+        let Some(turn) = &mut self.turn else { return };
+        if let Some(reason) = &hooked.stop {
+            turn.stopped.get_or_insert_with(|| reason.clone());
+        }
+        let ends = matches!(hooked.event.as_str(), "Stop" | "SubagentStop");
+        turn.stop_blocks += u32::from(ends && hooked.verdict == Some(HookVerdict::Deny));
     }
 
     /// Exactly one answer counts: the first to a question that was put.
@@ -340,6 +368,8 @@ fn as_call(block: &ContentBlock) -> Option<Call> {
         input: input.clone(),
         decision: None,
         decided_in: String::new(),
+        hooked: None,
+        question_hooked: None,
         asked: None,
         answer: None,
         started: None,

@@ -60,6 +60,8 @@ pub enum EndReason {
     AbortedStreaming,
     /// A person interrupted while tools ran.
     AbortedTools,
+    /// A hook ended the turn or did not let it begin, with its reason.
+    HookStopped(String),
 }
 
 /// One step of the driver.
@@ -98,6 +100,7 @@ pub fn next(state: &State, limits: &Limits) -> Step {
         return if state.inputs.is_empty() { Step::Idle } else { Step::Promote };
     };
     interrupted(state, turn)
+        .or_else(|| stopped(state, turn))
         .or_else(|| open_calls(state))
         .or_else(|| failed(state, turn))
         .or_else(|| replied(state, turn))
@@ -117,11 +120,23 @@ fn interrupted(state: &State, turn: &Turn) -> Option<Step> {
     if !turn.interrupt_noted {
         return Some(Step::Notice(match reason {
             CloseReason::NewPrompt => "[The previous turn was cut off before it finished.]",
-            CloseReason::Interrupted | CloseReason::ProcessDied => "[Request interrupted by user]",
+            CloseReason::Interrupted | CloseReason::ProcessDied | CloseReason::Stopped => {
+                "[Request interrupted by user]"
+            }
         }));
     }
     let tools = turn.model_calls > 0 && !turn.requested;
     Some(Step::End(if tools { EndReason::AbortedTools } else { EndReason::AbortedStreaming }))
+}
+
+/// A hook ended the turn: what is open gets an outcome, and nothing else happens any more.
+fn stopped(state: &State, turn: &Turn) -> Option<Step> {
+    let reason = turn.stopped.as_ref()?;
+    let open: Vec<String> = state.open_calls().map(|call| call.id.clone()).collect();
+    Some(match open.is_empty() {
+        true => Step::End(EndReason::HookStopped(reason.clone())),
+        false => Step::Close(open, CloseReason::Stopped),
+    })
 }
 
 fn open_calls(state: &State) -> Option<Step> {
@@ -303,6 +318,9 @@ fn describe(reason: &EndReason) -> Description {
             None,
             None,
         ),
+        EndReason::HookStopped(reason) => {
+            (during, TerminalReason::HookStopped, vec![reason.clone()], Some(48_716), None)
+        }
         EndReason::AbortedTools => {
             (during, TerminalReason::AbortedTools, vec!["Interrupted by the user.".to_owned()], None, None)
         }

@@ -33,6 +33,8 @@ pub enum CloseReason {
     Interrupted,
     /// A new prompt was given to a session whose turn was unfinished.
     NewPrompt,
+    /// A hook ended the turn.
+    Stopped,
 }
 
 /// An outcome for a call that will not run (any further).
@@ -50,7 +52,10 @@ pub struct Closing {
 #[must_use]
 pub fn close(call: &Call, reason: CloseReason) -> Closing {
     let (outcome, text) = match (call.started, reason) {
-        (Some(ReplayClass::Effectful), CloseReason::ProcessDied | CloseReason::NewPrompt) => (
+        (
+            Some(ReplayClass::Effectful),
+            CloseReason::ProcessDied | CloseReason::NewPrompt | CloseReason::Stopped,
+        ) => (
             CallOutcome::Unknown,
             format!(
                 "Outcome unknown: the program stopped while {} was running. It may have happened completely, in part \
@@ -61,12 +66,18 @@ pub fn close(call: &Call, reason: CloseReason) -> Closing {
         (Some(_), CloseReason::Interrupted) => {
             (CallOutcome::Interrupted, format!("{} was interrupted by the user while it ran.", call.name))
         }
-        (Some(ReplayClass::Pure), CloseReason::ProcessDied | CloseReason::NewPrompt) => (
+        (
+            Some(ReplayClass::Pure),
+            CloseReason::ProcessDied | CloseReason::NewPrompt | CloseReason::Stopped,
+        ) => (
             CallOutcome::Interrupted,
             format!("{} did not finish: the program stopped while it ran. It changed nothing.", call.name),
         ),
         (None, CloseReason::Interrupted) => {
             (CallOutcome::NotRun, format!("{} was not run: the user interrupted the turn.", call.name))
+        }
+        (None, CloseReason::Stopped) => {
+            (CallOutcome::NotRun, format!("{} was not run: a hook ended the turn.", call.name))
         }
         (None, CloseReason::ProcessDied | CloseReason::NewPrompt) => (
             CallOutcome::NotRun,

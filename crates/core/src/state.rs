@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use qoder_types::record::{Answered, Asked, InputAdmitted, PermissionDenial, TurnEnded};
 use qoder_types::{
-    ContentBlock, Decision, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason, TaskEnded,
-    TaskStarted, ToolDefinition, Usage, Worktree,
+    ContentBlock, Decision, Hooked, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason,
+    TaskEnded, TaskStarted, ToolDefinition, Usage, Worktree,
 };
 use serde_json::Value;
 
@@ -42,6 +42,10 @@ pub struct Call {
     pub decision: Option<Decision>,
     /// The working directory at that time.
     pub decided_in: String,
+    /// What the hooks before the call said, when some ran.
+    pub hooked: Option<Hooked>,
+    /// What the hooks of the question said, when some ran.
+    pub question_hooked: Option<Hooked>,
     /// The question that was put, when one was.
     pub asked: Option<Asked>,
     /// The answer to it.
@@ -96,6 +100,10 @@ pub struct Turn {
     pub interrupted: Option<String>,
     /// True once the interrupt was told to the model.
     pub interrupt_noted: bool,
+    /// Set when a hook ended the turn: why.
+    pub stopped: Option<String>,
+    /// How often hooks have kept the turn from ending.
+    pub stop_blocks: u32,
 }
 
 /// A background task.

@@ -37,6 +37,8 @@ pub struct Engine {
     pub confines: Confines,
     /// Why the model is asked: for the main conversation or a subagent's.
     pub purpose: Purpose,
+    /// The agent that the session is of, when it is not the main one.
+    pub agent: Option<AgentIdentity>,
     /// Model calls per turn; `None` is unlimited.
     pub max_turns: Option<u64>,
     /// How much to think.
@@ -73,6 +75,19 @@ pub struct Classifier {
     pub model: Arc<dyn Model>,
     /// What the settings say besides, in words.
     pub hints: String,
+}
+
+/// An agent as hooks are told of it.
+#[derive(Debug, Clone)]
+pub struct AgentIdentity {
+    /// Identifies the agent.
+    pub agent_id: String,
+    /// Which agent it is.
+    pub agent_type: String,
+    /// The session that started it.
+    pub session_id: String,
+    /// The log of that session; empty when nothing is kept.
+    pub transcript_path: String,
 }
 
 /// A system prompt and what it was made from.

@@ -36,6 +36,10 @@ pub trait Host: Send + Sync {
     fn wants_session_state(&self) -> bool {
         false
     }
+    /// True when the host wants to hear of every hook that is called. Of those at the start of a session it always hears.
+    fn wants_hook_events(&self) -> bool {
+        false
+    }
     /// True when somebody behind the host answers questions.
     fn answers(&self) -> bool {
         false

@@ -213,10 +213,8 @@ pub struct LocalFiles;
 
 impl FileSystem for LocalFiles {
     fn real(&self, path: &Path) -> Result<PathBuf, String> {
-        let text = path.to_str().ok_or("the path is not valid Unicode; give a path that is")?;
-        let resolved =
-            qoder_tools::paths::resolve(Path::new("/"), text).map_err(|error| error.to_string())?;
-        Ok(resolved.real)
+        path.to_str().ok_or("the path is not valid Unicode; give a path that is")?;
+        qoder_tools::paths::real(path).map_err(|error| error.to_string())
     }
 
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {

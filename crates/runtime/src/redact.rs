@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use qoder_types::record::{RecordBody, UserEntry};
-use qoder_types::{ContentBlock, MessageContent, ToolResultContent};
+use qoder_types::{ContentBlock, Hooked, MessageContent, ToolResultContent};
 use regex::Regex;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -99,6 +99,7 @@ impl Redactor {
                 self.string(&mut task.command);
             }
             RecordBody::TaskEnded(task) => self.string(&mut task.summary),
+            RecordBody::Hooked(hooked) => self.hooked(hooked),
             RecordBody::SessionStarted(_)
             | RecordBody::System(_)
             | RecordBody::InputWithdrawn(_)
@@ -111,6 +112,21 @@ impl Redactor {
             | RecordBody::Interrupted(_)
             | RecordBody::Unknown(_) => {}
         }
+    }
+
+    fn hooked(&self, hooked: &mut Hooked) {
+        if let Some(input) = &mut hooked.updated_input {
+            self.values_in_json(input);
+        }
+        let texts = [&mut hooked.reason, &mut hooked.additional_context, &mut hooked.stop];
+        texts.into_iter().flatten().for_each(|text| self.string(text));
+        hooked.runs.iter_mut().filter_map(|run| run.problem.as_mut()).for_each(|text| self.string(text));
+    }
+
+    /// The JSON without secrets.
+    pub(crate) fn json(&self, mut value: Value) -> Value {
+        self.value(&mut value);
+        value
     }
 
     fn user(&self, entry: &mut UserEntry) {

@@ -33,6 +33,12 @@ pub struct Session {
     /// True for a subagent's session: its entries say so.
     pub is_sidechain: bool,
     files: Option<SessionPaths>,
+    /// True when an earlier process has taken a prompt.
+    pub(crate) is_resumed: bool,
+    /// True once this process has begun a turn.
+    pub(crate) has_begun: bool,
+    /// What hooks want the model to know before its next reply.
+    pub(crate) hook_context: Vec<String>,
     branch: Option<String>,
 }
 
@@ -70,6 +76,7 @@ impl Session {
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
         let lost_tasks = state.running_tasks().map(|task| task.start.task_id.clone()).collect();
+        let is_resumed = state.prompts > 0;
         let mut session = Self {
             id: id.to_owned(),
             state,
@@ -80,6 +87,9 @@ impl Session {
             outputs,
             is_sidechain: false,
             files,
+            is_resumed,
+            has_begun: false,
+            hook_context: Vec::new(),
             branch,
         };
         // A transcript of another program has entries but no record of ours yet.

@@ -50,6 +50,7 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::ToolStarted(_)
         | RecordBody::TaskStarted(_)
         | RecordBody::TaskEnded(_)
+        | RecordBody::Hooked(_)
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
         | RecordBody::Unknown(_) => None,

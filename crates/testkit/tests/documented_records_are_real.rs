@@ -8,7 +8,7 @@ use qoder_types::record::{
     Answered, Asked, AssistantEntry, Decided, Epoch, InputAdmitted, Interrupted, ModelFailed, ModelRequested,
     PermissionsChanged, SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded, UserEntry,
 };
-use qoder_types::{TaskEnded, TaskStarted};
+use qoder_types::{Hooked, TaskEnded, TaskStarted};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -51,6 +51,7 @@ fn every_example_is_read_and_written_alike() {
             "tool-start" => again::<ToolStarted>(&line),
             "task-start" => again::<TaskStarted>(&line),
             "task-end" => again::<TaskEnded>(&line),
+            "hook" => again::<Hooked>(&line),
             "interrupt" => again::<Interrupted>(&line),
             "turn-end" => again::<TurnEnded>(&line),
             other => panic!("the page shows a record of an unknown type: {other}"),
@@ -62,7 +63,7 @@ fn every_example_is_read_and_written_alike() {
         assert_eq!(written.unwrap(), documented, "{kind}");
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 18, "every type has an example: {kinds:?}");
+    assert_eq!(kinds.len(), 19, "every type has an example: {kinds:?}");
 }
 
 #[test]
@@ -75,5 +76,5 @@ fn the_envelope_stands_where_the_page_says() {
         assert_eq!(checksum.len(), "00000000\"}".len(), "the checksum is the last field: {line}");
         count += 1;
     }
-    assert!(count >= 18);
+    assert!(count >= 19);
 }

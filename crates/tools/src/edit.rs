@@ -5,7 +5,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use qoder_core::ports::{Access, ToolContext, ToolOutcome};
 use qoder_types::{Observation, ReplayClass};
@@ -16,6 +15,7 @@ use serde_json::{Value, json};
 use crate::atomic::Place;
 use crate::bounds::{RESULT_CHARACTERS, first_characters};
 use crate::declared::{BuiltIn, Facts};
+use crate::difference;
 use crate::encoding::{self, Encoding};
 use crate::files::{self, FileError};
 use crate::near_miss;
@@ -278,13 +278,7 @@ fn snippet(text: &str, start: usize, length: usize) -> String {
 /// The difference in unified form, bounded.
 fn unified(before: &str, after: &str, shown: &Path) -> String {
     let name = shown.display().to_string();
-    let diff = similar::TextDiff::configure()
-        .timeout(Duration::from_millis(200))
-        .diff_lines(before, after)
-        .unified_diff()
-        .context_radius(3)
-        .header(&name, &name)
-        .to_string();
+    let diff = difference::unified(before, after, &name);
     let (short, cut) = first_characters(&diff, RESULT_CHARACTERS);
     if cut { format!("{short}\n[diff cut]\n") } else { diff }
 }

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::difference::likeness;
 use crate::work::Refusal;
 
 /// Larger files are not read at all.
@@ -218,7 +219,7 @@ pub(crate) fn similar_name(path: &Path) -> Option<PathBuf> {
         let name = entry.file_name().to_string_lossy().to_lowercase();
         let same_stem =
             Path::new(&name).file_stem().is_some_and(|stem| stem.to_string_lossy() == wanted_stem);
-        let ratio = similar::TextDiff::from_chars(wanted.as_str(), name.as_str()).ratio();
+        let ratio = likeness(&wanted, &name);
         let score = if same_stem { ratio + 1.0 } else { ratio };
         if score >= 0.7 && best.as_ref().is_none_or(|(known, _)| score > *known) {
             best = Some((score, entry.path()));

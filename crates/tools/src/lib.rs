@@ -10,6 +10,7 @@ mod bash;
 mod bounds;
 mod capture;
 mod declared;
+mod difference;
 mod edit;
 mod encoding;
 mod enter_worktree;

@@ -3,9 +3,8 @@
 //! First the two usual mistakes are told apart (white space, line numbers copied along), then the most similar line is
 //! shown. The search is bounded, so that a large file costs no more than a small one.
 
-use similar::TextDiff;
-
 use crate::bounds::first_characters;
+use crate::difference::likeness;
 
 /// Lines compared by similarity.
 const COMPARED_LINES: usize = 3_000;
@@ -88,7 +87,7 @@ fn closest_line<'a>(text: &'a str, wanted: &str) -> Option<(usize, &'a str)> {
         if short * 2 < long {
             continue;
         }
-        let ratio = TextDiff::from_chars(wanted, candidate).ratio();
+        let ratio = likeness(wanted, candidate);
         if ratio >= SIMILAR && best.is_none_or(|(known, _, _)| ratio > known) {
             best = Some((ratio, number, line));
         }

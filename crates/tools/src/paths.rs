@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use qoder_core::policy::normalise;
 use thiserror::Error;
 
 /// As many links as the kernel follows before it calls it a loop.
@@ -71,6 +72,17 @@ pub fn resolve(cwd: &Path, path: &str) -> Result<ResolvedPath, PathError> {
     Ok(ResolvedPath { lexical: normalise(&joined), real: real_path(&joined)? })
 }
 
+/// Where the kernel arrives when it walks `path` from the root.
+///
+/// # Errors
+/// When the path contains NUL or leads through a circle of links.
+pub fn real(path: &Path) -> Result<PathBuf, PathError> {
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(PathError::Nul);
+    }
+    if path.is_absolute() { real_path(path) } else { real_path(&Path::new("/").join(path)) }
+}
+
 /// Replaces a leading `~` or `~/` by the home directory.
 fn expand_home(path: &str) -> Result<PathBuf, PathError> {
     let rest = match path.strip_prefix('~') {
@@ -82,23 +94,11 @@ fn expand_home(path: &str) -> Result<PathBuf, PathError> {
     Ok(PathBuf::from(home).join(rest))
 }
 
-/// Takes `.` and `..` out by spelling alone.
-pub(crate) fn normalise(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => normal.push(component),
-        }
-    }
-    normal
-}
-
 /// Where the kernel arrives when it walks `path`, which is absolute.
 fn real_path(path: &Path) -> Result<PathBuf, PathError> {
+    if has_no_links(path) {
+        return Ok(normalise(path));
+    }
     let mut pending: VecDeque<OsString> = VecDeque::new();
     push_front(&mut pending, path);
     let mut real = PathBuf::from("/");
@@ -137,6 +137,28 @@ fn real_path(path: &Path) -> Result<PathBuf, PathError> {
         }
     }
     Ok(real)
+}
+
+/// True when the kernel finds no link on its way, asked once for the whole path; false whenever it does not say so.
+#[cfg(target_os = "linux")]
+fn has_no_links(path: &Path) -> bool {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    use rustix::io::Errno;
+    // A parent of something that does not exist is one only by its spelling.
+    if path.components().any(|component| component == Component::ParentDir) || path.starts_with("/proc") {
+        return false;
+    }
+    // Nothing is opened but the name, and the way ends at the first link or at the first name that does not exist.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(_) => true,
+        Err(error) => error == Errno::NOENT,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_no_links(_: &Path) -> bool {
+    false
 }
 
 /// Puts the components of `path` in front of those still to be walked.

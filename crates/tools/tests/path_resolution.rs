@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use common::Bench;
-use qoder_tools::paths::{PathError, resolve};
+use qoder_tools::paths::{PathError, real, resolve};
 
 #[test]
 fn spelling_and_reality_differ_behind_a_link() {
@@ -54,4 +54,38 @@ fn the_root_and_the_home_are_reached() {
         assert_eq!(resolve(cwd, "~").unwrap().lexical, PathBuf::from(&home));
     }
     assert_eq!(resolve(cwd, "~other/x").unwrap().lexical, PathBuf::from("/~other/x"));
+}
+
+/// The kernel is asked once for a whole path, and only a path with a link is walked. A parent behind the root does not
+/// change where a path leads, but it makes the walk necessary, so both ways must arrive at the same place.
+#[test]
+fn one_question_and_the_walk_arrive_at_the_same_place() {
+    let bench = Bench::new();
+    bench.write("far/deep/file", "x");
+    symlink(bench.path("far"), bench.path("near")).unwrap();
+    symlink("near/deep", bench.path("nearer")).unwrap();
+    symlink("none/at/all", bench.path("dangling")).unwrap();
+    let names = [
+        "",
+        "far/deep/file",
+        "far/deep/",
+        "far//deep/./file",
+        "far/deep/file/below",
+        "far/none",
+        "none/near",
+        "near",
+        "near/deep/file",
+        "nearer/file",
+        "nearer/none",
+        "dangling",
+        "dangling/below",
+    ];
+    for name in names {
+        let path = bench.path(name);
+        let walked = Path::new("/..").join(path.strip_prefix("/").unwrap());
+        assert_eq!(real(&path).unwrap(), real(&walked).unwrap(), "{name}");
+    }
+    assert_eq!(real(&bench.path("nearer/file")).unwrap(), bench.path("far/deep/file"));
+    assert_eq!(real(&bench.path("far/none")).unwrap(), bench.path("far/none"));
+    assert_eq!(real(&bench.path("far\0none")).unwrap_err().code(), "path_nul");
 }

@@ -101,6 +101,8 @@ async fn protected_places_do_not_come_into_being() {
         "ln -s /etc/passwd .npmrc",
         "mkdir -p .vscode && echo '{}' > .vscode/tasks.json",
         "echo x > .qoder/settings.json",
+        "echo x > .bashrc",
+        "mkdir -p .docker && echo '{}' > .docker/config.json",
         "rm -rf .git .vscode; mkdir .git/hooks",
     ];
     for command in commands {

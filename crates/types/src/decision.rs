@@ -122,6 +122,8 @@ pub enum DecisionLayer {
     Classifier,
     /// The sandbox the command runs in.
     Sandbox,
+    /// A hook.
+    Hook,
 }
 
 /// Something else that was looked at on the way to a decision: a rule that matched and was outranked, or a layer that

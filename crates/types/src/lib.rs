@@ -5,6 +5,7 @@ mod answer;
 pub mod content;
 pub mod control;
 pub mod decision;
+pub mod hook;
 pub mod model;
 pub mod permission;
 pub mod record;
@@ -14,6 +15,7 @@ pub mod wire;
 
 pub use content::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
 pub use decision::{Behavior, Considered, Decision, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
+pub use hook::{HookOutcome, HookRun, HookVerdict, Hooked};
 pub use model::{ModelFailure, ModelFailureClass, ModelReply, ModelTotals, Purpose, StopReason, Usage};
 pub use permission::{PermissionUpdate, RuleValue, UpdateDestination, Worktree, WorktreeChange};
 pub use record::{Record, RecordBody};

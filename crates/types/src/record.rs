@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::content::{ContentBlock, Message, Role};
 use crate::decision::{Decision, PermissionMode};
+use crate::hook::Hooked;
 use crate::model::{ModelFailure, ModelTotals, Purpose, StopReason, Usage};
 use crate::permission::WorktreeChange;
 use crate::task::{TaskEnded, TaskStarted};
@@ -66,6 +67,8 @@ pub enum RecordBody {
     TaskStarted(TaskStarted),
     /// A background task ended (`task-end`).
     TaskEnded(TaskEnded),
+    /// Hooks ran (`hook`).
+    Hooked(Box<Hooked>),
     /// A person interrupted the turn (`interrupt`).
     Interrupted(Interrupted),
     /// The turn ended (`turn-end`).
@@ -421,6 +424,8 @@ pub enum TerminalReason {
     AbortedStreaming,
     /// Interrupted while tools ran.
     AbortedTools,
+    /// A hook ended it, or did not let it begin.
+    HookStopped,
 }
 
 /// A call that the gate denied, for `permission_denials`.

@@ -145,6 +145,40 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// A hook is called.
+    HookStarted {
+        /// This run of it.
+        hook_id: &'a str,
+        /// The hook.
+        hook_name: &'a str,
+        /// The event.
+        hook_event: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// A hook answered, failed or was withdrawn.
+    HookResponse {
+        /// This run of it.
+        hook_id: &'a str,
+        /// The hook.
+        hook_name: &'a str,
+        /// The event.
+        hook_event: &'a str,
+        /// What it answered, or what went wrong.
+        output: &'a str,
+        /// What a command wrote; empty for a function.
+        stdout: &'a str,
+        /// See `stdout`.
+        stderr: &'a str,
+        /// `success`, `error` or `cancelled`.
+        outcome: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// A background task started.
     TaskStarted {
         /// The task.

@@ -76,6 +76,43 @@ pub(super) fn from_cargo(output: &str) -> Counts {
     counts
 }
 
+/// Reads the last line of pytest, `2 failed, 10 passed, 1 warning in 3.21s`. A skipped test counts as failed: everything
+/// that the tests need is installed by the run itself.
+pub(super) fn from_pytest(output: &str) -> Counts {
+    let is_summary = |line: &&str| line.contains(" in ") && (line.contains("passed") || line.contains("failed"));
+    let Some(summary) = output.lines().rev().find(is_summary) else { return Counts::default() };
+    let mut counts = Counts::default();
+    let parts = summary.trim_matches(|character| character == '=' || character == ' ');
+    for part in parts.split(" in ").next().unwrap_or_default().split(',') {
+        let mut words = part.split_whitespace();
+        let number: u64 = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        match words.next() {
+            Some("passed") => counts.passed += number,
+            Some("failed" | "error" | "errors" | "skipped" | "xfailed" | "xpassed") => counts.failed += number,
+            Some(_) | None => {}
+        }
+    }
+    counts
+}
+
+/// Adds up node's closing lines, `# pass 12` or `ℹ pass 12`. As in [`from_pytest`], nothing may be skipped.
+pub(super) fn from_node(output: &str) -> Counts {
+    let mut counts = Counts::default();
+    for line in output.lines() {
+        let mut words = line.split_whitespace();
+        if !matches!(words.next(), Some("#" | "ℹ")) {
+            continue;
+        }
+        let (word, number) = (words.next(), words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0));
+        match word {
+            Some("pass") => counts.passed += number,
+            Some("fail" | "cancelled" | "skipped" | "todo") => counts.failed += number,
+            Some(_) | None => {}
+        }
+    }
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +133,21 @@ mod tests {
     fn a_timeout_is_a_failure() {
         let output = "Summary [ 9.1s] 8 tests run: 5 passed, 2 failed, 1 timed out, 4 skipped";
         assert_eq!(from_nextest(output), Counts { passed: 5, failed: 3 });
+    }
+
+    #[test]
+    fn pytest_summaries_are_read() {
+        let output = "...F\n== short test summary info ==\n2 failed, 10 passed, 1 skipped, 3 warnings in 3.21s\n";
+        assert_eq!(from_pytest(output), Counts { passed: 10, failed: 3 });
+        assert_eq!(from_pytest("==== 7 passed in 0.10s ====\n"), Counts { passed: 7, failed: 0 });
+        assert_eq!(from_pytest("no tests ran in 0.01s"), Counts::default());
+    }
+
+    #[test]
+    fn node_summaries_are_read() {
+        let output = "# tests 5\n# pass 3\n# fail 1\n# cancelled 0\n# skipped 1\n# todo 0\n";
+        assert_eq!(from_node(output), Counts { passed: 3, failed: 2 });
+        assert_eq!(from_node("ℹ pass 4\nℹ fail 0\n"), Counts { passed: 4, failed: 0 });
     }
 
     #[test]

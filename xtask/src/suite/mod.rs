@@ -4,6 +4,7 @@
 
 mod counts;
 mod examples;
+mod sdks;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,6 +28,9 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
         cargo_tests(root, &["test", "--doc", "--workspace", "--locked", "--no-fail-fast"])
     }));
     total.add(step("documentation examples", || examples::run(root)));
+    total.add(step("Python SDK", || sdks::python(root)));
+    total.add(step("TypeScript SDK", || sdks::typescript(root)));
+    total.add(step("third-party client", || sdks::third_party(root)));
     println!("{} passed, {} failed", total.passed, total.failed);
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

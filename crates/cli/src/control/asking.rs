@@ -41,6 +41,10 @@ impl Host for AskingHost {
         self.lines.wants_session_state()
     }
 
+    fn wants_hook_events(&self) -> bool {
+        self.lines.wants_hook_events()
+    }
+
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
         self.lines.emit(event)
     }

@@ -157,6 +157,7 @@ impl Connection<'_> {
         Wanted {
             partial: self.arguments.include_partial_messages,
             verbose: self.arguments.verbose || self.arguments.debug,
+            hook_events: self.arguments.protocol.include_hook_events,
             session_state,
         }
     }

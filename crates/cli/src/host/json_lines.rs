@@ -21,6 +21,8 @@ pub struct Wanted {
     pub partial: bool,
     /// Warnings on stderr.
     pub verbose: bool,
+    /// When hooks run and what they answer.
+    pub hook_events: bool,
     /// Whether the session is running, idle or waiting; and whether that is for the SDK alone.
     pub session_state: Option<StateFor>,
 }
@@ -190,6 +192,10 @@ impl Host for JsonLines {
 
     fn wants_session_state(&self) -> bool {
         self.wanted.session_state.is_some()
+    }
+
+    fn wants_hook_events(&self) -> bool {
+        self.wanted.hook_events
     }
 
     fn wants_tool_output(&self) -> bool {

@@ -31,7 +31,7 @@ pub fn make(view: View) -> Arc<dyn Host> {
         OutputFormat::StreamJson => Arc::new(JsonLines::new(Wanted {
             partial: view.partial,
             verbose: view.verbose,
-            session_state: None,
+            ..Wanted::default()
         })),
         OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose)),
         OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),

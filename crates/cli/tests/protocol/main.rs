@@ -7,6 +7,8 @@ mod host;
 
 mod end_of_input;
 mod handshake;
+mod hooks;
+mod hooks_explained;
 mod large_lines;
 mod questions;
 mod readable_lines;

@@ -2,6 +2,7 @@
 //! every call of a session until its rules or directories change.
 
 use std::collections::HashMap;
+use std::iter;
 use std::path::Path;
 
 use qoder_types::Behavior;
@@ -32,10 +33,16 @@ pub(super) enum Content {
 pub(super) struct Compiled {
     pub(super) rule: Rule,
     pub(super) content: Content,
+    /// Its place among the rules of its kind.
+    pub(super) position: usize,
+    /// It is about reading.
+    pub(super) is_for_reads: bool,
+    /// It is about changing files.
+    pub(super) is_for_edits: bool,
 }
 
 impl Compiled {
-    fn new(rule: &Rule, workspace: &Workspace) -> Self {
+    fn new(rule: &Rule, position: usize, workspace: &Workspace) -> Self {
         let content = match &rule.content {
             None => Content::Whole,
             Some(text) => match rule.tool.as_str() {
@@ -52,7 +59,9 @@ impl Compiled {
                 _ => Content::Names(text.split(',').map(|name| name.trim().to_owned()).collect()),
             },
         };
-        Self { rule: rule.clone(), content }
+        let is_for_reads = rule.tool == "Read";
+        let is_for_edits = matches!(rule.tool.as_str(), "Edit" | "Write" | "NotebookEdit");
+        Self { rule: rule.clone(), content, position, is_for_reads, is_for_edits }
     }
 }
 
@@ -64,12 +73,21 @@ pub(super) enum Programs<'a> {
     Unknown,
 }
 
-/// Rules of one kind, with those about commands found by the program they name: a call looks at the few that can speak of
-/// it and not at all of them.
+/// Rules of one kind, found by what they speak of: a call looks at the few that can speak of it and not at all of them.
+/// All places are in the order of the rules.
 #[derive(Debug, Default)]
 pub(super) struct RuleList {
     rules: Vec<Compiled>,
+    /// Those about commands, by the program they name.
     by_program: HashMap<String, Vec<usize>>,
+    /// Those about commands that do not name one known program.
+    any_program: Vec<usize>,
+    /// Those about a whole tool.
+    whole: Vec<usize>,
+    /// Those about paths.
+    paths: Vec<usize>,
+    /// Those about hosts.
+    domains: Vec<usize>,
     /// Everything that is not about one known program.
     general: Vec<usize>,
 }
@@ -77,21 +95,62 @@ pub(super) struct RuleList {
 impl RuleList {
     fn new(rules: &[Rule], workspace: &Workspace) -> Self {
         let mut list = Self::default();
-        for rule in rules {
-            let rule = Compiled::new(rule, workspace);
-            let at = list.rules.len();
+        for (at, rule) in rules.iter().enumerate() {
+            let rule = Compiled::new(rule, at, workspace);
+            let program = match &rule.content {
+                Content::Command(pattern) => pattern.program().map(str::to_owned),
+                Content::Whole | Content::Path(_) | Content::Domain(_) | Content::Names(_) => None,
+            };
+            match program {
+                Some(program) => list.by_program.entry(program).or_default().push(at),
+                None => list.general.push(at),
+            }
             match &rule.content {
-                Content::Command(pattern) => match pattern.program() {
-                    Some(program) => list.by_program.entry(program.to_owned()).or_default().push(at),
-                    None => list.general.push(at),
-                },
-                Content::Whole | Content::Path(_) | Content::Domain(_) | Content::Names(_) => {
-                    list.general.push(at);
-                }
+                Content::Command(pattern) if pattern.program().is_none() => list.any_program.push(at),
+                Content::Whole => list.whole.push(at),
+                Content::Path(_) => list.paths.push(at),
+                Content::Domain(_) => list.domains.push(at),
+                Content::Command(_) | Content::Names(_) => {}
             }
             list.rules.push(rule);
         }
         list
+    }
+
+    fn at(&self, places: &[usize]) -> impl Iterator<Item = &Compiled> {
+        places.iter().map(|at| &self.rules[*at])
+    }
+
+    /// Those that speak of a whole tool.
+    pub(super) fn whole(&self) -> impl Iterator<Item = &Compiled> {
+        self.at(&self.whole)
+    }
+
+    /// Those that speak of paths.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Compiled> {
+        self.at(&self.paths)
+    }
+
+    /// Those that speak of hosts.
+    pub(super) fn domains(&self) -> impl Iterator<Item = &Compiled> {
+        self.at(&self.domains)
+    }
+
+    /// Those that are not about one known program.
+    pub(super) fn general(&self) -> impl Iterator<Item = &Compiled> {
+        self.at(&self.general)
+    }
+
+    /// Those about commands that can allow one with this name, in their order.
+    pub(super) fn commands<'a>(
+        &'a self,
+        name: Option<&str>,
+    ) -> impl Iterator<Item = (&'a Compiled, &'a CommandPattern)> + use<'a> {
+        let named = name.and_then(|name| self.by_program.get(name)).map_or(&[][..], Vec::as_slice);
+        in_order(named, &self.any_program).filter_map(|at| match &self.rules[at].content {
+            Content::Command(pattern) => Some((&self.rules[at], pattern)),
+            Content::Whole | Content::Path(_) | Content::Domain(_) | Content::Names(_) => None,
+        })
     }
 
     /// All of them.
@@ -99,24 +158,25 @@ impl RuleList {
         self.rules.iter()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.rules.len()
-    }
-
     /// Those that can speak of a call that starts these programs.
-    pub(super) fn about<'a>(
-        &'a self,
-        programs: &Programs<'_>,
-    ) -> impl Iterator<Item = &'a Compiled> + use<'a> {
-        let places: Vec<usize> = match programs {
-            Programs::Unknown => (0..self.rules.len()).collect(),
-            Programs::Named(names) => {
-                let named = names.iter().filter_map(|name| self.by_program.get(*name)).flatten();
-                self.general.iter().chain(named).copied().collect()
-            }
+    pub(super) fn about<'a>(&'a self, programs: &'a Programs<'_>) -> impl Iterator<Item = &'a Compiled> {
+        let (all, general, names) = match programs {
+            Programs::Unknown => (self.rules.as_slice(), [].as_slice(), [].as_slice()),
+            Programs::Named(names) => ([].as_slice(), self.general.as_slice(), names.as_slice()),
         };
-        places.into_iter().map(|at| &self.rules[at])
+        let named = names.iter().filter_map(|name| self.by_program.get(*name)).flatten();
+        all.iter().chain(general.iter().chain(named).map(|at| &self.rules[*at]))
     }
+}
+
+/// Two ascending rows as one.
+fn in_order<'a>(left: &'a [usize], right: &'a [usize]) -> impl Iterator<Item = usize> + use<'a> {
+    let (mut left, mut right) = (left.iter().copied().peekable(), right.iter().copied().peekable());
+    iter::from_fn(move || match (left.peek(), right.peek()) {
+        (Some(one), Some(other)) if other < one => right.next(),
+        (Some(_), _) => left.next(),
+        (None, _) => right.next(),
+    })
 }
 
 /// The rules in force, ready to be compared, and the places they speak of.
@@ -130,6 +190,8 @@ pub struct Policy {
     pub(super) denies_by_content: bool,
     /// True when a deny or ask rule names files.
     pub(super) guards_files: bool,
+    /// How many rules there are, for explanations.
+    pub(super) counts: String,
 }
 
 impl Policy {
@@ -142,7 +204,13 @@ impl Policy {
         let denies_by_content =
             deny.iter().any(|rule| names_files(rule) || matches!(rule.content, Content::Command(_)));
         let guards_files = deny.iter().chain(ask.iter()).any(names_files);
-        Self { workspace, deny, ask, allow, denies_by_content, guards_files }
+        let counts = format!(
+            "{} deny, {} ask and {} allow rules were in force",
+            deny.rules.len(),
+            ask.rules.len(),
+            allow.rules.len()
+        );
+        Self { workspace, deny, ask, allow, denies_by_content, guards_files, counts }
     }
 
     /// The places.
@@ -164,7 +232,7 @@ impl Policy {
     /// True when an allow rule names this very host: only then a host that is not public may be reached.
     #[must_use]
     pub fn names_host(&self, host: &str) -> bool {
-        self.allow.iter().any(|rule| match &rule.content {
+        self.allow.domains().any(|rule| match &rule.content {
             Content::Domain(domain) => domain.names(host),
             Content::Whole | Content::Command(_) | Content::Path(_) | Content::Names(_) => false,
         })
@@ -187,6 +255,30 @@ impl Policy {
     }
 
     fn reading_rules(&self) -> impl Iterator<Item = &Compiled> {
-        self.deny.iter().chain(self.ask.iter()).filter(|rule| rule.rule.tool == "Read")
+        self.deny.iter().chain(self.ask.iter()).filter(|rule| rule.is_for_reads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use qoder_types::{RuleOrigin, RuleSource};
+
+    use super::*;
+
+    #[test]
+    fn rules_about_a_program_come_in_their_order() {
+        let origin = RuleOrigin { source: RuleSource::ProjectSettings, file: None, line: None };
+        let texts =
+            ["Bash(make a)", "Bash(* b)", "Read(x)", "Bash(npm c)", "Bash(make d)", "Bash", "Bash(*e)"];
+        let rules: Vec<Rule> = texts.iter().map(|text| Rule::parse(text, origin.clone()).unwrap()).collect();
+        let list = RuleList::new(&rules, &Workspace::default());
+        let positions = |name| list.commands(name).map(|(rule, _)| rule.position).collect::<Vec<_>>();
+        assert_eq!(positions(Some("make")), [0, 1, 4, 6]);
+        assert_eq!(positions(Some("npm")), [1, 3, 6]);
+        assert_eq!(positions(Some("other")), [1, 6]);
+        assert_eq!(positions(None), [1, 6]);
+        assert_eq!(list.about(&Programs::Unknown).count(), texts.len());
+        let about: Vec<_> = list.about(&Programs::Named(vec!["npm"])).map(|rule| rule.position).collect();
+        assert_eq!(about, [1, 2, 5, 6, 3]);
     }
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode, PermissionUpdate};
 
-use super::compiled::{Compiled, Content, Policy, Programs};
+use super::compiled::{Compiled, Content, Policy, Programs, RuleList};
 use super::domain::Target;
 use super::found::{Found, Line, find};
 use super::line::{Terms, is_grave};
-use super::matching::Unknowns;
+use super::matching::{Touched, Unknowns, touched};
 use super::places::{FileSystem, is_system};
 use super::suggest::suggestions;
 use super::words::base_name;
@@ -70,7 +70,7 @@ pub fn decide(question: &Question<'_>) -> Result<Ruling, String> {
         found.push(find(access, question.cwd, &policy.workspace, question.files, policy.guards_files)?);
     }
     let mode = effective_mode(question.mode, question.trusted || question.mode_is_explicit);
-    let judge = Judge { question, mode, found };
+    let judge = Judge { question, mode, found: &found, touched: touched(&found) };
     Ok(judge.rule())
 }
 
@@ -111,7 +111,8 @@ impl<'a> Grant<'a> {
 pub(super) struct Judge<'a> {
     question: &'a Question<'a>,
     mode: PermissionMode,
-    pub(super) found: Vec<Found>,
+    pub(super) found: &'a [Found],
+    pub(super) touched: Vec<Touched<'a>>,
 }
 
 impl<'a> Judge<'a> {
@@ -183,8 +184,14 @@ impl<'a> Judge<'a> {
         self.question.trusted
     }
 
-    pub(super) fn allow_rules(&self, terms: Terms) -> impl Iterator<Item = &'a Compiled> + use<'a> {
-        terms.rules.then(|| self.question.policy.allow.iter()).into_iter().flatten()
+    /// The allow rules, where they count.
+    pub(super) fn allow_rules(&self, terms: Terms) -> Option<&'a RuleList> {
+        terms.rules.then_some(&self.question.policy.allow)
+    }
+
+    /// The allow rule that covers a whole tool.
+    pub(super) fn whole_rule(&self, tool: &str, terms: Terms) -> Option<&'a Compiled> {
+        self.allow_rules(terms)?.whole().find(|rule| rule.rule.covers_whole(tool))
     }
 
     /// A fetch that no mode makes possible.
@@ -206,7 +213,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    fn lines(&self) -> impl Iterator<Item = &Line> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = &Line> {
         self.found.iter().filter_map(|found| match found {
             Found::Line(line) => Some(&**line),
             Found::Read(_)
@@ -242,7 +249,7 @@ impl<'a> Judge<'a> {
                 let why = doubt.kind.describe();
                 return Some(format!("{why}, so it cannot be shown that no deny rule speaks of it"));
             }
-            let unknowns = Unknowns::of(line);
+            let Some(unknowns) = Unknowns::of(line) else { continue };
             let meant =
                 policy.deny.iter().chain(policy.ask.iter()).find(|rule| unknowns.may_be_meant_by(rule));
             if let Some(rule) = meant {
@@ -272,10 +279,8 @@ impl<'a> Judge<'a> {
             for command in &line.reading.commands {
                 let privileged = command.base_name().is_some_and(is_privilege_wrapper);
                 let named = || {
-                    self.question.policy.allow.iter().any(|rule| match &rule.content {
-                        Content::Command(pattern) => pattern.allows(&command.words),
-                        Content::Whole | Content::Path(_) | Content::Domain(_) | Content::Names(_) => false,
-                    })
+                    let mut rules = self.question.policy.allow.commands(command.name());
+                    rules.any(|(_, pattern)| pattern.allows(&command.words))
                 };
                 if privileged && !named() {
                     return Some("taking privileges needs a rule that names exactly this command".to_owned());
@@ -310,10 +315,10 @@ impl<'a> Judge<'a> {
         let terms = Terms { accepts_edits, rules: true };
         let mut grant = Grant::default();
         if self.found.is_empty() {
-            let whole = self.allow_rules(terms).find(|rule| rule.rule.covers_whole(self.tool()));
+            let whole = self.whole_rule(self.tool(), terms);
             return whole.map(Grant::by).ok_or_else(|| format!("{} needs permission", self.tool()));
         }
-        for found in &self.found {
+        for found in self.found {
             grant.add(self.found_granted(found, terms)?);
         }
         Ok(grant)
@@ -321,7 +326,7 @@ impl<'a> Judge<'a> {
 
     fn found_granted(&self, found: &Found, terms: Terms) -> Result<Grant<'a>, String> {
         let tool = self.tool();
-        let whole = || self.allow_rules(terms).find(|rule| rule.rule.covers_whole(tool));
+        let whole = || self.whole_rule(tool, terms);
         let by = |rule: Option<&'a Compiled>| {
             rule.map(Grant::by).ok_or_else(|| format!("{tool} needs permission"))
         };
@@ -347,20 +352,22 @@ impl<'a> Judge<'a> {
             }
             Found::Line(line) => self.line_granted(line, terms),
             Found::Fetch(target) => {
-                let named = self.allow_rules(terms).find(|rule| match (&rule.content, target) {
+                let mut domains = self.allow_rules(terms).into_iter().flat_map(RuleList::domains);
+                let named = domains.find(|rule| match (&rule.content, target) {
                     (Content::Domain(domain), Target::Host { host, .. }) => domain.covers(host),
                     _ => false,
                 });
                 by(named.or_else(whole))
             }
             Found::Agent(name) => {
-                let named = self.allow_rules(terms).find(|rule| match &rule.content {
+                let mut rules = self.allow_rules(terms).into_iter().flat_map(RuleList::general);
+                let named = rules.find(|rule| match &rule.content {
                     Content::Names(names) => rule.rule.tool == "Agent" && names.contains(name),
                     Content::Whole | Content::Command(_) | Content::Path(_) | Content::Domain(_) => false,
                 });
                 by(named.or_else(whole))
             }
-            Found::As(name) => by(self.allow_rules(terms).find(|rule| rule.rule.covers_whole(name))),
+            Found::As(name) => by(self.whole_rule(name, terms)),
             Found::Person => Err(format!("{tool} needs a person's answer")),
             Found::Other => by(whole()),
         }
@@ -447,7 +454,7 @@ impl<'a> Judge<'a> {
             PermissionMode::Plan => self.end(Behavior::Ask, DecisionLayer::Mode, reason, None),
             PermissionMode::Default | PermissionMode::AcceptEdits => {
                 let mut ruling = self.end(Behavior::Ask, DecisionLayer::Mode, reason, None);
-                ruling.suggestions = suggestions(self, &self.found);
+                ruling.suggestions = suggestions(self, self.found);
                 ruling
             }
         }

@@ -3,45 +3,50 @@
 //! not run unasked when one of them names what a rule stops.
 
 use super::found::Known;
-use super::words::CommandPattern;
+use super::words::{CommandPattern, may_be_code};
 use crate::shell::knowledge::takes_code;
 use crate::shell::{Redirection, RedirectionKind, SimpleCommand, Word};
 
-/// False for commands in which [`may_hide`] finds nothing, whatever the rule: most of them.
-pub(super) fn may_hide_something(command: &SimpleCommand, known: &Known) -> bool {
-    if !command.assignments.is_empty() {
-        return true;
-    }
-    let telling = |word: &str| word.contains('=') || word.contains(char::is_whitespace);
-    !known.effects.complete
-        && (command.base_name().is_some_and(takes_code)
-            || command.words.iter().skip(1).filter_map(Word::as_literal).any(telling)
-            || input(command).next().is_some())
+/// What a command may hold inside its words, found out once and not once per rule.
+pub(super) struct Hiding<'a> {
+    /// Texts that may be commands.
+    commands: Vec<&'a str>,
+    /// Texts that may be code.
+    code: Vec<&'a str>,
 }
 
-/// True when a word of the command, a variable in front of it or the text on its input may hide what the rule names.
-pub(super) fn may_hide(pattern: &CommandPattern, command: &SimpleCommand, known: &Known) -> bool {
-    let values = command.assignments.iter().filter_map(|assignment| assignment.value.as_literal());
-    if !command.words.is_empty() && values.into_iter().any(|value| starts_it(pattern, value)) {
-        return true;
+impl<'a> Hiding<'a> {
+    /// `None` for a command that holds nothing, whatever the rule: most of them.
+    pub(super) fn of(command: &'a SimpleCommand, known: &Known) -> Option<Self> {
+        let mut hiding = Self { commands: Vec::new(), code: Vec::new() };
+        if command.words.is_empty() {
+            return None;
+        }
+        let values = command.assignments.iter().filter_map(|assignment| assignment.value.as_literal());
+        hiding.commands.extend(values);
+        if !known.effects.complete {
+            let base = command.base_name().unwrap_or_default();
+            let words = command.words.iter().skip(1).filter_map(Word::as_literal);
+            if takes_code(base) {
+                hiding.code.extend(words);
+            } else if base != "git" {
+                // Messages of commits are words, too, and what git runs is looked for elsewhere.
+                for word in words {
+                    hiding.commands.extend(word.split_once('=').map(|(_, value)| value));
+                    hiding.commands.extend(word.contains(char::is_whitespace).then_some(word));
+                }
+            }
+            hiding.code.extend(input(command));
+            hiding.code.retain(|text| may_be_code(text));
+        }
+        (!hiding.commands.is_empty() || !hiding.code.is_empty()).then_some(hiding)
     }
-    if known.effects.complete || command.words.is_empty() {
-        return false;
+
+    /// True when a word of the command, a variable in front of it or the text on its input may be what the rule names.
+    pub(super) fn may_be(&self, pattern: &CommandPattern) -> bool {
+        self.commands.iter().any(|text| starts_it(pattern, text))
+            || self.code.iter().any(|text| pattern.is_named_in(text))
     }
-    let base = command.base_name().unwrap_or_default();
-    let mut words = command.words.iter().skip(1).filter_map(Word::as_literal);
-    if takes_code(base) {
-        return words.any(|word| pattern.is_named_in(word))
-            || input(command).any(|it| pattern.is_named_in(it));
-    }
-    // Messages of commits are words, too, and what git runs is looked for elsewhere.
-    let written = base != "git"
-        && words.any(|word| {
-            let value = word.split_once('=').map(|(_, value)| value);
-            value.is_some_and(|value| starts_it(pattern, value))
-                || (word.contains(char::is_whitespace) && starts_it(pattern, word))
-        });
-    written || input(command).any(|text| pattern.is_named_in(text))
 }
 
 /// The text that the command is given on its input.

@@ -3,7 +3,7 @@
 
 use qoder_types::{Behavior, Considered, DecisionLayer};
 
-use super::compiled::Compiled;
+use super::compiled::{Compiled, Content};
 use super::decide::Judge;
 
 impl Judge<'_> {
@@ -20,20 +20,32 @@ impl Judge<'_> {
         };
         considered.extend(asked.map(|rule| outranked(rule, Behavior::Ask)));
         if behavior != Behavior::Allow {
-            let allow = policy.allow.iter().find(|rule| self.would_allow(rule));
-            considered.extend(allow.map(|rule| outranked(rule, Behavior::Allow)));
+            considered.extend(self.would_allow().map(|rule| outranked(rule, Behavior::Allow)));
         }
-        let counts = [policy.deny.len(), policy.ask.len(), policy.allow.len()];
         considered.push(Considered {
             layer: DecisionLayer::Rule,
             behavior: None,
             rule: None,
             origin: None,
-            note: format!(
-                "{} deny, {} ask and {} allow rules were in force",
-                counts[0], counts[1], counts[2]
-            ),
+            note: policy.counts.clone(),
         });
         considered
+    }
+
+    /// The first allow rule that names the call or a command of it.
+    fn would_allow(&self) -> Option<&Compiled> {
+        let allow = &self.policy().allow;
+        let whole = allow.whole().find(|rule| rule.rule.covers_whole(self.tool()));
+        let others = allow.general().find(|rule| match &rule.content {
+            Content::Path(_) => !self.touched.is_empty() && self.speaks(rule),
+            Content::Domain(_) | Content::Names(_) => self.speaks(rule),
+            Content::Whole | Content::Command(_) => false,
+        });
+        let commands = self.lines().flat_map(|line| &line.reading.commands);
+        let named = commands.filter_map(|command| {
+            let mut rules = allow.commands(command.name());
+            rules.find(|(_, pattern)| pattern.allows(&command.words)).map(|(rule, _)| rule)
+        });
+        whole.into_iter().chain(others).chain(named).min_by_key(|rule| rule.position)
     }
 }

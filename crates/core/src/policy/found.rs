@@ -1,6 +1,7 @@
 //! What a call would touch, found out: paths resolved in both forms, commands read and their operands turned into reads
 //! and edits. What cannot be found out is marked as unknown; the decision treats that as a reason to stop.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -24,8 +25,15 @@ pub(super) struct Place {
     pub(super) real: PathBuf,
     /// Everything below it is touched too.
     pub(super) recursive: bool,
-    /// The file has further names, one of which may be protected.
+    /// The file has further names, one of which may be protected; only looked up for what is changed.
     pub(super) has_other_names: bool,
+}
+
+impl Place {
+    /// True when links lead elsewhere than the spelling says.
+    pub(super) fn is_moved(&self) -> bool {
+        self.lexical.as_os_str() != self.real.as_os_str()
+    }
 }
 
 /// One simple command of a line, with what is known about it.
@@ -119,7 +127,7 @@ pub(super) fn find(
     let finder = Finder { cwd, workspace, files, guards_files };
     Ok(match access {
         Access::Read(path) => Found::Read(finder.place(path, false)?),
-        Access::Edit(path) => Found::Edit(finder.place(path, false)?),
+        Access::Edit(path) => Found::Edit(finder.changed(finder.place(path, false)?)),
         Access::Command(text) => Found::Line(Box::new(finder.line(text))),
         Access::Fetch(url) => Found::Fetch(target(url)),
         Access::Agent(name) => Found::Agent(name.clone()),
@@ -139,16 +147,25 @@ pub(super) struct Finder<'a> {
 
 impl Finder<'_> {
     fn place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
-        if path.as_os_str().as_encoded_bytes().contains(&0) {
-            return Err("the path contains a NUL byte; give the path without it".to_owned());
-        }
         let expanded = match path.strip_prefix("~") {
             Ok(rest) => self.workspace.home.join(rest),
             Err(_) => self.cwd.join(path),
         };
-        let real = self.files.real(&expanded)?;
-        let has_other_names = self.files.has_other_names(&real);
-        Ok(Place { lexical: normalise(&expanded), real, recursive, has_other_names })
+        self.absolute_place(&expanded, recursive)
+    }
+
+    fn absolute_place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
+        if path.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err("the path contains a NUL byte; give the path without it".to_owned());
+        }
+        let real = self.files.real(path)?;
+        Ok(Place { lexical: normalise(path), real, recursive, has_other_names: false })
+    }
+
+    /// A place that is changed, and with it whatever else the file is called.
+    fn changed(&self, mut place: Place) -> Place {
+        place.has_other_names = self.files.has_other_names(&place.real);
+        place
     }
 
     fn line(&self, text: &str) -> Line {
@@ -176,12 +193,17 @@ impl Finder<'_> {
             follows_new_link: false,
             effects,
         };
-        if !known.only_reads && read_only_without_dash_names(&command.words) {
+        let has_pattern = |word: &Word| word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)));
+        if !known.only_reads
+            && command.words.iter().any(has_pattern)
+            && read_only_without_dash_names(&command.words)
+        {
             known.only_reads = folders.iter().all(|folder| self.has_no_dash_names(folder.as_deref()));
         }
         known.unknown_read = !self.operands(&known.effects.reads, &folders, &mut known.reads);
         known.unknown_edit = !self.operands(&known.effects.edits, &folders, &mut known.edits);
         for place in &mut known.edits {
+            place.has_other_names = self.files.has_other_names(&place.real);
             // What is put into a folder has a name that need not stand in the command.
             place.recursive |= self.guards_files && self.files.is_folder(&place.real);
         }
@@ -190,6 +212,9 @@ impl Finder<'_> {
         }
         for redirection in &command.redirections {
             self.redirection(redirection.kind, redirection.target.as_ref(), &folders, &mut known);
+        }
+        for place in &mut known.outputs {
+            place.has_other_names = self.files.has_other_names(&place.real);
         }
         if self.guards_files && !(known.effects.known && known.effects.complete) {
             let code = command.base_name().is_some_and(takes_code);
@@ -211,7 +236,7 @@ impl Finder<'_> {
             Directory::Unknown => None,
             Directory::Known(steps) => steps.iter().try_fold(self.cwd.to_path_buf(), |from, step| {
                 // The kernel follows links at each step; so does the next one.
-                self.files.real(&from.join(self.spelled(step)?)).ok()
+                self.files.real(&from.join(&*self.spelled(step)?)).ok()
             }),
         };
         command.directories.iter().map(folder).collect()
@@ -236,17 +261,28 @@ impl Finder<'_> {
         let Some(text) = self.spelled(word) else {
             return self.expanded(word, recursive, folders, places);
         };
+        self.named(&text, recursive, folders, places)
+    }
+
+    /// Adds the places that a name has in the folders; false when one of them is not known.
+    fn named(
+        &self,
+        text: &str,
+        recursive: bool,
+        folders: &[Option<PathBuf>],
+        places: &mut Vec<Place>,
+    ) -> bool {
         let mut all = true;
         for folder in folders {
-            let path = match (Path::new(&text).is_absolute(), folder) {
-                (true, _) => PathBuf::from(&text),
-                (false, Some(folder)) => folder.join(&text),
+            let path = match (Path::new(text).is_absolute(), folder) {
+                (true, _) => PathBuf::from(text),
+                (false, Some(folder)) => folder.join(text),
                 (false, None) => {
                     all = false;
                     continue;
                 }
             };
-            match self.place(&path, recursive) {
+            match self.absolute_place(&path, recursive) {
                 Ok(place) => places.push(place),
                 Err(_) => all = false,
             }
@@ -255,7 +291,10 @@ impl Finder<'_> {
     }
 
     /// The text of a word that is known, with the home directory in place.
-    fn spelled(&self, word: &Word) -> Option<String> {
+    fn spelled<'w>(&self, word: &'w Word) -> Option<Cow<'w, str>> {
+        if let Some(text) = word.as_literal() {
+            return Some(Cow::Borrowed(text));
+        }
         if word.is_dynamic() {
             return None;
         }
@@ -267,7 +306,7 @@ impl Finder<'_> {
                 Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown(_) => return None,
             }
         }
-        Some(text)
+        Some(Cow::Owned(text))
     }
 
     /// Adds what a pattern stands for, by looking at names in folders; false when that is not possible.
@@ -293,7 +332,7 @@ impl Finder<'_> {
             // A pattern that finds nothing stays as it is written.
             let unmatched = matches.is_empty().then(|| folder.join(word.to_display()));
             for path in matches.into_iter().chain(unmatched) {
-                match self.place(&path, recursive) {
+                match self.absolute_place(&path, recursive) {
                     Ok(place) => places.push(place),
                     Err(_) => return false,
                 }
@@ -388,12 +427,12 @@ impl Finder<'_> {
         let between = |c: char| matches!(c, '=' | ':' | '@') || (code && ends_a_name(c));
         let parts = text.split(between).filter(|part| !part.is_empty()).take(MOST_MENTIONS);
         // A word without separators is its own only part.
-        let whole = text.contains(between).then_some(text.as_str());
+        let whole = text.contains(between).then_some(&*text);
         for part in parts.chain(whole) {
             // An option may have its value glued on: -f/etc/x.
             let glued = part.strip_prefix('-').and_then(|rest| rest.find('/').map(|at| &rest[at..]));
             for candidate in [Some(part), glued].into_iter().flatten().filter(|part| !part.starts_with('-')) {
-                self.operand(&Word::literal(candidate), false, folders, places);
+                self.named(candidate, false, folders, places);
             }
         }
     }

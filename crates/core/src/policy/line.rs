@@ -1,7 +1,7 @@
 //! Whether a command line may run by itself: every simple command of it by a rule, as the content of a transparent
 //! wrapper, or because it is known to only read. The first command that may not stops the line, with the reason.
 
-use super::compiled::{Compiled, Content};
+use super::compiled::Compiled;
 use super::decide::{Grant, Judge};
 use super::found::{Known, Line, Place};
 use crate::shell::knowledge::git_needs_safe_configuration;
@@ -31,7 +31,7 @@ pub(super) fn is_grave(doubt: &Doubt) -> bool {
 impl<'a> Judge<'a> {
     /// Grants a line or says what stands in the way.
     pub(super) fn line_granted(&self, line: &Line, terms: Terms) -> Result<Grant<'a>, String> {
-        let bare = self.allow_rules(terms).find(|rule| rule.rule.covers_whole(self.tool()));
+        let bare = self.whole_rule(self.tool(), terms);
         if let Some(doubt) = line.reading.doubts.first() {
             let unreadable = line
                 .reading
@@ -71,24 +71,16 @@ impl<'a> Judge<'a> {
             grant.rule = grant.rule.or(bare);
             return Ok(grant);
         }
-        let mut named: Vec<&'a Compiled> = Vec::new();
-        for rule in self.allow_rules(terms) {
-            match &rule.content {
-                Content::Command(pattern) if pattern.allows(&command.words) => {
-                    if pattern.is_exact() {
-                        grant.rule = Some(rule);
-                        return Ok(grant);
-                    }
-                    named.push(rule);
-                }
-                Content::Command(_)
-                | Content::Whole
-                | Content::Path(_)
-                | Content::Domain(_)
-                | Content::Names(_) => {}
+        let rules = self.allow_rules(terms).into_iter().flat_map(|rules| rules.commands(command.name()));
+        let mut named: Option<&'a Compiled> = None;
+        for (rule, pattern) in rules.filter(|(_, pattern)| pattern.allows(&command.words)) {
+            if pattern.is_exact() {
+                grant.rule = Some(rule);
+                return Ok(grant);
             }
+            named = named.or(Some(rule));
         }
-        if let Some(rule) = named.first().copied() {
+        if let Some(rule) = named {
             if is_search(command) && !known.only_reads {
                 return Err("a rule for a search does not cover what it runs, removes or writes".to_owned());
             }

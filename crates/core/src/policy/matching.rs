@@ -3,95 +3,70 @@
 
 use super::compiled::{Compiled, Content};
 use super::decide::Judge;
-use super::disguise::{may_hide, may_hide_something};
+use super::disguise::Hiding;
 use super::domain::Target;
 use super::found::{Found, Known, Line, Place};
 use super::line::Terms;
+use super::pattern::PathPattern;
 use super::places::{is_protected, leads_anywhere};
 use crate::shell::{SimpleCommand, Word};
 
 impl<'a> Judge<'a> {
     /// For deny and ask: true when the rule speaks of anything that was found.
     pub(super) fn speaks(&self, rule: &Compiled) -> bool {
-        if rule.rule.covers_whole(self.tool()) {
-            return true;
+        match &rule.content {
+            Content::Whole => {
+                let names = |found: &Found| matches!(found, Found::As(name) if rule.rule.covers_whole(name));
+                rule.rule.covers_whole(self.tool()) || self.found.iter().any(names)
+            }
+            Content::Command(pattern) => {
+                let mut commands = self.lines().flat_map(|line| &line.reading.commands);
+                commands.any(|command| pattern.speaks_of(&command.words))
+            }
+            Content::Path(pattern) => self.touches(rule, pattern.as_ref()),
+            Content::Domain(domain) => self
+                .found
+                .iter()
+                .any(|found| matches!(found, Found::Fetch(Target::Host { host, .. }) if domain.covers(host))),
+            Content::Names(names) => {
+                let named = |found: &Found| matches!(found, Found::Agent(name) if names.contains(name));
+                rule.rule.tool == "Agent" && self.found.iter().any(named)
+            }
         }
-        let reads = rule.rule.tool == "Read" || rule.rule.tool == self.tool();
+    }
+
+    /// True when a place that is touched is one the rule speaks of. A pattern that cannot be read covers every place.
+    fn touches(&self, rule: &Compiled, pattern: Option<&PathPattern>) -> bool {
         // A file that may not be read may not be changed either.
-        let edits = matches!(rule.rule.tool.as_str(), "Edit" | "Write" | "NotebookEdit" | "Read");
-        self.found.iter().any(|found| match (&rule.content, found) {
-            (Content::Whole, Found::As(name)) => rule.rule.covers_whole(name),
-            (Content::Command(pattern), Found::Line(line)) => {
-                line.reading.commands.iter().any(|command| pattern.speaks_of(&command.words))
-            }
-            (Content::Path(pattern), found) => {
-                let covers = |place: &Place| {
-                    pattern
-                        .as_ref()
-                        .is_none_or(|pattern| pattern.covers(&place.lexical) || pattern.covers(&place.real))
-                };
-                let covers_all_in = |place: &Place| {
-                    place.recursive
-                        && pattern.as_ref().is_none_or(|pattern| pattern.covers_all_in(&place.real))
-                };
-                match found {
-                    Found::Read(place) => reads && covers(place),
-                    Found::Edit(place) => edits && covers(place),
-                    Found::Line(line) => line.known.iter().any(|known| {
-                        (rule.rule.tool == "Read" && known.reads.iter().any(covers))
-                            || (edits && known.edits.iter().chain(&known.outputs).any(covers))
-                            || (edits && known.edits.iter().any(covers_all_in))
-                            || known.mentions.iter().any(covers)
-                    }),
-                    Found::Fetch(_)
-                    | Found::Agent(_)
-                    | Found::As(_)
-                    | Found::Person
-                    | Found::Internal
-                    | Found::Other => false,
-                }
-            }
-            (Content::Domain(domain), Found::Fetch(Target::Host { host, .. })) => domain.covers(host),
-            (Content::Names(names), Found::Agent(name)) => rule.rule.tool == "Agent" && names.contains(name),
-            (
-                Content::Whole | Content::Command(_) | Content::Domain(_) | Content::Names(_),
-                Found::Read(_)
-                | Found::Edit(_)
-                | Found::Line(_)
-                | Found::Fetch(_)
-                | Found::Agent(_)
-                | Found::As(_)
-                | Found::Person
-                | Found::Internal
-                | Found::Other,
-            ) => false,
+        let edits = rule.is_for_edits || rule.is_for_reads;
+        self.touched.iter().any(|touched| {
+            let place = touched.place;
+            let (speaks, into) = match touched.how {
+                Touch::Read => (rule.is_for_reads || rule.rule.tool == self.tool(), false),
+                Touch::ReadInLine => (rule.is_for_reads, false),
+                Touch::Edit => (edits, place.recursive),
+                Touch::Mention => (true, false),
+            };
+            let Some(pattern) = pattern else { return speaks };
+            speaks
+                && (pattern.covers(&place.lexical)
+                    || (touched.is_moved && pattern.covers(&place.real))
+                    || (into && pattern.covers_all_in(&place.real)))
         })
     }
 
-    /// True for an allow rule that names the call or a command of it; for explanations only.
-    pub(super) fn would_allow(&self, rule: &Compiled) -> bool {
-        match &rule.content {
-            Content::Whole => rule.rule.covers_whole(self.tool()),
-            Content::Command(pattern) => self.found.iter().any(|found| match found {
-                Found::Line(line) => {
-                    line.reading.commands.iter().any(|command| pattern.allows(&command.words))
-                }
-                _ => false,
-            }),
-            Content::Path(_) | Content::Domain(_) | Content::Names(_) => self.speaks(rule),
-        }
-    }
-
     pub(super) fn read_rule(&self, place: &Place, terms: Terms) -> Option<&'a Compiled> {
-        self.path_rule(place, terms, |tool| tool == "Read" || tool == "Edit" || tool == self.tool())
+        let tool = self.tool();
+        self.path_rule(place, terms, |rule| {
+            rule.is_for_reads || matches!(&*rule.rule.tool, "Edit") || rule.rule.tool == tool
+        })
     }
 
     /// The rule that lets a place be changed; a pattern covers a protected file only by naming it.
     pub(super) fn edit_rule(&self, place: &Place, terms: Terms) -> Option<&'a Compiled> {
-        let protected = self.is_protected(place) || place.has_other_names;
-        let rule = self.path_rule(place, terms, |tool| matches!(tool, "Edit" | "Write" | "NotebookEdit"))?;
+        let rule = self.path_rule(place, terms, |rule| rule.is_for_edits)?;
         match &rule.content {
-            Content::Path(Some(pattern)) if !protected || pattern.is_literal() => Some(rule),
+            Content::Path(Some(pattern)) if pattern.is_literal() || self.is_only_itself(place) => Some(rule),
             Content::Path(_)
             | Content::Whole
             | Content::Command(_)
@@ -100,9 +75,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn path_rule(&self, place: &Place, terms: Terms, speaks: impl Fn(&str) -> bool) -> Option<&'a Compiled> {
-        self.allow_rules(terms).find(|rule| match &rule.content {
-            Content::Path(Some(pattern)) if speaks(&rule.rule.tool) => {
+    fn path_rule(
+        &self,
+        place: &Place,
+        terms: Terms,
+        speaks: impl Fn(&Compiled) -> bool,
+    ) -> Option<&'a Compiled> {
+        self.allow_rules(terms)?.paths().find(|rule| match &rule.content {
+            Content::Path(Some(pattern)) if speaks(rule) => {
                 pattern.covers(&place.lexical) && pattern.covers(&place.real)
             }
             Content::Path(_)
@@ -115,7 +95,7 @@ impl<'a> Judge<'a> {
 
     pub(super) fn is_inside(&self, place: &Place) -> bool {
         let workspace = &self.policy().workspace;
-        workspace.contains(&place.lexical) && workspace.contains(&place.real)
+        workspace.contains(&place.lexical) && (!place.is_moved() || workspace.contains(&place.real))
     }
 
     pub(super) fn is_readable(&self, place: &Place) -> bool {
@@ -124,13 +104,59 @@ impl<'a> Judge<'a> {
 
     pub(super) fn is_protected(&self, place: &Place) -> bool {
         let workspace = &self.policy().workspace;
-        is_protected(&place.lexical, workspace) || is_protected(&place.real, workspace)
+        is_protected(&place.lexical, workspace) || (place.is_moved() && is_protected(&place.real, workspace))
     }
 
     /// A file of the workspace that is neither protected nor possibly another name of a protected one.
     pub(super) fn is_ordinary(&self, place: &Place) -> bool {
-        self.is_inside(place) && !self.is_protected(place) && !place.has_other_names
+        self.is_inside(place) && self.is_only_itself(place)
     }
+
+    fn is_only_itself(&self, place: &Place) -> bool {
+        !self.is_protected(place) && !place.has_other_names
+    }
+}
+
+/// How a place is touched.
+#[derive(Debug, Clone, Copy)]
+enum Touch {
+    Read,
+    ReadInLine,
+    Edit,
+    Mention,
+}
+
+/// A place that the call touches.
+pub(super) struct Touched<'a> {
+    place: &'a Place,
+    how: Touch,
+    is_moved: bool,
+}
+
+/// All places that were found, in one row: every rule about files looks at them.
+pub(super) fn touched(found: &[Found]) -> Vec<Touched<'_>> {
+    let mut all = Vec::new();
+    let mut add = |place, how| all.push(Touched { place, how, is_moved: Place::is_moved(place) });
+    for found in found {
+        match found {
+            Found::Read(place) => add(place, Touch::Read),
+            Found::Edit(place) => add(place, Touch::Edit),
+            Found::Line(line) => {
+                for known in &line.known {
+                    known.reads.iter().for_each(|place| add(place, Touch::ReadInLine));
+                    known.edits.iter().chain(&known.outputs).for_each(|place| add(place, Touch::Edit));
+                    known.mentions.iter().for_each(|place| add(place, Touch::Mention));
+                }
+            }
+            Found::Fetch(_)
+            | Found::Agent(_)
+            | Found::As(_)
+            | Found::Person
+            | Found::Internal
+            | Found::Other => {}
+        }
+    }
+    all
 }
 
 /// What is not known about a line, found out once and not once per rule.
@@ -138,8 +164,8 @@ pub(super) struct Unknowns<'a> {
     line: &'a Line,
     /// Commands with a word that is not known.
     dynamic: Vec<&'a SimpleCommand>,
-    /// Commands that may hold others inside their words.
-    hiding: Vec<(&'a SimpleCommand, &'a Known)>,
+    /// What commands may hold inside their words.
+    hiding: Vec<Hiding<'a>>,
     /// A place that is touched is not known.
     place: bool,
     /// A place that is read is not known.
@@ -147,18 +173,26 @@ pub(super) struct Unknowns<'a> {
 }
 
 impl<'a> Unknowns<'a> {
-    pub(super) fn of(line: &'a Line) -> Self {
-        let pairs = || line.reading.commands.iter().zip(&line.known);
+    /// `None` for a line of which all is known: no rule can mean anything else by it.
+    pub(super) fn of(line: &'a Line) -> Option<Self> {
+        let pairs = line.reading.commands.iter().zip(&line.known);
         let has_unknown_word = |command: &&SimpleCommand| command.words.iter().any(Word::is_dynamic);
-        Self {
+        let unknowns = Self {
             line,
             dynamic: line.reading.commands.iter().filter(has_unknown_word).collect(),
-            hiding: pairs().filter(|(command, known)| may_hide_something(command, known)).collect(),
+            hiding: pairs.filter_map(|(command, known)| Hiding::of(command, known)).collect(),
             place: line.known.iter().any(|known| {
                 known.unknown_edit || known.unknown_output || known.follows_new_link || known.leads_anywhere()
             }),
             read: line.known.iter().any(|known| known.unknown_read),
-        }
+        };
+        let mut touched = line.known.iter().flat_map(|known| known.reads.iter().chain(&known.edits));
+        let all_known = unknowns.dynamic.is_empty()
+            && unknowns.hiding.is_empty()
+            && !unknowns.place
+            && !unknowns.read
+            && !touched.any(|place| place.recursive);
+        (!all_known).then_some(unknowns)
     }
 
     /// True when it may be what a deny or ask rule names.
@@ -166,10 +200,10 @@ impl<'a> Unknowns<'a> {
         match &rule.content {
             Content::Command(pattern) => {
                 self.dynamic.iter().any(|command| pattern.may_speak_of(&command.words))
-                    || self.hiding.iter().any(|(command, known)| may_hide(pattern, command, known))
+                    || self.hiding.iter().any(|hiding| hiding.may_be(pattern))
             }
             Content::Path(pattern) => {
-                let reads = rule.rule.tool == "Read";
+                let reads = rule.is_for_reads;
                 let below = |place: &Place| {
                     place.recursive
                         && pattern.as_ref().is_none_or(|pattern| pattern.reaches_below(&place.real))

@@ -24,5 +24,8 @@ pub use address::{HostKind, host_is_public_name, host_matches, is_public, normal
 pub use compiled::Policy;
 pub use decide::{Confinement, Question, Ruling, decide};
 pub use pattern::PathPattern;
-pub use places::{FileSystem, NoLinks, Workspace, is_protected, normalise};
+pub use places::{
+    FILES as PROTECTED_FILES, FOLDERS as PROTECTED_FOLDERS, FileSystem, NoLinks, Workspace, is_protected,
+    normalise,
+};
 pub use rule::{Rule, RuleError, RuleSet, split_rules};

@@ -55,14 +55,20 @@ impl PathPattern {
     /// True when the pattern covers `path` or a directory above it.
     #[must_use]
     pub fn covers(&self, path: &Path) -> bool {
-        // Bytes are compared faster than components; whole names are compared below.
-        let start = self.fixed.as_os_str().as_encoded_bytes();
-        if !FOLDS_CASE && !path.as_os_str().as_encoded_bytes().starts_with(start) {
+        if !self.may_cover(path.as_os_str().as_encoded_bytes()) {
             return false;
         }
         let Ok(relative) = path.strip_prefix(&self.anchor) else { return false };
         relative.ancestors().any(|part| !part.as_os_str().is_empty() && self.matcher.is_match(part))
             || (relative.as_os_str().is_empty() && self.matcher.is_match(Path::new("")))
+    }
+
+    /// False for most paths that are not covered: bytes are compared faster than components, and the last byte of the
+    /// fixed part tells patterns apart that start alike.
+    fn may_cover(&self, path: &[u8]) -> bool {
+        let start = self.fixed.as_os_str().as_encoded_bytes();
+        let last = start.len().wrapping_sub(1);
+        FOLDS_CASE || start.is_empty() || (path.get(last) == start.get(last) && path.starts_with(start))
     }
 
     /// True when something below `folder` may be covered.

@@ -24,9 +24,21 @@ impl Workspace {
     /// outside even when a path leads there.
     #[must_use]
     pub fn contains(&self, path: &Path) -> bool {
-        let special = ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder));
-        !special && self.roots.iter().any(|root| path.starts_with(root))
+        let special =
+            may_be_special(path) && ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder));
+        !special && self.roots.iter().any(|root| is_below(path, root))
     }
+}
+
+/// [`Path::starts_with`], with a look at the bytes first, which is enough for most paths.
+fn is_below(path: &Path, folder: &Path) -> bool {
+    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(folder.as_os_str().as_encoded_bytes());
+    matches!(rest, Some([] | [b'/', ..])) || path.starts_with(folder)
+}
+
+/// False for most paths outside `/dev`, `/proc` and `/sys`, by their first bytes.
+fn may_be_special(path: &Path) -> bool {
+    matches!(path.as_os_str().as_encoded_bytes(), [b'/', b'd' | b'p' | b's' | b'.' | b'/', ..])
 }
 
 /// What the gate may learn about paths. Metadata only.
@@ -66,6 +78,9 @@ impl FileSystem for NoLinks {
 /// Takes `.` and `..` out by spelling alone.
 #[must_use]
 pub fn normalise(path: &Path) -> PathBuf {
+    if is_normal(path.as_os_str().as_encoded_bytes()) {
+        return path.to_path_buf();
+    }
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {
@@ -79,17 +94,27 @@ pub fn normalise(path: &Path) -> PathBuf {
     out
 }
 
+/// True for a path in which nothing is `.`, `..`, doubled or trailing; false for some others, too.
+fn is_normal(path: &[u8]) -> bool {
+    let opens_a_dot_or_nothing = |pair: &[u8]| pair[0] == b'/' && matches!(pair[1], b'.' | b'/');
+    cfg!(unix)
+        && path.first() != Some(&b'.')
+        && path.last() != Some(&b'/')
+        && !path.windows(2).any(opens_a_dot_or_nothing)
+}
+
 /// True for paths through the links of a process, which lead wherever that process is or has something open.
 pub(super) fn leads_anywhere(path: &Path) -> bool {
-    path.starts_with("/dev/fd")
-        || (path.starts_with("/proc")
-            && path.components().any(|part| {
-                matches!(part.as_os_str().to_str(), Some("cwd" | "root" | "fd" | "exe" | "map_files"))
-            }))
+    may_be_special(path)
+        && (path.starts_with("/dev/fd")
+            || (path.starts_with("/proc")
+                && path.components().any(|part| {
+                    matches!(part.as_os_str().to_str(), Some("cwd" | "root" | "fd" | "exe" | "map_files"))
+                })))
 }
 
 /// Folders whose content makes other programs run code.
-const FOLDERS: &[&str] = &[
+pub const FOLDERS: &[&str] = &[
     ".git",
     ".hg",
     ".svn",
@@ -117,7 +142,7 @@ const FOLDERS: &[&str] = &[
 ];
 
 /// Files that make other programs run code, or hold keys.
-const FILES: &[&str] = &[
+pub const FILES: &[&str] = &[
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -193,12 +218,19 @@ pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
         .filter_map(|root| path.strip_prefix(root).ok())
         .min_by_key(|rest| rest.components().count())
         .unwrap_or(path);
-    let folded = |name: &OsStr| name.to_string_lossy().to_lowercase();
     let folder = inside.components().any(|part| match part {
-        Component::Normal(name) => FOLDERS.contains(&folded(name).as_str()),
+        Component::Normal(name) => is_listed(name, FOLDERS),
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
     });
-    folder || path.file_name().is_some_and(|name| FILES.contains(&folded(name).as_str()))
+    folder || path.file_name().is_some_and(|name| is_listed(name, FILES))
+}
+
+/// True when a list of names in lower case has this one, in whatever case.
+fn is_listed(name: &OsStr, list: &[&str]) -> bool {
+    match name.to_str() {
+        Some(name) if name.is_ascii() => list.iter().any(|listed| listed.eq_ignore_ascii_case(name)),
+        Some(_) | None => list.contains(&name.to_string_lossy().to_lowercase().as_str()),
+    }
 }
 
 /// Folders that hold the system itself.
@@ -239,4 +271,46 @@ pub fn is_system(path: &Path, workspace: &Workspace) -> bool {
         .iter()
         .any(|folder| path.parent() == Some(Path::new(folder)));
     listed || below || workspace.home.starts_with(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_path_become_one() {
+        for spelling in
+            ["/a/.b/c", "/a//.b/c", "/a/./.b/c", "/a/x/../.b/c", "/a/.b/c/", "/a/.b/c/.", "//a/.b/c"]
+        {
+            assert_eq!(normalise(Path::new(spelling)).as_os_str(), "/a/.b/c", "{spelling}");
+        }
+        for (spelling, normal) in
+            [("/", "/"), ("/..", "/"), ("", ""), ("./a", "a"), ("a/b", "a/b"), ("..", "")]
+        {
+            assert_eq!(normalise(Path::new(spelling)).as_os_str(), normal, "{spelling}");
+        }
+    }
+
+    #[test]
+    fn names_are_protected_in_any_case() {
+        let workspace =
+            Workspace { roots: vec!["/w".into()], config_dir: "/h".into(), ..Workspace::default() };
+        for path in ["/w/.GIT/x", "/w/a/.Bashrc", "/w/.\u{212a}ube/config"] {
+            assert!(is_protected(Path::new(path), &workspace), "{path}");
+        }
+        assert!(!is_protected(Path::new("/w/git/bashrc"), &workspace));
+    }
+
+    #[test]
+    fn a_root_contains_whole_names_only() {
+        let workspace = Workspace { roots: vec!["/w/a".into(), "/dev".into()], ..Workspace::default() };
+        for path in ["/w/a", "/w/a/b", "/w//a/b", "/w/./a"] {
+            assert!(workspace.contains(Path::new(path)), "{path}");
+        }
+        for path in ["/w/ab", "/w", "/dev/null", "//dev/null", "/./dev/null"] {
+            assert!(!workspace.contains(Path::new(path)), "{path}");
+        }
+        let all = Workspace { roots: vec!["/".into()], ..Workspace::default() };
+        assert!(all.contains(Path::new("/w")) && !all.contains(Path::new("/proc/1")));
+    }
 }

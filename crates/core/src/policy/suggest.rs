@@ -1,12 +1,14 @@
 //! "Do not ask again": the changes of permissions that are offered with an ask. Never broader than what the question
 //! shows: the exact command, a prefix only for subcommands known to be harmless, one host, one directory.
 
+use std::borrow::Cow;
+
 use qoder_types::{Behavior, PermissionMode, PermissionUpdate, RuleValue, UpdateDestination};
 
 use super::decide::Judge;
 use super::domain::Target;
 use super::found::{Found, Line};
-use super::words::{CommandPattern, comparable};
+use super::words::{CommandPattern, comparable, is_plain};
 use crate::shell::SimpleCommand;
 use crate::shell::knowledge::{runs_arbitrary_code, suggestable_prefix};
 
@@ -78,11 +80,9 @@ fn line_rules(line: &Line) -> Option<PermissionUpdate> {
 }
 
 fn content(command: &SimpleCommand) -> Option<String> {
-    let words: Vec<String> = command.words.iter().map(comparable).collect::<Option<_>>()?;
+    let words: Vec<Cow<'_, str>> = command.words.iter().map(comparable).collect::<Option<_>>()?;
     let name = words.first()?;
-    let plain = |word: &String| {
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@%+,^=".contains(c))
-    };
+    let plain = |word: &Cow<'_, str>| !word.is_empty() && word.bytes().all(is_plain);
     let text = if words.iter().all(plain) { words.join(" ") } else { command.text.trim().to_owned() };
     let prefix = suggestable_prefix(&command.words).filter(|count| {
         !runs_arbitrary_code(name) && *count <= words.len() && words[..*count].iter().all(plain)

@@ -2,6 +2,8 @@
 //! `words *` as a prefix of whole words, and any other `*` for any text inside that command. A denial looks wide (base
 //! names, global options, other spellings of flags, words that may become what it names); an allowance looks narrow.
 
+use std::borrow::Cow;
+
 use crate::shell::{DoubtKind, Piece, Word, knowledge, read};
 
 /// Stands between words, so that a blank inside a word is not one between words.
@@ -47,15 +49,18 @@ impl CommandPattern {
 
     /// For allow: the words as written, and no word whose value is not known in the part that the rule names.
     pub(super) fn allows(&self, words: &[Word]) -> bool {
+        if !self.starred {
+            // Rules about one program mostly differ in their last word.
+            return words.len() >= self.words.len()
+                && (self.prefix || words.len() == self.words.len())
+                && self.words.iter().zip(words).rev().all(|(wanted, word)| is(word, wanted))
+                && self.may_start(words);
+        }
         if !self.may_start(words) {
             return false;
         }
-        let known: Vec<String> = words.iter().map_while(comparable).collect();
+        let known: Vec<Cow<'_, str>> = words.iter().map_while(comparable).collect();
         let all_known = known.len() == words.len();
-        if !self.starred {
-            let named = known.get(..self.words.len()) == Some(self.words.as_slice());
-            return named && (self.prefix || (all_known && known.len() == self.words.len()));
-        }
         let pattern = join(&self.words);
         if all_known && matches(&pattern, &join(&known)) {
             return true;
@@ -69,14 +74,9 @@ impl CommandPattern {
         if words.is_empty() || self.is_about_another_program(words) {
             return false;
         }
-        let mut seen = vec![words.to_vec()];
-        if let Some(base) = with_base_name(words) {
-            seen.push(base);
-        }
-        if let Some(short) = past_global_options(seen.last().map_or(words, Vec::as_slice)) {
-            seen.push(short);
-        }
-        seen.iter().any(|words| {
+        let based = with_base_name(words);
+        let short = past_global_options(based.as_deref().unwrap_or(words));
+        [Some(words), based.as_deref(), short.as_deref()].into_iter().flatten().any(|words| {
             self.allows(words)
                 || (!self.starred
                     && (self.speaks_past_options(words)
@@ -118,7 +118,7 @@ impl CommandPattern {
     /// True when the words of the rule stand in the command in their order, with nothing before the last of them but
     /// options and what may be their values.
     fn speaks_past_options(&self, words: &[Word]) -> bool {
-        if self.words.len() < 2 || words.first().and_then(comparable).as_ref() != self.words.first() {
+        if self.words.len() < 2 || !words.first().is_some_and(|word| is(word, &self.words[0])) {
             return false;
         }
         let is_option = |text: &str| text.starts_with(['-', '+']);
@@ -151,11 +151,10 @@ impl CommandPattern {
 
     /// For deny and ask: true when code, in whatever language, has all words of the rule as words of its own.
     pub(super) fn is_named_in(&self, code: &str) -> bool {
-        let between = |c: char| !(c.is_alphanumeric() || "_-./@:+".contains(c));
-        // A plain word is an operand, and no code.
-        code.contains(between)
+        may_be_code(code)
             && self.words.iter().all(|word| {
-                word.contains(STAR) || code.split(between).any(|part| part == word || base_name(part) == word)
+                word.contains(STAR)
+                    || code.split(is_between).any(|part| part == word || base_name(part) == word)
             })
     }
 
@@ -179,16 +178,32 @@ impl CommandPattern {
     }
 }
 
+/// True for text that is more than a plain word, which is an operand and no code.
+pub(super) fn may_be_code(text: &str) -> bool {
+    text.contains(is_between)
+}
+
+/// True for characters that stand between words of code.
+fn is_between(c: char) -> bool {
+    !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | ':' | '+'))
+}
+
 /// Words that need no grammar: letters, digits and signs that mean nothing to a shell, and stars.
 fn plain_words(body: &str) -> Option<Vec<String>> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || " _-./:@%+,^=*\t".contains(c);
-    if !body.chars().all(plain) {
+    let plain = |byte: u8| is_plain(byte) || matches!(byte, b' ' | b'*' | b'\t');
+    if !body.bytes().all(plain) {
         return None;
     }
     let words: Vec<String> = body.split([' ', '\t']).filter(|word| !word.is_empty()).map(starred).collect();
     // An assignment in front is not a word.
     let assigns = words.first().is_some_and(|word| word.contains('='));
     (!assigns).then_some(words)
+}
+
+/// True for letters, digits and signs that mean nothing to a shell.
+pub(super) fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'_' | b'-' | b'.' | b'/' | b':' | b'@' | b'%' | b'+' | b',' | b'^' | b'=')
 }
 
 fn starred(word: &str) -> String {
@@ -242,7 +257,10 @@ fn pattern_word(word: &Word) -> Option<String> {
 }
 
 /// A word's text when it is known.
-pub(super) fn comparable(word: &Word) -> Option<String> {
+pub(super) fn comparable(word: &Word) -> Option<Cow<'_, str>> {
+    if let Some(text) = word.as_literal() {
+        return Some(Cow::Borrowed(text));
+    }
     if word.is_dynamic() {
         return None;
     }
@@ -254,7 +272,12 @@ pub(super) fn comparable(word: &Word) -> Option<String> {
             Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown(_) => return None,
         }
     }
-    Some(text)
+    Some(Cow::Owned(text))
+}
+
+/// True when the word is known and is this text.
+fn is(word: &Word, text: &str) -> bool {
+    comparable(word).is_some_and(|word| word == text)
 }
 
 /// True when a word that is not known may become `wanted`.
@@ -273,7 +296,7 @@ pub(super) fn base_name(word: &str) -> &str {
 fn with_base_name(words: &[Word]) -> Option<Vec<Word>> {
     let text = comparable(words.first()?)?;
     let base = base_name(&text);
-    (base != text).then(|| {
+    (base.len() != text.len()).then(|| {
         let mut based = words.to_vec();
         based[0] = Word::literal(base);
         based
@@ -309,8 +332,15 @@ fn past_global_options(words: &[Word]) -> Option<Vec<Word>> {
     })
 }
 
-fn join(words: &[String]) -> String {
-    words.join(&BETWEEN.to_string())
+fn join<T: AsRef<str>>(words: &[T]) -> String {
+    let mut joined = String::new();
+    for (at, word) in words.iter().enumerate() {
+        if at > 0 {
+            joined.push(BETWEEN);
+        }
+        joined.push_str(word.as_ref());
+    }
+    joined
 }
 
 /// Matches with stars for any text. Only the last star is ever tried again, so the cost is the product at worst.

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::driver::Driver;
-use crate::engine::{Classifier, Confines, Engine, SystemPrompt};
+use crate::engine::{AgentIdentity, Classifier, Confines, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::events::Host;
 use crate::gate::Gate;
@@ -234,6 +234,7 @@ impl AgentTool {
             classifier: self.classifier.clone(),
             confines: Arc::clone(&self.confines),
             purpose: Purpose::Subagent,
+            agent: Some(identity(agent_id, context)),
             max_turns: Some(MOST_TURNS),
             thinking: qoder_core::ports::Thinking::Default,
             effort: None,
@@ -310,6 +311,19 @@ impl AgentTool {
                 duration_api_ms: session.state.last_turn.as_ref().map_or(0, |turn| turn.duration_api_ms),
             });
         }
+    }
+}
+
+fn identity(agent_id: &str, context: &ToolContext) -> AgentIdentity {
+    let log = context.session_dir.as_deref().and_then(|side| {
+        let project = side.parent()?;
+        Some(SessionPaths::new(project, &context.session_id).log.to_string_lossy().into_owned())
+    });
+    AgentIdentity {
+        agent_id: agent_id.to_owned(),
+        agent_type: GENERAL_PURPOSE.to_owned(),
+        session_id: context.session_id.clone(),
+        transcript_path: log.unwrap_or_default(),
     }
 }
 

@@ -8,10 +8,12 @@ use qoder_types::record::{
 };
 use qoder_types::wire::{StreamMessage, SystemMessage, WireCompactMetadata};
 use qoder_types::{ModelFailure, ModelFailureClass, ModelReply};
+use serde_json::json;
 
 use super::Driver;
 use super::model::Called;
 use crate::error::DriveError;
+use crate::hooks::HookEvent;
 use crate::session::new_id;
 
 /// How often a summary request that is itself too long is halved.
@@ -20,6 +22,10 @@ const MOST_SHRINKS: u32 = 4;
 impl Driver<'_> {
     pub(super) async fn compact(&mut self) -> Result<(), DriveError> {
         self.emit_status(Some("compacting"))?;
+        let trigger = "auto";
+        let fields = || json!({ "trigger": trigger, "custom_instructions": null });
+        let occasion = self.occasion(HookEvent::PreCompact, trigger, fields);
+        self.observe(occasion).await?;
         let state = &self.session.state;
         let requested = ModelRequested {
             model: self.engine.model.facts().name,
@@ -29,7 +35,16 @@ impl Driver<'_> {
         self.session.append(RecordBody::ModelRequested(requested))?;
         let outcome = self.summarise().await?;
         match outcome {
-            Called::Reply(reply) => self.take_summary(&reply)?,
+            Called::Reply(reply) => {
+                self.take_summary(&reply)?;
+                let fields =
+                    || json!({ "trigger": trigger, "compact_summary": join_text(&reply.content).trim() });
+                let occasion = self.occasion(HookEvent::PostCompact, trigger, fields);
+                self.observe(occasion).await?;
+                // What hooks told the model at the start is gone with the rest.
+                let again = self.engine.agent.is_none().then(|| self.session_start("compact")).flatten();
+                self.observe(again).await?;
+            }
             Called::Failed(failure) => {
                 let model = self.engine.model.facts().name;
                 let failure = ModelFailure {

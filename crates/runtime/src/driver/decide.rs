@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use qoder_core::policy::Ruling;
 use qoder_core::ports::Tool;
+use qoder_core::state::Call;
 use qoder_types::record::{Answered, Asked, Decided, PermissionsChanged, RecordBody};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{
@@ -13,10 +14,12 @@ use qoder_types::{
 };
 use serde_json::Value;
 
+use super::call_hooks::{Goes, Question};
 use super::{Driver, arrival};
 use crate::error::{DriveError, WaitingCall};
 use crate::events::{Answer, Event, PermissionQuestion};
 use crate::gate::{CallInPlace, Unattended};
+use crate::hooks::{may_be_answered_by_hook, with_hooks};
 use crate::live::{SessionState, tell_state};
 use crate::session::new_id;
 
@@ -29,12 +32,27 @@ impl Driver<'_> {
     pub(super) async fn decide(&mut self, ids: &[String]) -> Result<(), DriveError> {
         for id in ids {
             let Some(call) = self.session.state.call(id) else { continue };
-            let (name, input, answer) = (call.name.clone(), call.input.clone(), call.answer.clone());
-            let judged = self.judge(&name, &input);
-            match judged {
+            let (name, input) = (call.name.clone(), call.input.clone());
+            let checked = self.checked(&name, &input);
+            match checked {
+                Ok((_, input)) => match self.before_call(id, &name, &input).await? {
+                    Goes::On => {}
+                    Goes::NoFurther => return Ok(()),
+                },
+                Err(text) => {
+                    self.append_result(id, &text, CallOutcome::Failed)?;
+                    continue;
+                }
+            }
+            // A hook may have changed the input; what is judged is what would run.
+            let Some(call) = self.session.state.call(id) else { continue };
+            match self.judge_with_hooks(call) {
                 Ok((tool, input, ruling)) => {
                     let ruling = self.classified(id, &*tool, &input, ruling).await?;
-                    self.settle(id, &*tool, &input, ruling, answer)?;
+                    self.settle(id, &*tool, &input, ruling).await?;
+                    if self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some()) {
+                        return Ok(());
+                    }
                 }
                 Err(text) => self.append_result(id, &text, CallOutcome::Failed)?,
             }
@@ -42,12 +60,24 @@ impl Driver<'_> {
         Ok(())
     }
 
-    pub(super) fn judge(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
+    /// The ruling about a call, with what hooks said about it.
+    pub(super) fn judge_with_hooks(&self, call: &Call) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
+        let (tool, input, ruling) = self.judge(&call.name, &call.input)?;
+        let moved = call.decision.is_some() && call.decided_in != self.session.state.cwd;
+        Ok((tool, input, with_hooks(ruling, call.hooked.as_ref(), moved)))
+    }
+
+    fn checked(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value), String> {
         let Some(tool) = self.engine.toolbox.get(name) else {
             let known = self.engine.toolbox.names();
             return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));
         };
         let input = self.engine.toolbox.check(&*tool, input)?;
+        Ok((tool, input))
+    }
+
+    fn judge(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
+        let (tool, input) = self.checked(name, input)?;
         let call = CallInPlace {
             cwd: Path::new(&self.session.state.cwd),
             permissions: &self.session.state.permissions,
@@ -58,34 +88,46 @@ impl Driver<'_> {
     }
 
     /// Puts the ruling on record: as a decision, or as a question when somebody may answer it.
-    fn settle(
+    async fn settle(
         &mut self,
         id: &str,
         tool: &dyn Tool,
         input: &Value,
         ruling: Ruling,
-        answer: Option<Answered>,
     ) -> Result<(), DriveError> {
         let name = &tool.definition().name;
-        let decision = ruling.decision;
+        let Some(call) = self.session.state.call(id) else { return Ok(()) };
+        let answer = call.answer.clone();
+        let by_hook = call.question_hooked.as_ref().is_some_and(|hooked| hooked.verdict.is_some());
+        let layer = if by_hook { DecisionLayer::Hook } else { DecisionLayer::Person };
+        let Ruling { decision, suggestions, .. } = ruling;
         match (decision.behavior, answer) {
             // What somebody changed was judged again; a denial of the rules holds against any answer.
             (Behavior::Deny, _) | (Behavior::Allow, None) => self.record_decision(id, name, decision),
+            // A hook answered, and changed the input to something that is not its to allow.
+            (Behavior::Ask, Some(answer))
+                if by_hook && answer.allow && !may_be_answered_by_hook(&decision) =>
+            {
+                let reason = format!("{}, and a hook cannot allow that", decision.reason);
+                let answered_by = Some(answer.by);
+                let denied = Decision { behavior: Behavior::Deny, layer, reason, answered_by, ..decision };
+                self.record_decision(id, name, denied)
+            }
             (Behavior::Allow | Behavior::Ask, Some(answer)) => {
-                self.record_decision(id, name, answered(decision, &answer))?;
+                self.record_decision(id, name, answered(decision, &answer, layer))?;
                 if answer.interrupt && !answer.allow {
                     self.interrupt_turn()?;
                 }
                 Ok(())
             }
             (Behavior::Ask, None) => {
+                match self.ask_hooks(id, name, input, &decision, &suggestions).await? {
+                    Question::Open => {}
+                    Question::Answered | Question::Interrupted => return Ok(()),
+                }
                 if self.engine.host.answers() || self.engine.gate.unattended == Unattended::Park {
-                    let asked = Asked {
-                        tool_use_id: id.to_owned(),
-                        tool_name: name.clone(),
-                        decision,
-                        suggestions: ruling.suggestions,
-                    };
+                    let asked =
+                        Asked { tool_use_id: id.to_owned(), tool_name: name.clone(), decision, suggestions };
                     self.session.append(RecordBody::Asked(Box::new(asked)))?;
                     return Ok(());
                 }
@@ -164,8 +206,18 @@ impl Driver<'_> {
     }
 
     fn take_answer(&mut self, id: &str, answer: Answer) -> Result<(), DriveError> {
+        self.record_answer(id, answer, Vec::new())
+    }
+
+    /// Puts an answer on record behind what it belongs to.
+    pub(super) fn record_answer(
+        &mut self,
+        id: &str,
+        answer: Answer,
+        mut bodies: Vec<RecordBody>,
+    ) -> Result<(), DriveError> {
         let updates = self.usable_updates(answer.updated_permissions)?;
-        self.session.append(RecordBody::Answered(Box::new(Answered {
+        bodies.push(RecordBody::Answered(Box::new(Answered {
             tool_use_id: id.to_owned(),
             allow: answer.allow,
             message: answer.message,
@@ -173,7 +225,8 @@ impl Driver<'_> {
             updated_permissions: updates.clone(),
             interrupt: answer.interrupt,
             by: answer.by,
-        })))?;
+        })));
+        self.session.append_all(bodies)?;
         self.took_updates(&updates)
     }
 
@@ -250,10 +303,11 @@ impl Driver<'_> {
     ) -> Result<(), DriveError> {
         let denied = decision.behavior != Behavior::Allow;
         let (layer, reason) = (decision.layer, decision.reason.clone());
+        let by_host = decision.answered_by.as_deref().is_some_and(|by| by.starts_with("host"));
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
-        // Whoever denied it by an answer knows.
-        if !denied || layer == DecisionLayer::Person {
+        // The host that denied it by an answer, and the hook that denied it, know.
+        if !denied || by_host || layer == DecisionLayer::Hook {
             return Ok(());
         }
         let uuid = new_id();
@@ -285,20 +339,20 @@ impl Driver<'_> {
 }
 
 /// The decision that an answer makes of an open question.
-fn answered(asked: Decision, answer: &Answered) -> Decision {
+fn answered(asked: Decision, answer: &Answered, layer: DecisionLayer) -> Decision {
     let (behavior, reason) = if answer.allow {
         (Behavior::Allow, format!("{}; {} allowed it", asked.reason, answer.by))
     } else {
         let message = answer.message.clone().filter(|message| !message.trim().is_empty());
         (Behavior::Deny, message.unwrap_or_else(|| format!("{} denied it", answer.by)))
     };
-    Decision { behavior, layer: DecisionLayer::Person, reason, answered_by: Some(answer.by.clone()), ..asked }
+    Decision { behavior, layer, reason, answered_by: Some(answer.by.clone()), ..asked }
 }
 
-/// What the model is told. A person's own words stand alone.
+/// What the model is told. A person's and a hook's own words stand alone.
 fn denial_text(tool: &str, layer: DecisionLayer, reason: &str) -> String {
     match layer {
-        DecisionLayer::Person => reason.to_owned(),
+        DecisionLayer::Person | DecisionLayer::Hook => reason.to_owned(),
         DecisionLayer::Rule
         | DecisionLayer::BuiltIn
         | DecisionLayer::SafetyCheck
@@ -320,5 +374,6 @@ pub fn decision_reason_type(layer: DecisionLayer) -> &'static str {
         DecisionLayer::Unattended => "unattended",
         DecisionLayer::Classifier => "classifier",
         DecisionLayer::Sandbox => "sandbox",
+        DecisionLayer::Hook => "hook",
     }
 }

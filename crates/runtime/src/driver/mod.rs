@@ -1,8 +1,10 @@
 //! The driver: asks what happens next, does it, and appends what happened. It keeps nothing that is not in the
 //! session's records, so it may die between any two of them.
 
+mod call_hooks;
 mod compact;
 mod decide;
+mod hooks;
 mod messages;
 mod model;
 mod recheck;
@@ -22,10 +24,12 @@ use qoder_types::record::{
 };
 use qoder_types::wire::StreamMessage;
 use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
+use serde_json::json;
 
 use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::Event;
+use crate::hooks::{HookEvent, Occasion};
 use crate::interrupt::Interrupt;
 use crate::live::{Arrival, Inbox};
 use crate::session::Session;
@@ -56,6 +60,10 @@ pub struct Driver<'a> {
     echo: Option<Record>,
     /// Files that tools have read since the last reply.
     read_files: Vec<std::path::PathBuf>,
+    /// What happened during a step that hooks may want to know.
+    noticed: Vec<Occasion>,
+    /// True while hooks look at a prompt: there is no turn yet, and an interrupt is for the one that would begin.
+    promoting: bool,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,
     /// True once the mode of this run has been compared with the recorded one.
@@ -84,6 +92,8 @@ impl<'a> Driver<'a> {
             inbox: None,
             echo: None,
             read_files: Vec::new(),
+            noticed: Vec::new(),
+            promoting: false,
             quiet: false,
             mode_is_settled: false,
         }
@@ -108,6 +118,9 @@ impl<'a> Driver<'a> {
         let mut announced = false;
         self.ensure_mode()?;
         loop {
+            if !self.session.has_begun && self.session.state.is_unfinished() {
+                self.begin().await?;
+            }
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
                 self.ensure_epoch()?;
@@ -120,7 +133,12 @@ impl<'a> Driver<'a> {
             match step {
                 Step::Idle => return Ok(ended),
                 Step::Promote => {
-                    self.promote()?;
+                    if let Some(refused) = self.promote().await? {
+                        ended = Some(refused);
+                        if self.interrupt.is_triggered() {
+                            return Ok(ended);
+                        }
+                    }
                     announced = false;
                 }
                 Step::Close(ids, reason) => self.close(&ids, reason)?,
@@ -136,14 +154,15 @@ impl<'a> Driver<'a> {
                 Step::Notice(text) => self.notice(text)?,
                 Step::TellTasks(ids) => self.tell_tasks(&ids)?,
                 Step::Compact => self.compact().await?,
-                Step::CallModel if self.bring_memory()? => {}
+                Step::CallModel if self.bring_memory()? || self.bring_hook_context()? => {}
                 Step::CallModel => {
                     // Model and tools may have changed since the turn began.
                     self.ensure_epoch()?;
                     self.call_model().await?;
                 }
                 Step::End(reason) => {
-                    ended = Some(self.end(&reason)?);
+                    let Some(end) = self.end_unless_held(&reason).await? else { continue };
+                    ended = Some(end);
                     // The interrupt was for this turn; inputs that wait behind it get a turn of their own.
                     if self.interrupt.is_triggered() {
                         self.forward_task_events()?;
@@ -151,6 +170,7 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
+            self.observe_noticed().await?;
             self.forward_task_events()?;
             self.take_arrived()?;
         }
@@ -182,7 +202,7 @@ impl<'a> Driver<'a> {
 
     /// A host wants the turn that runs to stop.
     pub fn interrupt_by_host(&mut self) {
-        if self.session.state.turn.is_some() {
+        if self.session.state.turn.is_some() || self.promoting {
             self.interrupt.trigger();
         }
     }
@@ -297,17 +317,6 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    fn promote(&mut self) -> Result<(), DriveError> {
-        let Some(input) = self.session.state.inputs.front().cloned() else { return Ok(()) };
-        let mut entry = self.session.user_entry(UserOrigin::Prompt, input.message);
-        entry.uuid.clone_from(&input.input_id);
-        entry.input_id = Some(input.input_id);
-        let record = self.session.append(RecordBody::User(Box::new(entry)))?;
-        self.started = Instant::now();
-        self.echo = self.engine.replay_user_messages.then_some(record);
-        Ok(())
-    }
-
     fn notice(&mut self, text: &str) -> Result<(), DriveError> {
         let entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
         self.session.append(RecordBody::User(Box::new(entry)))?;
@@ -334,8 +343,14 @@ impl<'a> Driver<'a> {
         }
         let text = format!("Instructions for the folder you are reading in:{text}");
         let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
-        entry.memory = brought;
+        entry.memory.clone_from(&brought);
         self.session.append(RecordBody::User(Box::new(entry)))?;
+        for path in brought {
+            let reason = "nested_traversal";
+            let fields = || json!({ "load_reason": reason, "file_path": path, "memory_type": "Project" });
+            let occasion = self.occasion(HookEvent::InstructionsLoaded, reason, fields);
+            self.noticed.extend(occasion);
+        }
         Ok(true)
     }
 
@@ -350,11 +365,9 @@ impl<'a> Driver<'a> {
 
     /// Appends and announces a result that no tool produced.
     fn append_result(&mut self, id: &str, text: &str, outcome: CallOutcome) -> Result<(), DriveError> {
-        let block = ContentBlock::ToolResult {
-            tool_use_id: id.to_owned(),
-            content: ToolResultContent::Text(text.to_owned()),
-            is_error: true,
-        };
+        let mut content = ToolResultContent::Text(text.to_owned());
+        self.add_call_context(id, &mut content);
+        let block = ContentBlock::ToolResult { tool_use_id: id.to_owned(), content, is_error: true };
         let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
         let mut entry = self.session.user_entry(UserOrigin::ToolResult, message);
         entry.outcome = Some(outcome);

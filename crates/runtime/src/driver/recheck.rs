@@ -6,6 +6,7 @@ use qoder_types::{Behavior, CallOutcome, Decision, DecisionLayer};
 
 use super::Driver;
 use crate::error::DriveError;
+use crate::hooks::may_be_answered_by_hook;
 
 /// What a second look at a decided call came to.
 enum Look {
@@ -42,7 +43,7 @@ impl Driver<'_> {
         else {
             return Look::Outdated("there is no decision".to_owned());
         };
-        let ruling = match self.judge(&call.name, &call.input) {
+        let ruling = match self.judge_with_hooks(call) {
             Ok((_, _, ruling)) => ruling,
             Err(problem) => return Look::Outdated(problem),
         };
@@ -52,6 +53,15 @@ impl Driver<'_> {
             Behavior::Allow => Look::Holds,
             // A person answered this very question, about this place.
             Behavior::Ask if !moved && same && decided.layer == DecisionLayer::Person => Look::Holds,
+            // So did a hook, which may answer for the mode alone.
+            Behavior::Ask
+                if !moved
+                    && same
+                    && decided.layer == DecisionLayer::Hook
+                    && may_be_answered_by_hook(&ruling.decision) =>
+            {
+                Look::Holds
+            }
             Behavior::Ask => Look::Outdated(ruling.decision.reason),
             // The judge of auto mode has allowed it, and it is not asked twice.
             Behavior::Deny if !moved && ruling.classifiable && decided.layer == DecisionLayer::Classifier => {

@@ -13,9 +13,11 @@ use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observatio
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::call_hooks::{AfterCall, FileChange};
 use super::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
+use crate::hooks::Fired;
 
 /// Read-only calls that run at the same time.
 const MOST_TOGETHER: usize = 10;
@@ -27,6 +29,40 @@ struct Ready {
     id: String,
     tool: Arc<dyn Tool>,
     input: Value,
+}
+
+/// A call that has run, and what hooks said about it.
+struct Ran {
+    id: String,
+    tool: String,
+    outcome: ToolOutcome,
+    elapsed_ms: u64,
+    spent: Spent,
+    /// The error is the host's.
+    fired: std::io::Result<Option<Fired>>,
+    /// The file that it was to change, when hooks want to know.
+    change: Option<FileChange>,
+}
+
+async fn run_one(
+    ready: Ready,
+    context: ToolContext,
+    after: Option<AfterCall>,
+    change: Option<FileChange>,
+) -> Ran {
+    let spent = Arc::clone(&context.spent);
+    let begun = Instant::now();
+    let run = AssertUnwindSafe(ready.tool.run(ready.input, context)).catch_unwind();
+    let outcome = run.await.unwrap_or_else(|_| {
+        ToolOutcome::failed("The tool failed because of a fault in the program; its effect is unknown.")
+    });
+    let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let fired = match after {
+        Some(after) => after.fire(&outcome, elapsed_ms).await,
+        None => Ok(None),
+    };
+    let tool = ready.tool.definition().name.clone();
+    Ran { id: ready.id, tool, outcome, elapsed_ms, spent, fired, change }
 }
 
 impl Driver<'_> {
@@ -82,17 +118,10 @@ impl Driver<'_> {
             .into_iter()
             .map(|ready| {
                 let context = self.context(&ready.id, &output);
-                let spent = Arc::clone(&context.spent);
-                async move {
-                    let begun = Instant::now();
-                    let run = AssertUnwindSafe(ready.tool.run(ready.input, context)).catch_unwind();
-                    let outcome = run.await.unwrap_or_else(|_| {
-                        ToolOutcome::failed(
-                            "The tool failed because of a fault in the program; its effect is unknown.",
-                        )
-                    });
-                    (ready.id, begun.elapsed(), outcome, spent)
-                }
+                let name = ready.tool.definition().name.clone();
+                let after = self.after_call(&ready.id, &name, &ready.input);
+                let change = self.file_change(&name, &ready.input);
+                run_one(ready, context, after, change)
             })
             .collect();
         drop(output);
@@ -102,12 +131,11 @@ impl Driver<'_> {
             tokio::select! {
                 biased;
                 done = running.next() => match done {
-                    Some((id, elapsed, outcome, spent)) => {
-                        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+                    Some(ran) => {
                         // What became of tasks is on record before the result that speaks of it.
                         self.forward_task_events()?;
-                        self.record_spent(&spent)?;
-                        self.record_outcome(&id, outcome, elapsed)?;
+                        self.record_spent(&ran.spent)?;
+                        self.record_outcome(ran)?;
                     }
                     None => return Ok(()),
                 },
@@ -177,9 +205,13 @@ impl Driver<'_> {
         })
     }
 
-    fn record_outcome(&mut self, id: &str, outcome: ToolOutcome, elapsed_ms: u64) -> Result<(), DriveError> {
+    fn record_outcome(&mut self, ran: Ran) -> Result<(), DriveError> {
+        let Ran { id, tool, mut outcome, elapsed_ms, fired, change, .. } = ran;
+        self.notice_changes(&outcome, change);
+        let hooked = fired.map_err(DriveError::Output)?.map(|fired| self.revise(&mut outcome, fired));
+        self.add_call_context(&id, &mut outcome.content);
         let block = ContentBlock::ToolResult {
-            tool_use_id: id.to_owned(),
+            tool_use_id: id,
             content: outcome.content,
             is_error: outcome.outcome != CallOutcome::Completed,
         };
@@ -193,9 +225,10 @@ impl Driver<'_> {
         entry.duration_ms = Some(elapsed_ms);
         entry.tasks = self.untold(outcome.ended_tasks);
         entry.worktree = outcome.worktree;
-        let tool = self.session.state.call(id).map(|call| call.name.clone()).unwrap_or_default();
         let updates = self.usable_updates(outcome.permission_updates)?;
-        let mut bodies = vec![RecordBody::User(Box::new(entry))];
+        let mut bodies: Vec<RecordBody> = hooked.into_iter().collect();
+        let place = bodies.len();
+        bodies.push(RecordBody::User(Box::new(entry)));
         // What the call brought and its result are kept together or not at all.
         if !updates.is_empty() {
             bodies.push(RecordBody::PermissionsChanged(PermissionsChanged {
@@ -204,7 +237,7 @@ impl Driver<'_> {
             }));
         }
         let records = self.session.append_all(bodies)?;
-        if let Some(record) = records.first() {
+        if let Some(record) = records.get(place) {
             self.emit_user(record, false)?;
         }
         self.took_updates(&updates)

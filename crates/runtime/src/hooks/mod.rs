@@ -1,11 +1,24 @@
 //! Hooks: functions that are called around the steps of a turn and may tighten, change or stop them. This file owns what
-//! a hook is and which hooks an event concerns; what they answered is read and joined elsewhere.
+//! a hook is and which hooks an event concerns; what they answered is read and joined in the files beside it.
 
-use std::sync::Arc;
+mod event;
+mod join;
+mod matcher;
+mod output;
+mod ruling;
+mod run;
+
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+
+use matcher::Matcher;
+
+pub use event::HookEvent;
+pub(crate) use ruling::{may_be_answered_by_hook, with_hooks};
+pub(crate) use run::{Fired, Firing, Occasion};
 
 /// How long a callback may take when its matcher names no time.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -66,19 +79,52 @@ pub struct Hook {
 /// The hooks of a session.
 #[derive(Clone, Default)]
 pub struct Hooks {
-    hooks: Vec<Hook>,
+    hooks: Vec<Registered>,
+}
+
+/// A hook with its matcher, which is read when an event first needs it.
+#[derive(Clone)]
+struct Registered {
+    hook: Hook,
+    matcher: OnceLock<Matcher>,
 }
 
 impl Hooks {
     /// These hooks, in the order in which they were registered.
     #[must_use]
     pub fn new(hooks: Vec<Hook>) -> Self {
-        Self { hooks }
+        let registered = |hook| Registered { hook, matcher: OnceLock::new() };
+        Self { hooks: hooks.into_iter().map(registered).collect() }
     }
 
     /// True when some hook listens to the event.
     #[must_use]
     pub fn listens(&self, event: &str) -> bool {
-        self.hooks.iter().any(|hook| hook.event == event)
+        self.hooks.iter().any(|registered| registered.hook.event == event)
+    }
+
+    /// The hooks that an event about `subject` concerns, in the order in which they were registered. Matchers that cannot
+    /// be used are added to `warnings`, each once.
+    fn about(&self, event: HookEvent, subject: &str, warnings: &mut Vec<String>) -> Vec<&Hook> {
+        let listening = self.hooks.iter().filter(|registered| registered.hook.event == event.as_str());
+        let mut concerned = Vec::new();
+        for Registered { hook, matcher } in listening {
+            let matcher = matcher.get_or_init(|| {
+                let matcher = Matcher::new(hook.matcher.as_deref());
+                if let Matcher::Nothing(problem) = &matcher {
+                    let text = hook.matcher.as_deref().unwrap_or_default();
+                    warnings.push(format!(
+                        "the hook {} is never called: its matcher `{text}` is no regular expression ({problem})",
+                        hook.name
+                    ));
+                }
+                matcher
+            });
+            // Of some events there is nothing that a matcher could look at.
+            if subject.is_empty() || matcher.matches(subject) {
+                concerned.push(hook);
+            }
+        }
+        concerned
     }
 }

@@ -136,9 +136,9 @@ impl Live {
         Ok(ended)
     }
 
-    /// Stops what still runs in the background and puts its end on record.
+    /// Tells hooks that it is over, stops what still runs in the background and puts its end on record.
     pub async fn end(&mut self) -> Result<(), DriveError> {
-        self.driver().end_tasks().await
+        self.driver().end_session().await
     }
 
     /// The first model call shall see the tools of all servers.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
-use qoder_core::ports::{Thinking, Tool};
+use qoder_core::ports::Thinking;
 use qoder_models::{ModelConfigError, ModelOptions, SECRET_ENVIRONMENT};
 use qoder_tools::SessionShared;
 use qoder_tools::sandbox::SandboxSettings;
@@ -198,7 +198,7 @@ impl Setup {
         warnings.extend(trust::untrusted_notice(trust, &project_root, &cwd));
         let rules =
             collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
-        warn_unknown_tools(&rules, &mut warnings);
+        tools::warn_unknown(&rules, &mut warnings);
         let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
         let model_options = model::model_options(&options, &settings)?;
         // Loading has refused any other word.
@@ -273,11 +273,7 @@ impl Setup {
             trusted: self.trust.is_trusted(),
             mode_after_plan: mode::after_plan(&self.settings, self.trust),
             workspace: self.workspace(roots.clone()),
-            unattended: match self.settings.text("permissions.unattended") {
-                Some("park") => Unattended::Park,
-                // Loading has refused any other word.
-                _ => Unattended::Deny,
-            },
+            unattended: self.unattended(),
             compiled: Mutex::default(),
         });
         let (thinking, effort) = self.thinking();
@@ -308,13 +304,14 @@ impl Setup {
         }
         Ok(Engine {
             model,
-            toolbox: Toolbox::new(in_order(tools), servers, offered),
+            toolbox: Toolbox::new(tools::in_order(tools), servers, offered),
             hooks,
             gate,
             updates,
             classifier,
             confines,
             purpose: Purpose::Main,
+            agent: None,
             max_turns: self.max_turns(),
             thinking,
             effort,
@@ -328,6 +325,14 @@ impl Setup {
             replay_user_messages: self.options.replay_user_messages,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
+    }
+
+    /// What an ask means without anyone. Loading has refused any other word.
+    fn unattended(&self) -> Unattended {
+        match self.settings.text("permissions.unattended") {
+            Some("park") => Unattended::Park,
+            _ => Unattended::Deny,
+        }
     }
 
     /// The places of the session.
@@ -484,25 +489,4 @@ fn real_directory(option: &'static str, path: &Path) -> Result<PathBuf, SetupErr
 fn value_error(settings: &Settings, key: &str, problem: String) -> SettingsError {
     let place = settings.origin(key).map_or_else(|| "settings".to_owned(), |layer| layer.place(key));
     SettingsError::Value { place, key: key.to_owned(), problem }
-}
-
-/// A rule for a tool that does not exist can never match; that is worth a word.
-fn warn_unknown_tools(rules: &RuleSet, warnings: &mut Vec<String>) {
-    for rule in rules.deny.iter().chain(&rules.ask).chain(&rules.allow) {
-        let known =
-            rule.tool == "*" || rule.tool.starts_with("mcp__") || TOOL_NAMES.contains(&rule.tool.as_str());
-        if !known {
-            warnings.push(format!("the rule `{}` names no known tool and will never match", rule.text));
-        }
-    }
-}
-
-/// The tools in the documented order, whatever order they were made in.
-fn in_order(mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
-    let place = |tool: &Arc<dyn Tool>| {
-        let name = tool.definition().name.as_str();
-        TOOL_NAMES.iter().position(|known| *known == name).unwrap_or(TOOL_NAMES.len())
-    };
-    tools.sort_by_key(place);
-    tools
 }

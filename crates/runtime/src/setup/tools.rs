@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use qoder_core::policy::Confinement;
+use qoder_core::policy::{Confinement, RuleSet};
 use qoder_core::ports::Tool;
 use qoder_tools::sandbox::{Sandbox, SandboxSettings, is_excluded, leaves_sandbox};
 use qoder_tools::{PrivateHosts, SearchService, SearchSettings, ToolSettings};
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::Setup;
+use super::{Setup, TOOL_NAMES};
 use crate::config_tool::ConfigTool;
 use crate::engine::Confines;
 use crate::gate::Gate;
@@ -72,4 +72,25 @@ fn search(setup: &Setup) -> Option<SearchSettings> {
         api_key_env: text("tools.webSearch.apiKeyEnv"),
         max_results: usize::try_from(most.unwrap_or(SEARCH_RESULTS)).unwrap_or(10),
     })
+}
+
+/// A rule for a tool that does not exist can never match; that is worth a word.
+pub(super) fn warn_unknown(rules: &RuleSet, warnings: &mut Vec<String>) {
+    for rule in rules.deny.iter().chain(&rules.ask).chain(&rules.allow) {
+        let known =
+            rule.tool == "*" || rule.tool.starts_with("mcp__") || TOOL_NAMES.contains(&rule.tool.as_str());
+        if !known {
+            warnings.push(format!("the rule `{}` names no known tool and will never match", rule.text));
+        }
+    }
+}
+
+/// The tools in the documented order, whatever order they were made in.
+pub(super) fn in_order(mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+    let place = |tool: &Arc<dyn Tool>| {
+        let name = tool.definition().name.as_str();
+        TOOL_NAMES.iter().position(|known| *known == name).unwrap_or(TOOL_NAMES.len())
+    };
+    tools.sort_by_key(place);
+    tools
 }

@@ -91,6 +91,7 @@ pub fn kind(body: &RecordBody) -> &str {
         RecordBody::ToolStarted(_) => "tool-start",
         RecordBody::TaskStarted(_) => "task-start",
         RecordBody::TaskEnded(_) => "task-end",
+        RecordBody::Hooked(_) => "hook",
         RecordBody::Interrupted(_) => "interrupt",
         RecordBody::TurnEnded(_) => "turn-end",
         RecordBody::Unknown(unknown) => &unknown.kind,
@@ -117,6 +118,7 @@ pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<()
         RecordBody::ToolStarted(body) => write(record, session_id, body, out),
         RecordBody::TaskStarted(body) => write(record, session_id, body, out),
         RecordBody::TaskEnded(body) => write(record, session_id, body, out),
+        RecordBody::Hooked(body) => write(record, session_id, &**body, out),
         RecordBody::Interrupted(body) => write(record, session_id, body, out),
         RecordBody::TurnEnded(body) => write(record, session_id, &**body, out),
         RecordBody::Unknown(unknown) => {
@@ -242,6 +244,7 @@ fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         "tool-start" => RecordBody::ToolStarted(parse(kind, line)?),
         "task-start" => RecordBody::TaskStarted(parse(kind, line)?),
         "task-end" => RecordBody::TaskEnded(parse(kind, line)?),
+        "hook" => RecordBody::Hooked(Box::new(parse(kind, line)?)),
         "interrupt" => RecordBody::Interrupted(parse(kind, line)?),
         "turn-end" => RecordBody::TurnEnded(Box::new(parse(kind, line)?)),
         _ => unknown(kind, line)?,

@@ -1,7 +1,10 @@
 //! The places inside the writable ones that a command finds as they are and leaves as they are: protected ones, those
 //! that the settings name, and placeholders for those that do not exist.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+
+use qoder_core::policy::{PROTECTED_FILES, PROTECTED_FOLDERS};
 
 use super::error::SandboxError;
 use super::placeholder::{Covered, Kind, Placeholder};
@@ -33,6 +36,10 @@ impl Kept {
         }
         let mut standing = protected::existing(&folders, &plan.workspace);
         standing.retain(|(path, _)| !opened(path));
+        // The walk has bounds; what was made for the command is kept all the same.
+        let found: HashSet<PathBuf> = standing.iter().map(|(path, _)| path.clone()).collect();
+        let made = placeholders.iter().map(Placeholder::path).filter(|path| !found.contains(*path));
+        standing.extend(made.map(|path| (path.to_path_buf(), Standing::Itself)));
         let named = [plan.workspace.config_dir.clone(), plan.workspace.home.join(".ssh")];
         let named = named.into_iter().filter(|path| !opened(path)).chain(plan.deny_write.iter().cloned());
         for path in named {
@@ -49,12 +56,8 @@ impl Kept {
 fn absent(folders: &[PathBuf], plan: &SandboxPlan) -> Vec<(PathBuf, Kind)> {
     let mut places = Vec::new();
     for root in folders {
-        places.extend(protected::ABSENT_FOLDERS.iter().map(|name| (root.join(name), Kind::Folder)));
-        places.extend(protected::ABSENT_FILES.iter().map(|name| (root.join(name), Kind::File)));
-        if *root == plan.workspace.home {
-            places.extend(protected::ABSENT_IN_HOME.iter().map(|name| (root.join(name), Kind::File)));
-            places.push((root.join(".ssh"), Kind::Folder));
-        }
+        places.extend(PROTECTED_FOLDERS.iter().map(|name| (root.join(name), Kind::Folder)));
+        places.extend(PROTECTED_FILES.iter().map(|name| (root.join(name), Kind::File)));
     }
     let inside = |path: &&PathBuf| folders.iter().any(|root| path.starts_with(root));
     places.extend(plan.deny_write.iter().filter(inside).map(|path| (path.clone(), Kind::Folder)));

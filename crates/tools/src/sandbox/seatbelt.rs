@@ -11,9 +11,10 @@
 
 use std::path::Path;
 
+use qoder_core::policy::{PROTECTED_FILES, PROTECTED_FOLDERS};
+
 use super::error::SandboxError;
 use super::plan::SandboxPlan;
-use super::protected::{ABSENT_FILES, ABSENT_FOLDERS, ABSENT_IN_HOME};
 
 /// The profile for a plan.
 pub(super) fn profile(plan: &SandboxPlan) -> Result<String, SandboxError> {
@@ -32,7 +33,7 @@ pub(super) fn profile(plan: &SandboxPlan) -> Result<String, SandboxError> {
     for path in plan.writable.iter().chain([&plan.scratch.temporary()]) {
         rule("allow", "file-write*", &format!("(subpath {})", quoted(path)?));
     }
-    let names = ABSENT_FOLDERS.iter().chain(&ABSENT_FILES).chain(&ABSENT_IN_HOME);
+    let names = PROTECTED_FOLDERS.iter().chain(PROTECTED_FILES);
     let names: Vec<String> = names.map(|name| name.replace('.', "\\.")).collect();
     rule("deny", "file-write*", &format!("(regex #\"/({})(/|$)\")", names.join("|")));
     for path in &plan.unprotected {

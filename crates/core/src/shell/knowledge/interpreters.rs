@@ -144,11 +144,18 @@ const PACKAGE_RUNNERS: &[&str] = &[
 /// would cover any code. A path is judged by its last part.
 #[must_use]
 pub fn runs_arbitrary_code(name: &str) -> bool {
-    let name = base_name(name);
-    let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    [INTERPRETERS, SHELLS, WRAPPERS, PACKAGE_RUNNERS]
-        .iter()
-        .any(|names| names.contains(&name) || (!versioned.is_empty() && names.contains(&versioned)))
+    is_among(base_name(name), &[INTERPRETERS, SHELLS, WRAPPERS, PACKAGE_RUNNERS])
+}
+
+/// True when the lists have the name, with or without a version at its end.
+fn is_among(name: &str, lists: &[&[&str]]) -> bool {
+    let plain = unversioned(name);
+    let is_versioned = !plain.is_empty() && plain.len() < name.len();
+    lists.iter().any(|names| names.contains(&name) || (is_versioned && names.contains(&plain)))
+}
+
+fn unversioned(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 /// Programs beside interpreters with words that are code, or that run a program which an option names.
@@ -159,8 +166,7 @@ const TAKES_CODE: &[&str] =
 /// among them.
 #[must_use]
 pub fn takes_code(name: &str) -> bool {
-    let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    [INTERPRETERS, TAKES_CODE].iter().any(|names| names.contains(&name) || names.contains(&versioned))
+    is_among(name, &[INTERPRETERS, TAKES_CODE])
 }
 
 /// Interpreters and shells whose first operand is a script.
@@ -173,10 +179,10 @@ pub(super) fn effects(name: &str, words: &[Word]) -> Option<Effects> {
     }
     let mut effects = Effects::of_known_program();
     effects.incomplete("it runs code of others");
-    let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    if READS_SCRIPT.iter().any(|names| names.contains(&name) || names.contains(&versioned)) {
+    if is_among(name, &READS_SCRIPT) {
         script(words, &mut effects);
     }
+    let versioned = unversioned(name);
     if versioned == "perl" || versioned == "ruby" {
         in_place(words, &mut effects);
     }

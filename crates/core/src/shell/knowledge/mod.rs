@@ -143,7 +143,7 @@ fn here() -> Word {
 /// Says what a simple command would do. The words begin with the program's name, without assignments and redirections.
 #[must_use]
 pub fn effects(words: &[Word]) -> Effects {
-    let words: Vec<Word> = words.iter().map(words::joined).collect();
+    let words = words::all_joined(words);
     let Some((first, rest)) = words.split_first() else {
         return Effects::unknown("there is no command".to_owned());
     };

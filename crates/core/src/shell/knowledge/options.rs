@@ -92,7 +92,17 @@ pub(super) fn settings(groups: Groups) -> impl Iterator<Item = Setting> {
 
 /// The entry of a name.
 pub(super) fn find(groups: Groups, name: &str) -> Option<Setting> {
-    settings(groups).find(|setting| setting.is_called(name))
+    // Looking for the text first spares reading every entry in front of it.
+    let begins = |group: &str, at: usize| {
+        at == 0 || matches!(group.as_bytes()[at - 1], b',' | b' ' | b'\n' | b'\r' | b'\t')
+    };
+    let places = groups.iter().flat_map(|group| group.match_indices(name).map(move |(at, _)| (group, at)));
+    let entries = places.filter(|(group, at)| begins(group, *at)).map(|(group, at)| {
+        let start = group[..at].rfind(',').map_or(0, |comma| comma + 1);
+        let end = group[at..].find(',').map_or(group.len(), |comma| at + comma);
+        group[start..end].trim()
+    });
+    entries.map(Setting::parse).find(|setting| setting.is_called(name))
 }
 
 /// The entry of a long name as GNU programs take it: in full, or any start of it.

@@ -2,7 +2,7 @@
 //! offered for the tasks that a project defines itself, such as its scripts and tests, and for recording changes; never
 //! for interpreters, wrappers, shells, package runners, installing, or anything that reaches another machine.
 
-use super::words::joined;
+use super::words::all_joined;
 use crate::shell::Word;
 
 /// Programs that run a named script of the project with `run`.
@@ -20,7 +20,7 @@ const TASKS: &[(&str, &[&str])] = &[
 /// How many words of the command may be offered as a prefix; nothing when only the exact command may be offered.
 #[must_use]
 pub fn suggestable_prefix(words: &[Word]) -> Option<usize> {
-    let words: Vec<Word> = words.iter().take(3).map(joined).collect();
+    let words = all_joined(&words[..words.len().min(3)]);
     let known: Vec<&str> = words.iter().map_while(Word::as_literal).collect();
     let (program, subcommand) = (known.first()?, known.get(1)?);
     if SCRIPT_RUNNERS.contains(program) && matches!(*subcommand, "run" | "run-script") {

@@ -2,7 +2,24 @@
 //! begin with a dash, and what is left of it behind a known start. A variable or a substitution may always split into
 //! several words, because a word does not say whether it stood in quotes.
 
+use std::borrow::Cow;
+
 use crate::shell::{Piece, Word};
+
+/// True for a word that [`joined`] leaves as it is, as most are.
+pub(super) fn is_joined(word: &Word) -> bool {
+    match word.pieces.as_slice() {
+        [] => true,
+        [Piece::Literal(text)] => !text.is_empty(),
+        [Piece::Home | Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown(_)] => true,
+        [_, _, ..] => false,
+    }
+}
+
+/// The words with every one of them joined.
+pub(super) fn all_joined(words: &[Word]) -> Cow<'_, [Word]> {
+    if words.iter().all(is_joined) { words.into() } else { words.iter().map(joined).collect() }
+}
 
 /// Joins neighbouring literal pieces and drops empty ones, so that a word written with several quotes is one text.
 pub(super) fn joined(word: &Word) -> Word {

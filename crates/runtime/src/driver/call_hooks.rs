@@ -1,0 +1,281 @@
+//! Hooks around calls: before the gate judges one, before somebody is asked about one, and after one has run. Their verdict
+//! is on record before anything follows from it.
+
+use std::path::{Path, PathBuf};
+
+use qoder_core::ports::{Cancelled, ToolOutcome};
+use qoder_types::record::{Asked, RecordBody};
+use qoder_types::{CallOutcome, ContentBlock, Decision, HookVerdict, PermissionUpdate, ToolResultContent};
+use serde_json::{Map, Value, json};
+
+use super::Driver;
+use super::hooks::{PARTING_TIME, Waited};
+use crate::error::DriveError;
+use crate::events::{Answer, Event};
+use crate::hooks::{Fired, Firing, HookEvent, Occasion, may_be_answered_by_hook};
+
+/// What follows from the hooks of one call.
+pub(super) enum Goes {
+    /// The gate has the word.
+    On,
+    /// The turn was interrupted or a hook ended it.
+    NoFurther,
+}
+
+/// What the hooks of a question came to.
+pub(super) enum Question {
+    /// Nobody has answered it yet.
+    Open,
+    /// A hook answered; the answer is on record.
+    Answered,
+    /// The turn was interrupted.
+    Interrupted,
+}
+
+/// Calls the hooks after a call, beside other calls that still run.
+pub(super) struct AfterCall {
+    firing: Firing,
+    base: [Option<Occasion>; 2],
+    tool: String,
+    input: Value,
+    id: String,
+    cancelled: Cancelled,
+}
+
+/// A file that a call is about to change.
+pub(super) struct FileChange {
+    path: PathBuf,
+    /// True when it was there before.
+    existed: bool,
+}
+
+impl Driver<'_> {
+    /// Asks the hooks before a call, once. Its input fits the schema.
+    pub(super) async fn before_call(
+        &mut self,
+        id: &str,
+        tool: &str,
+        input: &Value,
+    ) -> Result<Goes, DriveError> {
+        let Some(call) = self.session.state.call(id).filter(|call| call.hooked.is_none()) else {
+            return Ok(Goes::On);
+        };
+        let is_asked = call.asked.is_some();
+        let fields = || json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id });
+        let occasion = self.occasion(HookEvent::PreToolUse, tool, fields);
+        let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
+        match self.wait_for_hooks(occasion).await? {
+            Waited::Nobody => Ok(Goes::On),
+            Waited::Fired(mut fired) => {
+                // A hook of this process meets a call that an earlier one has asked somebody about.
+                if is_asked && fired.record.updated_input.take().is_some() {
+                    let text =
+                        "the input that a hook wants to change is left as it is: somebody was asked about it";
+                    self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)?;
+                }
+                let stops = fired.record.stop.is_some();
+                self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
+                Ok(if stops { Goes::NoFurther } else { Goes::On })
+            }
+            Waited::Interrupted => {
+                self.interrupt_turn()?;
+                Ok(Goes::NoFurther)
+            }
+        }
+    }
+
+    /// Asks the hooks of a question before anybody else is asked, once.
+    pub(super) async fn ask_hooks(
+        &mut self,
+        id: &str,
+        tool: &str,
+        input: &Value,
+        decision: &Decision,
+        suggestions: &[PermissionUpdate],
+    ) -> Result<Question, DriveError> {
+        if self.session.state.call(id).is_none_or(|call| call.question_hooked.is_some()) {
+            return Ok(Question::Open);
+        }
+        let fields = || {
+            json!({
+                "tool_name": tool, "tool_input": input, "tool_use_id": id,
+                "permission_suggestions": suggestions,
+            })
+        };
+        let occasion = self.occasion(HookEvent::PermissionRequest, tool, fields);
+        let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
+        let Fired { joined, mut record } = match self.wait_for_hooks(occasion).await? {
+            Waited::Nobody => return Ok(Question::Open),
+            Waited::Fired(fired) => *fired,
+            Waited::Interrupted => {
+                self.interrupt_turn()?;
+                return Ok(Question::Interrupted);
+            }
+        };
+        // The input of a question comes with the answer, which is judged as a whole.
+        record.updated_input = None;
+        let allow = match joined.verdict {
+            Some(HookVerdict::Deny) => false,
+            Some(HookVerdict::Allow) if may_be_answered_by_hook(decision) => true,
+            Some(HookVerdict::Allow | HookVerdict::Ask | HookVerdict::Defer) | None => {
+                if record.verdict.take() == Some(HookVerdict::Allow) {
+                    record.reason = Some("this question is a person's to answer".to_owned());
+                }
+                self.session.append(RecordBody::Hooked(Box::new(record)))?;
+                return Ok(Question::Open);
+            }
+        };
+        let asked = Asked {
+            tool_use_id: id.to_owned(),
+            tool_name: tool.to_owned(),
+            decision: decision.clone(),
+            suggestions: suggestions.to_vec(),
+        };
+        let answer = Answer {
+            allow,
+            message: joined.reason.map(|reason| self.session.redactor().text(&reason).into_owned()),
+            updated_input: joined.updated_input,
+            updated_permissions: self.without_modes(joined.updated_permissions)?,
+            interrupt: joined.interrupt,
+            by: format!("hook {}", joined.by.as_deref().unwrap_or_default()),
+        };
+        let bodies = vec![RecordBody::Hooked(Box::new(record)), RecordBody::Asked(Box::new(asked))];
+        self.record_answer(id, answer, bodies)?;
+        Ok(Question::Answered)
+    }
+
+    /// A change of the mode is a person's alone.
+    fn without_modes(&self, mut updates: Vec<PermissionUpdate>) -> Result<Vec<PermissionUpdate>, DriveError> {
+        let all = updates.len();
+        updates.retain(|update| !matches!(update, PermissionUpdate::SetMode { .. }));
+        if updates.len() < all {
+            let text =
+                "a hook wants to change the permission mode; that is left out, because only a person may";
+            self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)?;
+        }
+        Ok(updates)
+    }
+
+    /// What has to be done after a call has run, when hooks want to know.
+    pub(super) fn after_call(&self, id: &str, tool: &str, input: &Value) -> Option<AfterCall> {
+        let base = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure]
+            .map(|event| self.occasion(event, tool, || Value::Null));
+        base.iter().any(Option::is_some).then(|| AfterCall {
+            firing: self.firing(),
+            base,
+            tool: tool.to_owned(),
+            input: input.clone(),
+            id: id.to_owned(),
+            cancelled: self.interrupt.cancelled(),
+        })
+    }
+
+    /// Puts what hooks said about a result into it; answers with their record.
+    pub(super) fn revise(&self, outcome: &mut ToolOutcome, fired: Fired) -> RecordBody {
+        let Fired { joined, record } = fired;
+        if let Some(text) = joined.updated_output {
+            let (text, _) = qoder_tools::bounded_text(text, self.session.outputs(), "hook");
+            outcome.content = ToolResultContent::Text(text);
+        }
+        if joined.verdict == Some(HookVerdict::Deny) {
+            let reason = joined.reason.unwrap_or_else(|| "no reason given".to_owned());
+            add_text(&mut outcome.content, format!("[A hook objects to this result: {reason}]"));
+        }
+        if let Some(context) = joined.context {
+            add_text(&mut outcome.content, context);
+        }
+        RecordBody::Hooked(Box::new(record))
+    }
+
+    /// What the hooks before a call want the model to know with its result.
+    pub(super) fn add_call_context(&self, id: &str, content: &mut ToolResultContent) {
+        let call = self.session.state.call(id).and_then(|call| call.hooked.as_ref());
+        if let Some(context) = call.and_then(|hooked| hooked.additional_context.clone()) {
+            add_text(content, context);
+        }
+    }
+
+    /// Notices what a call has changed, for hooks that observe it.
+    pub(super) fn notice_changes(&mut self, outcome: &ToolOutcome, file: Option<FileChange>) {
+        if outcome.outcome != CallOutcome::Completed {
+            return;
+        }
+        if let Some(new) = &outcome.new_cwd {
+            let (old, new) = (&self.session.state.cwd, new.to_string_lossy());
+            let fields = || json!({ "old_cwd": old, "new_cwd": new });
+            let changed = *old != new;
+            let occasion = changed.then(|| self.occasion(HookEvent::CwdChanged, "", fields)).flatten();
+            self.noticed.extend(occasion);
+        }
+        if let Some(FileChange { path, existed }) = file {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let event = if existed { "change" } else { "add" };
+            let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
+            let occasion = self.occasion(HookEvent::FileChanged, &name, fields);
+            self.noticed.extend(occasion);
+        }
+    }
+
+    /// The file that a call would change, when a hook wants to know.
+    pub(super) fn file_change(&self, tool: &str, input: &Value) -> Option<FileChange> {
+        let field = match tool {
+            "Write" | "Edit" => "file_path",
+            "NotebookEdit" => "notebook_path",
+            _ => return None,
+        };
+        if !self.engine.hooks.listens(HookEvent::FileChanged.as_str()) {
+            return None;
+        }
+        let path = Path::new(&self.session.state.cwd).join(input.get(field)?.as_str()?);
+        let existed = path.exists();
+        Some(FileChange { path, existed })
+    }
+}
+
+impl AfterCall {
+    /// Calls the hooks after a call has run. An interrupt withdraws them; for a call that was itself interrupted they get a
+    /// little time.
+    pub(super) async fn fire(self, outcome: &ToolOutcome, elapsed_ms: u64) -> std::io::Result<Option<Fired>> {
+        let [success, failure] = self.base;
+        let (occasion, fields) = match outcome.outcome {
+            CallOutcome::Completed => {
+                (success, json!({ "tool_response": self.firing.redactor.json(outcome.structured.clone()) }))
+            }
+            CallOutcome::Failed | CallOutcome::Interrupted => {
+                let error = outcome.content.to_text();
+                let interrupted = outcome.outcome == CallOutcome::Interrupted;
+                let error = self.firing.redactor.text(&error).into_owned();
+                (failure, json!({ "error": error, "is_interrupt": interrupted }))
+            }
+            CallOutcome::Denied | CallOutcome::NotRun | CallOutcome::Unknown => return Ok(None),
+        };
+        let Some(mut occasion) = occasion else { return Ok(None) };
+        let more = json!({
+            "tool_name": self.tool, "tool_input": self.input, "tool_use_id": self.id, "duration_ms": elapsed_ms,
+        });
+        for fields in [more, fields] {
+            let Value::Object(fields) = fields else { continue };
+            Map::extend(&mut occasion.input, fields);
+        }
+        occasion.tool_use_id = Some(self.id);
+        if outcome.outcome == CallOutcome::Interrupted {
+            occasion.at_most = Some(PARTING_TIME);
+            return self.firing.fire(occasion).await;
+        }
+        tokio::select! {
+            biased;
+            () = self.cancelled => Ok(None),
+            fired = self.firing.fire(occasion) => fired,
+        }
+    }
+}
+
+fn add_text(content: &mut ToolResultContent, text: String) {
+    let mut blocks = match std::mem::replace(content, ToolResultContent::Text(String::new())) {
+        ToolResultContent::Text(first) if first.trim().is_empty() => Vec::new(),
+        ToolResultContent::Text(first) => vec![ContentBlock::Text { text: first }],
+        ToolResultContent::Blocks(blocks) => blocks,
+    };
+    blocks.push(ContentBlock::Text { text });
+    *content = ToolResultContent::Blocks(blocks);
+}

@@ -1,0 +1,304 @@
+//! Hooks around the turn: what they are told, waiting for them, and what follows for prompts, for the end of a turn and for
+//! the events that are only observed. Hooks around calls have a file of their own.
+
+use std::time::Duration;
+
+use qoder_core::next::{EndReason, turn_end};
+use qoder_core::ports::Model;
+use qoder_types::record::{InputAdmitted, InputWithdrawn, RecordBody, TurnEnded, UserOrigin};
+use qoder_types::{HookVerdict, Message};
+use serde_json::{Map, Value, json};
+
+use super::{Driver, arrival, emit_result};
+use crate::error::DriveError;
+use crate::events::Event;
+use crate::hooks::{Fired, Firing, HookEvent, Occasion};
+
+/// How often hooks may keep one turn from ending.
+const MOST_STOP_BLOCKS: u32 = 8;
+/// How long hooks may hold up the end of a session, or of a call that a person interrupted.
+pub(super) const PARTING_TIME: Duration = Duration::from_secs(5);
+
+/// What waiting for hooks came to.
+pub(super) enum Waited {
+    /// No hook is concerned.
+    Nobody,
+    /// They answered.
+    Fired(Box<Fired>),
+    /// A person interrupted; the hooks were withdrawn.
+    Interrupted,
+}
+
+impl Driver<'_> {
+    /// Calls hooks.
+    pub(super) fn firing(&self) -> Firing {
+        let agent = self.engine.agent.as_ref();
+        Firing {
+            hooks: self.engine.hooks.clone(),
+            host: self.engine.host.clone(),
+            redactor: self.session.redactor().clone(),
+            session_id: agent.map_or_else(|| self.session.id.clone(), |agent| agent.session_id.clone()),
+        }
+    }
+
+    /// Something for hooks of `event`, when some listen: the fields that every event has, and `fields`.
+    pub(super) fn occasion(
+        &self,
+        event: HookEvent,
+        subject: &str,
+        fields: impl FnOnce() -> Value,
+    ) -> Option<Occasion> {
+        if !self.engine.hooks.listens(event.as_str()) {
+            return None;
+        }
+        let own_log = self.session.log_path().map(|log| log.to_string_lossy().into_owned());
+        let mut input = Map::new();
+        let (session_id, transcript) = match &self.engine.agent {
+            Some(agent) => (agent.session_id.clone(), agent.transcript_path.clone()),
+            None => (self.session.id.clone(), own_log.clone().unwrap_or_default()),
+        };
+        let mode = self.engine.gate.mode(&self.session.state.permissions);
+        input.insert("hook_event_name".to_owned(), json!(event.as_str()));
+        input.insert("session_id".to_owned(), json!(session_id));
+        input.insert("transcript_path".to_owned(), json!(transcript));
+        input.insert("cwd".to_owned(), json!(self.session.state.cwd));
+        input.insert("permission_mode".to_owned(), json!(mode.as_str()));
+        if let Some(agent) = &self.engine.agent {
+            input.insert("agent_id".to_owned(), json!(agent.agent_id));
+            input.insert("agent_type".to_owned(), json!(agent.agent_type));
+            if event == HookEvent::SubagentStop {
+                input.insert("agent_transcript_path".to_owned(), json!(own_log.unwrap_or_default()));
+            }
+        }
+        if let Value::Object(fields) = fields() {
+            input.extend(fields);
+        }
+        Some(Occasion { event, subject: subject.to_owned(), tool_use_id: None, input, at_most: None })
+    }
+
+    /// Waits for hooks; what arrives meanwhile is taken.
+    pub(super) async fn wait_for_hooks(&mut self, occasion: Option<Occasion>) -> Result<Waited, DriveError> {
+        let Some(occasion) = occasion else { return Ok(Waited::Nobody) };
+        let firing = self.firing();
+        let mut fired = Box::pin(firing.fire(occasion));
+        let mut cancelled = self.interrupt.cancelled();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Ok(Waited::Interrupted),
+                fired = &mut fired => {
+                    let fired = fired.map_err(DriveError::Output)?;
+                    return Ok(fired.map_or(Waited::Nobody, |fired| Waited::Fired(Box::new(fired))));
+                }
+                () = self.session.task_events.arrival() => self.forward_task_events()?,
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+            }
+        }
+    }
+
+    /// Calls hooks that only observe. What they add reaches the model before its next reply.
+    pub(super) async fn observe(&mut self, occasion: Option<Occasion>) -> Result<(), DriveError> {
+        match self.wait_for_hooks(occasion).await? {
+            Waited::Fired(fired) => {
+                self.session.hook_context.extend(fired.joined.context);
+                self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
+            }
+            // An interrupt is met by the next step of the turn.
+            Waited::Nobody | Waited::Interrupted => {}
+        }
+        Ok(())
+    }
+
+    /// Calls the hooks of what was noticed during a step.
+    pub(super) async fn observe_noticed(&mut self) -> Result<(), DriveError> {
+        for occasion in std::mem::take(&mut self.noticed) {
+            self.observe(Some(occasion)).await?;
+        }
+        Ok(())
+    }
+
+    /// This process begins with the session, or with the task of an agent.
+    pub(super) async fn begin(&mut self) -> Result<(), DriveError> {
+        self.session.has_begun = true;
+        let occasion = match &self.engine.agent {
+            Some(agent) => self.occasion(HookEvent::SubagentStart, &agent.agent_type, || json!({})),
+            None => self.session_start(if self.session.is_resumed { "resume" } else { "startup" }),
+        };
+        self.observe(occasion).await
+    }
+
+    pub(super) fn session_start(&self, source: &str) -> Option<Occasion> {
+        self.occasion(
+            HookEvent::SessionStart,
+            source,
+            || json!({ "source": source, "model": self.engine.model.facts().name }),
+        )
+    }
+
+    /// Ends this process's part of the session: hooks are told, and what still runs in the background is stopped with its
+    /// end on record. For the main session; an agent ends with its turn.
+    ///
+    /// # Errors
+    /// When the log or the host takes nothing any more.
+    pub async fn end_session(&mut self) -> Result<(), DriveError> {
+        let begun = std::mem::take(&mut self.session.has_begun);
+        let told = if begun { self.tell_end().await } else { Ok(()) };
+        // Whatever became of the hooks, no task may outlive the session.
+        self.end_tasks().await.and(told)
+    }
+
+    async fn tell_end(&mut self) -> Result<(), DriveError> {
+        let reason = "other";
+        let occasion = self.occasion(HookEvent::SessionEnd, reason, || json!({ "reason": reason }));
+        let Some(occasion) = occasion else { return Ok(()) };
+        self.observe(Some(Occasion { at_most: Some(PARTING_TIME), ..occasion })).await
+    }
+
+    /// Tells the model what hooks want it to know. False when there is nothing.
+    pub(super) fn bring_hook_context(&mut self) -> Result<bool, DriveError> {
+        let texts = std::mem::take(&mut self.session.hook_context);
+        if texts.is_empty() {
+            return Ok(false);
+        }
+        self.notice(&texts.join("\n\n"))?;
+        Ok(true)
+    }
+
+    /// Starts the turn of the oldest waiting input, if the hooks let it. Answers with the turn's end when they do not.
+    pub(super) async fn promote(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        let Some(input) = self.session.state.inputs.front().cloned() else { return Ok(None) };
+        let occasion = self.occasion(
+            HookEvent::UserPromptSubmit,
+            "",
+            || json!({ "prompt": input.message.content.to_text() }),
+        );
+        self.promoting = true;
+        let waited = self.wait_for_hooks(occasion).await;
+        self.promoting = false;
+        let waited = waited?;
+        // Somebody may have taken it back meanwhile.
+        if self.session.state.inputs.front().is_none_or(|first| first.input_id != input.input_id) {
+            return Ok(None);
+        }
+        let fired = match waited {
+            Waited::Nobody => None,
+            Waited::Fired(fired) => Some(*fired),
+            // What no hook has seen does not reach the model.
+            Waited::Interrupted => {
+                return self.refuse_prompt(input, "interrupt", Vec::new(), &EndReason::AbortedStreaming);
+            }
+        };
+        let Some(Fired { joined, record }) = fired else {
+            self.open_turn(input, Vec::new(), None)?;
+            return Ok(None);
+        };
+        let blocked = (joined.verdict == Some(HookVerdict::Deny)).then(|| {
+            joined.reason.clone().unwrap_or_else(|| "A hook did not let the prompt through.".to_owned())
+        });
+        let refused = joined.stop.clone().or(blocked);
+        let record = RecordBody::Hooked(Box::new(record));
+        if let Some(reason) = refused {
+            let by = format!("hook {}", joined.by.as_deref().unwrap_or("UserPromptSubmit"));
+            return self.refuse_prompt(input, &by, vec![record], &EndReason::HookStopped(reason));
+        }
+        self.open_turn(input, vec![record], joined.context)?;
+        Ok(None)
+    }
+
+    fn open_turn(
+        &mut self,
+        input: InputAdmitted,
+        mut bodies: Vec<RecordBody>,
+        context: Option<String>,
+    ) -> Result<(), DriveError> {
+        let mut entry = self.session.user_entry(UserOrigin::Prompt, input.message);
+        entry.uuid.clone_from(&input.input_id);
+        entry.input_id = Some(input.input_id);
+        let place = bodies.len();
+        let uuid = entry.uuid.clone();
+        bodies.push(RecordBody::User(Box::new(entry)));
+        if let Some(context) = context {
+            let mut notice = self.session.user_entry(UserOrigin::Notice, Message::user(context));
+            notice.parent_uuid = Some(uuid);
+            bodies.push(RecordBody::User(Box::new(notice)));
+        }
+        // What hooks said about a prompt and the prompt itself are kept together or not at all.
+        let mut records = self.session.append_all(bodies)?;
+        self.started = std::time::Instant::now();
+        self.echo = self.engine.replay_user_messages.then(|| records.remove(place));
+        Ok(())
+    }
+
+    /// The turn of a prompt that does not reach the model is over at once.
+    fn refuse_prompt(
+        &mut self,
+        input: InputAdmitted,
+        by: &str,
+        mut bodies: Vec<RecordBody>,
+        reason: &EndReason,
+    ) -> Result<Option<TurnEnded>, DriveError> {
+        let end = turn_end(&self.session.state, &self.limits, reason, 0);
+        let withdrawn = InputWithdrawn { input_id: input.input_id, by: by.to_owned() };
+        bodies.push(RecordBody::InputWithdrawn(withdrawn));
+        bodies.push(RecordBody::TurnEnded(Box::new(end.clone())));
+        self.session.append_all(bodies)?;
+        self.session.sync()?;
+        self.emit_init()?;
+        emit_result(&*self.engine.host, &self.session.id, &end)?;
+        Ok(Some(end))
+    }
+
+    /// Ends the turn, unless hooks want the model to go on.
+    pub(super) async fn end_unless_held(
+        &mut self,
+        reason: &EndReason,
+    ) -> Result<Option<TurnEnded>, DriveError> {
+        if *reason == EndReason::Completed && self.is_held().await? {
+            return Ok(None);
+        }
+        self.end(reason).map(Some)
+    }
+
+    /// True when the turn does not end now: hooks hold it, or something else came up while they were asked.
+    async fn is_held(&mut self) -> Result<bool, DriveError> {
+        let (event, subject) = match &self.engine.agent {
+            Some(agent) => (HookEvent::SubagentStop, agent.agent_type.clone()),
+            None => (HookEvent::Stop, String::new()),
+        };
+        let Some(turn) = &self.session.state.turn else { return Ok(false) };
+        let blocks = turn.stop_blocks;
+        let fields = || json!({ "stop_hook_active": blocks > 0, "last_assistant_message": turn.last_text });
+        let Some(occasion) = self.occasion(event, &subject, fields) else { return Ok(false) };
+        if blocks >= MOST_STOP_BLOCKS {
+            let text = format!("hooks have kept the turn from ending {MOST_STOP_BLOCKS} times; it ends now");
+            self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+            return Ok(false);
+        }
+        let Fired { joined, mut record } = match self.wait_for_hooks(Some(occasion)).await? {
+            Waited::Fired(fired) => *fired,
+            Waited::Nobody => return Ok(false),
+            Waited::Interrupted => {
+                self.interrupt_turn()?;
+                return Ok(true);
+            }
+        };
+        if joined.stop.is_some() {
+            self.session.append(RecordBody::Hooked(Box::new(record)))?;
+            return Ok(true);
+        }
+        let blocked = (joined.verdict == Some(HookVerdict::Deny)).then(|| {
+            joined.reason.clone().unwrap_or_else(|| "A hook wants you to go on with the task.".to_owned())
+        });
+        let texts: Vec<String> = blocked.into_iter().chain(joined.context).collect();
+        if texts.is_empty() {
+            self.session.append(RecordBody::Hooked(Box::new(record)))?;
+            return Ok(false);
+        }
+        // A context alone holds the turn too: the model is to make use of it.
+        record.verdict = Some(HookVerdict::Deny);
+        let entry = self.session.user_entry(UserOrigin::Notice, Message::user(texts.join("\n\n")));
+        self.session
+            .append_all(vec![RecordBody::Hooked(Box::new(record)), RecordBody::User(Box::new(entry))])?;
+        Ok(true)
+    }
+}

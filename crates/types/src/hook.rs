@@ -1,0 +1,77 @@
+//! The record of hooks that ran: who was called, how each run ended, and what they said together. Part of a session's log,
+//! so that a session that is resumed follows the same verdict without asking the hooks again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What hooks may say about an action. The order is the strictness: of several verdicts the greatest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookVerdict {
+    /// It may happen.
+    Allow,
+    /// The hook leaves it to whoever decides otherwise.
+    Defer,
+    /// A person has to say.
+    Ask,
+    /// It must not happen. For the end of a turn: the turn goes on.
+    Deny,
+}
+
+/// How the run of one hook ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookOutcome {
+    /// It answered.
+    Success,
+    /// It failed, or its answer makes no sense.
+    Error,
+    /// It took too long.
+    Timeout,
+}
+
+/// The run of one hook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookRun {
+    /// The hook's name.
+    pub hook: String,
+    /// How it ended.
+    pub outcome: HookOutcome,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The hooks of one event ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hooked {
+    /// The event.
+    pub event: String,
+    /// The call it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+    /// The runs, in the order in which the hooks were registered.
+    pub runs: Vec<HookRun>,
+    /// The strictest verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<HookVerdict>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The hook that gave the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The input to use in place of the call's own. It is judged like any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<Value>,
+    /// What the model is told besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub additional_context: Option<String>,
+    /// Set when the turn has to end: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+}

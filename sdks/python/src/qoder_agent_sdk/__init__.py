@@ -1,0 +1,408 @@
+"""Python SDK for the `qodercli` agent runtime.
+
+`query()` runs one task, `QoderSDKClient` holds a conversation, `tool()` and
+`create_sdk_mcp_server()` give the model functions of this process. Everything
+that is public is listed here; modules with a leading underscore are not. Names
+are loaded when they are first used, because most programs need few of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from ._auth import InternalAuthOptions, access_token, access_token_from_env, qodercli_auth
+    from ._client import QoderSDKClient
+    from ._errors import (
+        AuthAccessTokenEnvVarError,
+        AuthNotConfiguredError,
+        CLIConnectionError,
+        CLIJSONDecodeError,
+        CLINotFoundError,
+        ControlRequestError,
+        ControlRequestTimeoutError,
+        MessageParseError,
+        ModelPolicyTimeoutError,
+        OptionTypeError,
+        OptionValueError,
+        ProcessError,
+        ProtocolVersionMismatchError,
+        QoderCliProcessError,
+        QoderSDKError,
+        QueryResultError,
+        UnsupportedCliCapabilityError,
+    )
+    from ._hook_types import (
+        BaseHookInput,
+        CwdChangedHookInput,
+        ElicitationHookInput,
+        ElicitationResultHookInput,
+        FileChangedHookInput,
+        HookCallback,
+        HookCallbackOptions,
+        HookEvent,
+        HookFailurePolicy,
+        HookInput,
+        HookJSONOutput,
+        HookMatcher,
+        InstructionsLoadedHookInput,
+        PermissionRequestHookInput,
+        PostCompactHookInput,
+        PostToolUseFailureHookInput,
+        PostToolUseHookInput,
+        PreCompactHookInput,
+        PreToolUseHookInput,
+        SessionEndHookInput,
+        SessionStartHookInput,
+        StopHookInput,
+        SubagentStartHookInput,
+        SubagentStopHookInput,
+        UserPromptSubmitHookInput,
+    )
+    from ._mcp_server import McpServer
+    from ._mcp_types import (
+        ElicitationRequest,
+        ElicitationResult,
+        McpAuthenticateResult,
+        McpHttpServerConfig,
+        McpOAuthRequest,
+        McpSdkServerConfig,
+        McpServerConfig,
+        McpServerConnectionStatus,
+        McpServerInfo,
+        McpServerStatus,
+        McpServerToolPolicy,
+        McpSetServersResult,
+        McpSSEServerConfig,
+        McpStatusResponse,
+        McpStdioServerConfig,
+        McpToolAnnotations,
+        McpToolInfo,
+        OAuthToken,
+        OnElicitation,
+        OnMcpOAuthRequired,
+        OnMcpStatusChange,
+    )
+    from ._messages import (
+        AssistantMessage,
+        ContentBlock,
+        ImageBlock,
+        Message,
+        PromptSuggestionMessage,
+        ResultMessage,
+        StreamEvent,
+        SystemMessage,
+        TextBlock,
+        ThinkingBlock,
+        ToolResultBlock,
+        ToolUseBlock,
+        UnknownBlock,
+        UnknownMessage,
+        UserMessage,
+    )
+    from ._model_types import (
+        BYOKFieldInfo,
+        BYOKModelInfo,
+        BYOKModelTypeInfo,
+        BYOKProviderInfo,
+        CustomModel,
+        ModelInfo,
+        ModelPolicyContext,
+        ModelPolicyProvider,
+        ModelPolicyResult,
+        QoderModelPurpose,
+        SDKControlGetByokConfigResponse,
+    )
+    from ._options import QoderAgentOptions
+    from ._permission_types import (
+        CanUseTool,
+        ExitPlanModeApprovalDetails,
+        PermissionBehavior,
+        PermissionDecisionClassification,
+        PermissionMode,
+        PermissionResult,
+        PermissionResultAllow,
+        PermissionResultDeny,
+        PermissionRuleValue,
+        PermissionUpdate,
+        PermissionUpdateDestination,
+        ToolPermissionContext,
+    )
+    from ._query import query
+    from ._session_edits import ForkSessionResult, delete_session, fork_session, rename_session, tag_session
+    from ._session_types import (
+        AgentDefinition,
+        BuiltinToolName,
+        EffortLevel,
+        InterruptResult,
+        OutputFormat,
+        RewindFilesResult,
+        RewindScope,
+        SandboxSettings,
+        SdkPluginConfig,
+        Settings,
+        SettingSource,
+        SystemPromptFile,
+        SystemPromptPreset,
+        ThinkingConfig,
+        ThinkingConfigAdaptive,
+        ThinkingConfigDisabled,
+        ThinkingConfigEnabled,
+        ToolsPreset,
+    )
+    from ._sessions import (
+        SDKSessionInfo,
+        SessionMessage,
+        get_session_info,
+        get_session_messages,
+        get_subagent_messages,
+        list_sessions,
+        list_subagents,
+    )
+    from ._tools import (
+        EmbeddedResourceToolContent,
+        EmbeddedResourceValue,
+        ImageToolContent,
+        ResourceLinkToolContent,
+        SdkMcpTool,
+        TextToolContent,
+        ToolContent,
+        ToolHandlerResult,
+        ToolInvocationContext,
+        create_sdk_mcp_server,
+        tool,
+    )
+
+#: Where each public name is defined.
+_HOMES = {
+    name: home
+    for home, names in {
+        "_auth": "access_token access_token_from_env InternalAuthOptions qodercli_auth",
+        "_client": "QoderSDKClient",
+        "_errors": (
+            "AuthAccessTokenEnvVarError AuthNotConfiguredError CLIConnectionError CLIJSONDecodeError "
+            "CLINotFoundError ControlRequestError ControlRequestTimeoutError MessageParseError "
+            "ModelPolicyTimeoutError OptionTypeError OptionValueError ProcessError ProtocolVersionMismatchError "
+            "QoderCliProcessError QoderSDKError QueryResultError UnsupportedCliCapabilityError"
+        ),
+        "_hook_types": (
+            "BaseHookInput CwdChangedHookInput ElicitationHookInput ElicitationResultHookInput "
+            "FileChangedHookInput HookCallback HookCallbackOptions HookEvent HookFailurePolicy HookInput "
+            "HookJSONOutput HookMatcher InstructionsLoadedHookInput PermissionRequestHookInput "
+            "PostCompactHookInput PostToolUseFailureHookInput PostToolUseHookInput PreCompactHookInput "
+            "PreToolUseHookInput SessionEndHookInput SessionStartHookInput StopHookInput SubagentStartHookInput "
+            "SubagentStopHookInput UserPromptSubmitHookInput"
+        ),
+        "_mcp_server": "McpServer",
+        "_mcp_types": (
+            "ElicitationRequest ElicitationResult McpAuthenticateResult McpHttpServerConfig McpOAuthRequest "
+            "McpSdkServerConfig McpServerConfig McpServerConnectionStatus McpServerInfo McpServerStatus "
+            "McpServerToolPolicy McpSetServersResult McpSSEServerConfig McpStatusResponse McpStdioServerConfig "
+            "McpToolAnnotations McpToolInfo OAuthToken OnElicitation OnMcpOAuthRequired OnMcpStatusChange"
+        ),
+        "_messages": (
+            "AssistantMessage ContentBlock ImageBlock Message PromptSuggestionMessage ResultMessage StreamEvent "
+            "SystemMessage TextBlock ThinkingBlock ToolResultBlock ToolUseBlock UnknownBlock UnknownMessage "
+            "UserMessage"
+        ),
+        "_model_types": (
+            "BYOKFieldInfo BYOKModelInfo BYOKModelTypeInfo BYOKProviderInfo CustomModel ModelInfo "
+            "ModelPolicyContext ModelPolicyProvider ModelPolicyResult QoderModelPurpose "
+            "SDKControlGetByokConfigResponse"
+        ),
+        "_options": "QoderAgentOptions",
+        "_permission_types": (
+            "CanUseTool ExitPlanModeApprovalDetails PermissionBehavior PermissionDecisionClassification "
+            "PermissionMode PermissionResult PermissionResultAllow PermissionResultDeny PermissionRuleValue "
+            "PermissionUpdate PermissionUpdateDestination ToolPermissionContext"
+        ),
+        "_query": "query",
+        "_session_edits": "delete_session fork_session ForkSessionResult rename_session tag_session",
+        "_session_types": (
+            "AgentDefinition BuiltinToolName EffortLevel InterruptResult OutputFormat RewindFilesResult "
+            "RewindScope SandboxSettings SdkPluginConfig Settings SettingSource SystemPromptFile "
+            "SystemPromptPreset ThinkingConfig ThinkingConfigAdaptive ThinkingConfigDisabled "
+            "ThinkingConfigEnabled ToolsPreset"
+        ),
+        "_sessions": (
+            "get_session_info get_session_messages get_subagent_messages list_sessions list_subagents "
+            "SDKSessionInfo SessionMessage"
+        ),
+        "_tools": (
+            "create_sdk_mcp_server EmbeddedResourceToolContent EmbeddedResourceValue ImageToolContent "
+            "ResourceLinkToolContent SdkMcpTool TextToolContent tool ToolContent ToolHandlerResult "
+            "ToolInvocationContext"
+        ),
+    }.items()
+    for name in names.split()
+}
+
+__all__ = [
+    "__version__",
+    "access_token",
+    "access_token_from_env",
+    "AgentDefinition",
+    "AssistantMessage",
+    "AuthAccessTokenEnvVarError",
+    "AuthNotConfiguredError",
+    "BaseHookInput",
+    "BuiltinToolName",
+    "BYOKFieldInfo",
+    "BYOKModelInfo",
+    "BYOKModelTypeInfo",
+    "BYOKProviderInfo",
+    "CanUseTool",
+    "CLIConnectionError",
+    "CLIJSONDecodeError",
+    "CLINotFoundError",
+    "ContentBlock",
+    "ControlRequestError",
+    "ControlRequestTimeoutError",
+    "create_sdk_mcp_server",
+    "CustomModel",
+    "CwdChangedHookInput",
+    "delete_session",
+    "EffortLevel",
+    "ElicitationHookInput",
+    "ElicitationRequest",
+    "ElicitationResult",
+    "ElicitationResultHookInput",
+    "EmbeddedResourceToolContent",
+    "EmbeddedResourceValue",
+    "ExitPlanModeApprovalDetails",
+    "FileChangedHookInput",
+    "fork_session",
+    "ForkSessionResult",
+    "get_session_info",
+    "get_session_messages",
+    "get_subagent_messages",
+    "HookCallback",
+    "HookCallbackOptions",
+    "HookEvent",
+    "HookFailurePolicy",
+    "HookInput",
+    "HookJSONOutput",
+    "HookMatcher",
+    "ImageBlock",
+    "ImageToolContent",
+    "InstructionsLoadedHookInput",
+    "InternalAuthOptions",
+    "InterruptResult",
+    "list_sessions",
+    "list_subagents",
+    "McpAuthenticateResult",
+    "McpHttpServerConfig",
+    "McpOAuthRequest",
+    "McpSdkServerConfig",
+    "McpServer",
+    "McpServerConfig",
+    "McpServerConnectionStatus",
+    "McpServerInfo",
+    "McpServerStatus",
+    "McpServerToolPolicy",
+    "McpSetServersResult",
+    "McpSSEServerConfig",
+    "McpStatusResponse",
+    "McpStdioServerConfig",
+    "McpToolAnnotations",
+    "McpToolInfo",
+    "Message",
+    "MessageParseError",
+    "ModelInfo",
+    "ModelPolicyContext",
+    "ModelPolicyProvider",
+    "ModelPolicyResult",
+    "ModelPolicyTimeoutError",
+    "OAuthToken",
+    "OnElicitation",
+    "OnMcpOAuthRequired",
+    "OnMcpStatusChange",
+    "OptionTypeError",
+    "OptionValueError",
+    "OutputFormat",
+    "PermissionBehavior",
+    "PermissionDecisionClassification",
+    "PermissionMode",
+    "PermissionRequestHookInput",
+    "PermissionResult",
+    "PermissionResultAllow",
+    "PermissionResultDeny",
+    "PermissionRuleValue",
+    "PermissionUpdate",
+    "PermissionUpdateDestination",
+    "PostCompactHookInput",
+    "PostToolUseFailureHookInput",
+    "PostToolUseHookInput",
+    "PreCompactHookInput",
+    "PreToolUseHookInput",
+    "ProcessError",
+    "PromptSuggestionMessage",
+    "ProtocolVersionMismatchError",
+    "QoderAgentOptions",
+    "qodercli_auth",
+    "QoderCliProcessError",
+    "QoderModelPurpose",
+    "QoderSDKClient",
+    "QoderSDKError",
+    "query",
+    "QueryResultError",
+    "rename_session",
+    "ResourceLinkToolContent",
+    "ResultMessage",
+    "RewindFilesResult",
+    "RewindScope",
+    "SandboxSettings",
+    "SDKControlGetByokConfigResponse",
+    "SdkMcpTool",
+    "SdkPluginConfig",
+    "SDKSessionInfo",
+    "SessionEndHookInput",
+    "SessionMessage",
+    "SessionStartHookInput",
+    "Settings",
+    "SettingSource",
+    "StopHookInput",
+    "StreamEvent",
+    "SubagentStartHookInput",
+    "SubagentStopHookInput",
+    "SystemMessage",
+    "SystemPromptFile",
+    "SystemPromptPreset",
+    "tag_session",
+    "TextBlock",
+    "TextToolContent",
+    "ThinkingBlock",
+    "ThinkingConfig",
+    "ThinkingConfigAdaptive",
+    "ThinkingConfigDisabled",
+    "ThinkingConfigEnabled",
+    "tool",
+    "ToolContent",
+    "ToolHandlerResult",
+    "ToolInvocationContext",
+    "ToolPermissionContext",
+    "ToolResultBlock",
+    "ToolsPreset",
+    "ToolUseBlock",
+    "UnknownBlock",
+    "UnknownMessage",
+    "UnsupportedCliCapabilityError",
+    "UserMessage",
+    "UserPromptSubmitHookInput",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, whether they are loaded or not."""
+    return sorted(__all__)

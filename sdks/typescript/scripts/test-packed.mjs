@@ -1,0 +1,88 @@
+/**
+ * Tests the package as its users get it: packs it, installs the archive into a project of its own, compiles the
+ * tests there and runs them.
+ *
+ *   node scripts/test-packed.mjs [--dir FOLDER] [--zod VERSION] [--platform-archive FILE] [TEST ...]
+ *
+ * FOLDER is used again when it exists; without it a temporary one is made and removed. TEST is a part of the
+ * names of the test files to run. The runtime is the one that QODERCLI_PATH names, or the one in FILE, an archive
+ * made by platform-package.mjs.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const packageDirectory = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const repository = resolve(packageDirectory, '../..');
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { dir: { type: 'string' }, zod: { type: 'string' }, 'platform-archive': { type: 'string' } },
+});
+
+/** Runs a command; ends this program with its code when it fails. */
+function run(command, args, options = {}) {
+  const outcome = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'], ...options });
+  if (outcome.error) throw outcome.error;
+  if (outcome.status !== 0) process.exit(outcome.status ?? 1);
+  return outcome.stdout?.toString() ?? '';
+}
+
+/** All files below a folder. */
+function filesBelow(directory) {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+const project = values.dir ? resolve(values.dir) : mkdtempSync(join(tmpdir(), 'qoder-sdk-packed-'));
+mkdirSync(project, { recursive: true });
+if (!values.dir) process.on('exit', () => rmSync(project, { recursive: true, force: true }));
+
+if (!existsSync(join(packageDirectory, 'node_modules'))) {
+  run('npm', ['install', '--no-audit', '--no-fund'], { cwd: packageDirectory });
+}
+const listing = run('npm', ['pack', '--json', '--pack-destination', project], {
+  cwd: packageDirectory,
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const archive = join(project, JSON.parse(listing.slice(listing.indexOf('[')))[0].filename);
+
+const { devDependencies } = JSON.parse(readFileSync(join(packageDirectory, 'package.json'), 'utf8'));
+const dependencies = { '@qoder-ai/qoder-agent-sdk': `file:${archive}` };
+if (values['platform-archive']) {
+  const file = resolve(values['platform-archive']);
+  dependencies[`@qoder-ai/qoder-agent-sdk-${process.platform}-${process.arch}`] = `file:${file}`;
+}
+const manifest = {
+  private: true,
+  type: 'module',
+  dependencies,
+  devDependencies: { ...devDependencies, ...(values.zod ? { zod: values.zod } : {}) },
+};
+writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, null, 2));
+rmSync(join(project, 'node_modules/@qoder-ai'), { recursive: true, force: true });
+run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'], { cwd: project });
+
+rmSync(join(project, 'tests'), { recursive: true, force: true });
+rmSync(join(project, 'compiled'), { recursive: true, force: true });
+cpSync(join(packageDirectory, 'tests'), join(project, 'tests'), { recursive: true });
+run(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), '-p', 'tests/tsconfig.json'], { cwd: project });
+
+const compiled = join(project, 'compiled');
+const tests = filesBelow(compiled)
+  .filter((path) => path.endsWith('.test.js'))
+  .filter((path) => positionals.length === 0 || positionals.some((part) => relative(compiled, path).includes(part)))
+  .sort();
+if (tests.length === 0) {
+  console.error(`No test file has one of these in its name: ${positionals.join(', ')}`);
+  process.exit(2);
+}
+run(process.execPath, ['--test', '--test-concurrency=2', ...tests], {
+  cwd: project,
+  env: { ...process.env, QODER_SDK_REPOSITORY: process.env.QODER_SDK_REPOSITORY ?? repository },
+});

@@ -1,0 +1,22 @@
+/**
+ * The environment of the runtime: that of this process, `options.env` on top, and what tells the runtime that
+ * this package is attached. Credentials given as `options.auth` are not here.
+ */
+import { SDK_VERSION } from '../version.js';
+import type { CheckedOptions } from './validate.js';
+
+/** The environment to start the runtime with. */
+export function runtimeEnvironment(options: CheckedOptions): Record<string, string> {
+  const wanted: Record<string, string | undefined> = {
+    ...process.env,
+    QODER_ENTRYPOINT: 'sdk-ts',
+    QODER_SDK_READS_SESSION_STATE: '1',
+    ...(options.cwd === undefined ? {} : { PWD: options.cwd }),
+    ...options.env,
+    QODER_SDK_VERSION: SDK_VERSION,
+  };
+  if (options.enableFileCheckpointing) wanted['QODER_ENABLE_SDK_FILE_CHECKPOINTING'] = 'true';
+  return Object.fromEntries(
+    Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}

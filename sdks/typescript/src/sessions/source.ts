@@ -1,0 +1,241 @@
+/**
+ * The two places that transcripts are read from: the files of this machine, and a session store. Both are used
+ * through {@link TranscriptSource}.
+ */
+import { appendFile, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+
+import { OptionsError, SessionNotFoundError } from '../errors.js';
+import type { SDKSessionInfo, SessionDirectoryOptions, SessionKey, SessionStore } from '../types/session-types.js';
+import { isSessionId, projectDirectories, projectKey, type SessionFile, sessionFiles, workTrees } from './paths.js';
+import { EDGE_BYTES, type Entry, parseEntries, sessionFacts } from './transcript.js';
+
+/** A place with transcripts. */
+export interface TranscriptSource {
+  /** All sessions, newest first. */
+  list(): Promise<SDKSessionInfo[]>;
+  /** What is known of a session; undefined when there is none. */
+  info(sessionId: string): Promise<SDKSessionInfo | undefined>;
+  /** All lines of a session. */
+  entries(sessionId: string): Promise<Entry[]>;
+  /** Adds a line to a session. */
+  append(sessionId: string, entry: Entry): Promise<void>;
+  /** Writes a new session beside another one. */
+  create(sessionId: string, beside: string, entries: Entry[]): Promise<void>;
+  /** Removes a session. */
+  remove(sessionId: string): Promise<void>;
+  /** The transcripts of a session's agents: their ids, and what they are read by. */
+  agents(sessionId: string): Promise<Map<string, string>>;
+  /** All lines of an agent, by what {@link TranscriptSource.agents} gave. */
+  agentEntries(sessionId: string, place: string): Promise<Entry[]>;
+}
+
+/** The source that the options of a session function name. */
+export async function openSource(
+  options: SessionDirectoryOptions & { includeWorktrees?: boolean } = {},
+): Promise<TranscriptSource> {
+  if (options.sessionStore === undefined) return new FileSource(options.dir, options.includeWorktrees !== false);
+  return new StoreSource(options.sessionStore, await projectKey(options.dir ?? process.cwd()));
+}
+
+function checkId(sessionId: string): void {
+  if (!isSessionId(sessionId)) throw new OptionsError(`${JSON.stringify(sessionId)} is no id of a session: it must be a UUID.`);
+}
+
+const AGENT_FILE = /(?:^|\/)agent-([^/]+?)(?:\.jsonl)?$/;
+
+/** Transcripts on this machine. */
+class FileSource implements TranscriptSource {
+  readonly #directory: string | undefined;
+  readonly #withWorkTrees: boolean;
+
+  constructor(directory: string | undefined, withWorkTrees: boolean) {
+    this.#directory = directory;
+    this.#withWorkTrees = withWorkTrees;
+  }
+
+  async list(): Promise<SDKSessionInfo[]> {
+    const found = new Map<string, SDKSessionInfo>();
+    for (const file of await this.#files()) {
+      const info = await fileInfo(file);
+      const other = found.get(file.sessionId);
+      if (info && (other === undefined || other.lastModified < info.lastModified)) found.set(file.sessionId, info);
+    }
+    return newestFirst([...found.values()]);
+  }
+
+  async info(sessionId: string): Promise<SDKSessionInfo | undefined> {
+    const file = await this.#find(sessionId);
+    return file && fileInfo(file);
+  }
+
+  async entries(sessionId: string): Promise<Entry[]> {
+    return parseEntries(await readFile((await this.#demand(sessionId)).path, 'utf8'));
+  }
+
+  async append(sessionId: string, entry: Entry): Promise<void> {
+    const { path } = await this.#demand(sessionId);
+    // One write of a whole line, so that the runtime may append at the same time.
+    await appendFile(path, `${JSON.stringify(entry)}\n`);
+  }
+
+  async create(sessionId: string, beside: string, entries: Entry[]): Promise<void> {
+    const path = join(dirname((await this.#demand(beside)).path), `${sessionId}.jsonl`);
+    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+    await writeFile(path, text, { mode: 0o600, flag: 'wx' });
+  }
+
+  async remove(sessionId: string): Promise<void> {
+    const { path } = await this.#demand(sessionId);
+    await rm(path);
+    await rm(path.slice(0, -'.jsonl'.length), { recursive: true, force: true });
+  }
+
+  async agents(sessionId: string): Promise<Map<string, string>> {
+    const { path } = await this.#demand(sessionId);
+    const directory = join(path.slice(0, -'.jsonl'.length), 'subagents');
+    const found = new Map<string, string>();
+    for (const file of await filesBelow(directory)) {
+      const id = file.endsWith('.jsonl') ? AGENT_FILE.exec(relative(directory, file).split(sep).join('/'))?.[1] : undefined;
+      if (id !== undefined) found.set(id, file);
+    }
+    return found;
+  }
+
+  async agentEntries(_sessionId: string, place: string): Promise<Entry[]> {
+    return parseEntries(await readFile(place, 'utf8'));
+  }
+
+  async #files(): Promise<SessionFile[]> {
+    const directory = this.#directory;
+    const roots = directory === undefined ? [undefined] : this.#withWorkTrees ? await workTrees(directory) : [directory];
+    const projects = new Set((await Promise.all(roots.map((root) => projectDirectories(root)))).flat());
+    return (await Promise.all([...projects].map(sessionFiles))).flat();
+  }
+
+  async #find(sessionId: string): Promise<SessionFile | undefined> {
+    checkId(sessionId);
+    for (const file of await this.#files()) {
+      if (file.sessionId.toLowerCase() !== sessionId.toLowerCase()) continue;
+      if ((await stat(file.path)).size > 0) return file;
+    }
+    return undefined;
+  }
+
+  async #demand(sessionId: string): Promise<SessionFile> {
+    const file = await this.#find(sessionId);
+    if (file) return file;
+    const where = this.#directory === undefined ? 'any project' : this.#directory;
+    throw new SessionNotFoundError(sessionId, `There is no session ${sessionId} of ${where}. Check the id and dir.`);
+  }
+}
+
+function newestFirst(infos: SDKSessionInfo[]): SDKSessionInfo[] {
+  return infos.sort((first, second) => second.lastModified - first.lastModified);
+}
+
+async function fileInfo(file: SessionFile): Promise<SDKSessionInfo | undefined> {
+  const handle = await open(file.path, 'r');
+  try {
+    const { size, mtimeMs } = await handle.stat();
+    if (size === 0) return undefined;
+    const length = Math.min(size, EDGE_BYTES);
+    const head = (await handle.read(Buffer.alloc(length), 0, length, 0)).buffer.toString('utf8');
+    const tail =
+      size <= EDGE_BYTES
+        ? head
+        : (await handle.read(Buffer.alloc(length), 0, length, size - length)).buffer.toString('utf8');
+    return sessionFacts({ head, tail }, file.sessionId, Math.floor(mtimeMs), size);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function filesBelow(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const nested = await Promise.all(
+    entries.map((entry) => {
+      const path = join(directory, entry.name);
+      return entry.isDirectory() ? filesBelow(path) : [path];
+    }),
+  );
+  return nested.flat();
+}
+
+/** Transcripts in a store. */
+class StoreSource implements TranscriptSource {
+  readonly #store: SessionStore;
+  readonly #projectKey: string;
+
+  constructor(store: SessionStore, key: string) {
+    this.#store = store;
+    this.#projectKey = key;
+  }
+
+  async list(): Promise<SDKSessionInfo[]> {
+    if (!this.#store.listSessions) {
+      throw new OptionsError('This session store has no method listSessions, so its sessions cannot be listed.');
+    }
+    const sessions = await this.#store.listSessions(this.#projectKey);
+    const infos = await Promise.all(sessions.map(({ sessionId, mtime }) => this.#facts(sessionId, mtime)));
+    return newestFirst(infos.filter((info) => info !== undefined));
+  }
+
+  async info(sessionId: string): Promise<SDKSessionInfo | undefined> {
+    checkId(sessionId);
+    const sessions = await this.#store.listSessions?.(this.#projectKey);
+    const mtime = sessions?.find((session) => session.sessionId === sessionId)?.mtime;
+    return this.#facts(sessionId, mtime);
+  }
+
+  async entries(sessionId: string): Promise<Entry[]> {
+    checkId(sessionId);
+    return this.#load(this.#key(sessionId), sessionId);
+  }
+
+  async append(sessionId: string, entry: Entry): Promise<void> {
+    await this.entries(sessionId);
+    await this.#store.append(this.#key(sessionId), [entry as { type: string }]);
+  }
+
+  async create(sessionId: string, _beside: string, entries: Entry[]): Promise<void> {
+    await this.#store.append(this.#key(sessionId), entries as Array<{ type: string }>);
+  }
+
+  async remove(sessionId: string): Promise<void> {
+    checkId(sessionId);
+    await this.#store.delete?.(this.#key(sessionId));
+  }
+
+  async agents(sessionId: string): Promise<Map<string, string>> {
+    const subkeys = (await this.#store.listSubkeys?.({ projectKey: this.#projectKey, sessionId })) ?? [];
+    const found = new Map<string, string>();
+    for (const subpath of subkeys) {
+      const id = AGENT_FILE.exec(subpath)?.[1];
+      if (id !== undefined) found.set(id, subpath);
+    }
+    return found;
+  }
+
+  async agentEntries(sessionId: string, place: string): Promise<Entry[]> {
+    return this.#load({ ...this.#key(sessionId), subpath: place }, sessionId);
+  }
+
+  #key(sessionId: string): SessionKey {
+    return { projectKey: this.#projectKey, sessionId };
+  }
+
+  async #load(key: SessionKey, sessionId: string): Promise<Entry[]> {
+    const entries = await this.#store.load(key);
+    if (entries === null) throw new SessionNotFoundError(sessionId, `The session store has no session ${sessionId}.`);
+    return entries;
+  }
+
+  async #facts(sessionId: string, mtime: number | undefined): Promise<SDKSessionInfo | undefined> {
+    const entries = await this.#store.load(this.#key(sessionId));
+    if (entries === null) return undefined;
+    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+    const last = Date.parse(String(entries.at(-1)?.['timestamp'] ?? ''));
+    return sessionFacts({ head: text, tail: text }, sessionId, mtime ?? (Number.isNaN(last) ? 0 : last));
+  }
+}

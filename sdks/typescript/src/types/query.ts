@@ -1,0 +1,153 @@
+/**
+ * The object that `query()` returns: a stream of messages with methods for the running session, and the
+ * results of those methods.
+ */
+import type { AgentInfo } from './agents.js';
+import type { SDKMessage, SDKUserMessage } from './messages.js';
+import type {
+  McpAuthenticateResult,
+  McpServerConfig,
+  McpServerStatus,
+  McpSetServersResult,
+  OAuthToken,
+} from './mcp.js';
+import type { BYOKProviderInfo, ModelInfo, UsageInfo } from './models.js';
+import type { Settings } from './options.js';
+import type { PermissionMode } from './permissions.js';
+
+/** A slash command of the session. */
+export interface SlashCommand {
+  name: string;
+  description: string;
+  argumentHint: string;
+}
+
+/** Who the session works for. */
+export interface AccountInfo {
+  email?: string;
+  organization?: string;
+  subscriptionType?: string;
+  tokenSource?: string;
+  apiKeySource?: string;
+  [key: string]: unknown;
+}
+
+/** What the runtime said when the session was set up. */
+export interface InitializationResult {
+  commands: SlashCommand[];
+  agents: AgentInfo[];
+  models: ModelInfo[];
+  account: AccountInfo;
+  output_style: string;
+  skills: unknown[];
+  plugins: unknown[];
+  protocol_version: number | string;
+  qodercli_version: string;
+  capabilities: string[];
+  session_id?: string;
+  pid?: number;
+  [key: string]: unknown;
+}
+
+/** Which messages of the user an interrupt left in the queue, and which it removed. */
+export interface InterruptResult {
+  still_queued: string[];
+  cancelled?: string[];
+}
+
+/** What rewinding did, or would do. */
+export interface RewindFilesResult {
+  canRewind: boolean;
+  error?: string;
+  filesChanged?: string[];
+  insertions?: number;
+  deletions?: number;
+}
+
+/** What is rewound. */
+export type RewindScope = 'both' | 'conversation' | 'files';
+
+/** What rewinding a session did, or would do. */
+export interface RewindResult extends Partial<RewindFilesResult> {
+  [key: string]: unknown;
+}
+
+/** What fills the context window. */
+export interface ContextUsage {
+  categories: Array<{ name: string; tokens: number; color?: string; isDeferred?: boolean }>;
+  totalTokens: number;
+  maxTokens: number;
+  rawMaxTokens: number;
+  /** 0 to 100. */
+  percentage: number;
+  model: string;
+  isAutoCompactEnabled: boolean;
+  [key: string]: unknown;
+}
+
+/** What loading the plugins again brought. */
+export interface ReloadPluginsResult {
+  commands: SlashCommand[];
+  agents: AgentInfo[];
+  plugins: unknown[];
+  mcpServers: McpServerStatus[];
+  /** How many parts of plugins could not be loaded. */
+  error_count: number;
+}
+
+/**
+ * A running session. Iterate over it for the messages; leave the loop and the session ends. The methods work
+ * while the session is open: until the run is over for a text prompt, until `close()` or the end of the input
+ * for a stream of prompts.
+ */
+export interface Query extends AsyncGenerator<SDKMessage, void> {
+  /** What the runtime said at the start; waits for it. */
+  initializationResult(): Promise<InitializationResult>;
+  /** Stops the current reply or tool. The session stays open. */
+  interrupt(): Promise<InterruptResult>;
+  /** Takes a message out of the queue; false when it is too late. */
+  cancelAsyncMessage(uuid: string): Promise<boolean>;
+  setPermissionMode(mode: PermissionMode): Promise<void>;
+  /** Another model from the next request on; none means the default. */
+  setModel(model?: string): Promise<void>;
+  /** Gives the session access to more directories. */
+  addDirectories(directories: string[]): Promise<{ added: string[] }>;
+  stopTask(taskId: string): Promise<void>;
+  /** Moves running calls to the background; false when there was none. */
+  backgroundTasks(toolUseId?: string): Promise<boolean>;
+  /** Restores files as they were before a message of the user. */
+  rewindFiles(userMessageId: string, options?: { dryRun?: boolean }): Promise<RewindFilesResult>;
+  /** Goes back to a message of the user: the conversation, the files or both. */
+  rewind(userMessageId: string, options?: { scope?: RewindScope; dryRun?: boolean }): Promise<RewindResult>;
+  mcpServerStatus(): Promise<McpServerStatus[]>;
+  /** Replaces all servers; those not named are removed. */
+  setMcpServers(servers: Record<string, McpServerConfig>): Promise<McpSetServersResult>;
+  reconnectMcpServer(serverName: string): Promise<void>;
+  toggleMcpServer(serverName: string, enabled: boolean): Promise<void>;
+  mcpAuthenticate(serverName: string, redirectUri?: string): Promise<McpAuthenticateResult>;
+  mcpSubmitOAuthCallbackUrl(serverName: string, callbackUrl: string): Promise<void>;
+  injectMcpToken(serverName: string, token: OAuthToken): Promise<void>;
+  mcpClearAuth(serverName: string): Promise<void>;
+  /** The models that can be chosen now; an empty list when they cannot be fetched. */
+  getAvailableModels(options?: { fetchStrategy?: 'live' }): Promise<ModelInfo[]>;
+  /** The models that the runtime named at the start. */
+  supportedModels(): Promise<ModelInfo[]>;
+  /** The providers for which a user can bring a key; null when the runtime has no such list. */
+  listByokProviders(): Promise<BYOKProviderInfo[] | null>;
+  getUsageInfo(): Promise<UsageInfo | null>;
+  getContextUsage(): Promise<ContextUsage>;
+  accountInfo(): Promise<AccountInfo>;
+  supportedCommands(): Promise<SlashCommand[]>;
+  supportedAgents(): Promise<AgentInfo[]>;
+  listPlugins(): Promise<unknown[]>;
+  reloadPlugins(): Promise<ReloadPluginsResult>;
+  generateSessionTitle(description: string, options?: { persist?: boolean }): Promise<string | null>;
+  /** Limits the turns of a running goal; null removes the limit. */
+  setGoalMaxTurns(maxTurns: number | null): Promise<void>;
+  /** Adds to the settings of the running session; the last value of each key counts. */
+  applyFlagSettings(settings: Settings): Promise<void>;
+  /** Sends more messages; resolves when the stream has ended. */
+  streamInput(stream: AsyncIterable<SDKUserMessage>): Promise<void>;
+  /** Ends the session and its process. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,48 @@
+/**
+ * Every program of `docs/quickstart-typescript.md` that is marked `runnable` runs as it is and prints the lines it
+ * says after `//=>`.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { sandbox } from './support/runtime.js';
+
+const repository = process.env['QODER_SDK_REPOSITORY'];
+assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
+const page = readFileSync(join(repository, 'docs/quickstart-typescript.md'), 'utf8');
+const programs = [...page.matchAll(/^## (.+)$|^```js runnable\n([^]*?)^```$/gm)];
+
+let heading = '';
+let count = 0;
+for (const [, title, source] of programs) {
+  if (title !== undefined) heading = title;
+  if (source === undefined) continue;
+  count += 1;
+  const number = count;
+  test(`quickstart: ${heading}`, async (context) => {
+    const project = sandbox(context, []);
+    // Beside this file, so that the installed packages are found.
+    const file = join(dirname(fileURLToPath(import.meta.url)), `quickstart-${process.pid}-${number}.mjs`);
+    writeFileSync(file, source);
+    context.after(() => rmSync(file));
+    const environment: NodeJS.ProcessEnv = { ...process.env, QODER_CONFIG_DIR: project.configuration };
+    for (const name of ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'QODER_PERSONAL_ACCESS_TOKEN']) delete environment[name];
+    const { stdout } = await promisify(execFile)(process.execPath, [file], {
+      cwd: project.directory,
+      env: environment,
+      timeout: 60_000,
+    });
+    const expected = [...source.matchAll(/^\/\/=> (.*)$/gm)].map((match) => match[1] as string);
+    assert.notEqual(expected.length, 0);
+    for (const line of expected) assert.ok(stdout.includes(line), `${JSON.stringify(line)} is not in:\n${stdout}`);
+  });
+}
+
+test('the page has programs', () => {
+  assert.ok(count >= 5);
+});

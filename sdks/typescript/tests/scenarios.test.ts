@@ -1,0 +1,152 @@
+/**
+ * The scenarios that all SDKs share: what a user sees, described once in `sdks/scenarios/scenarios.json`.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { createSdkMcpServer, type Options, query, type SDKMessage, type SDKUserMessage, tool } from '@qoder-ai/qoder-agent-sdk';
+import { z } from 'zod';
+
+import { sandbox } from './support/runtime.js';
+
+type Data = Record<string, any>;
+
+const repository = process.env['QODER_SDK_REPOSITORY'];
+assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
+const scenarios = JSON.parse(readFileSync(join(repository, 'sdks/scenarios/scenarios.json'), 'utf8')) as Data[];
+
+const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** A Zod shape for the simple schemas of the scenarios. */
+function shape(schema: Data): Record<string, z.ZodTypeAny> {
+  const kinds: Record<string, () => z.ZodTypeAny> = { number: () => z.number(), string: () => z.string() };
+  const made: Record<string, z.ZodTypeAny> = {};
+  for (const [name, property] of Object.entries(schema['properties'] as Data)) {
+    const kind = kinds[property.type as string];
+    assert.ok(kind, `no Zod type for ${property.type}`);
+    made[name] = schema['required']?.includes(name) ? kind() : kind().optional();
+  }
+  return made;
+}
+
+function server(name: string, tools: Data) {
+  const made = Object.entries(tools).map(([toolName, described]: [string, Data]) =>
+    tool(
+      toolName,
+      described['description'],
+      shape(described['input_schema']),
+      async () => {
+        if (described['raises']) throw new Error(described['raises']);
+        const { content, is_error } = described['result'] as Data;
+        return { content, ...(is_error ? { isError: true } : {}) };
+      },
+      { annotations: described['annotations'] },
+    ),
+  );
+  return createSdkMcpServer({ name, version: '1.0.0', tools: made });
+}
+
+function callbacks(scenario: Data): Options {
+  const options: Data = {};
+  for (const [name, value] of Object.entries(scenario['options'] ?? {})) options[camelCase(name)] = value;
+  if (scenario['servers']) {
+    const entries = Object.entries(scenario['servers'] as Data);
+    options['mcpServers'] = Object.fromEntries(entries.map(([name, tools]) => [name, server(name, tools)]));
+  }
+  if (scenario['can_use_tool']) {
+    options['canUseTool'] = async (toolName: string) => {
+      const answer = scenario['can_use_tool'][toolName] as Data;
+      if (answer['raises']) throw new Error(answer['raises']);
+      if (answer['deny']) return { behavior: 'deny', message: answer['message'], interrupt: answer['interrupt'] ?? false };
+      return { behavior: 'allow', updatedInput: answer['updated_input'] };
+    };
+  }
+  if (scenario['hooks']) {
+    const made = (entry: Data) => ({
+      ...(entry['matcher'] ? { matcher: entry['matcher'] } : {}),
+      hooks: [
+        async () => {
+          if (entry['raises']) throw new Error(entry['raises']);
+          return entry['output'];
+        },
+      ],
+    });
+    const entries = Object.entries(scenario['hooks'] as Record<string, Data[]>);
+    options['hooks'] = Object.fromEntries(entries.map(([event, list]) => [event, list.map(made)]));
+  }
+  return options as Options;
+}
+
+/** What a message says, in the scenario's words. */
+function said(message: SDKMessage, names: Map<string, string>): Data[] {
+  const line = message as unknown as Data;
+  if (line['type'] === 'result') {
+    const denied = (line['permission_denials'] as Data[]).map((denial) => denial['tool_name']);
+    return [{ end: line['subtype'], result: line['result'], errors: line['errors'] ?? [], denied }];
+  }
+  if (line['type'] !== 'assistant' && line['type'] !== 'user') return [];
+  const content = line['message'].content as Data[] | string;
+  if (typeof content === 'string') return [];
+  return content.flatMap((block): Data[] => {
+    if (block['type'] === 'text') return [{ text: block['text'] }];
+    if (block['type'] === 'tool_use') {
+      names.set(block['id'], block['name']);
+      return [{ tool: block['name'], input: block['input'] }];
+    }
+    if (block['type'] !== 'tool_result') return [];
+    const text = typeof block['content'] === 'string' ? block['content'] : JSON.stringify(block['content']);
+    return [{ result_of: names.get(block['tool_use_id']), text, is_error: block['is_error'] ?? false }];
+  });
+}
+
+/** True when what was said is what is expected; `~` at the start of a text means that it is contained. */
+function fits(expected: unknown, actual: unknown): boolean {
+  if (typeof expected === 'string' && expected.startsWith('~')) {
+    return typeof actual === 'string' && actual.includes(expected.slice(1));
+  }
+  if (Array.isArray(expected)) {
+    return Array.isArray(actual) && expected.length === actual.length && expected.every((one, at) => fits(one, actual[at]));
+  }
+  if (expected !== null && typeof expected === 'object') {
+    const other = actual as Data | null | undefined;
+    return other != null && Object.entries(expected).every(([key, value]) => fits(value, other[key]));
+  }
+  return expected === actual;
+}
+
+for (const scenario of scenarios) {
+  test(`scenario: ${scenario['name']}`, async (context) => {
+    const project = sandbox(context, scenario['playbook']);
+    for (const [name, text] of Object.entries((scenario['files'] ?? {}) as Record<string, string>)) {
+      writeFileSync(join(project.directory, name), text);
+    }
+    let answered: () => void = () => {};
+    async function* prompts(): AsyncGenerator<SDKUserMessage> {
+      for (const content of scenario['prompts'] as string[]) {
+        const turn = new Promise<void>((resolve) => {
+          answered = resolve;
+        });
+        yield { type: 'user', message: { role: 'user', content } };
+        await turn;
+      }
+    }
+    const names = new Map<string, string>();
+    const seen: Data[] = [];
+    try {
+      for await (const message of query({ prompt: prompts(), options: project.options(callbacks(scenario)) })) {
+        seen.push(...said(message, names));
+        if (message.type === 'result') answered();
+      }
+    } catch (error) {
+      // A run that ends with an error result may raise after it; the result has said everything.
+      assert.ok(seen.at(-1)?.['end']?.startsWith('error'), String(error));
+    }
+    assert.ok(fits(scenario['expect'], seen), JSON.stringify(seen, null, 1));
+    for (const [name, content] of Object.entries((scenario['left'] ?? {}) as Record<string, string | null>)) {
+      const path = join(project.directory, name);
+      assert.equal(existsSync(path) ? readFileSync(path, 'utf8') : null, content, name);
+    }
+  });
+}
