@@ -171,9 +171,8 @@ fn drive(start: &mut Start) -> Result<()> {
     let runtime = runtime
         .map_err(|error| Error::Io { what: "start a session".to_owned(), problem: error.to_string() })?;
     let external = start.options.cli_path.is_some();
-    let ended = runtime.block_on(async {
-        if external { external::run(start).await } else { in_process::run(start).await }
-    });
+    let ended = runtime
+        .block_on(async { if external { external::run(start).await } else { in_process::run(start).await } });
     // A walk of a tree or a blocking read must not hold the end up.
     runtime.shutdown_background();
     ended

@@ -144,7 +144,8 @@ async fn a_query_that_is_only_dropped_ends_as_well() {
 #[tokio::test]
 async fn a_listener_that_panics_ends_its_session_with_an_error() {
     let place = Place::new();
-    let options = place.playing(&json!([{ "text": "x" }])).allowed_tools(["Reed"]).stderr(|_| panic!("a bug"));
+    let options =
+        place.playing(&json!([{ "text": "x" }])).allowed_tools(["Reed"]).stderr(|_| panic!("a bug"));
     let items: Vec<_> = within(query("Go.", options).unwrap().collect()).await;
     let error = items.last().unwrap().as_ref().unwrap_err();
     assert_eq!(error.to_string(), "the session's thread panicked: a bug");
