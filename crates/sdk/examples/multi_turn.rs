@@ -16,7 +16,7 @@ pub async fn run(options: QoderAgentOptions) -> Result<Vec<String>, Error> {
     let mut client = QoderSdkClient::new(options);
     client.connect(None).await?;
     let mut answers = Vec::new();
-    for question in ["Say hello.", "Say it again."] {
+    for question in ["List files in .", "How many lines does README.md have?"] {
         client.query(question).await?;
         let mut response = client.receive_response();
         while let Some(message) = response.next().await {

@@ -13,7 +13,7 @@ async fn main() -> Result<(), Error> {
 /// Asks, prints what comes, and returns the answer.
 pub async fn run(options: QoderAgentOptions) -> Result<String, Error> {
     let mut answer = String::new();
-    let mut messages = query("Say hello.", options)?;
+    let mut messages = query("List files in .", options)?;
     while let Some(message) = messages.next().await {
         match message? {
             Message::Assistant(reply) => println!("{}", reply.text()),

@@ -14,7 +14,7 @@ async fn main() -> Result<(), Error> {
 /// Asks, prints the pieces, and returns them and the whole.
 pub async fn run(options: QoderAgentOptions) -> Result<(String, String), Error> {
     let (mut pieces, mut whole) = (String::new(), String::new());
-    let mut messages = query("Say hello.", options.include_partial_messages(true))?;
+    let mut messages = query("What does this repository do?", options.include_partial_messages(true))?;
     while let Some(message) = messages.next().await {
         match message? {
             Message::StreamEvent(event) => {

@@ -8,11 +8,13 @@ use futures::Stream;
 use tokio::sync::mpsc;
 
 use crate::prompt::Prompt;
-use crate::session::{self, Link};
+use crate::session::{self, Connection, Link};
 use crate::{Message, QoderAgentOptions, Result};
 
 /// Asks, and returns the messages of the session as they come. The stream ends after the last result; dropping it
 /// ends the session, stops what runs in the background and closes the log.
+///
+/// Messages that nobody has read yet wait in memory: the session does not stop for a slow reader.
 ///
 /// Options that cannot be used are an error here, at the place where they are written, and nothing is started. What
 /// only the start itself can show (settings that cannot be read, an unknown model, a session that does not exist) is
@@ -41,10 +43,8 @@ use crate::{Message, QoderAgentOptions, Result};
 /// # Errors
 /// When an option or the prompt cannot be used.
 pub fn query(prompt: impl Into<Prompt>, options: QoderAgentOptions) -> Result<Query> {
-    let connection = session::start(options, Some(prompt.into()), true)?;
-    // The stream itself tells when the start failed.
-    drop(connection.ready);
-    Ok(Query { messages: connection.messages, link: connection.link })
+    let Connection { messages, link, .. } = session::start(options, Some(prompt.into()), true)?;
+    Ok(Query { messages, link })
 }
 
 /// The messages of a query.

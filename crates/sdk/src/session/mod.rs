@@ -4,6 +4,7 @@
 
 mod control;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -13,6 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use control::Control;
 
+use crate::answer::panic_text;
 use crate::prompt::Prompt;
 use crate::{Error, Message, QoderAgentOptions, Result, UserMessage, external, in_process};
 
@@ -41,14 +43,15 @@ pub(crate) struct Start {
     pub(crate) ready: Ready,
 }
 
-/// Tells whoever started the session that it is ready, or why it is not.
+/// Tells whoever started the session that it is ready, or why it is not. Nobody waits for that before a query: what
+/// goes wrong is on its stream.
 pub(crate) struct Ready(Option<oneshot::Sender<Result<Value>>>);
 
 impl Ready {
     /// The session is ready; `info` is what it says of itself.
     pub(crate) fn ready(&mut self, info: Value) {
         if let Some(sender) = self.0.take() {
-            // A query does not wait for it.
+            // Whoever connected may have given up waiting.
             let _ = sender.send(Ok(info));
         }
     }
@@ -108,7 +111,7 @@ impl Drop for Link {
 pub(crate) struct Connection {
     pub(crate) messages: mpsc::UnboundedReceiver<Result<Message>>,
     pub(crate) link: Link,
-    /// Completes when the session is ready.
+    /// Completes when the session is ready; of no use for a query.
     pub(crate) ready: oneshot::Receiver<Result<Value>>,
 }
 
@@ -136,7 +139,7 @@ pub(crate) fn start(
         orders: order_receiver,
         messages,
         closing: closing.clone(),
-        ready: Ready(Some(ready)),
+        ready: Ready((!one_shot).then_some(ready)),
     };
     let thread = std::thread::Builder::new().name("qoder-session".to_owned());
     thread
@@ -152,25 +155,27 @@ pub(crate) fn start(
     })
 }
 
-/// The thread of a session.
+/// The thread of a session. Foreign code runs here too, and a panic in it is the end of this session alone.
 fn run(mut start: Start) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let error = Error::Io { what: "start a session".to_owned(), problem: error.to_string() };
-            tell(&mut start, error);
-            return;
-        }
-    };
-    let external = start.options.cli_path.is_some();
-    let ended = runtime.block_on(async {
-        if external { external::run(&mut start).await } else { in_process::run(&mut start).await }
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut start)));
+    let ended = driven.unwrap_or_else(|panic| {
+        Err(Error::Protocol(format!("the session's thread panicked: {}", panic_text(&*panic))))
     });
     if let Err(error) = ended {
         tell(&mut start, error);
     }
+}
+
+fn drive(start: &mut Start) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|error| Error::Io { what: "start a session".to_owned(), problem: error.to_string() })?;
+    let external = start.options.cli_path.is_some();
+    let ended = runtime
+        .block_on(async { if external { external::run(start).await } else { in_process::run(start).await } });
     // A walk of a tree or a blocking read must not hold the end up.
     runtime.shutdown_background();
+    ended
 }
 
 fn tell(start: &mut Start, error: Error) {

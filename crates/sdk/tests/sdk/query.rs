@@ -118,3 +118,35 @@ async fn two_queries_of_one_program_do_not_meet() {
     let (first, second) = tokio::join!(all(first), all(second));
     assert_eq!((result(&first).text(), result(&second).text()), ("one", "two"));
 }
+
+#[tokio::test]
+async fn a_query_that_is_only_dropped_ends_as_well() {
+    let place = Place::new();
+    let mut messages = query("Go.", place.playing(&json!([{ "text": "slow", "delayMs": 600_000 }]))).unwrap();
+    let id = within(messages.next()).await.unwrap().unwrap().session_id().unwrap().to_owned();
+    drop(messages);
+    let again = place.playing(&json!([{ "text": "again", "repeat": true }])).resume(&id);
+    let resumed = within(async {
+        loop {
+            let items: Vec<_> = query("Again.", again.clone()).unwrap().collect().await;
+            match items.into_iter().collect::<Result<Vec<Message>, _>>() {
+                Ok(messages) => return messages,
+                // Its thread is on its way out.
+                Err(error) => assert_eq!(error.code(), "session_locked", "{error}"),
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(result(&resumed).text(), "again");
+}
+
+#[tokio::test]
+async fn a_listener_that_panics_ends_its_session_with_an_error() {
+    let place = Place::new();
+    let options =
+        place.playing(&json!([{ "text": "x" }])).allowed_tools(["Reed"]).stderr(|_| panic!("a bug"));
+    let items: Vec<_> = within(query("Go.", options).unwrap().collect()).await;
+    let error = items.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.to_string(), "the session's thread panicked: a bug");
+}
