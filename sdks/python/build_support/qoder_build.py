@@ -38,6 +38,19 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
     return _write_wheel(Path(wheel_directory), {name: path.read_bytes() for name, path in files.items()})
 
 
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
+    """Write the metadata alone; without this hook, installers build the whole wheel to read it."""
+    project = _project_table()
+    info = Path(metadata_directory) / f"{_stem(project)}.dist-info"
+    info.mkdir()
+    for name, content in _info_files(project).items():
+        (info / name).write_text(content, encoding="utf-8")
+    return info.name
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """Build a wheel that only points at the sources; the executable is found by `QODERCLI_PATH` or `PATH`."""
     pointer = f"{SOURCES}\n".encode()
@@ -150,18 +163,20 @@ def _platform_tag() -> str:
     return f"py3-none-{platform}"
 
 
+def _stem(project: dict[str, Any]) -> str:
+    return f"{project['name'].replace('-', '_')}-{project['version']}"
+
+
+def _info_files(project: dict[str, Any]) -> dict[str, str]:
+    wheel = f"Wheel-Version: 1.0\nGenerator: qoder_build\nRoot-Is-Purelib: false\nTag: {_platform_tag()}\n"
+    return {"METADATA": _metadata(project), "WHEEL": wheel}
+
+
 def _write_wheel(folder: Path, files: dict[str, bytes]) -> str:
     project = _project_table()
-    tag = _platform_tag()
-    stem = f"{project['name'].replace('-', '_')}-{project['version']}"
-    info = f"{stem}.dist-info"
-    wheel = f"Wheel-Version: 1.0\nGenerator: qoder_build\nRoot-Is-Purelib: false\nTag: {tag}\n"
-    contents = {
-        **files,
-        f"{info}/METADATA": _metadata(project).encode(),
-        f"{info}/WHEEL": wheel.encode(),
-    }
-    name = f"{stem}-{tag}.whl"
+    info = f"{_stem(project)}.dist-info"
+    contents = {**files, **{f"{info}/{name}": text.encode() for name, text in _info_files(project).items()}}
+    name = f"{_stem(project)}-{_platform_tag()}.whl"
     rows = []
     with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         for path, content in contents.items():

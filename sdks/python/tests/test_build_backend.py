@@ -65,6 +65,14 @@ def test_the_same_sources_give_the_same_wheel(binary: Path, tmp_path: Path) -> N
     assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
+def test_the_metadata_is_the_same_with_and_without_the_wheel(binary: Path, tmp_path: Path) -> None:
+    backend = backend_in(PROJECT)
+    info = backend.prepare_metadata_for_build_wheel(str(tmp_path))
+    with zipfile.ZipFile(tmp_path / backend.build_wheel(str(tmp_path))) as wheel:
+        for name in ("METADATA", "WHEEL"):
+            assert wheel.read(f"{info}/{name}") == (tmp_path / info / name).read_bytes()
+
+
 def test_an_editable_wheel_points_at_the_sources(tmp_path: Path) -> None:
     name = backend_in(PROJECT).build_editable(str(tmp_path))
     with zipfile.ZipFile(tmp_path / name) as wheel:

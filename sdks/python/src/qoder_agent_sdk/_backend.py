@@ -40,7 +40,13 @@ _load_event_loop()
 def running_on_trio() -> bool:
     """Whether the current task is one of trio's."""
     trio = sys.modules.get("trio")
-    return trio is not None and bool(trio.lowlevel.in_trio_task())
+    if trio is None:
+        return False
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        return False
+    return True
 
 
 def new_signal() -> asyncio.Event:
