@@ -1,9 +1,7 @@
 /**
  * A chat in the terminal: every line is a prompt, replies appear while they are written, and tools that need
- * permission ask for it. It works without a key: the runtime's built-in offline model answers then.
- *
- *   npm install @qoder-ai/qoder-agent-sdk zod
- *   node chat.mjs
+ * permission ask for it. It works without a key: the runtime's built-in offline model answers then. README.md says
+ * how to start it.
  */
 import { stdin, stdout } from 'node:process';
 import { createInterface } from 'node:readline';

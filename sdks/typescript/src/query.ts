@@ -15,7 +15,12 @@ import type {
   McpSetServersResult,
   OAuthToken,
 } from './types/mcp.js';
-import type { BYOKProviderInfo, ModelInfo, UsageInfo } from './types/models.js';
+import type {
+  BYOKProviderInfo,
+  ModelInfo,
+  SDKControlGetByokConfigResponse,
+  UsageInfo,
+} from './types/models.js';
 import type { Options, Settings } from './types/options.js';
 import type { PermissionMode } from './types/permissions.js';
 import type {
@@ -187,8 +192,8 @@ export class SessionQuery implements Query {
   }
 
   async listByokProviders(): Promise<BYOKProviderInfo[] | null> {
-    const answer = await this.#askOrNothing('get_byok_config');
-    return answer === null ? null : list(answer['providers']);
+    const answer = (await this.#askOrNothing('get_byok_config')) as SDKControlGetByokConfigResponse | null;
+    return answer === null ? null : list(answer.providers);
   }
 
   async getUsageInfo(): Promise<UsageInfo | null> {

@@ -164,3 +164,18 @@ test('a stream of prompts is told when the session ends', async () => {
   await finished;
   assert.deepEqual(await session.next(), { value: undefined, done: true });
 });
+
+test('a runtime that ends neither with its input nor with SIGTERM is killed', async () => {
+  const { options, peer } = withPeer(async (other) => {
+    other.on('signal', (signal: string) => {
+      if (signal === 'SIGKILL') other.exit(null, 'SIGKILL');
+    });
+    await other.handshake();
+    await other.read();
+    other.say('hello');
+  });
+  const session = query({ prompt: 'go', options });
+  await session.next();
+  await session.close();
+  assert.deepEqual(peer().signals, ['SIGTERM', 'SIGKILL']);
+});

@@ -34,6 +34,13 @@ test('one task: init, reply and result carry one session', async (context) => {
   assert.equal(result.num_turns, 1);
 });
 
+test('long texts survive both ways', async (context) => {
+  const text = 'Zeile “ä” 🦀\n'.repeat(20_000);
+  const project = sandbox(context, [{ when: { contains: text.slice(-2000) }, text }]);
+  const result = resultOf(await collect(query({ prompt: text, options: project.options() })));
+  assert.equal(result.result, text);
+});
+
 test('a conversation: each prompt is answered, the state is kept, and the end of the prompts ends it', async (context) => {
   const project = sandbox(context, [
     { when: { contains: 'one' }, text: 'First.' },

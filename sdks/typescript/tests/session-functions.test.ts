@@ -138,6 +138,14 @@ test('side chains, empty files and sessions without a prompt are not listed', as
   assert.equal(await getSessionInfo(SECOND, { dir }), undefined);
 });
 
+test('a session whose first prompt is very long is listed, and the prompt is cut', async (context) => {
+  const { dir, write } = project(context);
+  write(FIRST, [user('u1', null, 'word '.repeat(50_000)), assistant('a1', 'u1', 'x'.repeat(100_000))]);
+  const [session] = await listSessions({ dir });
+  assert.match(session?.summary ?? '', /^word word .*…$/);
+  assert.ok((session?.summary.length ?? 0) <= 201);
+});
+
 test('titles and tags: the last one counts, also far from the first lines', async (context) => {
   const { dir, write } = project(context);
   const filler = Array.from({ length: 40 }, (_, index) => ({ type: 'filler', text: `${index}`.repeat(4000) }));

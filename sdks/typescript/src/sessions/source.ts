@@ -42,6 +42,8 @@ function checkId(sessionId: string): void {
   if (!isSessionId(sessionId)) throw new OptionsError(`${JSON.stringify(sessionId)} is no id of a session: it must be a UUID.`);
 }
 
+/** How far a first prompt is looked for that is not in the usual head of a file. */
+const LONG_HEAD_BYTES = 4 * 1024 * 1024;
 const AGENT_FILE = /(?:^|\/)agent-([^/]+?)(?:\.jsonl)?$/;
 
 /** Transcripts on this machine. */
@@ -139,13 +141,17 @@ async function fileInfo(file: SessionFile): Promise<SDKSessionInfo | undefined> 
   try {
     const { size, mtimeMs } = await handle.stat();
     if (size === 0) return undefined;
-    const length = Math.min(size, EDGE_BYTES);
-    const head = (await handle.read(Buffer.alloc(length), 0, length, 0)).buffer.toString('utf8');
-    const tail =
-      size <= EDGE_BYTES
-        ? head
-        : (await handle.read(Buffer.alloc(length), 0, length, size - length)).buffer.toString('utf8');
-    return sessionFacts({ head, tail }, file.sessionId, Math.floor(mtimeMs), size);
+    const read = async (start: number, length: number): Promise<string> =>
+      (await handle.read(Buffer.alloc(length), 0, length, start)).buffer.toString('utf8');
+    const tailLength = Math.min(size, EDGE_BYTES);
+    const tail = await read(size - tailLength, tailLength);
+    // A first prompt that is longer than the usual head is looked for once more, further on.
+    for (const headLength of [EDGE_BYTES, LONG_HEAD_BYTES]) {
+      const head = await read(0, Math.min(size, headLength));
+      const facts = sessionFacts({ head, tail }, file.sessionId, Math.floor(mtimeMs), size);
+      if (facts !== undefined || size <= headLength) return facts;
+    }
+    return undefined;
   } finally {
     await handle.close();
   }

@@ -68,6 +68,11 @@ export type ModelPolicyProvider = (
   context: ModelPolicyContext,
 ) => ModelPolicyResult | Promise<ModelPolicyResult>;
 
+/** The catalog as the runtime answers it; `listByokProviders()` gives its list. */
+export interface SDKControlGetByokConfigResponse {
+  providers: BYOKProviderInfo[];
+}
+
 /** A provider for which a user can bring a key. */
 export interface BYOKProviderInfo {
   key: string;
