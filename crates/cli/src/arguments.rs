@@ -257,6 +257,10 @@ pub struct ProtocolArguments {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_mcp_server_names: Vec<String>,
 
+    /// The agent of the main conversation, one of those that the program defines.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+
     /// Tell on the stream when hooks run.
     #[arg(long)]
     pub include_hook_events: bool,

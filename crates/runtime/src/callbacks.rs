@@ -1,11 +1,13 @@
 //! What a front brings to a session besides its options: hooks, servers with tools that live in the front's process, and
 //! the choice of the model. Each is a function; whether it runs in this process or behind a pipe is the front's affair.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use crate::agent::AgentDefinition;
 use crate::hooks::Hook;
 use crate::mcp::McpPeer;
 
@@ -16,6 +18,8 @@ pub struct Callbacks {
     pub hooks: Vec<Hook>,
     /// Servers whose tools live in the front's process, by the name that the tools carry.
     pub tool_servers: Vec<(String, Arc<dyn McpPeer>)>,
+    /// Agents by name, besides the one that is always there.
+    pub agents: BTreeMap<String, AgentDefinition>,
     /// Chooses the model before each call of one.
     pub model_policy: Option<ModelPolicy>,
     /// Told once when the provider does not accept the credentials any more; may bring new ones.

@@ -10,6 +10,7 @@ use qoder_tools::SessionShared;
 use qoder_types::Purpose;
 use serde_json::Value;
 
+use crate::agent::AgentList;
 use crate::callbacks::AuthExpired;
 use crate::events::Host;
 use crate::gate::Gate;
@@ -23,6 +24,8 @@ use crate::toolbox::Toolbox;
 pub struct Engine {
     /// The model. Somebody may switch it while the session runs.
     pub model: Arc<SwitchedModel>,
+    /// The agents there are.
+    pub agents: Arc<AgentList>,
     /// The tools the model may call.
     pub toolbox: Toolbox,
     /// Called around the steps of a turn.

@@ -1,14 +1,17 @@
 //! The handshake: what the program that started us declares becomes callbacks of the session, and what it may want to
 //! know of us becomes the answer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
 use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
 use qoder_types::control::{Initialize, RuntimeRequest};
+use serde_json::Value;
 
 use super::channel::Channel;
 
@@ -39,9 +42,21 @@ impl Handshake<'_> {
         Ok(Callbacks {
             hooks: self.hooks(channel)?,
             tool_servers,
+            agents: self.agents()?,
             model_policy: self.0.model_policy.then(|| model_policy(channel)),
             auth_expired: self.0.auth_expired.then(|| auth_expired(channel)),
         })
+    }
+
+    /// The agents that the program defines.
+    pub fn agents(&self) -> Result<BTreeMap<String, AgentDefinition>, String> {
+        let read = |(name, value): (&String, &Value)| {
+            let definition = serde_json::from_value(value.clone());
+            definition
+                .map(|one| (name.clone(), one))
+                .map_err(|error| format!("initialize: agents.{name}: {error}"))
+        };
+        self.0.agents.iter().flatten().map(read).collect()
     }
 
     fn hooks(&self, channel: &Arc<Channel>) -> Result<Vec<Hook>, String> {

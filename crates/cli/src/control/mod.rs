@@ -18,8 +18,11 @@ use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::Live;
 use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::session::new_id;
 use qoder_runtime::setup::Setup;
+use qoder_types::Message;
 use qoder_types::control::Initialize;
+use qoder_types::record::InputAdmitted;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
@@ -114,10 +117,18 @@ impl Connection<'_> {
         };
         let outputs = self.choice.forget.then(|| session.outputs().to_path_buf());
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
+        let initial = self.arguments.protocol.agent.as_ref().and_then(|name| callbacks.agents.get(name));
+        let initial = initial.and_then(|definition| definition.initial_prompt.clone());
+        let initial = initial.filter(|_| session.state.prompts == 0);
         let (live, handle) = Live::new(engine, session);
         let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
         if let Some(id) = &handshake {
             channel.respond(id, Ok(desk.greeting()));
+        }
+        if let Some(text) = initial {
+            let input = InputAdmitted { input_id: new_id(), message: Message::user(text) };
+            // A session that was opened just now takes it.
+            drop(desk.handle().submit(input));
         }
         let refused = Arc::new(AtomicBool::new(false));
         let reader = Reader {
@@ -179,6 +190,13 @@ impl Connection<'_> {
         }
         let mut callbacks = handshake.callbacks(channel, &self.servers.in_program)?;
         callbacks.tool_servers.extend(self.servers.unreachable.iter().cloned());
+        if let Some(name) = &self.arguments.protocol.agent {
+            let known: Vec<&str> = callbacks.agents.keys().map(String::as_str).collect();
+            let definition = callbacks.agents.get(name).ok_or_else(|| {
+                format!("--agent: there is no agent named `{name}`; known are: {}", known.join(", "))
+            })?;
+            setup.become_agent(definition);
+        }
         Ok(callbacks)
     }
 

@@ -171,7 +171,7 @@ impl Desk {
         if self.handle.engine().toolbox.get(agent::NAME).is_none() {
             return Vec::new();
         }
-        agent::AGENTS.iter().map(|name| json!({ "name": name, "description": agent::DESCRIPTION })).collect()
+        self.handle.engine().agents.rows()
     }
 
     fn account(&self) -> Value {

@@ -5,6 +5,7 @@
 
 mod host;
 
+mod agents;
 mod end_of_input;
 mod handshake;
 mod hooks;

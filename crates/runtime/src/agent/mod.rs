@@ -3,13 +3,14 @@
 //! more. A child starts no children.
 
 mod child_host;
+mod definition;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Model, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{parse_input, tool_definition};
 use qoder_types::record::{PermissionsChanged, RecordBody, SideCalled, TurnEnded, TurnSubtype};
 use qoder_types::{
@@ -37,16 +38,16 @@ use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
 use child_host::ChildHost;
 
+pub use definition::{AgentDefinition, AgentList};
+
 /// The name the model calls.
 pub const NAME: &str = "Agent";
 /// The folder of children's logs, inside the folder of the session that started them.
 pub const FOLDER: &str = "subagents";
 /// The agent that is meant when none is named.
 const GENERAL_PURPOSE: &str = "general-purpose";
-/// The agents that exist.
-pub const AGENTS: [&str; 1] = [GENERAL_PURPOSE];
 /// What that agent is for.
-pub const DESCRIPTION: &str =
+const DESCRIPTION: &str =
     "Works on one task by itself, with most tools of the session, and returns its final answer.";
 /// Model calls a child may make.
 const MOST_TURNS: u64 = 150;
@@ -94,8 +95,15 @@ pub fn named(input: &Value) -> String {
     text("agent").or_else(|| text("subagent_type")).unwrap_or(GENERAL_PURPOSE).to_owned()
 }
 
+/// Finds a model by its name; the error is for the model that called.
+pub type ModelByName = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>;
+
 /// What children are made of.
 pub struct AgentTool {
+    /// The agents there are.
+    pub agents: Arc<AgentList>,
+    /// Finds the models that definitions name.
+    pub models: ModelByName,
     /// The model they speak with.
     pub model: Arc<SwitchedModel>,
     /// The tools of the parent; some are not for children.
@@ -127,12 +135,25 @@ pub struct AgentTool {
 }
 
 /// The tool itself.
-pub struct Agents(pub Arc<AgentTool>);
+pub struct Agents {
+    tool: Arc<AgentTool>,
+    definition: ToolDefinition,
+}
+
+impl Agents {
+    /// The tool that starts these agents; its description names those that a front defined.
+    #[must_use]
+    pub fn new(tool: AgentTool) -> Self {
+        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
+        let mut definition = tool_definition::<AgentInput>(&CELL, NAME).clone();
+        definition.description.extend(tool.agents.told());
+        Self { tool: Arc::new(tool), definition }
+    }
+}
 
 impl Tool for Agents {
     fn definition(&self) -> &ToolDefinition {
-        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
-        tool_definition::<AgentInput>(&CELL, NAME)
+        &self.definition
     }
 
     fn annotations(&self) -> ToolAnnotations {
@@ -153,17 +174,18 @@ impl Tool for Agents {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        let tool = Arc::clone(&self.0);
+        let tool = Arc::clone(&self.tool);
         Box::pin(async move {
             let mut input: AgentInput = match parse_input(NAME, input) {
                 Ok(input) => input,
                 Err(refusal) => return *refusal,
             };
             input.agent = input.agent.take().or(input.subagent_type.take());
-            if let Some(name) = input.agent.as_deref().filter(|name| !AGENTS.contains(name)) {
+            let known = tool.agents.names();
+            if let Some(name) = input.agent.as_deref().filter(|name| !known.contains(name)) {
                 return ToolOutcome::failed(format!(
                     "There is no agent named {name}. The agents are: {}.",
-                    AGENTS.join(", ")
+                    known.join(", ")
                 ));
             }
             if input.prompt.trim().is_empty() {
@@ -177,7 +199,13 @@ impl Tool for Agents {
 impl AgentTool {
     async fn run_child(&self, input: AgentInput, context: ToolContext) -> ToolOutcome {
         let agent_id = format!("agent-{}", uuid::Uuid::new_v4().simple());
-        let engine = self.engine(&agent_id, &context);
+        let name = input.agent.as_deref().unwrap_or(GENERAL_PURPOSE);
+        let engine = match self.engine(name, &agent_id, &context) {
+            Ok(engine) => engine,
+            Err(problem) => {
+                return ToolOutcome::failed(format!("The agent {name} could not be started: {problem}."));
+            }
+        };
         let mut session = match self.open(&agent_id, &context) {
             Ok(session) => session,
             Err(error) => return ToolOutcome::failed(format!("The agent could not be started: {error}.")),
@@ -208,38 +236,60 @@ impl AgentTool {
         let ended = driver.end_tasks().await;
         self.account(&session, &context);
         match driven.and_then(|end| ended.map(|()| end)) {
-            Ok(Some(end)) => outcome(&end, &agent_id, &session, timed_out),
+            Ok(Some(end)) => outcome(&end, (name, &agent_id), &session, timed_out),
             Ok(None) => ToolOutcome::failed("The agent ended without an answer."),
             Err(error) => ToolOutcome::failed(format!("The agent could not go on: {error}.")),
         }
     }
 
-    fn engine(&self, agent_id: &str, context: &ToolContext) -> Engine {
-        let tools =
-            self.tools.iter().filter(|tool| !NOT_FOR_CHILDREN.contains(&tool.definition().name.as_str()));
-        let mut blocks = self.system.blocks.clone();
+    fn engine(&self, name: &str, agent_id: &str, context: &ToolContext) -> Result<Engine, String> {
+        let definition = self.agents.get(name).cloned();
+        let has = |tool: &str| definition.as_ref().is_none_or(|definition| definition.has(tool));
+        let for_children = |tool: &&Arc<dyn Tool>| {
+            let name = tool.definition().name.as_str();
+            !NOT_FOR_CHILDREN.contains(&name) && has(name)
+        };
+        let tools = self.tools.iter().filter(for_children);
+        let mut blocks = match &definition {
+            Some(definition) => {
+                vec![definition.prompt.clone(), format!("Working directory: {}", context.cwd.display())]
+            }
+            None => self.system.blocks.clone(),
+        };
         blocks.push(ROLE.to_owned());
+        let model = match definition.as_ref().and_then(AgentDefinition::other_model) {
+            Some(other) => Arc::new(SwitchedModel::new((self.models)(other)?)),
+            None => Arc::clone(&self.model),
+        };
+        let (offered, limits) = (Arc::clone(&self.offered), definition.clone());
+        let offered: Offered = Arc::new(move |tool| {
+            offered(tool) && limits.as_ref().is_none_or(|definition| definition.has(tool))
+        });
+        let mode = definition.as_ref().map_or(context.mode, |definition| definition.mode(context.mode));
+        let limit = definition.as_ref().and_then(|definition| definition.max_turns);
+        let source = format!(
+            "{}+agent {name} {}",
+            self.system.source,
+            definition.as_ref().map_or("", |one| &one.prompt)
+        );
         let host =
             ChildHost::new(Arc::clone(&self.host), agent_id, &context.tool_use_id, &context.session_id);
-        Engine {
-            model: Arc::clone(&self.model),
-            toolbox: Toolbox::new(
-                tools.cloned().collect(),
-                Arc::clone(&self.servers),
-                Arc::clone(&self.offered),
-            ),
+        Ok(Engine {
+            model,
+            agents: Arc::clone(&self.agents),
+            toolbox: Toolbox::new(tools.cloned().collect(), Arc::clone(&self.servers), offered),
             hooks: Arc::clone(&self.hooks),
-            gate: Arc::new(self.gate.of_child(context.mode)),
+            gate: Arc::new(self.gate.of_child(mode)),
             updates: self.updates.clone(),
             classifier: self.classifier.clone(),
             confines: Arc::clone(&self.confines),
             purpose: Purpose::Subagent,
-            agent: Some(identity(agent_id, context)),
-            max_turns: Some(MOST_TURNS),
+            agent: Some(identity(name, agent_id, context)),
+            max_turns: Some(limit.unwrap_or(MOST_TURNS)),
             thinking: qoder_core::ports::Thinking::Default,
-            effort: None,
+            effort: definition.and_then(|definition| definition.effort),
             max_output_tokens: None,
-            system: SystemPrompt { blocks, source: format!("{}+agent", self.system.source) },
+            system: SystemPrompt { blocks, source },
             hidden_environment: Arc::clone(&self.hidden_environment),
             auth_expired: Mutex::default(),
             shared: qoder_tools::SessionShared::new(),
@@ -247,7 +297,7 @@ impl AgentTool {
             nested_memory: None,
             replay_user_messages: false,
             expose_request_id: false,
-        }
+        })
     }
 
     fn open(&self, agent_id: &str, context: &ToolContext) -> Result<Session, SessionError> {
@@ -271,7 +321,9 @@ impl AgentTool {
         context: &ToolContext,
     ) -> Result<(), SessionError> {
         let mut updates: Vec<PermissionUpdate> = context.permissions.updates().to_vec();
+        let definition = input.agent.as_deref().and_then(|name| self.agents.get(name));
         let mode = self.mode_in_force(context);
+        let mode = definition.map_or(mode, |definition| definition.mode(mode));
         updates.push(PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session });
         let changed = PermissionsChanged { updates, by: format!("parent {}", context.session_id) };
         session.append(RecordBody::PermissionsChanged(changed)).map_err(SessionError::Store)?;
@@ -314,14 +366,14 @@ impl AgentTool {
     }
 }
 
-fn identity(agent_id: &str, context: &ToolContext) -> AgentIdentity {
+fn identity(name: &str, agent_id: &str, context: &ToolContext) -> AgentIdentity {
     let log = context.session_dir.as_deref().and_then(|side| {
         let project = side.parent()?;
         Some(SessionPaths::new(project, &context.session_id).log.to_string_lossy().into_owned())
     });
     AgentIdentity {
         agent_id: agent_id.to_owned(),
-        agent_type: GENERAL_PURPOSE.to_owned(),
+        agent_type: name.to_owned(),
         session_id: context.session_id.clone(),
         transcript_path: log.unwrap_or_default(),
     }
@@ -334,10 +386,15 @@ async fn sleep(limit: Duration) {
     tokio::time::sleep(limit).await;
 }
 
-fn outcome(end: &TurnEnded, agent_id: &str, session: &Session, timed_out: bool) -> ToolOutcome {
+fn outcome(
+    end: &TurnEnded,
+    (name, agent_id): (&str, &str),
+    session: &Session,
+    timed_out: bool,
+) -> ToolOutcome {
     let log: Option<PathBuf> = session.log_path().map(PathBuf::from);
     let mut structured = json!({
-        "agent": GENERAL_PURPOSE, "agentId": agent_id, "numTurns": end.num_turns, "usage": end.usage,
+        "agent": name, "agentId": agent_id, "numTurns": end.num_turns, "usage": end.usage,
         "totalDurationMs": end.duration_ms, "transcript": log,
     });
     if end.subtype == TurnSubtype::Success {

@@ -25,7 +25,7 @@ impl Driver<'_> {
         let uuid = new_id();
         let tools = engine.toolbox.names();
         let agents =
-            if engine.toolbox.get(agent::NAME).is_some() { agent::AGENTS.to_vec() } else { Vec::new() };
+            if engine.toolbox.get(agent::NAME).is_some() { engine.agents.names() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
             session_id: &self.session.id,
             uuid: &uuid,

@@ -4,7 +4,8 @@
 use qoder_models::ModelOptions;
 use serde_json::{Value, json};
 
-use super::{Setup, SetupError};
+use super::{Setup, SetupError, TOOL_NAMES};
+use crate::agent::AgentDefinition;
 
 /// The variable under which a token is known.
 const TOKEN: &str = "QODER_PERSONAL_ACCESS_TOKEN";
@@ -16,6 +17,23 @@ impl Setup {
         for environment in [&mut self.options.environment, &mut self.model_options.environment] {
             environment.insert(TOKEN.to_owned(), token.to_owned());
         }
+    }
+
+    /// Makes an agent's definition that of the main conversation: its prompt, tools, model and limits.
+    pub fn become_agent(&mut self, definition: &AgentDefinition) {
+        self.options.system_prompt = Some(definition.prompt.clone());
+        if let Some(tools) = &definition.tools {
+            self.options.tools = Some(tools.clone());
+        }
+        if let Some(names) = &definition.disallowed_tools {
+            let wanted = self.options.tools.clone().unwrap_or_else(|| TOOL_NAMES.map(str::to_owned).to_vec());
+            self.options.tools = Some(wanted.into_iter().filter(|name| !names.contains(name)).collect());
+        }
+        if let Some(model) = definition.other_model() {
+            self.model_options.model = Some(model.to_owned());
+        }
+        self.options.max_turns = definition.max_turns.or(self.options.max_turns);
+        self.options.effort = definition.effort.clone().or_else(|| self.options.effort.clone());
     }
 
     /// The same setup with more in the layer of `--settings`; a key that is given again replaces the former value.

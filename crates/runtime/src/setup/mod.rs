@@ -13,7 +13,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents};
+use crate::agent::{self, AgentList, AgentTool, Agents};
 use crate::callbacks::Callbacks;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
@@ -251,6 +251,10 @@ impl Setup {
     /// Builds the engine.
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let model = Arc::new(SwitchedModel::new(self.model(None, &callbacks)?));
+        let models = self.models(&callbacks);
+        let agents = AgentList::new(callbacks.agents)
+            .map_err(|problem| SetupError::Option { option: "agents", problem })?;
+        let agents = Arc::new(agents);
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let servers = Arc::new(McpServers::new(callbacks.tool_servers));
         let offered = self.offered();
@@ -285,7 +289,9 @@ impl Setup {
         let mut tools = tools::built_in(self, &gate);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         if self.is_wanted(agent::NAME) {
-            tools.push(Arc::new(Agents(Arc::new(AgentTool {
+            tools.push(Arc::new(Agents::new(AgentTool {
+                agents: Arc::clone(&agents),
+                models,
                 model: Arc::clone(&model),
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
@@ -300,10 +306,11 @@ impl Setup {
                 redactor: self.redactor(),
                 durability: self.durability,
                 confines: Arc::clone(&confines),
-            }))));
+            })));
         }
         Ok(Engine {
             model,
+            agents,
             toolbox: Toolbox::new(tools::in_order(tools), servers, offered),
             hooks,
             gate,

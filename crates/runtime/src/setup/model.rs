@@ -7,7 +7,8 @@ use qoder_models::{ModelConfigError, ModelOptions, ModelSettings};
 use serde_json::{Value, json};
 
 use super::{Options, Setup, SetupError, value_error};
-use crate::callbacks::Callbacks;
+use crate::agent::ModelByName;
+use crate::callbacks::{Callbacks, ModelPolicy};
 use crate::engine::Classifier;
 use crate::model_policy::PolicyModel;
 use crate::settings::Settings;
@@ -56,12 +57,25 @@ impl Setup {
         if let Some(name) = name {
             options.model = Some(name.to_owned());
         }
-        match &callbacks.model_policy {
-            None => Ok(qoder_models::resolve(&options)?),
-            Some(policy) => {
-                let options = ModelOptions { fallback_model: None, ..options };
-                Ok(Arc::new(PolicyModel::new(options, Arc::clone(policy))?))
-            }
+        Ok(model(options, callbacks.model_policy.as_ref())?)
+    }
+
+    /// Finds models by name later, as this setup would.
+    pub(super) fn models(&self, callbacks: &Callbacks) -> ModelByName {
+        let (options, policy) = (self.model_options.clone(), callbacks.model_policy.clone());
+        Arc::new(move |name| {
+            let options = ModelOptions { model: Some(name.to_owned()), ..options.clone() };
+            model(options, policy.as_ref()).map_err(|error| format!("{error}. {}", error.hint()))
+        })
+    }
+}
+
+fn model(options: ModelOptions, policy: Option<&ModelPolicy>) -> Result<Arc<dyn Model>, ModelConfigError> {
+    match policy {
+        None => qoder_models::resolve(&options),
+        Some(policy) => {
+            let options = ModelOptions { fallback_model: None, ..options };
+            Ok(Arc::new(PolicyModel::new(options, Arc::clone(policy))?))
         }
     }
 }

@@ -141,8 +141,7 @@ fn agents(handle: &Handle) -> Vec<Value> {
     if handle.engine().toolbox.get(agent::NAME).is_none() {
         return Vec::new();
     }
-    let row = |name: &&str| json!({ "name": name, "description": agent::DESCRIPTION });
-    agent::AGENTS.iter().map(row).collect()
+    handle.engine().agents.rows()
 }
 
 /// What a session says of itself when it is ready.

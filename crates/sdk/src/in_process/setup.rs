@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use qoder_core::ports::Thinking;
+use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure};
 use qoder_runtime::mcp::McpPeer;
@@ -90,7 +91,6 @@ fn missing(options: &QoderAgentOptions) -> Option<String> {
     };
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
     let plain = [
-        (!options.agents.is_empty(), "agents"),
         (options.agent.is_some(), "agent"),
         (options.skills.is_some(), "skills"),
         (!options.plugins.is_empty(), "plugins"),
@@ -189,7 +189,17 @@ pub(super) fn callbacks(options: &Arc<QoderAgentOptions>, messages: &MessageSend
             .boxed()
         }) as _
     });
-    Callbacks { hooks: hooks(options), tool_servers: servers(options), model_policy, auth_expired }
+    let agents = agents(options);
+    Callbacks { hooks: hooks(options), tool_servers: servers(options), agents, model_policy, auth_expired }
+}
+
+/// The agents as the engine knows them. The words are the same on both sides, so nothing is lost on the way.
+fn agents(options: &QoderAgentOptions) -> BTreeMap<String, AgentDefinition> {
+    let read = |(name, definition): (&String, &crate::AgentDefinition)| {
+        let value = serde_json::to_value(definition).ok()?;
+        Some((name.clone(), serde_json::from_value(value).ok()?))
+    };
+    options.agents.iter().filter_map(read).collect()
 }
 
 fn servers(options: &QoderAgentOptions) -> Vec<(String, Arc<dyn McpPeer>)> {

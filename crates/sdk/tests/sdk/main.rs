@@ -16,5 +16,6 @@ mod options;
 mod permissions;
 mod query;
 mod samples;
+mod scenarios;
 mod support;
 mod tools;
