@@ -20,9 +20,6 @@ from qoder_agent_sdk import QoderAgentOptions
 
 SUPPORT = Path(__file__).parent / "support"
 
-#: A guard against hanging, not a measure of speed.
-HANG_SECONDS = 120
-
 
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:

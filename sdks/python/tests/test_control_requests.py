@@ -72,9 +72,11 @@ async def test_a_request_without_answer_is_cancelled_after_the_limit(fake_runtim
         f"handshake()\nrequest, cancel = read(), read()\n"
         f"open({str(seen)!r}, 'w').write(json.dumps([request, cancel]))\nanswer(request)\nwait_for_end()"
     )
-    options = QoderAgentOptions(cli_path=fake_runtime(script), control_request_timeout_ms=1000)
+    options = QoderAgentOptions(cli_path=fake_runtime(script))
     async with QoderSDKClient(options) as client:
-        with pytest.raises(ControlRequestTimeoutError, match="'mcp_status' within 1000 ms") as caught:
+        # Only now, so that a slow start of the process does not count.
+        options.control_request_timeout_ms = 100
+        with pytest.raises(ControlRequestTimeoutError, match="'mcp_status' within 100 ms") as caught:
             await client.get_mcp_status()
         assert isinstance(caught.value, TimeoutError)
     request, cancel = json.loads(seen.read_text())

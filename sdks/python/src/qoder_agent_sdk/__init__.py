@@ -131,6 +131,13 @@ if TYPE_CHECKING:
     )
     from ._query import query
     from ._session_edits import ForkSessionResult, delete_session, fork_session, rename_session, tag_session
+    from ._session_store import (
+        InMemorySessionStore,
+        SessionKey,
+        SessionStore,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+    )
     from ._session_types import (
         AgentDefinition,
         BuiltinToolName,
@@ -219,6 +226,7 @@ _HOMES = {
         ),
         "_query": "query",
         "_session_edits": "delete_session fork_session ForkSessionResult rename_session tag_session",
+        "_session_store": "InMemorySessionStore SessionKey SessionStore SessionStoreEntry SessionStoreListEntry",
         "_session_types": (
             "AgentDefinition BuiltinToolName EffortLevel InterruptResult OutputFormat RewindFilesResult "
             "RewindScope SandboxSettings SdkPluginConfig Settings SettingSource SystemPromptFile "
@@ -286,6 +294,7 @@ __all__ = [
     "HookMatcher",
     "ImageBlock",
     "ImageToolContent",
+    "InMemorySessionStore",
     "InstructionsLoadedHookInput",
     "InternalAuthOptions",
     "InterruptResult",
@@ -358,8 +367,12 @@ __all__ = [
     "SdkPluginConfig",
     "SDKSessionInfo",
     "SessionEndHookInput",
+    "SessionKey",
     "SessionMessage",
     "SessionStartHookInput",
+    "SessionStore",
+    "SessionStoreEntry",
+    "SessionStoreListEntry",
     "Settings",
     "SettingSource",
     "StopHookInput",

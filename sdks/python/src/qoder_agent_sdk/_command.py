@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 _SDK_NAME = "sdk-py"
 
 
-def launch_for(options: QoderAgentOptions) -> Launch:
+def launch_for(options: QoderAgentOptions, files: LaunchFiles) -> Launch:
     """How to start the runtime for a session with these options."""
     binary = find_binary(options.cli_path, options.env)
-    files = LaunchFiles()
     try:
         arguments = arguments_for(options, files)
     except BaseException:
@@ -75,6 +74,13 @@ def environment_for(options: QoderAgentOptions) -> dict[str, str]:
         else:
             environment[name] = value
     return environment
+
+
+def config_root_for(options: QoderAgentOptions) -> str:
+    """Where the runtime keeps its files."""
+    environment = environment_for(options)
+    home = environment.get("HOME") or os.path.expanduser("~")
+    return environment.get("QODER_CONFIG_DIR") or os.path.join(home, ".qoder")
 
 
 def mcp_wire_servers(servers: dict[str, Any]) -> dict[str, Any]:
@@ -160,6 +166,7 @@ def _session_flags(options: QoderAgentOptions) -> list[str]:
             flags.append(f"{flag}={value}")
     flags += _switch("--fork-session", options.fork_session)
     flags += _switch("--no-session-persistence", not options.persist_session)
+    flags += _switch("--session-mirror", options.session_store is not None)
     flags += _pair("--max-turns", options.max_turns)
     flags += _pair("--max-budget-usd", options.max_budget_usd)
     flags += _pair("--task-budget", options.task_budget)

@@ -26,8 +26,21 @@ class LaunchFiles:
         self._folder: str | None = None
         self._finalizer: weakref.finalize[..., LaunchFiles] | None = None
 
+    def folder(self, name: str) -> str:
+        """Make a folder; returns its path."""
+        path = os.path.join(self._root(), name)
+        os.mkdir(path, 0o700)
+        return path
+
     def write(self, name: str, text: str) -> str:
         """Put a text into a file; returns its path."""
+        path = os.path.join(self._root(), name)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def _root(self) -> str:
         if self._folder is None:
             # Few sessions need a folder; the others need not wait for these imports.
             import shutil
@@ -36,11 +49,7 @@ class LaunchFiles:
             self._folder = tempfile.mkdtemp(prefix="qoder-sdk-")
             # A session that is prepared and never started must not leave it behind.
             self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        path = os.path.join(self._folder, name)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
+        return self._folder
 
     def remove(self) -> None:
         """Delete the folder."""

@@ -58,6 +58,10 @@ def _check_combinations(options: QoderAgentOptions) -> None:
         raise OptionValueError(
             "enable_file_checkpointing needs persist_session=True: checkpoints belong to a stored session"
         )
+    if options.session_store is not None:
+        from ._store_resume import check_store
+
+        check_store(options)
 
 
 def _of_type(*accepted: type, called: str) -> Check:
@@ -368,7 +372,7 @@ _NEVER_NONE = frozenset(
         "allowed_tools disallowed_tools env extra_args add_dirs plugins betas mcp_servers allowed_mcp_server_names "
         "allow_dangerously_skip_permissions continue_conversation fork_session persist_session "
         "include_partial_messages include_hook_events forward_subagent_text prompt_suggestions strict_mcp_config "
-        "resolve_model_timeout_ms control_request_timeout_ms"
+        "resolve_model_timeout_ms control_request_timeout_ms session_store_flush"
     ).split()
 )
 
@@ -413,6 +417,7 @@ _CHECKS: dict[str, Check] = {
     "resume_drops_turn": _filled_text,
     "persist_session": _flag,
     "enable_file_checkpointing": _flag,
+    "session_store_flush": _one_of("batched", "eager"),
     "max_turns": _whole_number(1),
     "max_budget_usd": _positive_number,
     "task_budget": _whole_number(1),

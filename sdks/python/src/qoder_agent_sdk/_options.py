@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._mcp_types import McpServerConfig, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange
     from ._model_types import ModelPolicyProvider
     from ._permission_types import CanUseTool, PermissionMode
+    from ._session_store import SessionStore
     from ._session_types import (
         AgentDefinition,
         OutputFormat,
@@ -90,6 +91,8 @@ class QoderAgentOptions:
     resume_drops_turn: str | None = None
     persist_session: bool = True
     enable_file_checkpointing: bool | None = None
+    session_store: SessionStore | None = None
+    session_store_flush: Literal["batched", "eager"] = "batched"
 
     # Limits
     max_turns: int | None = None

@@ -11,13 +11,13 @@ import asyncio
 import logging
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ._backend import BackgroundTask, cancel_after_grace, new_signal, spawn
 from ._callbacks import Callbacks
-from ._command import launch_for
+from ._command import config_root_for, launch_for
 from ._errors import (
     CLIConnectionError,
     ControlRequestError,
@@ -26,12 +26,16 @@ from ._errors import (
 )
 from ._handshake import check_initialization, initialize_request
 from ._inbox import Inbox
+from ._launch_files import LaunchFiles
 from ._messages import Message, ResultMessage
 from ._options import QoderAgentOptions
 from ._parsing import parse_message
 from ._status_changes import StatusChanges
 from ._transport import ProcessTransport
 from ._turns import Turns
+
+if TYPE_CHECKING:
+    from ._mirror import Mirror
 
 logger = logging.getLogger("qoder_agent_sdk")
 
@@ -70,7 +74,9 @@ class Session:
         self.turns = Turns()
         #: What the runtime answered to `initialize`.
         self.initialization: dict[str, Any] = {}
-        self._transport = ProcessTransport(launch_for(options))
+        self._files = LaunchFiles()
+        self._transport = ProcessTransport(launch_for(options, self._files))
+        self._mirror: Mirror | None = None
         self._inbox = Inbox()
         self._status_changes = StatusChanges(options.on_mcp_status_change)
         self._pending: dict[str, _Pending] = {}
@@ -83,11 +89,26 @@ class Session:
 
     async def start(self) -> None:
         """Start the process and shake hands."""
+        if self._options.session_store is not None:
+            await self._use_store()
         request = initialize_request(self._options, self.callbacks)
         await self._transport.start()
         self._reader = spawn(self._read, "qoder-reader")
         self.initialization = await self.request("initialize", request)
         check_initialization(self.initialization, self._options)
+
+    async def _use_store(self) -> None:
+        """Bring the session from the store, and copy to the store what happens now."""
+        from ._mirror import Mirror
+        from ._store_resume import restored
+
+        store, eager = self._options.session_store, self._options.session_store_flush == "eager"
+        options = await restored(self._options, config_root_for(self._options), self._files)
+        if options is not self._options:
+            self._options = options
+            self._transport = ProcessTransport(launch_for(options, self._files))
+        if store is not None:
+            self._mirror = Mirror(store, config_root_for(options), eager)
 
     # ---- messages
 
@@ -180,6 +201,7 @@ class Session:
             async for message in self._transport.messages():
                 await self._dispatch(message)
             await self._transport.wait()
+            await self._copy_to_store(None)
             error = self._end_error()
         except Exception as read_error:
             error = read_error
@@ -232,17 +254,29 @@ class Session:
             self.turns.state_changed(str(message.get("state")))
             if not message.get("sdk_host_only"):
                 self._inbox.put(message)
-        elif kind not in ("keep_alive", "transcript_mirror"):
+        elif kind == "transcript_mirror":
+            await self._copy_to_store(message)
+        elif kind != "keep_alive":
             await self._deliver(message, kind)
 
     async def _deliver(self, message: dict[str, Any], kind: object) -> None:
         self._last_result = message if kind == "result" else None
         if kind == "system" and message.get("subtype") == "mcp_status_change":
             self._status_changes.put(message.get("servers") or [])
+        if kind == "result":
+            # Who sees the result may hand the session over to another host.
+            await self._copy_to_store(None)
         self._inbox.put(message)
         if kind == "result":
             self.turns.result_seen()
         await self._inbox.wait_for_room()
+
+    async def _copy_to_store(self, frame: dict[str, Any] | None) -> None:
+        """Take a frame for the store, or hand over all that waits."""
+        if self._mirror is not None:
+            failures = await (self._mirror.take(frame) if frame is not None else self._mirror.flush())
+            for failure in failures:
+                self._inbox.put(failure)
 
     def _take_answer(self, response: dict[str, Any]) -> None:
         pending = self._pending.get(str(response.get("request_id")))
