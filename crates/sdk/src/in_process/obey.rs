@@ -82,16 +82,7 @@ impl Obeying {
             Control::BackgroundTasks(id) => {
                 Ok(json!({ "moved": self.handle.move_to_background(id.as_deref()) }))
             }
-            Control::AddDirectories(directories) => {
-                if let Some(folder) = directories.iter().find(|folder| !Path::new(folder).is_dir()) {
-                    return Err(refused_text(format!("{folder} is not a directory")));
-                }
-                let destination = UpdateDestination::Session;
-                let update =
-                    PermissionUpdate::AddDirectories { directories: directories.clone(), destination };
-                self.handle.change_permissions(vec![update]).await.map_err(refused)?;
-                Ok(json!({ "added": directories }))
-            }
+            Control::AddDirectories(directories) => self.add_directories(directories).await.map_err(refused),
             Control::McpStatus => Ok(json!({ "mcpServers": servers.rows() })),
             Control::McpReconnect(server) => {
                 servers.reconnect(&server).await.map_err(refused_text)?;
@@ -116,6 +107,17 @@ impl Obeying {
             | Control::McpInjectToken { .. }
             | Control::McpClearAuth(_) => Err(Error::unsupported(name)),
         }
+    }
+
+    async fn add_directories(&self, directories: Vec<String>) -> Result<Value, ControlError> {
+        if let Some(folder) = directories.iter().find(|folder| !Path::new(folder).is_dir()) {
+            return Err(ControlError::Refused(format!("{folder} is not a directory")));
+        }
+        let added = json!({ "added": directories });
+        let destination = UpdateDestination::Session;
+        let update = PermissionUpdate::AddDirectories { directories, destination };
+        self.handle.change_permissions(vec![update]).await?;
+        Ok(added)
     }
 
     /// Lays settings on top. What can change while a session runs takes effect at once: rules, mode and model.
