@@ -15,6 +15,7 @@ use qoder_runtime::setup::Setup;
 use qoder_types::{PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value, json};
 
+use super::status::Status;
 use crate::session::Control;
 use crate::{Error, Result};
 
@@ -24,11 +25,12 @@ pub(super) struct Obeying {
     /// Replaced when settings are laid on top.
     setup: Mutex<Arc<Setup>>,
     callbacks: Callbacks,
+    status: Arc<Status>,
 }
 
 impl Obeying {
-    pub(super) fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
-        Self { handle, setup: Mutex::new(setup), callbacks }
+    pub(super) fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks, status: Arc<Status>) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks, status }
     }
 
     fn setup(&self) -> Arc<Setup> {
@@ -85,11 +87,15 @@ impl Obeying {
             Control::AddDirectories(directories) => self.add_directories(directories).await.map_err(refused),
             Control::McpStatus => Ok(json!({ "mcpServers": servers.rows() })),
             Control::McpReconnect(server) => {
-                servers.reconnect(&server).await.map_err(refused_text)?;
+                let outcome = servers.reconnect(&server).await;
+                self.status.tell();
+                outcome.map_err(refused_text)?;
                 Ok(json!({}))
             }
             Control::McpToggle { name: server, enabled } => {
-                servers.toggle(&server, enabled).await.map_err(refused_text)?;
+                let outcome = servers.toggle(&server, enabled).await;
+                self.status.tell();
+                outcome.map_err(refused_text)?;
                 Ok(json!({}))
             }
             Control::ListPlugins => Ok(json!({ "plugins": [] })),
