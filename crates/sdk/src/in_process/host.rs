@@ -21,6 +21,7 @@ const DECIDER: &str = "can_use_tool";
 pub(super) struct SdkHost {
     messages: MessageSender,
     partial: bool,
+    hook_events: bool,
     session_id: OnceLock<String>,
     decider: Option<CanUseTool>,
     stderr: Option<OnStderr>,
@@ -31,6 +32,7 @@ impl SdkHost {
         Ok(Self {
             messages,
             partial: options.include_partial_messages,
+            hook_events: options.include_hook_events,
             session_id: OnceLock::new(),
             decider: decider(options)?,
             stderr: options.stderr.clone(),
@@ -56,6 +58,10 @@ impl Host for SdkHost {
 
     fn wants_tool_output(&self) -> bool {
         false
+    }
+
+    fn wants_hook_events(&self) -> bool {
+        self.hook_events
     }
 
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {

@@ -4,6 +4,7 @@
 mod host;
 mod obey;
 mod setup;
+mod status;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
         Driver::new(&engine, &mut session, Interrupt::default()).close_unfinished_turn()?;
     }
     let outputs = (!options.persist_session).then(|| session.outputs().to_path_buf());
+    let status = Arc::new(status::Status::new(&engine, &session.id, &options, &start.messages));
     let (mut live, handle) = Live::new(engine, session);
     start.ready.ready(obey::server_info(&handle));
     let prompt = start.prompt.take();
@@ -47,10 +49,10 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     } else {
         let (_, nobody) = mpsc::unbounded_channel();
         let orders = std::mem::replace(&mut start.orders, nobody);
-        let obeying = obey::Obeying::new(handle, setup, callbacks);
+        let obeying = obey::Obeying::new(handle, setup, callbacks, Arc::clone(&status));
         tokio::spawn(take_orders(prompt, orders, obeying));
     }
-    let driven = drive(&mut live, &start.closing).await;
+    let driven = drive(&mut live, &start.closing, &status).await;
     let ended = live.end().await;
     drop(live);
     if let Some(outputs) = outputs {
@@ -62,7 +64,7 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
 }
 
 /// Drives turn after turn until nothing can come any more or somebody closes the session.
-async fn drive(live: &mut Live, closing: &Interrupt) -> Result<()> {
+async fn drive(live: &mut Live, closing: &Interrupt, status: &status::Status) -> Result<()> {
     let closed = closing.cancelled();
     loop {
         let more = tokio::select! {
@@ -73,6 +75,7 @@ async fn drive(live: &mut Live, closing: &Interrupt) -> Result<()> {
         if !more {
             return Ok(());
         }
+        status.tell();
         let interrupt = Interrupt::default();
         let turn = live.turn(interrupt.clone());
         let stop = async {

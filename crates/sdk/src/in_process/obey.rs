@@ -15,6 +15,7 @@ use qoder_runtime::setup::Setup;
 use qoder_types::{PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value, json};
 
+use super::status::Status;
 use crate::session::Control;
 use crate::{Error, Result};
 
@@ -24,11 +25,12 @@ pub(super) struct Obeying {
     /// Replaced when settings are laid on top.
     setup: Mutex<Arc<Setup>>,
     callbacks: Callbacks,
+    status: Arc<Status>,
 }
 
 impl Obeying {
-    pub(super) fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
-        Self { handle, setup: Mutex::new(setup), callbacks }
+    pub(super) fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks, status: Arc<Status>) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks, status }
     }
 
     fn setup(&self) -> Arc<Setup> {
@@ -82,23 +84,18 @@ impl Obeying {
             Control::BackgroundTasks(id) => {
                 Ok(json!({ "moved": self.handle.move_to_background(id.as_deref()) }))
             }
-            Control::AddDirectories(directories) => {
-                if let Some(folder) = directories.iter().find(|folder| !Path::new(folder).is_dir()) {
-                    return Err(refused_text(format!("{folder} is not a directory")));
-                }
-                let destination = UpdateDestination::Session;
-                let update =
-                    PermissionUpdate::AddDirectories { directories: directories.clone(), destination };
-                self.handle.change_permissions(vec![update]).await.map_err(refused)?;
-                Ok(json!({ "added": directories }))
-            }
+            Control::AddDirectories(directories) => self.add_directories(directories).await.map_err(refused),
             Control::McpStatus => Ok(json!({ "mcpServers": servers.rows() })),
             Control::McpReconnect(server) => {
-                servers.reconnect(&server).await.map_err(refused_text)?;
+                let outcome = servers.reconnect(&server).await;
+                self.status.tell();
+                outcome.map_err(refused_text)?;
                 Ok(json!({}))
             }
             Control::McpToggle { name: server, enabled } => {
-                servers.toggle(&server, enabled).await.map_err(refused_text)?;
+                let outcome = servers.toggle(&server, enabled).await;
+                self.status.tell();
+                outcome.map_err(refused_text)?;
                 Ok(json!({}))
             }
             Control::ListPlugins => Ok(json!({ "plugins": [] })),
@@ -116,6 +113,17 @@ impl Obeying {
             | Control::McpInjectToken { .. }
             | Control::McpClearAuth(_) => Err(Error::unsupported(name)),
         }
+    }
+
+    async fn add_directories(&self, directories: Vec<String>) -> Result<Value, ControlError> {
+        if let Some(folder) = directories.iter().find(|folder| !Path::new(folder).is_dir()) {
+            return Err(ControlError::Refused(format!("{folder} is not a directory")));
+        }
+        let added = json!({ "added": directories });
+        let destination = UpdateDestination::Session;
+        let update = PermissionUpdate::AddDirectories { directories, destination };
+        self.handle.change_permissions(vec![update]).await?;
+        Ok(added)
     }
 
     /// Lays settings on top. What can change while a session runs takes effect at once: rules, mode and model.

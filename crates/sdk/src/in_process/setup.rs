@@ -101,7 +101,6 @@ fn missing(options: &QoderAgentOptions) -> Option<String> {
         (!options.betas.is_empty(), "betas"),
         (options.resume_session_at.is_some(), "resume_session_at"),
         (options.resume_drops_turn.is_some(), "resume_drops_turn"),
-        (options.include_hook_events, "include_hook_events"),
         (options.plan_mode_instructions.is_some(), "plan_mode_instructions"),
         (options.prompt_suggestions, "prompt_suggestions"),
         (options.proxy.is_some(), "proxy"),

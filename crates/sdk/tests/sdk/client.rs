@@ -1,6 +1,7 @@
 //! A conversation: turns of one session, and what it can be told while it runs.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use qoder_agent_sdk::{
@@ -142,7 +143,14 @@ async fn servers_can_be_looked_at_and_switched() {
     let find = tool("find", "Finds.", |_: NoArguments| async { "found" })
         .with_annotations(ToolAnnotations::default().read_only(true).idempotent(true).title("Find"));
     let server = create_sdk_mcp_server("kb", "2.0.0", [find]).unwrap();
-    let options = place.playing(&call_then_done("mcp__kb__find", &json!({}))).mcp_server("kb", server);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&heard);
+    let options = place
+        .playing(&call_then_done("mcp__kb__find", &json!({})))
+        .mcp_server("kb", server)
+        .on_mcp_status_change(move |rows| {
+            list.lock().unwrap().extend(rows.into_iter().map(|row| row.status))
+        });
     let mut client = QoderSdkClient::new(options);
     within(client.connect(None)).await.unwrap();
     let status = loop {
@@ -163,6 +171,13 @@ async fn servers_can_be_looked_at_and_switched() {
     assert_eq!(within(client.get_mcp_status()).await.unwrap()[0].status, "connected");
     let error = within(client.reconnect_mcp_server("other")).await.unwrap_err();
     assert_eq!(error.to_string(), "mcp_reconnect: there is no MCP server named `other`; known are: kb");
+    assert_eq!(*heard.lock().unwrap(), ["disabled", "connected"]);
+    let messages = ask(&client, "Go.").await;
+    let told = messages.iter().filter(|message| match message {
+        Message::System(system) => system.subtype == "mcp_status_change",
+        _ => false,
+    });
+    assert_eq!(told.count(), 2);
 }
 
 #[tokio::test]

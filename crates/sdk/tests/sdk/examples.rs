@@ -44,10 +44,11 @@ async fn permissions_are_denied_by_the_program() {
 }
 
 #[tokio::test]
-async fn hooks_do_not_stop_the_answer() {
+async fn hooks_refuse_one_command_and_note_the_other() {
     let place = Place::new();
-    let (answer, _) = within(hooks::run(place.options())).await.unwrap();
+    let (answer, done) = within(hooks::run(place.options())).await.unwrap();
     assert_eq!(answer, "That is all I could do.");
+    assert_eq!(done, ["Bash"]);
 }
 
 #[tokio::test]

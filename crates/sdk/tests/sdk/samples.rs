@@ -207,9 +207,9 @@ async fn a_model_on_a_key_of_ones_own_is_routed_to_its_provider() {
     assert_eq!(result(&messages).total_cost_usd, Some(0.0));
 }
 
-/// Tools guide, "Method 4": the hook of the sample is accepted and answers as documented.
+/// Tools guide, "Method 4": the hook of the sample keeps a command from running that a rule allows.
 #[tokio::test]
-async fn the_hook_of_the_sample_is_registered() {
+async fn a_hook_blocks_a_dangerous_command() {
     let place = Place::new();
     let block = HookMatcher::for_tools("Bash").hook(|input, _, _| async move {
         let command = input.tool_input().and_then(|input| input["command"].as_str()).unwrap_or_default();
@@ -220,7 +220,8 @@ async fn the_hook_of_the_sample_is_registered() {
         }
     });
     let replies = call_then_done("Bash", &json!({ "command": "rm -rf build" }));
-    let options = place.playing(&replies).hook(HookEvent::PreToolUse, block);
+    let options = place.playing(&replies).allowed_tools(["Bash"]).hook(HookEvent::PreToolUse, block);
     let messages = all(query("Run the test command.", options).unwrap()).await;
-    assert!(tool_results(&messages)[0].1, "a command that deletes does not run without somebody's word");
+    let (text, failed) = tool_results(&messages).remove(0);
+    assert!(failed && text.contains("rm -rf is not allowed"), "{text}");
 }
