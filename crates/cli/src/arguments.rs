@@ -261,6 +261,10 @@ pub struct ProtocolArguments {
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 
+    /// Repeat every line of the session's log on the stream, for a store elsewhere.
+    #[arg(long)]
+    pub session_mirror: bool,
+
     /// Tell on the stream when hooks run.
     #[arg(long)]
     pub include_hook_events: bool,

@@ -2,18 +2,20 @@
 //! redacted, numbered, written, and only then applied.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
 use qoder_types::{Message, Record, TaskEnded, TaskStatus};
+use serde_json::value::RawValue;
 
 use crate::VERSION;
 use crate::error::SessionError;
 use crate::layout::SessionPaths;
 use crate::redact::Redactor;
 use crate::store::jsonl::{Durability, JsonlStore};
-use crate::store::line::Line;
+use crate::store::line::{self, Line};
 use crate::store::memory::MemoryStore;
 use crate::task_events::TaskEvents;
 
@@ -27,6 +29,11 @@ pub struct Session {
     pub task_events: TaskEvents,
     /// Tasks that an earlier process left running; their unknown end is on record and the host has not heard of it.
     pub(crate) lost_tasks: Vec<String>,
+    /// True once the mode of this run has been compared with the recorded one; a later change is the host's.
+    pub(crate) mode_is_settled: bool,
+    mirror: Option<Mirror>,
+    /// The record with which this process began the session, if it did.
+    first: Option<Record>,
     store: Box<dyn LogStore>,
     redactor: Redactor,
     outputs: PathBuf,
@@ -41,6 +48,9 @@ pub struct Session {
     pub(crate) hook_context: Vec<String>,
     branch: Option<String>,
 }
+
+/// Is shown the log's path and lines that were just written to it.
+pub type Mirror = Arc<dyn Fn(&Path, &[Box<RawValue>]) + Send + Sync>;
 
 /// Where a session is kept.
 #[derive(Debug)]
@@ -82,6 +92,9 @@ impl Session {
             state,
             task_events,
             lost_tasks,
+            mode_is_settled: false,
+            mirror: None,
+            first: None,
             store,
             redactor,
             outputs,
@@ -94,11 +107,12 @@ impl Session {
         };
         // A transcript of another program has entries but no record of ours yet.
         if session.state.last_seq == 0 {
-            session.append(RecordBody::SessionStarted(SessionStarted {
+            let first = session.append(RecordBody::SessionStarted(SessionStarted {
                 cwd: cwd.to_string_lossy().into_owned(),
                 version: VERSION.to_owned(),
                 forked_from: None,
             }))?;
+            session.first = Some(first);
         }
         session.end_lost_tasks()?;
         Ok(session)
@@ -144,10 +158,31 @@ impl Session {
             })
             .collect();
         self.store.append(&records)?;
+        if let (Some(mirror), Some(log)) = (&self.mirror, self.log_path()) {
+            mirror(log, &self.lines(&records));
+        }
         for record in &records {
             self.state.apply(record);
         }
         Ok(records)
+    }
+
+    /// Shows every line that is written from now on to `mirror`, after the first one of a session that this process began.
+    pub fn mirror_to(&mut self, mirror: Mirror) {
+        if let (Some(first), Some(log)) = (&self.first, self.log_path()) {
+            mirror(log, &self.lines(std::slice::from_ref(first)));
+        }
+        self.mirror = Some(mirror);
+    }
+
+    /// Records as the log has them.
+    fn lines(&self, records: &[Record]) -> Vec<Box<RawValue>> {
+        let line = |record: &Record| {
+            let mut bytes = Vec::new();
+            line::encode(record, &self.id, &mut bytes).ok()?;
+            RawValue::from_string(String::from_utf8(bytes).ok()?.trim_end().to_owned()).ok()
+        };
+        records.iter().filter_map(line).collect()
     }
 
     /// Knows the session's secrets.

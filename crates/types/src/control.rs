@@ -122,6 +122,11 @@ pub enum HostRequest {
     ReloadPlugins {},
     /// How are the MCP servers doing?
     McpStatus {},
+    /// Other MCP servers in place of these.
+    McpSetServers {
+        /// The full wanted set: configurations by name.
+        servers: Map<String, Value>,
+    },
     /// Connect an MCP server again.
     McpReconnect {
         /// The server.

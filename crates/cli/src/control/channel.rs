@@ -47,8 +47,7 @@ impl Channel {
 
     /// Asks for something. The request is on its way when this returns; dropping the future withdraws it.
     pub fn request(self: &Arc<Self>, request: RuntimeRequest) -> BoxFuture<'static, Answered> {
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        let id = format!("cli_{number}_{:08x}", uuid::Uuid::new_v4().as_fields().0);
+        let id = self.new_id();
         let (sender, receiver) = oneshot::channel();
         {
             let mut waiting = self.lock();
@@ -69,6 +68,18 @@ impl Channel {
             answer
         }
         .boxed()
+    }
+
+    /// Asks without waiting for an answer.
+    pub fn tell(&self, request: RuntimeRequest) {
+        let line = ControlLine::ControlRequest { request_id: self.new_id(), request };
+        // As in `respond`.
+        let _ = self.output.control(&line);
+    }
+
+    fn new_id(&self) -> String {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("cli_{number}_{:08x}", uuid::Uuid::new_v4().as_fields().0)
     }
 
     /// Takes an answer; one that nobody waits for is nothing.

@@ -93,12 +93,21 @@ fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::hooks::HookFunction 
     let (channel, id) = (Arc::clone(channel), id.to_owned());
     Arc::new(move |call| {
         let (input, _) = channel.output().bounded(call.input);
-        let callback_id = id.clone();
-        channel.request(RuntimeRequest::HookCallback { callback_id, input, tool_use_id: call.tool_use_id })
+        let last = input.get("hook_event_name").and_then(Value::as_str) == Some("SessionEnd");
+        let request =
+            RuntimeRequest::HookCallback { callback_id: id.clone(), input, tool_use_id: call.tool_use_id };
+        // At the end of a session the other side has usually closed its own; it still reads, and nothing hangs on its
+        // answer.
+        if last && !channel.is_open() {
+            channel.tell(request);
+            return std::future::ready(Ok(Value::Object(serde_json::Map::new()))).boxed();
+        }
+        channel.request(request)
     })
 }
 
-fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
+/// A server that lives in the program.
+pub fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
     let (channel, name) = (Arc::clone(channel), name.to_owned());
     let send: TunnelSend = Arc::new(move |message| {
         let asked = channel.request(RuntimeRequest::McpMessage { server_name: name.clone(), message });

@@ -18,12 +18,14 @@ use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::Live;
 use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::session::new_id;
+use qoder_runtime::session::{Mirror, new_id};
 use qoder_runtime::setup::Setup;
 use qoder_types::Message;
 use qoder_types::control::Initialize;
 use qoder_types::record::InputAdmitted;
+use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
@@ -111,17 +113,20 @@ impl Connection<'_> {
             }
         };
         asking.know_servers(engine.toolbox.servers());
-        let session = match self.choice.open(&setup) {
+        let mut session = match self.choice.open(&setup) {
             Ok(session) => session,
             Err(error) => return Err(announce_failure(error.into(), self.format, "", &State::default())),
         };
+        if self.arguments.protocol.session_mirror {
+            session.mirror_to(mirror(&output));
+        }
         let outputs = self.choice.forget.then(|| session.outputs().to_path_buf());
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
         let initial = self.arguments.protocol.agent.as_ref().and_then(|name| callbacks.agents.get(name));
         let initial = initial.and_then(|definition| definition.initial_prompt.clone());
         let initial = initial.filter(|_| session.state.prompts == 0);
         let (live, handle) = Live::new(engine, session);
-        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
+        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks, Arc::clone(&channel)));
         if let Some(id) = &handshake {
             channel.respond(id, Ok(desk.greeting()));
         }
@@ -214,6 +219,30 @@ impl Connection<'_> {
             }),
         }
     }
+}
+
+/// Lines of the log as frames of the stream. One that no line can carry is named on stderr; the log has it.
+fn mirror(output: &Arc<JsonLines>) -> Mirror {
+    let output = Arc::clone(output);
+    Arc::new(move |log, lines| {
+        let path = log.to_string_lossy();
+        for line in lines {
+            let frame = TranscriptMirror { kind: "transcript_mirror", file_path: &path, entries: [line] };
+            if let Err(error) = output.control(&frame) {
+                host::tell(&format!("warning: a line of the session's log was not repeated: {error}"));
+            }
+        }
+    })
+}
+
+/// A frame for a store elsewhere.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TranscriptMirror<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    file_path: &'a str,
+    entries: [&'a RawValue; 1],
 }
 
 fn is_initialize(request: &Value) -> bool {

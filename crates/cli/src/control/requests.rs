@@ -15,19 +15,22 @@ use qoder_types::control::HostRequest;
 use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use serde_json::{Value, json};
 
+use super::channel::Channel;
 use super::initialize::PROTOCOL_VERSION;
+use super::servers::NamedServers;
 
 /// What requests are answered with.
 pub struct Desk {
     handle: Handle,
     setup: Mutex<Arc<Setup>>,
     callbacks: Callbacks,
+    channel: Arc<Channel>,
 }
 
 impl Desk {
     /// Answers for the session behind `handle`.
-    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
-        Self { handle, setup: Mutex::new(setup), callbacks }
+    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks, channel: Arc<Channel>) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks, channel }
     }
 
     /// The session.
@@ -92,6 +95,10 @@ impl Desk {
                 "mcpServers": self.servers().summary(), "error_count": 0,
             })),
             HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
+            HostRequest::McpSetServers { servers } => {
+                let wanted = NamedServers::of(servers).peers(&self.channel);
+                serde_json::to_value(self.servers().replace(wanted).await).map_err(text)
+            }
             HostRequest::McpReconnect { server_name } => {
                 self.servers().reconnect(&server_name).await?;
                 Ok(json!({}))
@@ -184,10 +191,9 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// Requests that are documented and not built; named apart from those that nobody has heard of.
-const NOT_BUILT: [&str; 9] = [
+const NOT_BUILT: [&str; 8] = [
     "rewind_files",
     "rewind",
-    "mcp_set_servers",
     "mcp_authenticate",
     "mcp_submit_oauth_callback_url",
     "inject_mcp_token",

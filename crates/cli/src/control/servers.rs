@@ -9,6 +9,8 @@ use qoder_core::ports::Cancelled;
 use qoder_runtime::mcp::{CallToolResult, Greeting, McpPeer};
 use serde_json::{Map, Value};
 
+use super::channel::Channel;
+use super::initialize;
 use crate::arguments::ProtocolArguments;
 use crate::exit::Fault;
 
@@ -22,22 +24,38 @@ pub struct NamedServers {
 }
 
 impl NamedServers {
-    /// Reads the flags.
+    /// Reads the flags. A list of allowed names is for servers from elsewhere: those of the program were put there by it.
     pub fn read(arguments: &ProtocolArguments) -> Result<Self, Fault> {
-        let mut named = Self::default();
-        let allowed = &arguments.allowed_mcp_server_names;
+        let mut all = Map::new();
         for text in &arguments.mcp_config {
-            for (name, config) in servers(text)? {
-                if !allowed.is_empty() && !allowed.contains(&name) {
-                    continue;
-                }
-                match config.get("type").and_then(Value::as_str).unwrap_or("stdio") {
-                    "sdk" => named.in_program.push(name),
-                    kind => named.unreachable.push((name, Arc::new(Unreachable(kind.to_owned())))),
-                }
+            all.extend(servers(text)?);
+        }
+        let mut named = Self::of(all);
+        let allowed = &arguments.allowed_mcp_server_names;
+        named.unreachable.retain(|(name, _)| allowed.is_empty() || allowed.contains(name));
+        Ok(named)
+    }
+
+    /// Sorts configurations by where their servers live.
+    pub fn of(configurations: Map<String, Value>) -> Self {
+        let mut named = Self::default();
+        for (name, config) in configurations {
+            match config.get("type").and_then(Value::as_str).unwrap_or("stdio") {
+                "sdk" => named.in_program.push(name),
+                kind => named.unreachable.push((name, Arc::new(Unreachable(kind.to_owned())))),
             }
         }
-        Ok(named)
+        named
+    }
+
+    /// The ways to speak with them.
+    pub fn peers(self, channel: &Arc<Channel>) -> Vec<(String, Arc<dyn McpPeer>)> {
+        let mut peers = self.unreachable;
+        peers.extend(self.in_program.into_iter().map(|name| {
+            let peer = initialize::server(channel, &name);
+            (name, peer)
+        }));
+        peers
     }
 }
 

@@ -16,4 +16,5 @@ mod questions;
 mod readable_lines;
 mod requests;
 mod servers;
+mod session_mirror;
 mod session_state;

@@ -180,3 +180,44 @@ fn the_host_chooses_the_model_before_each_call() {
     assert_eq!(result["is_error"], true);
     assert!(result["errors"][0].as_str().unwrap().contains("empty model"), "{result}");
 }
+
+#[test]
+fn a_mode_that_is_set_outlives_the_flag_it_was_started_with() {
+    let sandbox = Sandbox::new();
+    let write = |name: &str| json!({ "file_path": sandbox.project().join(name), "content": "x" });
+    let replies = json!([call(1, "Write", &write("a")), { "when": { "turn": 2 }, "text": "one" }, call(3, "Write", &write("b")), say("two")]);
+    let mut host = Host::connect(&sandbox, &replies, &["--permission-mode", "acceptEdits"], json!({}));
+    host.prompt("write");
+    host.result();
+    host.request(&json!({ "subtype": "set_permission_mode", "mode": "plan" })).unwrap();
+    host.prompt("write again");
+    assert_eq!(host.until(|line| line["subtype"] == "init")["permissionMode"], "plan");
+    host.result();
+    assert!(sandbox.project().join("a").exists() && !sandbox.project().join("b").exists());
+}
+
+#[test]
+fn servers_are_replaced_while_a_session_runs() {
+    let sandbox = Sandbox::new();
+    let mut host = Host::connect(&sandbox, &json!([say("hi")]), &[], json!({}));
+    let servers =
+        json!({ "calc": { "type": "sdk", "name": "calc" }, "far": { "type": "http", "url": "http://x" } });
+    let id = host.ask(&json!({ "subtype": "mcp_set_servers", "servers": servers }));
+    for _ in 0..3 {
+        let asked = host.asked("mcp_message");
+        let message = asked["request"]["message"].clone();
+        let result = json!({ "tools": [{ "name": "add", "inputSchema": { "type": "object" } }] });
+        host.respond(
+            &asked,
+            &json!({ "mcp_response": { "jsonrpc": "2.0", "id": message["id"], "result": result } }),
+        );
+    }
+    let replaced = host.answer_to(&id).unwrap();
+    assert_eq!((&replaced["added"], &replaced["removed"]), (&json!(["calc", "far"]), &json!([])));
+    assert!(replaced["errors"]["far"].as_str().unwrap().contains("http"), "{replaced}");
+    host.prompt("hello");
+    let tools = host.until(|line| line["subtype"] == "init")["tools"].clone();
+    assert!(tools.as_array().unwrap().contains(&json!("mcp__calc__add")));
+    let replaced = host.request(&json!({ "subtype": "mcp_set_servers", "servers": {} })).unwrap();
+    assert_eq!(replaced, json!({ "added": [], "removed": ["calc", "far"], "errors": {} }));
+}

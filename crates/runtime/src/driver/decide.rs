@@ -275,7 +275,7 @@ impl Driver<'_> {
         let forbidden = |mode| self.engine.updates.forbids(mode);
         let recorded = self.session.state.permissions.mode;
         let wanted = match recorded {
-            Some(recorded) if self.mode_is_settled => Some(recorded),
+            Some(recorded) if self.session.mode_is_settled => Some(recorded),
             Some(recorded) if gate.mode_is_explicit && recorded != mode => Some(mode),
             Some(recorded) if forbidden(recorded) => Some(PermissionMode::Default),
             Some(_) => recorded,
@@ -283,7 +283,7 @@ impl Driver<'_> {
             None if mode == PermissionMode::Plan => Some(mode),
             None => None,
         };
-        self.mode_is_settled = true;
+        self.session.mode_is_settled = true;
         if wanted != recorded
             && let Some(mode) = wanted
         {

@@ -66,8 +66,6 @@ pub struct Driver<'a> {
     promoting: bool,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,
-    /// True once the mode of this run has been compared with the recorded one.
-    mode_is_settled: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -95,7 +93,6 @@ impl<'a> Driver<'a> {
             noticed: Vec::new(),
             promoting: false,
             quiet: false,
-            mode_is_settled: false,
         }
     }
 

@@ -11,7 +11,7 @@ use qoder_core::ports::Cancelled;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use servers::{McpServers, ServerStatus};
+pub use servers::{McpServers, Replaced, ServerStatus};
 pub use tool::{McpTool, tool_name};
 pub use tunnel::{Tunnel, TunnelSend};
 

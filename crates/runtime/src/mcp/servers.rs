@@ -2,11 +2,13 @@
 //! first model call waits for those that still connect, within a limit.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
 use qoder_core::ports::{Cancelled, Tool};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{CallToolResult, Greeting, ListedTool, McpPeer, McpTool, tool_name};
@@ -43,11 +45,28 @@ impl ServerStatus {
     }
 }
 
+/// What a replacement came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Replaced {
+    /// Servers that were not there before.
+    pub added: Vec<String>,
+    /// Servers that are gone.
+    pub removed: Vec<String>,
+    /// New servers that cannot be used, and why.
+    pub errors: BTreeMap<String, String>,
+}
+
 struct Server {
     peer: Arc<dyn McpPeer>,
     status: ServerStatus,
     greeting: Greeting,
     tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Server {
+    fn new(peer: Arc<dyn McpPeer>) -> Self {
+        Self { peer, status: ServerStatus::Pending, greeting: Greeting::default(), tools: Vec::new() }
+    }
 }
 
 /// The servers of a session, by name.
@@ -60,17 +79,7 @@ impl McpServers {
     /// These servers, none of them connected yet.
     #[must_use]
     pub fn new(servers: Vec<(String, Arc<dyn McpPeer>)>) -> Self {
-        let server = |(name, peer)| {
-            (
-                name,
-                Server {
-                    peer,
-                    status: ServerStatus::Pending,
-                    greeting: Greeting::default(),
-                    tools: Vec::new(),
-                },
-            )
-        };
+        let server = |(name, peer)| (name, Server::new(peer));
         Self { servers: RwLock::new(servers.into_iter().map(server).collect()) }
     }
 
@@ -94,6 +103,35 @@ impl McpServers {
             | ServerStatus::Connected
             | ServerStatus::Disabled => Ok(()),
         }
+    }
+
+    /// Other servers in place of these. One that is there already stays as it is; each new one is connected.
+    pub async fn replace(&self, wanted: Vec<(String, Arc<dyn McpPeer>)>) -> Replaced {
+        let mut replaced = Replaced::default();
+        {
+            let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+            servers.retain(|name, _| {
+                let stays = wanted.iter().any(|(other, _)| other == name);
+                if !stays {
+                    replaced.removed.push(name.clone());
+                }
+                stays
+            });
+            for (name, peer) in wanted {
+                if let Entry::Vacant(place) = servers.entry(name.clone()) {
+                    place.insert(Server::new(peer));
+                    replaced.added.push(name);
+                }
+            }
+        }
+        replaced.added.sort();
+        self.connect().await;
+        for name in &replaced.added {
+            if let Ok(ServerStatus::Failed(problem)) = self.with(name, |server| server.status.clone()) {
+                replaced.errors.insert(name.clone(), problem);
+            }
+        }
+        replaced
     }
 
     /// Switches a server off, or on again.
