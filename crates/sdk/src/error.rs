@@ -174,8 +174,11 @@ impl Error {
                 "leave it out, or drive an external qodercli that has it with cli_path".to_owned()
             }
             Self::Unsupported { in_process: false, .. } => "use a newer qodercli".to_owned(),
+            Self::Setup(SetupError::Option { .. }) => {
+                "the documentation of QoderAgentOptions says what each option takes".to_owned()
+            }
             Self::Setup(error) => error.hint(),
-            Self::Session(error) | Self::Drive(DriveError::Session(error)) => error.hint(),
+            Self::Session(error) | Self::Drive(DriveError::Session(error)) => session_hint(error),
             Self::Drive(DriveError::Output(_)) => "read the stream to its end".to_owned(),
             Self::Drive(DriveError::Waiting(_)) => {
                 "resume the session with can_use_tool, which answers such questions".to_owned()
@@ -213,12 +216,31 @@ impl From<DriveError> for Error {
 
 /// The flags of the command line are options here.
 fn setup_text(error: &SetupError) -> String {
-    let SetupError::Option { option, problem } = error else { return error.to_string() };
-    let name = match *option {
-        "--add-dir" => "add_dirs".to_owned(),
-        other => other.trim_start_matches('-').replace('-', "_"),
-    };
-    format!("{name}: {problem}")
+    match error {
+        SetupError::Option { option: "--add-dir", problem } => format!("add_dirs: {problem}"),
+        SetupError::Option { option, problem } => {
+            format!("{}: {problem}", option.trim_start_matches('-').replace('-', "_"))
+        }
+        SetupError::Model(error) => format!("model: {error}"),
+        SetupError::Settings(error) => format!("settings: {error}"),
+    }
+}
+
+/// What a program can do, where the command line would say something else.
+fn session_hint(error: &SessionError) -> String {
+    match error {
+        SessionError::NotFound { elsewhere: None, .. } | SessionError::NoneToContinue { .. } => {
+            "list_sessions() shows the sessions of a project".to_owned()
+        }
+        SessionError::Exists { .. } => "go on with it with resume, or leave session_id out".to_owned(),
+        SessionError::Locked { .. } => "wait until it ends, or work on a copy with fork_session".to_owned(),
+        SessionError::NotFound { elsewhere: Some(_), .. }
+        | SessionError::BadId { .. }
+        | SessionError::Corrupt { .. }
+        | SessionError::NothingToResume { .. }
+        | SessionError::Io { .. }
+        | SessionError::Store(_) => error.hint(),
+    }
 }
 
 fn ended_text(exit_code: Option<i32>, signal: Option<i32>) -> String {

@@ -33,6 +33,8 @@ mod session;
 mod tools;
 
 pub use qoder_agent_sdk_macros::tool;
+/// The version whose `JsonSchema` the arguments of tools implement.
+pub use schemars;
 
 pub use agents::{AgentDefinition, AgentInfo};
 pub use answer::CallbackAnswer;

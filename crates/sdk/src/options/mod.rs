@@ -1,6 +1,6 @@
 //! Everything a session can be asked for. A value of this type is made with the methods of the same names, or as a
-//! struct with `..Default::default()`; both say the same. Nothing is started before [`validate`](self::validate) is
-//! content.
+//! struct with `..Default::default()`; both say the same. Nothing is started before
+//! [`QoderAgentOptions::validate`] is content.
 
 mod builder;
 mod parts;

@@ -220,5 +220,6 @@ async fn a_session_that_does_not_exist_is_an_error_of_connect() {
     let mut client = QoderSdkClient::new(place.playing(&json!([])).resume(id));
     let error = within(client.connect(None)).await.unwrap_err();
     assert_eq!(error.code(), "session_not_found");
+    assert_eq!(error.hint(), "list_sessions() shows the sessions of a project");
     assert!(!client.is_connected());
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use qoder_agent_sdk::{
-    Message, NoArguments, PermissionMode, PermissionResult, QoderAgentOptions, QoderSdkClient,
-    create_sdk_mcp_server, query, tool,
+    HookEvent, HookJsonOutput, HookMatcher, Message, ModelPolicyResult, NoArguments, PermissionMode,
+    PermissionResult, QoderAgentOptions, QoderSdkClient, create_sdk_mcp_server, query, tool,
 };
 use serde_json::json;
 
@@ -82,4 +82,54 @@ async fn a_session_that_does_not_exist_is_told() {
         Err(error) => error.code() == "QODER_CLI_PROCESS_ERROR",
     });
     assert!(told, "{items:#?}");
+}
+
+#[tokio::test]
+async fn hooks_of_this_process_stop_calls_of_the_program() {
+    let place = Place::new();
+    let replies = call_then_done("Write", &json!({ "file_path": "a.txt", "content": "x" }));
+    let guard =
+        HookMatcher::for_tools("Write").hook(|_, _, _| async { HookJsonOutput::deny("not on Fridays") });
+    let options = playing(&place, &replies).allowed_tools(["Write"]).hook(HookEvent::PreToolUse, guard);
+    let messages = all(query("Go.", options).unwrap()).await;
+    let (text, failed) = tool_results(&messages).remove(0);
+    assert!(failed && text.contains("not on Fridays"), "{text}");
+    assert!(!place.0.project().join("a.txt").exists());
+}
+
+#[tokio::test]
+async fn this_process_chooses_the_model_of_the_program() {
+    let place = Place::new();
+    let chosen = place.playbook(&json!([{ "text": "from the chosen model" }]));
+    let options = place.options().cli_path(program()).model("offline").resolve_model(move |_| {
+        let chosen = chosen.clone();
+        async move { ModelPolicyResult::model(chosen) }
+    });
+    let messages = all(query("Go.", options).unwrap()).await;
+    assert_eq!(result(&messages).text(), "from the chosen model");
+}
+
+#[tokio::test]
+async fn a_program_says_how_it_is_doing() {
+    let place = Place::new();
+    let now = tool("now", "Tells the time.", |_: NoArguments| async { "noon" });
+    let options = playing(&place, &json!([{ "text": "one", "chunks": 3 }]))
+        .include_partial_messages(true)
+        .mcp_server("clock", create_sdk_mcp_server("clock", "1.0.0", [now]).unwrap());
+    let mut client = QoderSdkClient::new(options);
+    within(client.connect(Some("Go.".into()))).await.unwrap();
+    let messages = all(client.receive_response()).await;
+    let pieces = messages.iter().filter_map(|message| match message {
+        Message::StreamEvent(event) => event.text(),
+        _ => None,
+    });
+    assert_eq!(pieces.collect::<String>(), "one");
+    let status = within(client.get_mcp_status()).await.unwrap();
+    assert_eq!((status[0].name.as_str(), status[0].status.as_str()), ("clock", "connected"));
+    assert!(within(client.get_context_usage()).await.unwrap().total_tokens > 0);
+    assert_eq!(client.supported_agents()[0].name, "general-purpose");
+    let error = within(client.rewind_files("u", true)).await.unwrap_err();
+    assert_eq!(error.code(), "control_request");
+    within(client.disconnect()).await.unwrap();
+    assert_eq!(qoder_agent_sdk::list_sessions(&place.sessions()).unwrap().len(), 1);
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use qoder_agent_sdk::{
-    Message, PermissionMode, PermissionResult, QoderAgentOptions, ToolResult, create_sdk_mcp_server, query,
-    tool,
+    Behavior, Message, PermissionMode, PermissionResult, PermissionUpdate, QoderAgentOptions, RuleValue,
+    ToolResult, UpdateDestination, create_sdk_mcp_server, query, tool,
 };
 use serde_json::{Value, json};
 
@@ -115,4 +115,51 @@ async fn a_tool_of_the_program_may_decide_instead() {
     let mut stream = query("Go.", options.permission_prompt_tool_name("mcp__gate__other")).unwrap();
     let error = futures::StreamExt::next(&mut stream).await.unwrap().unwrap_err();
     assert!(error.to_string().starts_with("permission_prompt_tool_name: `mcp__gate__other`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_question_of_the_model_is_answered_through_the_callback() {
+    let question = json!({ "question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{ "label": "red", "description": "r" }, { "label": "blue", "description": "b" }] });
+    let place = Place::new();
+    let replies = call_then_done("AskUserQuestion", &json!({ "questions": [question] }));
+    let options = place.playing(&replies).can_use_tool(|name, mut input: Value, _| async move {
+        assert_eq!(name, "AskUserQuestion");
+        input["answers"] = json!({ "Which colour?": "blue" });
+        PermissionResult::allow_with(input)
+    });
+    let (text, failed) = tool_results(&run(options).await).remove(0);
+    assert!(!failed && text.contains("blue"), "{text}");
+}
+
+#[tokio::test]
+async fn an_answer_may_change_the_rules_for_the_rest_of_the_session() {
+    let place = Place::new();
+    let write = |name: &str| json!({ "name": "Write", "input": { "file_path": name, "content": "x" } });
+    let replies = json!([
+        { "when": { "turn": 1 }, "toolCalls": [write("a.txt")] },
+        { "when": { "turn": 2 }, "toolCalls": [write("b.txt")] },
+        { "text": "done", "repeat": true },
+    ]);
+    let asked = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&asked);
+    let options = place.playing(&replies).can_use_tool(move |_, _, _| {
+        *count.lock().unwrap() += 1;
+        let rule = RuleValue { tool_name: "Write".to_owned(), rule_content: None };
+        let update = PermissionUpdate::AddRules {
+            rules: vec![rule],
+            behavior: Behavior::Allow,
+            destination: UpdateDestination::Session,
+        };
+        async move {
+            PermissionResult::Allow {
+                updated_input: None,
+                updated_permissions: Some(vec![update]),
+                decision_classification: None,
+            }
+        }
+    });
+    let messages = run(options).await;
+    assert_eq!(tool_results(&messages).iter().filter(|(_, failed)| *failed).count(), 0, "{messages:#?}");
+    assert_eq!(*asked.lock().unwrap(), 1);
 }

@@ -57,7 +57,10 @@ async fn what_only_the_start_can_show_is_the_first_item() {
     let mut messages = query("Hi.", place.options().model("scripted:nowhere.json")).unwrap();
     let error = within(messages.next()).await.unwrap().unwrap_err();
     assert_eq!(error.code(), "setup");
-    assert!(error.to_string().contains("nowhere.json"), "{error}");
+    assert!(
+        error.to_string().starts_with("model: ") && error.to_string().contains("nowhere.json"),
+        "{error}"
+    );
     assert!(within(messages.next()).await.is_none());
 }
 
