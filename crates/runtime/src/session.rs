@@ -149,6 +149,7 @@ impl Session {
     pub fn append_all(&mut self, bodies: Vec<RecordBody>) -> Result<Vec<Record>, LogStoreError> {
         let timestamp = timestamp();
         let mut seq = self.state.last_seq;
+        let seq_before = seq;
         let records: Vec<Record> = bodies
             .into_iter()
             .map(|mut body| {
@@ -159,7 +160,11 @@ impl Session {
             .collect();
         self.store.append(&records)?;
         if let (Some(mirror), Some(log)) = (&self.mirror, self.log_path()) {
-            mirror(log, &self.lines(&records));
+            let first = self.first.as_ref().filter(|_| seq_before == 1);
+            let mut lines: Vec<_> =
+                first.iter().flat_map(|first| self.lines(std::slice::from_ref(*first))).collect();
+            lines.extend(self.lines(&records));
+            mirror(log, &lines);
         }
         for record in &records {
             self.state.apply(record);
@@ -167,11 +172,9 @@ impl Session {
         Ok(records)
     }
 
-    /// Shows every line that is written from now on to `mirror`, after the first one of a session that this process began.
+    /// Shows every line that is written from now on to `mirror`, together with the first one of a session that this
+    /// process began.
     pub fn mirror_to(&mut self, mirror: Mirror) {
-        if let (Some(first), Some(log)) = (&self.first, self.log_path()) {
-            mirror(log, &self.lines(std::slice::from_ref(first)));
-        }
         self.mirror = Some(mirror);
     }
 

@@ -258,17 +258,7 @@ impl Setup {
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let servers = Arc::new(McpServers::new(callbacks.tool_servers));
         let offered = self.offered();
-        let mut roots = vec![self.cwd.clone()];
-        if self.project_root != self.cwd && self.trust.is_trusted() {
-            roots.push(self.project_root.clone());
-        }
-        for folder in &self.options.additional_directories {
-            roots.push(real_directory("--add-dir", folder)?);
-        }
-        for folder in self.settings.list("permissions.additionalDirectories") {
-            // A configured directory that is not on this machine is no reason to stop.
-            roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
-        }
+        let roots = self.roots()?;
         let gate = Arc::new(Gate {
             rules: RwLock::new(self.rules.clone()),
             mode: self.mode,
@@ -332,6 +322,22 @@ impl Setup {
             replay_user_messages: self.options.replay_user_messages,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
+    }
+
+    /// The directories to work in, the working directory first.
+    fn roots(&self) -> Result<Vec<PathBuf>, SetupError> {
+        let mut roots = vec![self.cwd.clone()];
+        if self.project_root != self.cwd && self.trust.is_trusted() {
+            roots.push(self.project_root.clone());
+        }
+        for folder in &self.options.additional_directories {
+            roots.push(real_directory("--add-dir", folder)?);
+        }
+        for folder in self.settings.list("permissions.additionalDirectories") {
+            // A configured directory that is not on this machine is no reason to stop.
+            roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
+        }
+        Ok(roots)
     }
 
     /// What an ask means without anyone. Loading has refused any other word.
