@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod packages;
 mod process;
 mod suite;
 

@@ -4,6 +4,7 @@
 
 mod measure;
 mod resume;
+mod sdks;
 mod search;
 mod startup;
 mod stream;
@@ -54,6 +55,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("search", search::run),
     ("sessions", sessions),
     ("decisions", decisions),
+    ("sdks", sdks::run),
 ];
 
 #[derive(Default)]

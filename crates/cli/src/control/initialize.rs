@@ -15,9 +15,6 @@ use serde_json::Value;
 
 use super::channel::Channel;
 
-/// The version of the protocol that is spoken.
-pub const PROTOCOL_VERSION: u64 = 1;
-
 /// The handshake as callbacks.
 pub struct Handshake<'a>(pub &'a Initialize);
 

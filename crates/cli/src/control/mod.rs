@@ -4,7 +4,6 @@
 mod asking;
 mod channel;
 mod initialize;
-mod requests;
 mod servers;
 
 use std::collections::HashMap;
@@ -16,7 +15,7 @@ use qoder_core::State;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::live::Live;
+use qoder_runtime::live::{Desk, Live, ServerMaker};
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::{Mirror, new_id};
 use qoder_runtime::setup::Setup;
@@ -38,7 +37,6 @@ use crate::signals;
 use asking::{AskingHost, Asks};
 use channel::Channel;
 use initialize::Handshake;
-use requests::Desk;
 use servers::NamedServers;
 
 /// Reads messages from stdin until its end; each becomes a turn.
@@ -126,7 +124,7 @@ impl Connection<'_> {
         let initial = initial.and_then(|definition| definition.initial_prompt.clone());
         let initial = initial.filter(|_| session.state.prompts == 0);
         let (live, handle) = Live::new(engine, session);
-        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks, Arc::clone(&channel)));
+        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks, server_maker(&channel)));
         if let Some(id) = &handshake {
             channel.respond(id, Ok(desk.greeting()));
         }
@@ -219,6 +217,11 @@ impl Connection<'_> {
             }),
         }
     }
+}
+
+fn server_maker(channel: &Arc<Channel>) -> ServerMaker {
+    let channel = Arc::clone(channel);
+    Arc::new(move |servers| NamedServers::of(servers).peers(&channel))
 }
 
 /// Lines of the log as frames of the stream. One that no line can carry is named on stderr; the log has it.

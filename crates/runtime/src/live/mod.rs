@@ -2,6 +2,7 @@
 //! follow one another until nobody holds a handle any more. Every front that stays connected drives its session here.
 
 mod context_usage;
+mod desk;
 mod handle;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::session::{Session, new_id};
 
 pub use context_usage::ContextUsage;
+pub use desk::{Desk, PROTOCOL_VERSION, ServerMaker};
 pub use handle::{ControlError, Handle, InterruptReceipt};
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error

@@ -35,31 +35,7 @@ mod mode;
 mod model;
 mod tools;
 
-/// The names that permission configuration may use; a part of them comes with later versions.
-pub const TOOL_NAMES: [&str; 22] = [
-    "Bash",
-    "Read",
-    "Edit",
-    "Write",
-    "Glob",
-    "Grep",
-    "WebFetch",
-    "WebSearch",
-    "Agent",
-    "AskUserQuestion",
-    "NotebookEdit",
-    "TaskOutput",
-    "TaskStop",
-    "ExitPlanMode",
-    "EnterWorktree",
-    "ExitWorktree",
-    "Config",
-    "TodoWrite",
-    "ListMcpResources",
-    "ReadMcpResource",
-    "Mcp",
-    "Skill",
-];
+pub use tools::TOOL_NAMES;
 
 /// What a front was asked for. `Default` is a session with nothing special in the current directory.
 #[derive(Debug, Clone, Default)]

@@ -10,11 +10,37 @@ use qoder_tools::{PrivateHosts, SearchService, SearchSettings, ToolSettings};
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::{Setup, TOOL_NAMES};
+use super::Setup;
 use crate::config_tool::ConfigTool;
 use crate::engine::Confines;
 use crate::gate::Gate;
 use crate::sandbox;
+
+/// The names that permission configuration may use; a part of them comes with later versions.
+pub const TOOL_NAMES: [&str; 22] = [
+    "Bash",
+    "Read",
+    "Edit",
+    "Write",
+    "Glob",
+    "Grep",
+    "WebFetch",
+    "WebSearch",
+    "Agent",
+    "AskUserQuestion",
+    "NotebookEdit",
+    "TaskOutput",
+    "TaskStop",
+    "ExitPlanMode",
+    "EnterWorktree",
+    "ExitWorktree",
+    "Config",
+    "TodoWrite",
+    "ListMcpResources",
+    "ReadMcpResource",
+    "Mcp",
+    "Skill",
+];
 
 /// Results of a search when the settings name no number.
 const SEARCH_RESULTS: u64 = 10;

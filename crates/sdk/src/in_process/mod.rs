@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use qoder_runtime::driver::Driver;
 use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::live::{Handle, Live};
+use qoder_runtime::live::{Desk, Handle, Live};
 use qoder_runtime::session::new_id;
 use qoder_runtime::setup::Setup;
 use qoder_types::record::InputAdmitted;
@@ -42,14 +42,18 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let outputs = (!options.persist_session).then(|| session.outputs().to_path_buf());
     let status = Arc::new(status::Status::new(&engine, &session.id, &options, &start.messages));
     let (mut live, handle) = Live::new(engine, session);
-    start.ready.ready(obey::server_info(&handle));
+    let desk = Desk::new(handle.clone(), setup, callbacks, Arc::new(|_| Vec::new()));
+    start.ready.ready(desk.greeting());
     let prompt = start.prompt.take();
     if start.one_shot {
+        // Nobody asks for anything, and the session ends when the last handle is gone.
+        drop(desk);
         tokio::spawn(ask_all(prompt, handle));
     } else {
+        drop(handle);
         let (_, nobody) = mpsc::unbounded_channel();
         let orders = std::mem::replace(&mut start.orders, nobody);
-        let obeying = obey::Obeying::new(handle, setup, callbacks, Arc::clone(&status));
+        let obeying = obey::Obeying::new(desk, Arc::clone(&status));
         tokio::spawn(take_orders(prompt, orders, obeying));
     }
     let driven = drive(&mut live, &start.closing, &status).await;
@@ -126,7 +130,7 @@ async fn take_orders(
                 }
             },
         };
-        if obeying.handle.submit(admitted(message)).is_err() {
+        if obeying.handle().submit(admitted(message)).is_err() {
             return;
         }
     }

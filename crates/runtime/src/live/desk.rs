@@ -1,44 +1,50 @@
-//! What the program that started us may ask for while a session runs. Each request is answered by itself and once; what
-//! is not known or cannot be done is an error that says so.
+//! What a host may ask for while a session runs, whether it is behind a pipe or in this process. Each request is answered
+//! by itself and once; what is not known or cannot be done is an error that says so.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_core::ports::Model;
-use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::driver::CAPABILITIES;
-use qoder_runtime::live::{ContextUsage, Handle};
-use qoder_runtime::mcp::McpServers;
-use qoder_runtime::setup::Setup;
-use qoder_runtime::{VERSION, agent, model_policy};
 use qoder_types::control::HostRequest;
 use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::channel::Channel;
-use super::initialize::PROTOCOL_VERSION;
-use super::servers::NamedServers;
+use super::{ContextUsage, Handle};
+use crate::callbacks::Callbacks;
+use crate::driver::CAPABILITIES;
+use crate::mcp::{McpPeer, McpServers};
+use crate::setup::Setup;
+use crate::{VERSION, agent, model_policy};
+
+/// The version of the control protocol.
+pub const PROTOCOL_VERSION: u64 = 1;
+
+/// Makes ways to speak with servers from their configurations.
+pub type ServerMaker = Arc<dyn Fn(Map<String, Value>) -> Vec<(String, Arc<dyn McpPeer>)> + Send + Sync>;
 
 /// What requests are answered with.
 pub struct Desk {
     handle: Handle,
     setup: Mutex<Arc<Setup>>,
     callbacks: Callbacks,
-    channel: Arc<Channel>,
+    servers: ServerMaker,
 }
 
 impl Desk {
     /// Answers for the session behind `handle`.
-    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks, channel: Arc<Channel>) -> Self {
-        Self { handle, setup: Mutex::new(setup), callbacks, channel }
+    #[must_use]
+    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks, servers: ServerMaker) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks, servers }
     }
 
     /// The session.
+    #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// The answer to `initialize`.
+    /// What the session says of itself when it is ready: the answer to `initialize`.
+    #[must_use]
     pub fn greeting(&self) -> Value {
         let facts = self.handle.engine().model.facts();
         json!({
@@ -50,7 +56,10 @@ impl Desk {
         })
     }
 
-    /// Answers one request.
+    /// Answers one request in the shape in which it travels.
+    ///
+    /// # Errors
+    /// When it is not known, cannot be read or cannot be done.
     pub async fn answer(&self, request: Value) -> Result<Value, String> {
         match read(request)? {
             HostRequest::Initialize(_) => {
@@ -96,7 +105,7 @@ impl Desk {
             })),
             HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
             HostRequest::McpSetServers { servers } => {
-                let wanted = NamedServers::of(servers).peers(&self.channel);
+                let wanted = (self.servers)(servers);
                 serde_json::to_value(self.servers().replace(wanted).await).map_err(text)
             }
             HostRequest::McpReconnect { server_name } => {

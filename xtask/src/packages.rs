@@ -1,0 +1,87 @@
+//! The SDKs in other languages as installed packages, in the target folder: a Python environment with the wheel, and a copy
+//! of the npm package to build and pack. Used by the tests and the benchmarks.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// An environment with the Python SDK and what its tests need; `binary` goes into the wheel.
+pub(crate) fn python(root: &Path, name: &str, binary: &Path) -> Result<Environment> {
+    let environment = Environment::make(root, name)?;
+    let package = root.join("sdks/python");
+    let mut install = environment.pip(&["install", "--upgrade", "--force-reinstall", "--no-deps"]);
+    process::insist(install.arg(&package).env("QODERCLI_BINARY", binary))?;
+    let mut needed = environment.pip(&["install"]);
+    process::insist(needed.arg(format!("{}[test]", package.display())).env("QODERCLI_BINARY", binary))?;
+    Ok(environment)
+}
+
+/// A copy of the TypeScript SDK that may be built in.
+pub(crate) fn typescript(root: &Path) -> Result<PathBuf> {
+    let package = process::target_directory(root).join("sdks/typescript/package");
+    copy(&root.join("sdks/typescript"), &package)?;
+    Ok(package)
+}
+
+/// A Python environment of its own, kept between runs.
+pub(crate) struct Environment {
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    interpreter: PathBuf,
+}
+
+impl Environment {
+    /// Makes it, unless it is there.
+    pub(crate) fn make(root: &Path, name: &str) -> Result<Self> {
+        let folder = process::target_directory(root).join("sdks").join(name);
+        let interpreter = folder.join("bin/python");
+        if !interpreter.exists() {
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
+            let mut make = Command::new("python3");
+            process::insist(make.args(["-m", "venv"]).arg(&folder))?;
+        }
+        Ok(Self { folder, interpreter })
+    }
+
+    /// Its interpreter with arguments.
+    pub(crate) fn python(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.interpreter);
+        command.args(arguments).env_remove("PYTHONPATH").env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+
+    /// Its installer with arguments.
+    pub(crate) fn pip(&self, arguments: &[&str]) -> Command {
+        let mut command = self.python(&["-m", "pip"]);
+        command.args(arguments).args(["--quiet", "--disable-pip-version-check"]);
+        command
+    }
+}
+
+/// The package without what earlier builds left in it; what was installed into the copy stays.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let entry = entry?;
+        let (name, target) = (entry.file_name(), to.join(entry.file_name()));
+        if name == "node_modules" || name == "dist" {
+            continue;
+        }
+        if !entry.file_type()?.is_dir() {
+            std::fs::copy(entry.path(), &target)?;
+            continue;
+        }
+        if target.exists() {
+            std::fs::remove_dir_all(&target)?;
+        }
+        copy(&entry.path(), &target)?;
+    }
+    if from.join("package.json").exists() && !to.join("package.json").exists() {
+        bail!("{} was not copied", from.display());
+    }
+    Ok(())
+}
