@@ -101,7 +101,9 @@ async fn the_model_can_be_changed_between_turns() {
     assert_eq!(result(&ask(&client, "Two.").await).text(), "from the other model");
     within(client.set_model(None)).await.unwrap();
     assert_eq!(result(&ask(&client, "Three.").await).text(), "from the first");
-    assert_eq!(within(client.set_model(Some("scripted:nowhere"))).await.unwrap_err().code(), "setup");
+    let problem = within(client.set_model(Some("scripted:nowhere"))).await.unwrap_err();
+    assert_eq!(problem.code(), "control_request");
+    assert!(problem.to_string().contains("nowhere"), "{problem}");
 }
 
 #[tokio::test]

@@ -60,7 +60,6 @@ async fn what_the_engine_in_process_lacks_is_refused_by_name() {
     let new = || place.playing(&json!([{ "text": "x" }]));
     let command = McpStdioServerConfig { command: "server".to_owned(), ..McpStdioServerConfig::default() };
     let cases = [
-        (new().agent_definition("reviewer", AgentDefinition::new("Reviews.", "Review.")), "agents"),
         (new().max_budget_usd(1.0), "max_budget_usd"),
         (new().mcp_server("kb", command), "mcp_servers.kb (type stdio)"),
         (new().mcp_servers(McpServers::File("servers.json".into())), "mcp_servers (a file)"),
@@ -71,6 +70,20 @@ async fn what_the_engine_in_process_lacks_is_refused_by_name() {
         assert_eq!(error.code(), "unsupported");
         assert_eq!(error.to_string(), format!("{what} is not supported by the engine in process"));
     }
+}
+
+#[tokio::test]
+async fn an_agent_of_the_program_does_a_task() {
+    let place = Place::new();
+    let replies = json!([
+        { "when": { "turn": 1, "purpose": "main" },
+          "toolCalls": [{ "name": "Agent", "input": { "subagent_type": "reviewer", "prompt": "review" } }] },
+        { "when": { "purpose": "subagent" }, "text": "reviewed" },
+        { "when": { "lastToolResultContains": "reviewed" }, "text": "all good" },
+    ]);
+    let reviewer = AgentDefinition::new("Reviews.", "Review.");
+    let options = place.playing(&replies).allowed_tools(["Agent"]).agent_definition("reviewer", reviewer);
+    assert_eq!(result(&all(query("Go.", options).unwrap()).await).text(), "all good");
 }
 
 #[tokio::test]
