@@ -80,6 +80,7 @@ class AssistantMessage:
     stop_reason: str | None = None
     usage: dict[str, Any] | None = None
     error: str | None = None
+    request_id: str | None = None
     raw: dict[str, Any] = _raw()
 
 

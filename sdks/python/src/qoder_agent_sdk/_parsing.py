@@ -80,6 +80,7 @@ def _parse_assistant(data: dict[str, Any]) -> Message:
         stop_reason=message.get("stop_reason"),
         usage=message.get("usage"),
         error=data.get("error"),
+        request_id=data.get("request_id"),
         raw=data,
     )
 
