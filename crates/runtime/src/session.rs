@@ -8,7 +8,7 @@ use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
 use qoder_types::{Message, Record, TaskEnded, TaskStatus};
-use serde_json::value::RawValue;
+use serde_json::Value;
 
 use crate::VERSION;
 use crate::error::SessionError;
@@ -50,7 +50,7 @@ pub struct Session {
 }
 
 /// Is shown the log's path and lines that were just written to it.
-pub type Mirror = Arc<dyn Fn(&Path, &[Box<RawValue>]) + Send + Sync>;
+pub type Mirror = Arc<dyn Fn(&Path, &[Value]) + Send + Sync>;
 
 /// Where a session is kept.
 #[derive(Debug)]
@@ -178,12 +178,18 @@ impl Session {
         self.mirror = Some(mirror);
     }
 
-    /// Records as the log has them.
-    fn lines(&self, records: &[Record]) -> Vec<Box<RawValue>> {
+    /// Records as the log has them, but without number and checksum: a store keeps what a line means, not its bytes, and
+    /// a log that comes back from it is read like one of another program.
+    fn lines(&self, records: &[Record]) -> Vec<Value> {
         let line = |record: &Record| {
             let mut bytes = Vec::new();
             line::encode(record, &self.id, &mut bytes).ok()?;
-            RawValue::from_string(String::from_utf8(bytes).ok()?.trim_end().to_owned()).ok()
+            let mut line: Value = serde_json::from_slice(&bytes).ok()?;
+            let fields = line.as_object_mut()?;
+            for key in ["seq", "v", "crc"] {
+                fields.shift_remove(key);
+            }
+            Some(line)
         };
         records.iter().filter_map(line).collect()
     }

@@ -13,18 +13,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::FutureExt;
 use qoder_core::State;
 use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::driver::Driver;
+use qoder_runtime::engine::Engine;
 use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::{Desk, Live, ServerMaker};
 use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::session::{Mirror, new_id};
+use qoder_runtime::session::{Mirror, Session, new_id};
 use qoder_runtime::setup::Setup;
 use qoder_types::Message;
 use qoder_types::control::Initialize;
 use qoder_types::record::InputAdmitted;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
@@ -117,6 +118,9 @@ impl Connection<'_> {
         };
         if self.arguments.protocol.session_mirror {
             session.mirror_to(mirror(&output));
+        }
+        if handshake.is_some() {
+            close_old_turn(&engine, &mut session)?;
         }
         let outputs = self.choice.forget.then(|| session.outputs().to_path_buf());
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
@@ -219,6 +223,16 @@ impl Connection<'_> {
     }
 }
 
+/// A host that resumes a session speaks next: a turn that an earlier process left open is closed, so that the next result
+/// is the answer to the host's own prompt. A question that waits stays: the host may be the one to answer it.
+fn close_old_turn(engine: &Engine, session: &mut Session) -> Result<(), Fault> {
+    let waits = session.state.open_calls().any(|call| call.asked.is_some() && call.answer.is_none());
+    if session.state.turn.is_some() && !waits {
+        Driver::new(engine, session, Interrupt::default()).close_unfinished_turn()?;
+    }
+    Ok(())
+}
+
 fn server_maker(channel: &Arc<Channel>) -> ServerMaker {
     let channel = Arc::clone(channel);
     Arc::new(move |servers| NamedServers::of(servers).peers(&channel))
@@ -245,7 +259,7 @@ struct TranscriptMirror<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     file_path: &'a str,
-    entries: [&'a RawValue; 1],
+    entries: [&'a Value; 1],
 }
 
 fn is_initialize(request: &Value) -> bool {

@@ -189,8 +189,8 @@ impl Host {
 }
 
 impl Drop for Host {
+    /// Killed before its input closes, so that it cannot finish anything on the way.
     fn drop(&mut self) {
-        self.input = None;
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();

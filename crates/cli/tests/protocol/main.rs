@@ -15,6 +15,7 @@ mod prompt_tool;
 mod questions;
 mod readable_lines;
 mod requests;
+mod resumed;
 mod servers;
 mod session_mirror;
 mod session_state;
