@@ -3,6 +3,7 @@
 
 mod asking;
 mod channel;
+mod gone;
 mod initialize;
 mod servers;
 
@@ -37,6 +38,7 @@ use crate::print::announce_failure;
 use crate::signals;
 use asking::{AskingHost, Asks};
 use channel::Channel;
+use gone::ReaderGone;
 use initialize::Handshake;
 use servers::NamedServers;
 
@@ -281,17 +283,28 @@ async fn drive(mut live: Live, format: OutputFormat) -> Result<Exit, Fault> {
 
 async fn turns(live: &mut Live) -> Result<Exit, Fault> {
     let mut exit = Exit::Success;
+    let mut reader = ReaderGone::watch();
     loop {
         let interrupt = Interrupt::default();
         let watching = signals::watch(interrupt.clone());
         let ready = tokio::select! {
             ready = live.ready() => ready?,
             () = watching.interrupted() => return Ok(Exit::Interrupted),
+            () = reader.gone() => return Ok(Exit::OutputClosed),
         };
         if !ready {
             return Ok(exit);
         }
-        if let Some(end) = live.turn(interrupt).await? {
+        let mut turn = Box::pin(live.turn(interrupt.clone()));
+        let ended = tokio::select! {
+            ended = &mut turn => ended?,
+            () = reader.gone() => {
+                // Every running call gets its outcome on record before the end.
+                interrupt.trigger();
+                turn.await?
+            }
+        };
+        if let Some(end) = ended {
             exit = of_turn(&end);
         }
     }

@@ -67,3 +67,32 @@ fn a_session_that_does_not_exist_is_told_as_a_result() {
     assert!(result["errors"][0].as_str().unwrap().starts_with("No conversation found"), "{result}");
     assert_ne!(host.end().0, 0);
 }
+
+#[test]
+fn a_host_that_was_killed_takes_the_program_along() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::time::{Duration, Instant};
+    for reply in [
+        json!({ "text": "late", "delayMs": 600_000 }),
+        json!({ "toolCalls": [{ "name": "Bash", "input": { "command": "sleep 600" } }] }),
+    ] {
+        let sandbox = Sandbox::new();
+        let mut command = Host::command(&sandbox, &json!([reply]), &["--allowedTools", "Bash"]);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{}", json!({ "type": "user", "message": { "role": "user", "content": "go" } }))
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert!(line.contains("\"init\""), "{line}");
+        // What the system does to the pipes of a killed process.
+        drop((input, output));
+        let start = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(60), "it outlives its host");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
