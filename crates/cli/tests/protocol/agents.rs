@@ -66,6 +66,19 @@ fn an_agent_can_be_the_main_one() {
 }
 
 #[test]
+fn the_main_agent_keeps_its_model_when_settings_change() {
+    let sandbox = Sandbox::new();
+    let own = sandbox.write("../own.json", json!([say("from its own model")]).to_string());
+    let declared = reviewer(&json!({ "model": format!("scripted:{}", own.display()) }));
+    let flags = ["--agent", "reviewer"];
+    let mut host = Host::connect(&sandbox, &json!([say("from the usual model")]), &flags, declared);
+    let settings = json!({ "permissions": { "deny": ["Bash"] } });
+    host.request(&json!({ "subtype": "apply_flag_settings", "settings": settings })).unwrap();
+    host.prompt("go");
+    assert_eq!(host.result()["result"], "from its own model");
+}
+
+#[test]
 fn definitions_that_cannot_work_are_refused() {
     for (declared, flags, named) in [
         (reviewer(&json!({ "prompt": "" })), vec![], "agents.reviewer"),

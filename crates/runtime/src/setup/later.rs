@@ -30,6 +30,8 @@ impl Setup {
             self.options.tools = Some(wanted.into_iter().filter(|name| !names.contains(name)).collect());
         }
         if let Some(model) = definition.other_model() {
+            // In both, because settings that are laid on top later are prepared from the options.
+            self.options.model = Some(model.to_owned());
             self.model_options.model = Some(model.to_owned());
         }
         self.options.max_turns = definition.max_turns.or(self.options.max_turns);
