@@ -15,7 +15,6 @@ pub mod hooks;
 pub mod interrupt;
 pub mod layout;
 pub mod live;
-pub mod mcp;
 pub mod memory;
 pub mod model_policy;
 pub mod opening;
@@ -36,3 +35,6 @@ pub mod trust;
 
 /// Version of the program, as sessions record it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// MCP servers: how they are described, spoken with and watched.
+pub use qoder_mcp as mcp;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use qoder_core::ports::Cancelled;
-use qoder_runtime::mcp::{CallToolResult, Greeting, McpPeer};
+use qoder_runtime::mcp::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
 use serde_json::{Map, Value};
 
 use super::channel::Channel;
@@ -79,17 +78,33 @@ fn servers(text: &str) -> Result<Map<String, Value>, Fault> {
 struct Unreachable(String);
 
 impl Unreachable {
-    fn problem(&self) -> String {
-        format!("servers of type `{}` are not supported by this version; those of type `sdk` are", self.0)
+    fn problem<T: Send + 'static>(&self) -> BoxFuture<'static, Result<T, PeerError>> {
+        let problem = format!(
+            "servers of type `{}` are not supported by this version; those of type `sdk` are",
+            self.0
+        );
+        std::future::ready(Err(PeerError::Failed(problem))).boxed()
     }
 }
 
 impl McpPeer for Unreachable {
-    fn connect(&self) -> BoxFuture<'static, Result<Greeting, String>> {
-        std::future::ready(Err(self.problem())).boxed()
+    fn connect(&self, _: PeerEvents) -> BoxFuture<'static, Result<Greeting, PeerError>> {
+        self.problem()
     }
 
-    fn call(&self, _: String, _: Value, _: Cancelled) -> BoxFuture<'static, Result<CallToolResult, String>> {
-        std::future::ready(Err(self.problem())).boxed()
+    fn list_tools(&self) -> BoxFuture<'static, Result<Vec<ListedTool>, PeerError>> {
+        self.problem()
+    }
+
+    fn call(&self, _: ToolCall) -> BoxFuture<'static, Result<CallToolResult, PeerError>> {
+        self.problem()
+    }
+
+    fn request(&self, _: &'static str, _: Value) -> BoxFuture<'static, Result<Value, PeerError>> {
+        self.problem()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
     }
 }

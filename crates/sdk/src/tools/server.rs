@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use qoder_core::ports::Cancelled;
-use qoder_runtime::mcp::{CallToolResult, Greeting, ListedTool, McpPeer};
+use qoder_runtime::mcp::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -148,18 +147,36 @@ impl Instance {
 pub(crate) struct Peer(pub(crate) Arc<Instance>);
 
 impl McpPeer for Peer {
-    fn connect(&self) -> BoxFuture<'static, std::result::Result<Greeting, String>> {
-        let greeting = Greeting { server_info: Some(self.0.server_info()), tools: self.0.listed() };
+    fn connect(&self, _: PeerEvents) -> BoxFuture<'static, std::result::Result<Greeting, PeerError>> {
+        let greeting = Greeting {
+            server_info: Some(self.0.server_info()),
+            capabilities: json!({ "tools": {} }),
+            instructions: None,
+            tools: self.0.listed(),
+        };
         std::future::ready(Ok(greeting)).boxed()
     }
 
-    fn call(
+    fn list_tools(&self) -> BoxFuture<'static, std::result::Result<Vec<ListedTool>, PeerError>> {
+        std::future::ready(Ok(self.0.listed())).boxed()
+    }
+
+    fn request(
         &self,
-        tool: String,
-        arguments: Value,
-        cancelled: Cancelled,
-    ) -> BoxFuture<'static, std::result::Result<CallToolResult, String>> {
-        let run = self.0.run(&tool, arguments, cancelled.clone().into());
+        method: &'static str,
+        _: Value,
+    ) -> BoxFuture<'static, std::result::Result<Value, PeerError>> {
+        let message = format!("Method not found: {method}");
+        std::future::ready(Err(PeerError::Refused { code: -32601, message })).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
+
+    fn call(&self, call: ToolCall) -> BoxFuture<'static, std::result::Result<CallToolResult, PeerError>> {
+        let cancelled = call.cancelled;
+        let run = self.0.run(&call.tool, call.arguments, cancelled.clone().into());
         async move {
             // A handler that takes no notice is left behind; what it does after this is its own affair.
             let stopped = async {
@@ -172,7 +189,7 @@ impl McpPeer for Peer {
                     is_error: result.is_error,
                     structured_content: result.structured_content,
                 }),
-                () = stopped => Err("the call was cancelled".to_owned()),
+                () = stopped => Err(PeerError::Failed("the call was cancelled".to_owned())),
             }
         }
         .boxed()

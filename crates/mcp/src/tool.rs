@@ -9,7 +9,7 @@ use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
 use qoder_types::{CallOutcome, ReplayClass, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
-use super::{ListedTool, McpPeer, result};
+use crate::{ListedTool, McpPeer, ToolCall, result};
 
 /// The name under which the model calls a server's tool.
 #[must_use]
@@ -79,7 +79,7 @@ impl Tool for McpTool {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        let call = self.peer.call(self.tool.clone(), input, context.cancelled.clone());
+        let call = self.peer.call(ToolCall::new(self.tool.clone(), input, context.cancelled.clone()));
         let (name, limit) = (self.definition.name.clone(), self.limit);
         async move {
             match call.await {

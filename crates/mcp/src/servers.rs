@@ -11,7 +11,7 @@ use qoder_core::ports::{Cancelled, Tool};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{CallToolResult, Greeting, ListedTool, McpPeer, McpTool, tool_name};
+use crate::{CallToolResult, Greeting, ListedTool, McpPeer, McpTool, ToolCall, tool_name};
 
 /// How long a server may take to connect.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -167,7 +167,7 @@ impl McpServers {
             })
         };
         let (peer, tool) = found.ok_or_else(|| format!("no connected MCP server has a tool {name}"))?;
-        peer.call(tool, arguments, cancelled).await
+        peer.call(ToolCall::new(tool, arguments, cancelled)).await.map_err(|error| error.to_string())
     }
 
     /// The tools of all connected servers, in a fixed order.
@@ -204,8 +204,8 @@ impl McpServers {
     }
 
     async fn connect_one(&self, name: String, peer: Arc<dyn McpPeer>) {
-        let greeting = match tokio::time::timeout(PATIENCE, peer.connect()).await {
-            Ok(greeting) => greeting,
+        let greeting = match tokio::time::timeout(PATIENCE, peer.connect(Arc::new(|_| {}))).await {
+            Ok(greeting) => greeting.map_err(|error| error.to_string()),
             Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
         };
         // A server that was removed meanwhile needs no status.
@@ -276,7 +276,7 @@ fn tool_row(tool: &ListedTool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::{Tunnel, TunnelSend};
+    use crate::{Tunnel, TunnelSend};
     use futures::FutureExt;
 
     fn server(works: bool) -> Arc<dyn McpPeer> {

@@ -7,7 +7,7 @@ use qoder_core::ports::ToolOutcome;
 use qoder_types::{CallOutcome, ContentBlock, ImageSource, ToolResultContent};
 use serde_json::{Value, json};
 
-use super::CallToolResult;
+use crate::CallToolResult;
 
 /// Characters of a result that the model reads, unless the tool asks for more or less.
 pub const RESULT_CHARACTERS: usize = 50_000;

@@ -1,0 +1,136 @@
+//! What servers ask of us: input of a person, the session's folders, and credentials. Whoever owns the session answers;
+//! where nobody can be asked, [`Nobody`] cancels.
+
+use std::path::PathBuf;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::authorization::OAuthToken;
+
+/// A server wants input of a person (form mode; the other mode is refused before it gets here).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Elicitation {
+    /// The server, by the name of its configuration.
+    pub server_name: String,
+    /// What it says to the person: untrusted.
+    pub message: String,
+    /// Always `form`.
+    pub mode: String,
+    /// The server's id of the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation_id: Option<String>,
+    /// JSON Schema of the wanted content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_schema: Option<Value>,
+    /// A heading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the server calls itself, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+}
+
+/// What the person did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElicitationAction {
+    /// Gave the content.
+    Accept,
+    /// Said no.
+    Decline,
+    /// Did not answer.
+    Cancel,
+}
+
+/// The answer to an [`Elicitation`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ElicitationAnswer {
+    /// What the person did.
+    pub action: ElicitationAction,
+    /// What was entered; fits the requested schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Map<String, Value>>,
+}
+
+impl ElicitationAnswer {
+    /// Nobody answered.
+    #[must_use]
+    pub fn cancel() -> Self {
+        Self { action: ElicitationAction::Cancel, content: None }
+    }
+}
+
+/// A server wants credentials, and a person must get them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OAuthQuestion {
+    /// The server, by the name of its configuration.
+    pub server_name: String,
+    /// Its address.
+    pub server_url: String,
+    /// Where the person grants access.
+    pub auth_url: String,
+    /// The state that the callback must bring back.
+    pub state: String,
+    /// What is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
+    /// Where the server describes itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_metadata_url: Option<String>,
+}
+
+/// The answer to an [`OAuthQuestion`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum OAuthAnswer {
+    /// A token that was got elsewhere.
+    Token(OAuthToken),
+    /// The whole URL that the browser was sent to.
+    CallbackUrl(String),
+    /// The two parts of it that matter.
+    Code {
+        /// The authorization code.
+        code: String,
+        /// The state as it came back.
+        state: String,
+    },
+    /// No.
+    Rejected,
+}
+
+/// Who answers the questions of servers.
+pub trait ServerQuestions: Send + Sync {
+    /// Input of a person. The answer is checked against the schema by the asker.
+    fn elicit(&self, question: Elicitation) -> BoxFuture<'static, ElicitationAnswer>;
+    /// The directories that the session works in, real paths.
+    fn roots(&self) -> Vec<PathBuf>;
+    /// True when [`authorize`](Self::authorize) reaches somebody; otherwise a server that wants credentials stays in
+    /// `needs-auth`.
+    fn can_authorize(&self) -> bool;
+    /// Credentials for a server.
+    fn authorize(&self, question: OAuthQuestion) -> BoxFuture<'static, OAuthAnswer>;
+}
+
+/// Nobody can be asked.
+#[derive(Debug, Default)]
+pub struct Nobody;
+
+impl ServerQuestions for Nobody {
+    fn elicit(&self, _: Elicitation) -> BoxFuture<'static, ElicitationAnswer> {
+        std::future::ready(ElicitationAnswer::cancel()).boxed()
+    }
+
+    fn roots(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn can_authorize(&self) -> bool {
+        false
+    }
+
+    fn authorize(&self, _: OAuthQuestion) -> BoxFuture<'static, OAuthAnswer> {
+        std::future::ready(OAuthAnswer::Rejected).boxed()
+    }
+}
