@@ -1,5 +1,5 @@
-//! The SDKs in other languages as installed packages, in the target folder: a Python environment with the wheel, and a copy
-//! of the npm package to build and pack. Used by the tests and the benchmarks.
+//! The SDKs in other languages as installed packages, in the target folder: a Python environment with the wheel, a copy of
+//! the npm package to build and pack, and the MCP servers to speak with. Used by the tests and the benchmarks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,6 +24,45 @@ pub(crate) fn typescript(root: &Path) -> Result<PathBuf> {
     let package = process::target_directory(root).join("sdks/typescript/package");
     copy(&root.join("sdks/typescript"), &package)?;
     Ok(package)
+}
+
+/// MCP servers that nobody here wrote, and the public suite for MCP clients with the Node that it needs.
+const MCP_SERVERS: [&str; 3] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+];
+/// The same in Python, with the package to make a server that wants OAuth.
+const PYTHON_MCP_SERVERS: [&str; 4] =
+    ["mcp==2.3.0", "mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19", "uvicorn>=0.30"];
+/// Newer than what a machine may have.
+const NODE_VERSION: &str = "22";
+
+/// Tells the tests where the servers are.
+pub(crate) const MCP_VARIABLE: &str = "QODER_TEST_MCP";
+
+/// Where the servers are installed.
+pub(crate) fn mcp_folder(root: &Path) -> PathBuf {
+    process::target_directory(root).join("sdks/mcp")
+}
+
+/// A folder with `node_modules` and `venv` that hold the servers; kept between runs.
+pub(crate) fn mcp_servers(root: &Path) -> Result<PathBuf> {
+    let environment = Environment::make(root, "mcp/venv")?;
+    process::insist(environment.pip(&["install"]).args(PYTHON_MCP_SERVERS))?;
+    let folder = mcp_folder(root);
+    let manifest = folder.join("package.json");
+    if !manifest.exists() {
+        std::fs::write(&manifest, "{ \"private\": true }\n")
+            .with_context(|| format!("cannot write {}", manifest.display()))?;
+    }
+    let platform = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let mut install = Command::new("npm");
+    install.args(["install", "--no-audit", "--no-fund", "--loglevel", "error"]).args(MCP_SERVERS);
+    install.arg(format!("node-{platform}-{machine}@{NODE_VERSION}"));
+    process::insist(install.current_dir(&folder))?;
+    Ok(folder)
 }
 
 /// A Python environment of its own, kept between runs.

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{check, process};
+use crate::{check, packages, process};
 use counts::Counts;
 
 /// Runs every step, also after one has failed, and prints the sum as the last line.
@@ -23,6 +23,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     total.add(step("lints", || one_command(root, &lints)));
     total.add(step("build", || one_command(root, &["build", "--locked", "-p", "qodercli"])));
+    total.add(step("MCP servers of others", || mcp_servers(root)));
     total.add(step("tests", || tests(root)));
     total.add(step("documentation tests", || {
         cargo_tests(root, &["test", "--doc", "--workspace", "--locked", "--no-fail-fast"])
@@ -73,6 +74,12 @@ fn house_rules(root: &Path) -> Result<Counts> {
     Ok(counts)
 }
 
+/// Installs the servers that the tests of MCP speak with.
+fn mcp_servers(root: &Path) -> Result<Counts> {
+    packages::mcp_servers(root)?;
+    Ok(Counts { passed: 1, failed: 0 })
+}
+
 /// All tests but the documentation's: by nextest where it is installed, else by cargo itself.
 fn tests(root: &Path) -> Result<Counts> {
     let nextest = process::capture(&mut process::cargo(root, &["nextest", "--version"]))?;
@@ -81,6 +88,7 @@ fn tests(root: &Path) -> Result<Counts> {
     }
     let arguments = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--color", "never"];
     let mut command = process::cargo(root, &arguments);
+    command.env(packages::MCP_VARIABLE, packages::mcp_folder(root));
     command.args(["--status-level", "fail", "--final-status-level", "fail"]);
     let finished = process::capture(&mut command)?;
     Ok(report(&finished, counts::from_nextest(&finished.output)))
@@ -88,7 +96,7 @@ fn tests(root: &Path) -> Result<Counts> {
 
 fn cargo_tests(root: &Path, arguments: &[&str]) -> Result<Counts> {
     let mut command = process::cargo(root, arguments);
-    command.env("CARGO_TERM_COLOR", "never");
+    command.env("CARGO_TERM_COLOR", "never").env(packages::MCP_VARIABLE, packages::mcp_folder(root));
     let finished = process::capture(&mut command)?;
     Ok(report(&finished, counts::from_cargo(&finished.output)))
 }
