@@ -47,7 +47,7 @@ impl ServerConfig {
         let transport = transport(&fields)?;
         let enabled =
             fields.flag(&["enabled"])?.unwrap_or(true) && !fields.flag(&["disabled"])?.unwrap_or(false);
-        let shown = shown::shown(map, transport.kind());
+        let shown = shown::fields(map, transport.kind());
         Ok(Self {
             transport,
             policies: policies(&fields)?,

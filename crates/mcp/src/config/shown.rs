@@ -25,7 +25,14 @@ const OPEN: &[&str] = &[
     "enabled",
 ];
 
-pub(super) fn shown(map: &Map<String, Value>, kind: &str) -> Value {
+/// What can be shown of a description, also of one that cannot be used.
+#[must_use]
+pub fn shown(value: &Value) -> Value {
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or("stdio");
+    value.as_object().map_or(Value::Null, |map| fields(map, kind))
+}
+
+pub(super) fn fields(map: &Map<String, Value>, kind: &str) -> Value {
     let mut out = Map::new();
     out.insert("type".to_owned(), json!(kind));
     for (name, value) in map {
