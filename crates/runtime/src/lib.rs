@@ -15,6 +15,7 @@ pub mod hooks;
 pub mod interrupt;
 pub mod layout;
 pub mod live;
+pub mod mcp_sources;
 pub mod memory;
 pub mod model_policy;
 pub mod opening;
