@@ -8,6 +8,7 @@ pub mod authorization;
 pub mod config;
 pub mod peer;
 pub mod questions;
+pub mod remote;
 mod result;
 mod servers;
 mod tool;
