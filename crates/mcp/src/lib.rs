@@ -6,9 +6,10 @@
 
 pub mod authorization;
 pub mod config;
+pub mod names;
 pub mod peer;
 pub mod questions;
-pub mod names;
+pub mod remote;
 mod result;
 mod servers;
 mod tool;
