@@ -7,6 +7,7 @@
 pub mod authorization;
 pub mod config;
 pub mod names;
+pub mod oauth;
 pub mod peer;
 pub mod questions;
 pub mod remote;
