@@ -64,6 +64,8 @@ fn seen(body: &RecordBody) -> Seen {
         | RecordBody::Decided(_)
         | RecordBody::Asked(_)
         | RecordBody::Answered(_)
+        | RecordBody::Elicited(_)
+        | RecordBody::ElicitationAnswered(_)
         | RecordBody::PermissionsChanged(_)
         | RecordBody::SideCalled(_)
         | RecordBody::ToolStarted(_)

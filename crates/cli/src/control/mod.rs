@@ -18,10 +18,11 @@ use qoder_runtime::driver::Driver;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::live::{Desk, Live, ServerMaker};
+use qoder_runtime::live::{Desk, Live};
+use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::{Mirror, Session, new_id};
-use qoder_runtime::setup::Setup;
+use qoder_runtime::setup::{Setup, SetupError};
 use qoder_types::Message;
 use qoder_types::control::Initialize;
 use qoder_types::record::InputAdmitted;
@@ -40,7 +41,6 @@ use asking::{AskingHost, Asks};
 use channel::Channel;
 use gone::ReaderGone;
 use initialize::Handshake;
-use servers::NamedServers;
 
 /// Reads messages from stdin until its end; each becomes a turn.
 pub fn run(
@@ -49,13 +49,12 @@ pub fn run(
     choice: &SessionChoice,
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
-    let servers = NamedServers::read(&arguments.protocol)?;
     let asks = asks(arguments.protocol.permission_prompt_tool.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
-    let connection = Connection { arguments, format, choice, servers, asks };
+    let connection = Connection { arguments, format, choice, asks };
     let exit = runtime.block_on(connection.serve(setup));
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
     runtime.shutdown_background();
@@ -79,7 +78,6 @@ struct Connection<'a> {
     arguments: &'a Arguments,
     format: OutputFormat,
     choice: &'a SessionChoice,
-    servers: NamedServers,
     asks: Asks,
 }
 
@@ -100,7 +98,16 @@ impl Connection<'_> {
                 };
                 (Some(id.clone()), declared)
             }
-            Some(_) | None => (None, self.undeclared()),
+            Some(_) | None => (None, Callbacks::default()),
+        };
+        let callbacks = match self.with_servers(callbacks, &setup, handshake.is_some()) {
+            Ok(callbacks) => callbacks,
+            Err(error) => {
+                if let Some(id) = &handshake {
+                    channel.respond(id, Err(format!("{error}. {}", error.hint())));
+                }
+                return Err(error.into());
+            }
         };
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
@@ -130,7 +137,7 @@ impl Connection<'_> {
         let initial = initial.and_then(|definition| definition.initial_prompt.clone());
         let initial = initial.filter(|_| session.state.prompts == 0);
         let (live, handle) = Live::new(engine, session);
-        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks, server_maker(&channel)));
+        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
         if let Some(id) = &handshake {
             channel.respond(id, Ok(desk.greeting()));
         }
@@ -197,8 +204,7 @@ impl Connection<'_> {
         if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);
         }
-        let mut callbacks = handshake.callbacks(channel, &self.servers.in_program)?;
-        callbacks.tool_servers.extend(self.servers.unreachable.iter().cloned());
+        let callbacks = handshake.callbacks(channel)?;
         if let Some(name) = &self.arguments.protocol.agent {
             let known: Vec<&str> = callbacks.agents.keys().map(String::as_str).collect();
             let definition = callbacks.agents.get(name).ok_or_else(|| {
@@ -209,8 +215,21 @@ impl Connection<'_> {
         Ok(callbacks)
     }
 
-    fn undeclared(&self) -> Callbacks {
-        Callbacks { tool_servers: self.servers.unreachable.clone(), ..Callbacks::default() }
+    /// The servers of the session. Without a handshake nobody answers for those inside the program.
+    fn with_servers(
+        &self,
+        mut callbacks: Callbacks,
+        setup: &Setup,
+        shook_hands: bool,
+    ) -> Result<Callbacks, SetupError> {
+        let flags = servers::flags(&self.arguments.protocol);
+        for warning in setup.bring_servers(&flags, &mut callbacks)? {
+            host::tell(&format!("warning: {warning}"));
+        }
+        if !shook_hands {
+            callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
+        }
+        Ok(callbacks)
     }
 
     fn host(&self, asking: &Arc<AskingHost>) -> Arc<dyn Host> {
@@ -233,11 +252,6 @@ fn close_old_turn(engine: &Engine, session: &mut Session) -> Result<(), Fault> {
         Driver::new(engine, session, Interrupt::default()).close_unfinished_turn()?;
     }
     Ok(())
-}
-
-fn server_maker(channel: &Arc<Channel>) -> ServerMaker {
-    let channel = Arc::clone(channel);
-    Arc::new(move |servers| NamedServers::of(servers).peers(&channel))
 }
 
 /// Lines of the log as frames of the stream. One that no line can carry is named on stderr; the log has it.

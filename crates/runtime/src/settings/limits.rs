@@ -12,7 +12,7 @@ use super::Layer;
 use crate::layout;
 
 /// Keys that a project's files may not set: they would let a folder choose who is trusted, where keys go, or what runs.
-const FORBIDDEN_IN_PROJECT: [&str; 11] = [
+const FORBIDDEN_IN_PROJECT: [&str; 13] = [
     "/providers",
     "/permissions/trustDirectories",
     "/security",
@@ -24,6 +24,8 @@ const FORBIDDEN_IN_PROJECT: [&str; 11] = [
     "/tools/webSearch",
     "/tools/sandboxAllowedPaths",
     "/tools/sandboxNetworkAccess",
+    "/mcp/enableAllProjectMcpServers",
+    "/mcp/enabledProjectMcpServers",
 ];
 
 fn is_of_project(layer: &Layer) -> bool {

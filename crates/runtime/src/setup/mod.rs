@@ -18,10 +18,10 @@ use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
 use crate::hooks::Hooks;
-use crate::mcp::McpServers;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PromptParts, Surroundings, build};
+use crate::questions::Questions;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
@@ -34,6 +34,7 @@ mod later;
 mod mode;
 mod model;
 mod options;
+mod servers;
 mod tools;
 
 pub use options::{Options, SetupError};
@@ -64,6 +65,7 @@ pub struct Setup {
     mode_is_explicit: bool,
     model_options: ModelOptions,
     structured: Option<Arc<dyn Tool>>,
+    learned: redact::Learned,
 }
 
 impl Setup {
@@ -117,6 +119,7 @@ impl Setup {
             mode_is_explicit,
             model_options,
             structured,
+            learned: redact::Learned::default(),
         })
     }
 
@@ -141,22 +144,22 @@ impl Setup {
     /// A redactor that knows the configured keys.
     #[must_use]
     pub fn redactor(&self) -> redact::Redactor {
-        redact::Redactor::new(self.secrets())
+        redact::Redactor::new(self.secrets()).learning(&self.learned)
     }
 
     /// Builds the engine.
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let model = Arc::new(SwitchedModel::new(self.model(None, &callbacks)?));
         let models = self.models(&callbacks);
+        let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
+        let servers = Arc::new(self.servers(&callbacks, &questions));
         let agents = AgentList::new(callbacks.agents)
             .map_err(|problem| SetupError::Option { option: "agents", problem })?;
         let agents = Arc::new(agents);
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
-        let servers = Arc::new(McpServers::new(callbacks.tool_servers));
-        let offered = self.offered();
         let roots = self.roots()?;
         let gate = Arc::new(Gate {
-            rules: RwLock::new(self.rules.clone()),
+            rules: RwLock::new(self.rules_with(&servers)),
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
             mode_holds_anywhere: self.mode_is_explicit,
@@ -166,6 +169,7 @@ impl Setup {
             unattended: self.unattended(),
             compiled: Mutex::default(),
         });
+        let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
         let hidden_environment: Arc<[String]> = self.hidden_environment().into();
@@ -202,6 +206,7 @@ impl Setup {
             model,
             agents,
             toolbox: Toolbox::new(tools, servers, offered),
+            questions: Some(questions),
             hooks,
             gate,
             updates,
@@ -308,12 +313,12 @@ impl Setup {
     }
 
     /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
-    fn offered(&self) -> Offered {
-        let rules = self.rules.clone();
+    fn offered(&self, gate: &Arc<Gate>) -> Offered {
+        let gate = Arc::clone(gate);
         let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
         let named: Vec<String> = named.cloned().collect();
         Arc::new(move |name| {
-            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !rules.hides(name)
+            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !gate.hides(name)
         })
     }
 
@@ -377,7 +382,9 @@ impl Setup {
 
 /// True when an entry of `tools` names the server's tool: exactly, with its whole server, or with a star at the end.
 fn covers(entry: &str, name: &str) -> bool {
-    let server = name.rsplit_once("__").map_or(name, |(server, _)| server);
+    // The name of a server has no `__`; that of a tool may.
+    let length = name.get(5..).and_then(|rest| rest.find("__")).map_or(name.len(), |length| 5 + length);
+    let server = &name[..length];
     match entry.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => entry == name || entry == server,
