@@ -174,6 +174,12 @@ fn describe(body: &RecordBody) -> Vec<String> {
             let word = if answer.allow { "allowed" } else { "denied" };
             vec![format!("    {word} by {}", one(&answer.by))]
         }
+        RecordBody::Elicited(question) => {
+            vec![format!("    {} asks a person: {}", one(&question.server_name), one(&question.message))]
+        }
+        RecordBody::ElicitationAnswered(answer) => {
+            vec![format!("    {} by {}", one(&answer.action), one(&answer.by))]
+        }
         RecordBody::PermissionsChanged(changed) => {
             vec![format!("    permissions changed by {}", one(&changed.by))]
         }

@@ -63,6 +63,12 @@ impl State {
                 }
             }
             RecordBody::Answered(answer) => self.apply_answer(answer),
+            RecordBody::Elicited(question) => {
+                self.elicitations.insert(question.elicitation_id.clone());
+            }
+            RecordBody::ElicitationAnswered(answer) => {
+                self.elicitations.remove(&answer.elicitation_id);
+            }
             RecordBody::SideCalled(call) => {
                 self.add_usage(&call.model, &call.usage, call.cost_usd);
                 if let Some(turn) = &mut self.turn {

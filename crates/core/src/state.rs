@@ -184,6 +184,8 @@ pub struct State {
     pub last_turn: Option<TurnEnded>,
     /// Prompts seen.
     pub prompts: u64,
+    /// Questions of servers to a person that have no answer.
+    pub elicitations: BTreeSet<String>,
     /// What the session changed about its permissions.
     pub permissions: SessionPermissions,
     /// The worktree it works in.

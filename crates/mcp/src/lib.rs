@@ -6,16 +6,22 @@
 
 pub mod authorization;
 pub mod config;
+pub mod names;
 pub mod peer;
 pub mod questions;
+pub mod remote;
 mod result;
 mod servers;
 mod tool;
 mod tunnel;
 
 pub use peer::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvent, PeerEvents, ToolCall};
-pub use servers::{McpServers, Replaced, ServerStatus};
-pub use tool::{McpTool, tool_name};
+pub use servers::{
+    Authentication, EventListener, Made, McpServers, RefusedServer, Replaced, START_WAIT, ServerMaker, ServerStatus,
+    StatusListener,
+};
+pub use names::tool_name;
+pub use tool::{McpTool, plain};
 pub use tunnel::{Tunnel, TunnelSend};
 
 /// The version that servers are told.

@@ -17,6 +17,7 @@ use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::memory::NestedMemory;
 use crate::permission_updates::PermissionUpdates;
+use crate::questions::Questions;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::Toolbox;
 
@@ -28,6 +29,8 @@ pub struct Engine {
     pub agents: Arc<AgentList>,
     /// The tools the model may call.
     pub toolbox: Toolbox,
+    /// Answers the questions of the servers; none for an agent, whose servers are those of the main session.
+    pub questions: Option<Arc<Questions>>,
     /// Called around the steps of a turn.
     pub hooks: Arc<Hooks>,
     /// Decides about calls.

@@ -23,6 +23,7 @@ pub mod permission_answer;
 pub mod permission_check;
 pub mod permission_updates;
 pub mod prompt;
+pub mod questions;
 pub mod redact;
 pub mod sandbox;
 pub mod session;

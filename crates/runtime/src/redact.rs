@@ -94,6 +94,12 @@ impl Redactor {
                     self.values_in_json(input);
                 }
             }
+            RecordBody::Elicited(question) => {
+                self.string(&mut question.message);
+                if let Some(schema) = &mut question.requested_schema {
+                    self.values_in_json(schema);
+                }
+            }
             RecordBody::TaskStarted(task) => {
                 self.string(&mut task.description);
                 self.string(&mut task.command);
@@ -107,6 +113,7 @@ impl Redactor {
             | RecordBody::Decided(_)
             | RecordBody::Asked(_)
             | RecordBody::SideCalled(_)
+            | RecordBody::ElicitationAnswered(_)
             | RecordBody::PermissionsChanged(_)
             | RecordBody::ToolStarted(_)
             | RecordBody::Interrupted(_)

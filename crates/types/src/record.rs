@@ -14,7 +14,7 @@ use crate::permission::WorktreeChange;
 use crate::task::{TaskEnded, TaskStarted};
 use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
-pub use crate::answer::{Answered, Asked, PermissionsChanged};
+pub use crate::answer::{Answered, Asked, ElicitationAnswered, Elicited, PermissionsChanged};
 
 /// The schema version this program writes.
 pub const RECORD_VERSION: u32 = 1;
@@ -57,6 +57,10 @@ pub enum RecordBody {
     Asked(Box<Asked>),
     /// Somebody answered (`permission-answer`).
     Answered(Box<Answered>),
+    /// A server waits for input of a person (`elicitation`).
+    Elicited(Box<Elicited>),
+    /// A server's question has an answer (`elicitation-answer`).
+    ElicitationAnswered(ElicitationAnswered),
     /// The session's permissions changed (`permission-change`).
     PermissionsChanged(PermissionsChanged),
     /// A model was asked beside the conversation (`side-call`).

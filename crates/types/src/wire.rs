@@ -179,6 +179,15 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// MCP servers are doing otherwise than before.
+    McpStatusChange {
+        /// The rows that changed, as `mcp_status` has them.
+        servers: &'a [serde_json::Value],
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// A background task started.
     TaskStarted {
         /// The task.

@@ -9,11 +9,11 @@ use futures::FutureExt;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
-use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
 use qoder_types::control::{Initialize, RuntimeRequest};
 use serde_json::Value;
 
 use super::channel::Channel;
+use super::servers;
 
 /// The handshake as callbacks.
 pub struct Handshake<'a>(pub &'a Initialize);
@@ -32,16 +32,17 @@ impl Handshake<'_> {
         }
     }
 
-    /// What the program declared, as functions that ask it. `servers` are those that live in it.
-    pub fn callbacks(&self, channel: &Arc<Channel>, servers: &[String]) -> Result<Callbacks, String> {
-        let tool_servers =
-            servers.iter().map(|name| (name.clone(), server(channel, name))).collect::<Vec<_>>();
+    /// What the program declared, as functions that ask it.
+    pub fn callbacks(&self, channel: &Arc<Channel>) -> Result<Callbacks, String> {
         Ok(Callbacks {
             hooks: self.hooks(channel)?,
-            tool_servers,
+            own_servers: Some(servers::own(channel)),
+            elicitation: self.0.elicitation.then(|| servers::elicitation(channel)),
+            mcp_oauth: self.0.mcp_oauth.then(|| servers::credentials(channel)),
             agents: self.agents()?,
             model_policy: self.0.model_policy.then(|| model_policy(channel)),
             auth_expired: self.0.auth_expired.then(|| auth_expired(channel)),
+            ..Callbacks::default()
         })
     }
 
@@ -101,23 +102,6 @@ fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::hooks::HookFunction 
         }
         channel.request(request)
     })
-}
-
-/// A server that lives in the program.
-pub fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
-    let (channel, name) = (Arc::clone(channel), name.to_owned());
-    let send: TunnelSend = Arc::new(move |message| {
-        let asked = channel.request(RuntimeRequest::McpMessage { server_name: name.clone(), message });
-        async move {
-            let mut answer = asked.await?;
-            match answer.get_mut("mcp_response") {
-                Some(response) => Ok(response.take()),
-                None => Err("the answer has no `mcp_response`".to_owned()),
-            }
-        }
-        .boxed()
-    });
-    Arc::new(Tunnel::new(send))
 }
 
 fn model_policy(channel: &Arc<Channel>) -> ModelPolicy {

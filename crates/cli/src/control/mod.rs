@@ -18,7 +18,8 @@ use qoder_runtime::driver::Driver;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::live::{Desk, Live, ServerMaker};
+use qoder_runtime::live::{Desk, Live};
+use qoder_runtime::mcp::config::Scope;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::{Mirror, Session, new_id};
 use qoder_runtime::setup::Setup;
@@ -26,7 +27,7 @@ use qoder_types::Message;
 use qoder_types::control::Initialize;
 use qoder_types::record::InputAdmitted;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
@@ -40,7 +41,6 @@ use asking::{AskingHost, Asks};
 use channel::Channel;
 use gone::ReaderGone;
 use initialize::Handshake;
-use servers::NamedServers;
 
 /// Reads messages from stdin until its end; each becomes a turn.
 pub fn run(
@@ -49,13 +49,13 @@ pub fn run(
     choice: &SessionChoice,
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
-    let servers = NamedServers::read(&arguments.protocol)?;
+    let configurations = servers::configurations(&arguments.protocol)?;
     let asks = asks(arguments.protocol.permission_prompt_tool.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
-    let connection = Connection { arguments, format, choice, servers, asks };
+    let connection = Connection { arguments, format, choice, configurations, asks };
     let exit = runtime.block_on(connection.serve(setup));
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
     runtime.shutdown_background();
@@ -79,7 +79,7 @@ struct Connection<'a> {
     arguments: &'a Arguments,
     format: OutputFormat,
     choice: &'a SessionChoice,
-    servers: NamedServers,
+    configurations: Map<String, Value>,
     asks: Asks,
 }
 
@@ -100,7 +100,7 @@ impl Connection<'_> {
                 };
                 (Some(id.clone()), declared)
             }
-            Some(_) | None => (None, self.undeclared()),
+            Some(_) | None => (None, self.undeclared(&setup)),
         };
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
@@ -130,7 +130,7 @@ impl Connection<'_> {
         let initial = initial.and_then(|definition| definition.initial_prompt.clone());
         let initial = initial.filter(|_| session.state.prompts == 0);
         let (live, handle) = Live::new(engine, session);
-        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks, server_maker(&channel)));
+        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
         if let Some(id) = &handshake {
             channel.respond(id, Ok(desk.greeting()));
         }
@@ -197,8 +197,8 @@ impl Connection<'_> {
         if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);
         }
-        let mut callbacks = handshake.callbacks(channel, &self.servers.in_program)?;
-        callbacks.tool_servers.extend(self.servers.unreachable.iter().cloned());
+        let mut callbacks = handshake.callbacks(channel)?;
+        (callbacks.servers, callbacks.refused_servers) = setup.read_servers(&self.configurations);
         if let Some(name) = &self.arguments.protocol.agent {
             let known: Vec<&str> = callbacks.agents.keys().map(String::as_str).collect();
             let definition = callbacks.agents.get(name).ok_or_else(|| {
@@ -209,8 +209,11 @@ impl Connection<'_> {
         Ok(callbacks)
     }
 
-    fn undeclared(&self) -> Callbacks {
-        Callbacks { tool_servers: self.servers.unreachable.clone(), ..Callbacks::default() }
+    /// Without a handshake nobody answers for servers inside the program.
+    fn undeclared(&self, setup: &Setup) -> Callbacks {
+        let (mut servers, refused_servers) = setup.read_servers(&self.configurations);
+        servers.retain(|server| server.scope != Scope::Sdk);
+        Callbacks { servers, refused_servers, ..Callbacks::default() }
     }
 
     fn host(&self, asking: &Arc<AskingHost>) -> Arc<dyn Host> {
@@ -233,11 +236,6 @@ fn close_old_turn(engine: &Engine, session: &mut Session) -> Result<(), Fault> {
         Driver::new(engine, session, Interrupt::default()).close_unfinished_turn()?;
     }
     Ok(())
-}
-
-fn server_maker(channel: &Arc<Channel>) -> ServerMaker {
-    let channel = Arc::clone(channel);
-    Arc::new(move |servers| NamedServers::of(servers).peers(&channel))
 }
 
 /// Lines of the log as frames of the stream. One that no line can carry is named on stderr; the log has it.

@@ -278,6 +278,7 @@ impl AgentTool {
             model,
             agents: Arc::clone(&self.agents),
             toolbox: Toolbox::new(tools.cloned().collect(), Arc::clone(&self.servers), offered),
+            questions: None,
             hooks: Arc::clone(&self.hooks),
             gate: Arc::new(self.gate.of_child(mode)),
             updates: self.updates.clone(),

@@ -144,7 +144,9 @@ impl Driver<'_> {
         let begun = std::mem::take(&mut self.session.has_begun);
         let told = if begun { self.tell_end().await } else { Ok(()) };
         // Whatever became of the hooks, no task may outlive the session.
-        self.end_tasks().await.and(told)
+        let ended = self.end_tasks().await;
+        self.engine.toolbox.servers().close().await;
+        ended.and(told)
     }
 
     async fn tell_end(&mut self) -> Result<(), DriveError> {

@@ -8,6 +8,7 @@ mod hooks;
 mod messages;
 mod model;
 mod recheck;
+mod servers;
 mod side;
 mod tasks;
 mod tools;
@@ -114,6 +115,7 @@ impl<'a> Driver<'a> {
         let mut ended = None;
         let mut announced = false;
         self.ensure_mode()?;
+        self.tell_lost_elicitations()?;
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
@@ -299,6 +301,8 @@ impl<'a> Driver<'a> {
             Some(epoch) if epoch.model != model => "model changed",
             Some(_) => return Ok(()),
         };
+        self.ask_again_about_changed()?;
+        let system = &self.engine.system;
         // Another model has another window.
         let permission_mode = self.limits.permission_mode;
         self.limits = Limits { permission_mode, ..self.engine.limits() };

@@ -5,36 +5,33 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_core::ports::Model;
-use qoder_types::control::HostRequest;
+use qoder_types::control::{HostRequest, TokenLine};
 use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
 use crate::driver::CAPABILITIES;
-use crate::mcp::{McpPeer, McpServers};
+use crate::mcp::McpServers;
+use crate::mcp::authorization::OAuthToken;
 use crate::setup::Setup;
 use crate::{VERSION, agent, model_policy};
 
 /// The version of the control protocol.
 pub const PROTOCOL_VERSION: u64 = 1;
 
-/// Makes ways to speak with servers from their configurations.
-pub type ServerMaker = Arc<dyn Fn(Map<String, Value>) -> Vec<(String, Arc<dyn McpPeer>)> + Send + Sync>;
-
 /// What requests are answered with.
 pub struct Desk {
     handle: Handle,
     setup: Mutex<Arc<Setup>>,
     callbacks: Callbacks,
-    servers: ServerMaker,
 }
 
 impl Desk {
     /// Answers for the session behind `handle`.
     #[must_use]
-    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks, servers: ServerMaker) -> Self {
-        Self { handle, setup: Mutex::new(setup), callbacks, servers }
+    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks }
     }
 
     /// The session.
@@ -105,8 +102,10 @@ impl Desk {
             })),
             HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
             HostRequest::McpSetServers { servers } => {
-                let wanted = (self.servers)(servers);
-                serde_json::to_value(self.servers().replace(wanted).await).map_err(text)
+                let (wanted, refused) = self.setup().read_servers(&servers);
+                let replaced = self.servers().replace(wanted, refused).await;
+                self.handle.engine().gate.replace_rules(self.setup().rules_with(self.servers()));
+                serde_json::to_value(replaced).map_err(text)
             }
             HostRequest::McpReconnect { server_name } => {
                 self.servers().reconnect(&server_name).await?;
@@ -114,6 +113,22 @@ impl Desk {
             }
             HostRequest::McpToggle { server_name, enabled } => {
                 self.servers().toggle(&server_name, enabled).await?;
+                Ok(json!({}))
+            }
+            HostRequest::McpAuthenticate { server_name, redirect_uri } => {
+                let begun = self.servers().authenticate(&server_name, redirect_uri).await?;
+                serde_json::to_value(begun).map_err(text)
+            }
+            HostRequest::McpSubmitOauthCallbackUrl { server_name, callback_url } => {
+                self.servers().submit_callback(&server_name, callback_url).await?;
+                Ok(json!({}))
+            }
+            HostRequest::InjectMcpToken { server_name, token } => {
+                self.servers().inject_token(&server_name, read_token(token)).await?;
+                Ok(json!({}))
+            }
+            HostRequest::McpClearAuth { server_name } => {
+                self.servers().clear_credentials(&server_name).await?;
                 Ok(json!({}))
             }
         }
@@ -171,7 +186,7 @@ impl Desk {
             let model = after.model(None, &self.callbacks);
             self.handle.set_model(model.map_err(|error| format!("apply_flag_settings: {error}"))?);
         }
-        self.handle.engine().gate.replace_rules(after.rules().clone());
+        self.handle.engine().gate.replace_rules(after.rules_with(self.servers()));
         if after.mode() != before.mode() {
             self.handle.set_permission_mode(after.mode()).await.map_err(text)?;
         }
@@ -195,18 +210,32 @@ impl Desk {
     }
 }
 
+/// Times come as numbers of either kind; a fraction of a second, or a time before 1970, means nothing here.
+fn read_token(line: TokenLine) -> OAuthToken {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast of a float saturates, and that is what is meant"
+    )]
+    let whole = |seconds: f64| seconds as u64;
+    OAuthToken {
+        access_token: line.access_token,
+        token_type: line.token_type,
+        refresh_token: line.refresh_token,
+        expires_in: line.expires_in.map(whole),
+        expires_at: line.expires_at.map(whole),
+        scope: line.scope,
+    }
+}
+
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 /// Requests that are documented and not built; named apart from those that nobody has heard of.
-const NOT_BUILT: [&str; 8] = [
+const NOT_BUILT: [&str; 4] = [
     "rewind_files",
     "rewind",
-    "mcp_authenticate",
-    "mcp_submit_oauth_callback_url",
-    "inject_mcp_token",
-    "mcp_clear_auth",
     "generate_session_title",
     "set_goal_max_turns",
 ];

@@ -1,7 +1,7 @@
 //! The way to speak to a session that is being driven: prompts, interrupts, and every change that is possible while it
 //! runs. Commands are obeyed between two steps, also while the model speaks or a tool runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use qoder_core::ports::Model;
 use qoder_types::record::{InputAdmitted, PermissionsChanged, RecordBody};
@@ -146,6 +146,42 @@ impl Handle {
         });
         self.sender.send(Arrival::Command(command)).map_err(|_| ControlError::Ended)?;
         answered.await.map_err(|_| ControlError::Ended)
+    }
+}
+
+impl Handle {
+    /// A way to the session that does not keep it going.
+    pub(crate) fn downgrade(&self) -> WeakHandle {
+        WeakHandle {
+            sender: self.sender.downgrade(),
+            engine: Arc::downgrade(&self.engine),
+            session_id: self.session_id.clone(),
+        }
+    }
+
+    /// Does something with the session between two steps; nobody waits for it.
+    pub(crate) fn send(
+        &self,
+        command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<(), DriveError> + Send + 'static,
+    ) {
+        // A session that has ended has nothing left to do it with.
+        drop(self.sender.send(Arrival::Command(Box::new(command))));
+    }
+}
+
+/// A way to a session that does not keep it going.
+#[derive(Clone)]
+pub(crate) struct WeakHandle {
+    sender: mpsc::WeakUnboundedSender<Arrival>,
+    engine: Weak<Engine>,
+    session_id: String,
+}
+
+impl WeakHandle {
+    /// The session, while it goes on.
+    pub(crate) fn upgrade(&self) -> Option<Handle> {
+        let (sender, engine) = (self.sender.upgrade()?, self.engine.upgrade()?);
+        Some(Handle { sender, engine, session_id: self.session_id.clone() })
     }
 }
 

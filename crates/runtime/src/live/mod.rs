@@ -18,10 +18,12 @@ use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::{Event, Host};
 use crate::interrupt::Interrupt;
+use crate::mcp::StatusListener;
 use crate::session::{Session, new_id};
 
 pub use context_usage::ContextUsage;
-pub use desk::{Desk, PROTOCOL_VERSION, ServerMaker};
+pub use desk::{Desk, PROTOCOL_VERSION};
+pub(crate) use handle::WeakHandle;
 pub use handle::{ControlError, Handle, InterruptReceipt};
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
@@ -90,8 +92,16 @@ impl Live {
     pub fn new(engine: Arc<Engine>, session: Session) -> (Self, Handle) {
         let (sender, inbox) = mpsc::unbounded_channel();
         let handle = Handle::new(sender, Arc::clone(&engine), session.id.clone());
-        let shared = Arc::clone(&engine);
-        let connecting = async move { shared.toolbox.servers().connect().await }.boxed();
+        let servers = Arc::clone(engine.toolbox.servers());
+        servers.listen(status_listener(&engine.host, &session.id));
+        if let Some(questions) = &engine.questions {
+            questions.belong_to(handle.downgrade());
+        }
+        let connecting = async move {
+            servers.start();
+            servers.ready().await;
+        }
+        .boxed();
         (Self { engine, session, inbox: Some(inbox), connecting: Some(connecting) }, handle)
     }
 
@@ -143,7 +153,7 @@ impl Live {
         self.driver().end_session().await
     }
 
-    /// The first model call shall see the tools of all servers.
+    /// The first model call shall see the tools of all servers that come in time.
     async fn connected(&mut self) -> Result<(), DriveError> {
         while self.connecting.is_some() {
             let arrival = async {
@@ -177,6 +187,22 @@ impl Live {
     fn state(&self, state: SessionState) -> Result<(), DriveError> {
         tell_state(&*self.engine.host, &self.session.id, state)
     }
+}
+
+/// Tells the host of servers that are doing otherwise than before.
+fn status_listener(host: &Arc<dyn Host>, session_id: &str) -> StatusListener {
+    let (host, session_id) = (Arc::downgrade(host), session_id.to_owned());
+    Arc::new(move |rows| {
+        let Some(host) = host.upgrade() else { return };
+        let uuid = new_id();
+        let message = StreamMessage::System(SystemMessage::McpStatusChange {
+            servers: &rows,
+            uuid: &uuid,
+            session_id: &session_id,
+        });
+        // A host that is gone is met again by the next message of the turn.
+        let _ = host.emit(Event::Message(&message));
+    })
 }
 
 async fn connection(connecting: &mut Option<BoxFuture<'static, ()>>) {

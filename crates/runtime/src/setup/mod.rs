@@ -19,9 +19,9 @@ use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
 use crate::hooks::Hooks;
-use crate::mcp::McpServers;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
+use crate::questions::Questions;
 use crate::prompt::{PromptParts, Surroundings, build};
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::store::jsonl::Durability;
@@ -33,6 +33,7 @@ use crate::{layout, redact, sandbox};
 mod later;
 mod mode;
 mod model;
+mod servers;
 mod tools;
 
 pub use tools::TOOL_NAMES;
@@ -228,15 +229,15 @@ impl Setup {
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let model = Arc::new(SwitchedModel::new(self.model(None, &callbacks)?));
         let models = self.models(&callbacks);
+        let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
+        let servers = Arc::new(self.servers(&callbacks, &questions));
         let agents = AgentList::new(callbacks.agents)
             .map_err(|problem| SetupError::Option { option: "agents", problem })?;
         let agents = Arc::new(agents);
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
-        let servers = Arc::new(McpServers::new(callbacks.tool_servers));
-        let offered = self.offered();
         let roots = self.roots()?;
         let gate = Arc::new(Gate {
-            rules: RwLock::new(self.rules.clone()),
+            rules: RwLock::new(self.rules_with(&servers)),
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
             mode_holds_anywhere: self.mode_is_explicit,
@@ -246,6 +247,7 @@ impl Setup {
             unattended: self.unattended(),
             compiled: Mutex::default(),
         });
+        let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
         let hidden_environment: Arc<[String]> = self.hidden_environment().into();
@@ -278,6 +280,7 @@ impl Setup {
             model,
             agents,
             toolbox: Toolbox::new(tools::in_order(tools), servers, offered),
+            questions: Some(questions),
             hooks,
             gate,
             updates,
@@ -383,12 +386,12 @@ impl Setup {
     }
 
     /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
-    fn offered(&self) -> Offered {
-        let rules = self.rules.clone();
+    fn offered(&self, gate: &Arc<Gate>) -> Offered {
+        let gate = Arc::clone(gate);
         let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
         let named: Vec<String> = named.cloned().collect();
         Arc::new(move |name| {
-            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !rules.hides(name)
+            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !gate.hides(name)
         })
     }
 
@@ -452,7 +455,9 @@ impl Setup {
 
 /// True when an entry of `tools` names the server's tool: exactly, with its whole server, or with a star at the end.
 fn covers(entry: &str, name: &str) -> bool {
-    let server = name.rsplit_once("__").map_or(name, |(server, _)| server);
+    // The name of a server has no `__`; that of a tool may.
+    let length = name.get(5..).and_then(|rest| rest.find("__")).map_or(name.len(), |length| 5 + length);
+    let server = &name[..length];
     match entry.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => entry == name || entry == server,

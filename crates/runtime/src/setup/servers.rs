@@ -1,0 +1,101 @@
+//! The MCP servers of a session: made of their descriptions and of what the front brings, with the rules that their
+//! descriptions stand for. Nothing is reached before the session starts them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use qoder_core::policy::{Rule, RuleSet};
+use qoder_types::{Behavior, RuleOrigin, RuleSource};
+use serde_json::{Map, Value, json};
+
+use super::Setup;
+use crate::callbacks::Callbacks;
+use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
+use crate::mcp::questions::ServerQuestions;
+use crate::mcp::{Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
+use crate::questions::Questions;
+
+/// Milliseconds that the first model call waits for servers which still connect.
+const WAIT_VARIABLE: &str = "QODER_MCP_START_WAIT_MS";
+/// The same as a setting.
+const WAIT_SETTING: &str = "mcp.startWaitMs";
+
+impl Setup {
+    /// The servers, none of them started.
+    pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> McpServers {
+        let maker = self.server_maker(callbacks, questions);
+        let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
+        let servers = McpServers::new(callbacks.servers.clone(), maker, questions, self.start_wait());
+        servers.add_refused(callbacks.refused_servers.clone());
+        servers
+    }
+
+    fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> ServerMaker {
+        let own = callbacks.own_servers.clone();
+        Arc::new(move |server| match &server.config.transport {
+            Transport::Sdk { .. } => {
+                let peer = own.as_ref().and_then(|find| find(&server.name));
+                let peer = peer.ok_or("it lives in the program that started this one, which did not bring it")?;
+                Ok(Made { peer, authorizer: None })
+            }
+            Transport::Stdio { .. } | Transport::Sse { .. } | Transport::Http { .. } => {
+                Err("not reachable".to_owned())
+            }
+        })
+    }
+
+    fn start_wait(&self) -> Duration {
+        let variable = self.variable(WAIT_VARIABLE).and_then(|text| text.trim().parse().ok());
+        let milliseconds = variable.or_else(|| self.settings.get(WAIT_SETTING).and_then(Value::as_u64));
+        milliseconds.map_or(START_WAIT, Duration::from_millis)
+    }
+
+    /// The rules of all layers together with those that the descriptions of servers stand for.
+    #[must_use]
+    pub fn rules_with(&self, servers: &McpServers) -> RuleSet {
+        let mut rules = self.rules.clone();
+        for (scope, tool, policy) in servers.policies() {
+            let source = match scope {
+                Scope::Project => RuleSource::ProjectSettings,
+                Scope::User => RuleSource::UserSettings,
+                Scope::Local => RuleSource::LocalSettings,
+                Scope::Flag | Scope::Sdk => RuleSource::CliArg,
+            };
+            let behavior = match policy {
+                ToolPolicy::AlwaysAllow => Behavior::Allow,
+                ToolPolicy::AlwaysAsk => Behavior::Ask,
+                ToolPolicy::AlwaysDeny => Behavior::Deny,
+            };
+            // The name of a tool is always a rule: it has no parentheses.
+            if let Ok(rule) = Rule::parse(&tool, RuleOrigin { source, file: None, line: None }) {
+                rules.add(behavior, rule);
+            }
+        }
+        rules
+    }
+
+    /// Reads descriptions that a host sends while the session runs. One that makes no sense harms no other.
+    #[must_use]
+    pub fn read_servers(&self, configurations: &Map<String, Value>) -> (Vec<NamedServer>, Vec<RefusedServer>) {
+        let (mut servers, mut refused) = (Vec::new(), Vec::new());
+        for (name, value) in configurations {
+            match ServerConfig::read(name, value, &self.options.environment) {
+                Ok(config) => {
+                    let scope = match config.transport {
+                        Transport::Sdk { .. } => Scope::Sdk,
+                        Transport::Stdio { .. } | Transport::Sse { .. } | Transport::Http { .. } => Scope::Flag,
+                    };
+                    servers.push(NamedServer { name: name.clone(), config, scope });
+                }
+                Err(error) => refused.push(RefusedServer {
+                    name: name.clone(),
+                    scope: Scope::Flag,
+                    shown: json!({ "type": value.get("type").and_then(Value::as_str).unwrap_or("stdio") }),
+                    reason: error.to_string(),
+                    disabled: false,
+                }),
+            }
+        }
+        (servers, refused)
+    }
+}
