@@ -11,6 +11,7 @@ use qoder_tools::McpPort;
 use qoder_types::CallOutcome;
 use serde_json::{Value, json};
 
+use crate::prompts::Prompts;
 use crate::resources::{self, Watched, unusable};
 use crate::result::RESULT_CHARACTERS;
 use crate::{McpServers, PeerEvent, plain, tool_name};
@@ -28,6 +29,7 @@ pub struct ByName {
     servers: Arc<McpServers>,
     offered: Offers,
     watched: Arc<Watched>,
+    prompts: Arc<Prompts>,
 }
 
 impl fmt::Debug for ByName {
@@ -41,13 +43,24 @@ impl ByName {
     #[must_use]
     pub fn new(servers: Arc<McpServers>, offered: Offers) -> Self {
         let watched = Arc::new(Watched::default());
-        let told = Arc::clone(&watched);
-        servers.listen_to_events(Arc::new(move |server, event| {
-            if let PeerEvent::ResourceUpdated(uri) = event {
-                told.tell(server, uri);
-            }
+        let prompts = Arc::new(Prompts::new(Arc::clone(&servers)));
+        // Servers must not keep themselves alive through what listens to them.
+        let (told, stale) = (Arc::downgrade(&watched), Arc::downgrade(&prompts));
+        servers.listen_to_events(Arc::new(move |server, event| match event {
+            PeerEvent::ResourceUpdated(uri) => drop(told.upgrade().map(|told| told.tell(server, uri))),
+            PeerEvent::PromptsChanged => drop(stale.upgrade().map(|stale| stale.forget(server))),
+            PeerEvent::ToolsChanged
+            | PeerEvent::ResourcesChanged
+            | PeerEvent::Log { .. }
+            | PeerEvent::Closed(_) => {}
         }));
-        Self { servers, offered, watched }
+        Self { servers, offered, watched, prompts }
+    }
+
+    /// The prompts of the servers.
+    #[must_use]
+    pub fn prompts(&self) -> &Arc<Prompts> {
+        &self.prompts
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -61,7 +74,10 @@ impl ByName {
         if let Some(tool) = tools.iter().find(|tool| tool.definition().name == name) {
             return Ok(Arc::clone(tool));
         }
-        let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or("", |(server, _)| server);
+        let server = name
+            .strip_prefix("mcp__")
+            .and_then(|rest| rest.split_once("__"))
+            .map_or("", |(server, _)| server);
         let known: Vec<String> = self.servers.greetings().into_iter().map(|(name, _)| name).collect();
         if !known.iter().any(|one| one == server) {
             return Err(ToolOutcome::failed(unusable(&self.servers, server)));
@@ -93,7 +109,11 @@ impl McpPort for ByName {
         tool_name(server, tool)
     }
 
-    fn list_resources(&self, server: Option<String>, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+    fn list_resources(
+        &self,
+        server: Option<String>,
+        context: ToolContext,
+    ) -> BoxFuture<'static, ToolOutcome> {
         let (servers, watched) = (Arc::clone(&self.servers), Arc::clone(&self.watched));
         async move {
             let listing = resources::list(&servers, &watched, server.as_deref(), &context);
@@ -164,7 +184,12 @@ impl McpPort for ByName {
         ToolOutcome::completed(text, described)
     }
 
-    fn call_tool(&self, name: String, arguments: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+    fn call_tool(
+        &self,
+        name: String,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, ToolOutcome> {
         let tool = match self.find(&name) {
             Ok(tool) => tool,
             Err(outcome) => return std::future::ready(outcome).boxed(),

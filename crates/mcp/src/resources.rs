@@ -49,7 +49,8 @@ impl Watched {
     fn take(&self, read: Option<(&str, &str)>) -> Option<String> {
         let changed = std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner));
         let other = changed.iter().filter(|(server, uri)| read != Some((server, uri)));
-        let named: Vec<String> = other.map(|(server, uri)| format!("{} of {server}", plain(uri, 200))).collect();
+        let named: Vec<String> =
+            other.map(|(server, uri)| format!("{} of {server}", plain(uri, 200))).collect();
         (!named.is_empty()).then(|| format!("Changed since you read it: {}.", named.join(", ")))
     }
 
@@ -116,7 +117,9 @@ async fn list_of(servers: &McpServers, server: &str) -> Listed {
     match pages(servers, server, "resources/list", "resources").await {
         Ok((entries, cut)) => {
             listed.resources = entries.iter().map(|entry| shown(server, entry, &fields)).collect();
-            listed.notes.extend(cut.then(|| format!("The list of {server} is longer; this is its beginning.")));
+            listed
+                .notes
+                .extend(cut.then(|| format!("The list of {server} is longer; this is its beginning.")));
         }
         Err(problem) => listed.notes.push(format!("The resources of {server} cannot be listed: {problem}.")),
     }
@@ -158,7 +161,9 @@ fn shown(server: &str, entry: &Value, fields: &[&str]) -> Value {
     let mut out = Map::from_iter([("server".to_owned(), json!(server))]);
     for field in fields {
         match entry.get(*field) {
-            Some(Value::String(text)) => drop(out.insert((*field).to_owned(), json!(plain(text, LONGEST_FIELD)))),
+            Some(Value::String(text)) => {
+                drop(out.insert((*field).to_owned(), json!(plain(text, LONGEST_FIELD))))
+            }
             Some(number @ Value::Number(_)) => drop(out.insert((*field).to_owned(), number.clone())),
             Some(_) | None => {}
         }
@@ -229,7 +234,9 @@ fn content(part: &Value, left: usize, outputs: &Path) -> (ContentBlock, Value) {
             let (text, file) = qoder_tools::bounded(text.to_owned(), left, outputs, "mcp-resource");
             (ContentBlock::text(text.clone()), row(json!({ "text": text, "file": file })))
         }
-        (None, Some(data)) if kind.is_some_and(|kind| IMAGES.contains(&kind)) && data.len() <= LONGEST_IMAGE => {
+        (None, Some(data))
+            if kind.is_some_and(|kind| IMAGES.contains(&kind)) && data.len() <= LONGEST_IMAGE =>
+        {
             let media_type = kind.unwrap_or_default().to_owned();
             let source = ImageSource::Base64 { media_type, data: data.to_owned() };
             (ContentBlock::Image { source }, row(json!({ "image": true })))
@@ -240,9 +247,10 @@ fn content(part: &Value, left: usize, outputs: &Path) -> (ContentBlock, Value) {
                 let text = format!("[{bytes} bytes, {kind}, kept in {}]", path.display());
                 (ContentBlock::text(text), row(json!({ "file": path, "bytes": bytes })))
             }
-            Err(problem) => {
-                (ContentBlock::text(format!("[content that is no text: {problem}]")), row(json!({ "error": problem })))
-            }
+            Err(problem) => (
+                ContentBlock::text(format!("[content that is no text: {problem}]")),
+                row(json!({ "error": problem })),
+            ),
         },
         (None, None) => (ContentBlock::text("[a part without content]"), row(json!({}))),
     }
@@ -261,7 +269,10 @@ pub(crate) fn unusable(servers: &McpServers, name: &str) -> String {
     if let Some(row) = rows.iter().find(|row| text(row, "name") == name) {
         let error = text(row, "error");
         let why = if error.is_empty() { String::new() } else { format!(": {error}") };
-        return format!("The MCP server `{name}` cannot be used now; its status is {}{why}.", text(row, "status"));
+        return format!(
+            "The MCP server `{name}` cannot be used now; its status is {}{why}.",
+            text(row, "status")
+        );
     }
     let known: Vec<String> = rows.iter().map(|row| text(row, "name")).collect();
     let known = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };
