@@ -19,15 +19,15 @@ use qoder_runtime::engine::Engine;
 use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::{Desk, Live};
-use qoder_runtime::mcp::config::Scope;
+use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::{Mirror, Session, new_id};
-use qoder_runtime::setup::Setup;
+use qoder_runtime::setup::{Setup, SetupError};
 use qoder_types::Message;
 use qoder_types::control::Initialize;
 use qoder_types::record::InputAdmitted;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
@@ -49,13 +49,12 @@ pub fn run(
     choice: &SessionChoice,
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
-    let configurations = servers::configurations(&arguments.protocol)?;
     let asks = asks(arguments.protocol.permission_prompt_tool.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
-    let connection = Connection { arguments, format, choice, configurations, asks };
+    let connection = Connection { arguments, format, choice, asks };
     let exit = runtime.block_on(connection.serve(setup));
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
     runtime.shutdown_background();
@@ -79,7 +78,6 @@ struct Connection<'a> {
     arguments: &'a Arguments,
     format: OutputFormat,
     choice: &'a SessionChoice,
-    configurations: Map<String, Value>,
     asks: Asks,
 }
 
@@ -100,7 +98,16 @@ impl Connection<'_> {
                 };
                 (Some(id.clone()), declared)
             }
-            Some(_) | None => (None, self.undeclared(&setup)),
+            Some(_) | None => (None, Callbacks::default()),
+        };
+        let callbacks = match self.with_servers(callbacks, &setup, handshake.is_some()) {
+            Ok(callbacks) => callbacks,
+            Err(error) => {
+                if let Some(id) = &handshake {
+                    channel.respond(id, Err(format!("{error}. {}", error.hint())));
+                }
+                return Err(error.into());
+            }
         };
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
@@ -197,8 +204,7 @@ impl Connection<'_> {
         if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);
         }
-        let mut callbacks = handshake.callbacks(channel)?;
-        (callbacks.servers, callbacks.refused_servers) = setup.read_servers(&self.configurations);
+        let callbacks = handshake.callbacks(channel)?;
         if let Some(name) = &self.arguments.protocol.agent {
             let known: Vec<&str> = callbacks.agents.keys().map(String::as_str).collect();
             let definition = callbacks.agents.get(name).ok_or_else(|| {
@@ -209,11 +215,21 @@ impl Connection<'_> {
         Ok(callbacks)
     }
 
-    /// Without a handshake nobody answers for servers inside the program.
-    fn undeclared(&self, setup: &Setup) -> Callbacks {
-        let (mut servers, refused_servers) = setup.read_servers(&self.configurations);
-        servers.retain(|server| server.scope != Scope::Sdk);
-        Callbacks { servers, refused_servers, ..Callbacks::default() }
+    /// The servers of the session. Without a handshake nobody answers for those inside the program.
+    fn with_servers(
+        &self,
+        mut callbacks: Callbacks,
+        setup: &Setup,
+        shook_hands: bool,
+    ) -> Result<Callbacks, SetupError> {
+        let flags = servers::flags(&self.arguments.protocol);
+        for warning in setup.bring_servers(&flags, &mut callbacks)? {
+            host::tell(&format!("warning: {warning}"));
+        }
+        if !shook_hands {
+            callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
+        }
+        Ok(callbacks)
     }
 
     fn host(&self, asking: &Arc<AskingHost>) -> Arc<dyn Host> {

@@ -8,38 +8,19 @@ use qoder_runtime::callbacks::{OnElicitation, OnMcpOAuth, OwnServers};
 use qoder_runtime::mcp::authorization::OAuthToken;
 use qoder_runtime::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
+use qoder_runtime::mcp_sources::Flags;
 use qoder_types::control::RuntimeRequest;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::channel::Channel;
 use crate::arguments::ProtocolArguments;
-use crate::exit::Fault;
 
-/// The descriptions that the command line names.
-pub fn configurations(arguments: &ProtocolArguments) -> Result<Map<String, Value>, Fault> {
-    let mut all = Map::new();
-    for text in &arguments.mcp_config {
-        all.extend(servers(text)?);
-    }
-    let allowed = &arguments.allowed_mcp_server_names;
-    let is_own = |config: &Value| config.get("type").and_then(Value::as_str) == Some("sdk");
-    all.retain(|name, config| is_own(config) || allowed.is_empty() || allowed.contains(name));
-    Ok(all)
-}
-
-fn servers(text: &str) -> Result<Map<String, Value>, Fault> {
-    let hint = "give {\"mcpServers\": {\"name\": {…}}}, or a file with it";
-    let json = if text.trim_start().starts_with('{') {
-        text.to_owned()
-    } else {
-        std::fs::read_to_string(text)
-            .map_err(|error| Fault::input(format!("--mcp-config: cannot read {text}: {error}"), hint))?
-    };
-    let value: Value = serde_json::from_str(json.trim_start_matches('\u{feff}'))
-        .map_err(|error| Fault::input(format!("--mcp-config is not JSON: {error}"), hint))?;
-    match value.get("mcpServers") {
-        Some(Value::Object(servers)) => Ok(servers.clone()),
-        Some(_) | None => Err(Fault::input("--mcp-config has no object `mcpServers`", hint)),
+/// What the command line says about servers.
+pub fn flags(arguments: &ProtocolArguments) -> Flags {
+    Flags {
+        configs: arguments.mcp_config.clone(),
+        strict: arguments.strict_mcp_config,
+        allowed: arguments.allowed_mcp_server_names.clone(),
     }
 }
 

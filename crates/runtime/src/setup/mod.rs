@@ -148,6 +148,7 @@ pub struct Setup {
     mode: PermissionMode,
     mode_is_explicit: bool,
     model_options: ModelOptions,
+    learned: redact::Learned,
 }
 
 impl Setup {
@@ -198,6 +199,7 @@ impl Setup {
             mode,
             mode_is_explicit,
             model_options,
+            learned: redact::Learned::default(),
         })
     }
 
@@ -222,7 +224,7 @@ impl Setup {
     /// A redactor that knows the configured keys.
     #[must_use]
     pub fn redactor(&self) -> redact::Redactor {
-        redact::Redactor::new(self.secrets())
+        redact::Redactor::new(self.secrets()).learning(&self.learned)
     }
 
     /// Builds the engine.

@@ -6,13 +6,18 @@ use std::time::Duration;
 
 use qoder_core::policy::{Rule, RuleSet};
 use qoder_types::{Behavior, RuleOrigin, RuleSource};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use super::Setup;
+use super::{Setup, SetupError};
 use crate::callbacks::Callbacks;
+use crate::mcp::authorization::Authorizer;
 use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
+use crate::mcp::oauth::{ServerAuthorizer, Vault};
 use crate::mcp::questions::ServerQuestions;
+use crate::mcp::remote::{self, PeerContext};
 use crate::mcp::{Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
+use crate::mcp_sources::{self, Flags};
 use crate::questions::Questions;
 
 /// Milliseconds that the first model call waits for servers which still connect.
@@ -32,15 +37,27 @@ impl Setup {
 
     fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> ServerMaker {
         let own = callbacks.own_servers.clone();
-        Arc::new(move |server| match &server.config.transport {
-            Transport::Sdk { .. } => {
+        let hidden = self.hidden_environment();
+        let environment = remote::clean_environment(&self.options.environment, &hidden);
+        let context = PeerContext {
+            environment: Arc::new(environment),
+            ..PeerContext::new(self.cwd.clone(), Arc::clone(questions) as Arc<dyn ServerQuestions>)
+        };
+        let (vault, learned) = (Vault::new(&self.config_root), self.learned.clone());
+        Arc::new(move |server| {
+            if let Transport::Sdk { .. } = server.config.transport {
                 let peer = own.as_ref().and_then(|find| find(&server.name));
                 let peer = peer.ok_or("it lives in the program that started this one, which did not bring it")?;
-                Ok(Made { peer, authorizer: None })
+                return Ok(Made { peer, authorizer: None });
             }
-            Transport::Stdio { .. } | Transport::Sse { .. } | Transport::Http { .. } => {
-                Err("not reachable".to_owned())
-            }
+            let learned = learned.clone();
+            let authorizer = ServerAuthorizer::for_server(server, &vault).transpose();
+            let authorizer = authorizer.map_err(|error| error.to_string())?.map(|authorizer| {
+                let sink = Arc::new(move |secret: &SecretString| learned.add(secret.expose_secret()));
+                Arc::new(authorizer.with_secret_sink(sink)) as Arc<dyn Authorizer>
+            });
+            let context = PeerContext { authorizer: authorizer.clone(), ..context.clone() };
+            Ok(Made { peer: remote::peer(server, &context), authorizer })
         })
     }
 
@@ -74,6 +91,27 @@ impl Setup {
         rules
     }
 
+    /// The servers that the command line, or an SDK's options, name besides those of settings and files. What is wrong with
+    /// one of them is in its row; what is worth a word to people comes back.
+    ///
+    /// # Errors
+    /// When a file or a text of the flags cannot be read.
+    pub fn bring_servers(&self, flags: &Flags, callbacks: &mut Callbacks) -> Result<Vec<String>, SetupError> {
+        let sources = mcp_sources::servers(self, flags)?;
+        callbacks.servers.extend(sources.servers.into_iter().map(|mut server| {
+            server.scope = scope(&server.config.transport, server.scope);
+            server
+        }));
+        callbacks.refused_servers.extend(sources.refused.into_iter().map(|one| RefusedServer {
+            name: one.name,
+            scope: one.scope,
+            shown: one.shown,
+            reason: one.reason,
+            disabled: one.disabled,
+        }));
+        Ok(sources.warnings)
+    }
+
     /// Reads descriptions that a host sends while the session runs. One that makes no sense harms no other.
     #[must_use]
     pub fn read_servers(&self, configurations: &Map<String, Value>) -> (Vec<NamedServer>, Vec<RefusedServer>) {
@@ -81,10 +119,7 @@ impl Setup {
         for (name, value) in configurations {
             match ServerConfig::read(name, value, &self.options.environment) {
                 Ok(config) => {
-                    let scope = match config.transport {
-                        Transport::Sdk { .. } => Scope::Sdk,
-                        Transport::Stdio { .. } | Transport::Sse { .. } | Transport::Http { .. } => Scope::Flag,
-                    };
+                    let scope = scope(&config.transport, Scope::Flag);
                     servers.push(NamedServer { name: name.clone(), config, scope });
                 }
                 Err(error) => refused.push(RefusedServer {
@@ -97,5 +132,13 @@ impl Setup {
             }
         }
         (servers, refused)
+    }
+}
+
+/// A server inside the program that started us is that program's, wherever it is named.
+fn scope(transport: &Transport, named: Scope) -> Scope {
+    match transport {
+        Transport::Sdk { .. } => Scope::Sdk,
+        Transport::Stdio { .. } | Transport::Sse { .. } | Transport::Http { .. } => named,
     }
 }
