@@ -9,6 +9,7 @@ pub mod config;
 pub mod oauth;
 pub mod peer;
 pub mod questions;
+pub mod remote;
 mod result;
 mod servers;
 mod tool;

@@ -40,6 +40,7 @@ mod read_text;
 pub mod sandbox;
 mod schema;
 mod search_provider;
+mod server_process;
 mod shared;
 mod task;
 mod task_output;
@@ -69,6 +70,7 @@ pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
 pub use schema::{definition as tool_definition, parse as parse_input};
 pub use search_provider::{SearchService, SearchSettings};
+pub use server_process::ServerProcess;
 pub use shared::SessionShared;
 pub use task_text::last_lines;
 

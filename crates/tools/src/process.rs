@@ -295,7 +295,7 @@ fn script(command: &str, descriptor: i32, errors: ErrorStream) -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn die_with_parent(parent: Pid) -> io::Result<()> {
+pub(crate) fn die_with_parent(parent: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the signal was set.
     if rustix::process::getppid() != Some(parent) {
@@ -305,7 +305,7 @@ fn die_with_parent(parent: Pid) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn die_with_parent(_: Pid) -> io::Result<()> {
+pub(crate) fn die_with_parent(_: Pid) -> io::Result<()> {
     Ok(())
 }
 

@@ -201,9 +201,9 @@ impl OAuthHttp {
 
 impl OAuthHttpClient for OAuthHttp {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(
-            async move { self.ask(request.request).await.map_err(|error| Box::new(error) as OAuthHttpClientError) },
-        )
+        Box::pin(async move {
+            self.ask(request.request).await.map_err(|error| Box::new(error) as OAuthHttpClientError)
+        })
     }
 }
 
