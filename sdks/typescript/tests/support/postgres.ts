@@ -11,6 +11,8 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
+/** Runs a server until its input ends, which it also does when the tests are killed. The server ends after its clients. */
+const GUARD = '"$@" & read -r line; kill -TERM $!; wait $!';
 const NOBODY = 65534;
 const START_MS = 60_000;
 
@@ -41,17 +43,16 @@ async function start(folder: string): Promise<PostgresServer> {
   const settings = ['listen_addresses=', `unix_socket_directories=${folder}`, 'fsync=off', 'max_connections=20'];
   const log = join(folder, 'log');
   const output = openSync(log, 'w');
-  const server = spawn(join(programs, 'postgres'), ['-D', data, ...settings.map((setting) => `--${setting}`)], {
+  const command = [join(programs, 'postgres'), '-D', data, ...settings.map((setting) => `--${setting}`)];
+  const server = spawn('sh', ['-c', GUARD, 'guard', ...command], {
     cwd: folder,
-    stdio: ['ignore', output, output],
+    stdio: ['pipe', output, output],
     ...account,
   });
   const ended = once(server, 'exit');
   const stop = async (): Promise<void> => {
-    server.kill('SIGINT');
-    const guard = setTimeout(() => server.kill('SIGKILL'), START_MS);
+    server.stdin?.end();
     await ended;
-    clearTimeout(guard);
     rmSync(folder, { recursive: true, force: true });
   };
   const deadline = Date.now() + START_MS;
@@ -60,7 +61,7 @@ async function start(folder: string): Promise<PostgresServer> {
   while (!existsSync(state) || !readFileSync(state, 'utf8').trimEnd().endsWith('ready')) {
     if (server.exitCode !== null || Date.now() > deadline) {
       const said = readFileSync(log, 'utf8');
-      if (server.exitCode === null) await stop();
+      await stop();
       throw new Error(`the server did not start: ${said}`);
     }
     await pause(20);
