@@ -62,7 +62,7 @@ const cases: Array<[name: string, options: unknown, expected: RegExp]> = [
   ['a store and no transcript', { sessionStore: store(), persistSession: false }, /persistSession: false/],
   ['a store and checkpoints', { sessionStore: store(), enableFileCheckpointing: true }, /enableFileCheckpointing/],
   ['a store and a process elsewhere', { sessionStore: store() }, /spawnQoderCLIProcess/],
-  ['a store and a title to resume', { sessionStore: store(), resume: 'my title' }, /id of a session/],
+  ['a store and a title to resume', { sessionStore: store(), resume: 'my title' }, /UUID of a session/],
   ['a store that cannot list', { sessionStore: store(), continue: true }, /listSessions/],
 ];
 

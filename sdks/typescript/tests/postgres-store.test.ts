@@ -73,7 +73,8 @@ test('a session is changed in the database', async (context) => {
     { when: { turn: 2 }, text: 'Again.' },
   ]);
   const where = { dir: work.directory, sessionStore };
-  const { session_id: id } = resultOf(await collect(query({ prompt: 'hello', options: work.options({ sessionStore }) })));
+  const session = query({ prompt: 'hello', options: work.options({ sessionStore }) });
+  const { session_id: id } = resultOf(await collect(session));
   await renameSession(id, 'Kept elsewhere', where);
   await tagSession(id, 'moved', where);
   const fork = await forkSession(id, where);

@@ -165,7 +165,8 @@ test('a store that hangs is not tried again, and the session goes on', async (co
     return new Promise(() => undefined);
   };
   const filePath = join(root, 'projects', projectKey, `${SESSION}.jsonl`);
-  const { messages } = await run(context, { cwd, env, sessionStore: { append, load: async () => null } }, async (peer) => {
+  const sessionStore = { append, load: async () => null };
+  const { messages } = await run(context, { cwd, env, sessionStore }, async (peer) => {
     await peer.read();
     hurry(context);
     peer.send({ type: 'transcript_mirror', filePath, entries: [line('1')] });

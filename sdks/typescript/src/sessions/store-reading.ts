@@ -17,7 +17,8 @@ export class TooLate extends Error {}
 export async function within<Value>(limitMs: number, asked: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TooLate(`the session store did not answer within ${limitMs / 1000} s`)), limitMs);
+    const late = new TooLate(`the session store did not answer within ${limitMs / 1000} s`);
+    timer = setTimeout(() => reject(late), limitMs);
   });
   try {
     return await Promise.race([asked, limit]);

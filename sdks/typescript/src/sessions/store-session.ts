@@ -69,7 +69,11 @@ export class StoreSession {
 }
 
 /** The stored session to go on with. */
-async function wantedSession(options: CheckedOptions, store: SessionStore, project: string): Promise<string | undefined> {
+async function wantedSession(
+  options: CheckedOptions,
+  store: SessionStore,
+  project: string,
+): Promise<string | undefined> {
   if (options.resume !== undefined) return options.resume;
   if (!options.continue) return undefined;
   const sessions = [...(await storedSessions(store, project))];
@@ -105,7 +109,8 @@ async function restoreFork(
   directory: string,
 ): Promise<Partial<CheckedOptions>> {
   const sessionId = options.sessionId ?? randomUUID();
-  const fork = forkEntries(entries, { from: key.sessionId, to: sessionId }, undefined, undefined) as SessionStoreEntry[];
+  const ids = { from: key.sessionId, to: sessionId };
+  const fork = forkEntries(entries, ids, undefined, undefined) as SessionStoreEntry[];
   await answerOf(`take a fork of ${describeKey(key)}`, () => store.append({ ...key, sessionId }, fork));
   await writeLines(join(directory, `${sessionId}.jsonl`), fork);
   // Messages have new ids in a fork.

@@ -56,7 +56,12 @@ function insist(holds: boolean, violation: string): void {
   if (!holds) throw new Violation(violation);
 }
 
-async function expectLog(store: Store, key: SessionKey, entries: SessionStoreEntry[] | null, why: string): Promise<void> {
+async function expectLog(
+  store: Store,
+  key: SessionKey,
+  entries: SessionStoreEntry[] | null,
+  why: string,
+): Promise<void> {
   const found = await store.load(key);
   insist(same(found, entries), `${why}: load(${shown(key)}) gave ${shown(found)} instead of ${shown(entries)}`);
 }
@@ -72,7 +77,8 @@ async function deepEquality(store: Store): Promise<void> {
   let nested: unknown = 'bottom';
   for (let level = 0; level < 30; level += 1) nested = { level, inside: [nested] };
   const values = {
-    texts: ['', ' ', 'é e\u0301 ß', '日本語 🦀', 'שלום', '\u2028\u2029', '"\\/\b\f\n\r\t', 'a\u0000b', '\x7f\ufeff'],
+    languages: ['é e\u0301 ß', '日本語 🦀', 'שלום'],
+    texts: ['', ' ', '\u2028\u2029', '"\\/\b\f\n\r\t', 'a\u0000b', '\x7f\ufeff'],
     looks: ['1', '1.0', 'true', 'null', '2026-01-02T03:04:05.678Z', '{}', '\\u0041', '$1', '%s', "'; --"],
     numbers: [0, 1, -1, 9007199254740991, -9007199254740991, 0.1, 1.5e-7, 1e21, 123456789.125],
     constants: [true, false, null],

@@ -23,7 +23,8 @@ class TextWithoutNul extends InMemorySessionStore {
 /** Has no column type for true and false. */
 class NumbersForTruth extends InMemorySessionStore {
   override async append(key: SessionKey, entries: Entries): Promise<void> {
-    const text = JSON.stringify(entries, (_name, value: unknown) => (typeof value === 'boolean' ? Number(value) : value));
+    const number = (_name: string, value: unknown): unknown => (typeof value === 'boolean' ? Number(value) : value);
+    const text = JSON.stringify(entries, number);
     await super.append(key, JSON.parse(text) as Entries);
   }
 }
@@ -129,10 +130,10 @@ class TimeOfCreation extends InMemorySessionStore {
 
 class DeletesMainOnly extends InMemorySessionStore {
   override async delete(key: SessionKey): Promise<void> {
-    const subkeys = await this.listSubkeys(key);
-    const kept = await Promise.all(subkeys.map(async (subpath) => ({ subpath, log: await this.load({ ...key, subpath }) })));
+    const kept = (await this.listSubkeys(key)).map((subpath) => ({ ...key, subpath }));
+    const logs = await Promise.all(kept.map((each) => this.load(each)));
     await super.delete(key);
-    for (const { subpath, log } of kept) await this.append({ ...key, subpath }, log ?? []);
+    for (const [index, each] of kept.entries()) await this.append(each, logs[index] ?? []);
   }
 }
 

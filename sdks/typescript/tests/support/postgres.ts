@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/** Runs a server until its input ends, which it also does when the tests are killed. The server ends after its clients. */
+/** Runs a server until its input ends, also because the tests were killed. The server ends after its clients. */
 const GUARD = '"$@" & read -r line; kill -TERM $!; wait $!';
 const NOBODY = 65534;
 const START_MS = 60_000;

@@ -65,8 +65,14 @@ export function withPeerProcess(
 async function accept(socket: Socket): Promise<Peer> {
   let text = '';
   while (!text.includes('\n')) {
-    text += await new Promise<string>((resolve) => socket.once('data', (chunk: Buffer) => resolve(chunk.toString('utf8'))));
-    socket.pause();
+    text += await new Promise<string>((resolve) => {
+      socket.once('data', (chunk: Buffer) => {
+        // What comes next is for whoever listens then.
+        socket.pause();
+        resolve(chunk.toString('utf8'));
+      });
+      socket.resume();
+    });
   }
   const end = text.indexOf('\n');
   const peer = new Peer(JSON.parse(text.slice(0, end)) as SpawnOptions);
