@@ -172,6 +172,24 @@ def is_message(entry: Entry) -> bool:
     )
 
 
+def shown_messages(entries: list[Entry], include_system_messages: bool) -> list[Entry]:
+    """The messages of a conversation that people should see, oldest first."""
+    return [
+        entry
+        for entry in conversation(entries)
+        if is_message(entry) or (include_system_messages and entry.get("type") == "system")
+    ]
+
+
+def agent_messages(entries: list[Entry]) -> list[Entry]:
+    """The messages of an agent's log, which has no branches."""
+    return [
+        entry
+        for entry in entries
+        if entry.get("type") in ("user", "assistant") and isinstance(entry.get("uuid"), str) and not entry.get("isMeta")
+    ]
+
+
 def with_blobs(entry: Entry, folder: Path) -> Entry:
     """The entry with texts that were moved to files because of their size."""
     pointers = entry.get("blobs")
