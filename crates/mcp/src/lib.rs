@@ -16,12 +16,12 @@ mod servers;
 mod tool;
 mod tunnel;
 
+pub use names::tool_name;
 pub use peer::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvent, PeerEvents, ToolCall};
 pub use servers::{
-    Authentication, EventListener, Made, McpServers, RefusedServer, Replaced, START_WAIT, ServerMaker, ServerStatus,
-    StatusListener,
+    Authentication, EventListener, Made, McpServers, RefusedServer, Replaced, START_WAIT, ServerMaker,
+    ServerStatus, StatusListener,
 };
-pub use names::tool_name;
 pub use tool::{McpTool, plain};
 pub use tunnel::{Tunnel, TunnelSend};
 

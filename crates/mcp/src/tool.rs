@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn progress_is_told_with_what_is_known_of_it() {
-        let progress = CallProgress { progress: 2.0, total: Some(5.0), message: Some("half\u{7}".to_owned()) };
+        let progress =
+            CallProgress { progress: 2.0, total: Some(5.0), message: Some("half\u{7}".to_owned()) };
         assert_eq!(report(&progress), "2/5 half\n");
         assert_eq!(report(&CallProgress { progress: 0.5, total: None, message: None }), "0.5\n");
     }

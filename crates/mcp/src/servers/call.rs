@@ -73,7 +73,9 @@ impl Inner {
                     // What it came to is looked at again.
                     let _ = tokio::time::timeout(CONNECTION_WAIT, self.done(name)).await;
                 }
-                Next::Wait => return Err(PeerError::Failed("it is still being connected; try later".to_owned())),
+                Next::Wait => {
+                    return Err(PeerError::Failed("it is still being connected; try later".to_owned()));
+                }
                 Next::StartAgain if !started => {
                     started = true;
                     self.begin(name, None);

@@ -263,7 +263,8 @@ impl Keeper {
         self.change(|server| {
             server.status = ServerStatus::NeedsAuth;
             server.challenge = Some(kept);
-            server.authorizing = may_ask && server.made.as_ref().is_some_and(|made| made.authorizer.is_some());
+            server.authorizing =
+                may_ask && server.made.as_ref().is_some_and(|made| made.authorizer.is_some());
         });
         if !may_ask {
             self.change(|server| server.authorizing = false);

@@ -68,8 +68,9 @@ impl McpServers {
         let mut rows = Vec::new();
         let gone: Vec<Arc<dyn McpPeer>> = {
             let mut servers = self.inner.write();
-            let stays =
-                |server: &Server| wanted.contains(&server.named) && server.named.config.enabled == is_on(server);
+            let stays = |server: &Server| {
+                wanted.contains(&server.named) && server.named.config.enabled == is_on(server)
+            };
             let leaving: Vec<String> =
                 servers.iter().filter(|(_, server)| !stays(server)).map(|(name, _)| name.clone()).collect();
             let mut gone = Vec::new();

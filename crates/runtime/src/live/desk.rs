@@ -233,12 +233,7 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// Requests that are documented and not built; named apart from those that nobody has heard of.
-const NOT_BUILT: [&str; 4] = [
-    "rewind_files",
-    "rewind",
-    "generate_session_title",
-    "set_goal_max_turns",
-];
+const NOT_BUILT: [&str; 4] = ["rewind_files", "rewind", "generate_session_title", "set_goal_max_turns"];
 
 fn read(request: Value) -> Result<HostRequest, String> {
     let Some(subtype) = request.get("subtype").and_then(Value::as_str).map(str::to_owned) else {

@@ -47,7 +47,8 @@ impl Setup {
         Arc::new(move |server| {
             if let Transport::Sdk { .. } = server.config.transport {
                 let peer = own.as_ref().and_then(|find| find(&server.name));
-                let peer = peer.ok_or("it lives in the program that started this one, which did not bring it")?;
+                let peer =
+                    peer.ok_or("it lives in the program that started this one, which did not bring it")?;
                 return Ok(Made { peer, authorizer: None });
             }
             let learned = learned.clone();
@@ -114,7 +115,10 @@ impl Setup {
 
     /// Reads descriptions that a host sends while the session runs. One that makes no sense harms no other.
     #[must_use]
-    pub fn read_servers(&self, configurations: &Map<String, Value>) -> (Vec<NamedServer>, Vec<RefusedServer>) {
+    pub fn read_servers(
+        &self,
+        configurations: &Map<String, Value>,
+    ) -> (Vec<NamedServer>, Vec<RefusedServer>) {
         let (mut servers, mut refused) = (Vec::new(), Vec::new());
         for (name, value) in configurations {
             match ServerConfig::read(name, value, &self.options.environment) {
