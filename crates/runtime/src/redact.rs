@@ -177,7 +177,11 @@ impl Redactor {
         let text = raw.get();
         let escaped = |value: &String| value.contains(|c: char| matches!(c, '"' | '\\') || c.is_control());
         let suspect = PREFIXES.iter().any(|prefix| text.contains(prefix))
-            || self.values.iter().chain(self.learned.read().iter()).any(|value| escaped(value) || text.contains(value.as_str()));
+            || self
+                .values
+                .iter()
+                .chain(self.learned.read().iter())
+                .any(|value| escaped(value) || text.contains(value.as_str()));
         if !suspect {
             return None;
         }

@@ -120,7 +120,8 @@ mod tests {
         for refused in [json!(null), json!({}), json!({ "code": "c" }), json!([])] {
             assert_eq!(read_credentials(&refused).unwrap(), OAuthAnswer::Rejected);
         }
-        let problem = read_credentials(&json!({ "token": { "access_token": 7, "secret": "xyz" } })).unwrap_err();
+        let problem =
+            read_credentials(&json!({ "token": { "access_token": 7, "secret": "xyz" } })).unwrap_err();
         assert!(!problem.contains("xyz"));
     }
 }

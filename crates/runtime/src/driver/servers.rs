@@ -44,9 +44,8 @@ impl Driver<'_> {
 
     fn opened(&self, input: &Map<String, Value>) -> Opened {
         let server = input.get("mcp_server_name").and_then(Value::as_str);
-        let occasion: Option<Occasion> = server.and_then(|server| {
-            self.occasion(event_of(input), server, || Value::Object(input.clone()))
-        });
+        let occasion: Option<Occasion> =
+            server.and_then(|server| self.occasion(event_of(input), server, || Value::Object(input.clone())));
         Opened { firing: self.firing(), occasion, cancelled: self.interrupt.cancelled() }
     }
 
@@ -60,7 +59,9 @@ impl Driver<'_> {
     /// Questions that an earlier process left open went with their servers.
     pub(super) fn tell_lost_elicitations(&mut self) -> Result<(), DriveError> {
         for id in std::mem::take(&mut self.session.lost_elicitations) {
-            let text = format!("the question {id} of an MCP server was cancelled: its connection ended with the program");
+            let text = format!(
+                "the question {id} of an MCP server was cancelled: its connection ended with the program"
+            );
             self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
         }
         Ok(())
