@@ -7,6 +7,8 @@ mod call;
 mod connection;
 mod replace;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
