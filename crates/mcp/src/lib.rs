@@ -5,17 +5,22 @@
 //! * [`authorization`]: credentials of remote servers. * [`McpServers`]: all servers of a session.
 
 pub mod authorization;
+mod by_name;
 pub mod config;
+pub mod lazy;
 pub mod names;
 pub mod oauth;
 pub mod peer;
+pub mod prompts;
 pub mod questions;
 pub mod remote;
+mod resources;
 mod result;
 mod servers;
 mod tool;
 mod tunnel;
 
+pub use by_name::{ByName, Offers};
 pub use names::tool_name;
 pub use peer::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvent, PeerEvents, ToolCall};
 pub use servers::{

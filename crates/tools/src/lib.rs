@@ -68,6 +68,7 @@ use crate::declared::Declared;
 pub use bounds::{bounded, bounded_text};
 pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
+pub use mcp::{McpPort, keep_base64};
 pub use schema::{definition as tool_definition, parse as parse_input};
 pub use search_provider::{SearchService, SearchSettings};
 pub use server_process::ServerProcess;
@@ -95,6 +96,8 @@ pub struct ToolSettings {
     pub search: Option<SearchSettings>,
     /// What confines commands; `None` leaves them free.
     pub sandbox: Option<Arc<sandbox::Sandbox>>,
+    /// The MCP servers of the session; without them their tools say how one is configured.
+    pub mcp: Option<Arc<dyn McpPort>>,
 }
 
 impl Default for ToolSettings {
@@ -109,6 +112,7 @@ impl Default for ToolSettings {
             name_lookup: Arc::new(SystemLookup),
             search: None,
             sandbox: None,
+            mcp: None,
         }
     }
 }
@@ -133,8 +137,8 @@ pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
         Declared::shared(exit_worktree::ExitWorktreeTool),
         Declared::shared(ask_user_question::AskUserQuestionTool),
         Declared::shared(exit_plan_mode::ExitPlanModeTool),
-        Declared::shared(mcp::ListMcpResourcesTool),
-        Declared::shared(mcp::ReadMcpResourceTool),
-        Declared::shared(mcp::McpTool),
+        Declared::shared(mcp::ListMcpResourcesTool(settings.mcp.clone())),
+        Declared::shared(mcp::ReadMcpResourceTool(settings.mcp.clone())),
+        Declared::shared(mcp::McpTool(settings.mcp.clone())),
     ]
 }

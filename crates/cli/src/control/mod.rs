@@ -42,6 +42,8 @@ use channel::Channel;
 use gone::ReaderGone;
 use initialize::Handshake;
 
+pub use servers::flags;
+
 /// Reads messages from stdin until its end; each becomes a turn.
 pub fn run(
     arguments: &Arguments,
@@ -222,7 +224,7 @@ impl Connection<'_> {
         setup: &Setup,
         shook_hands: bool,
     ) -> Result<Callbacks, SetupError> {
-        let flags = servers::flags(&self.arguments.protocol);
+        let flags = flags(&self.arguments.protocol);
         for warning in setup.bring_servers(&flags, &mut callbacks)? {
             host::tell(&format!("warning: {warning}"));
         }

@@ -189,9 +189,8 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "mcp.startWaitMs",
         Kind::Whole(0),
         "5000",
-        "how long the first model call waits for MCP servers that still connect",
+        "how long the first model call waits for servers that still connect",
     ),
-    key("mcp.*", Kind::Any, "", "MCP"),
     key("agents.*", Kind::Any, "", "subagents"),
     key(
         "autoMode.classifier",
