@@ -15,11 +15,12 @@ mod keychain;
 mod listener;
 mod lock;
 mod problem;
+mod registration;
 mod renew;
 mod store;
 mod vault;
 
-pub use authorizer::{ClientIdentity, ServerAuthorizer};
+pub use authorizer::{ClientIdentity, SecretSink, ServerAuthorizer};
 pub use file::FileStore;
 #[cfg(feature = "keychain")]
 pub use keychain::Keychain;
