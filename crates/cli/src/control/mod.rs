@@ -202,6 +202,9 @@ impl Connection<'_> {
     ) -> Result<Callbacks, String> {
         let initialize: Initialize =
             serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+        if initialize.sdk.is_some() {
+            channel.output().want_early_status();
+        }
         let handshake = Handshake(&initialize);
         if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);
