@@ -2,11 +2,14 @@
 //! callbacks that answer their questions, and with what the description decides about their tools.
 
 use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use qoder_agent_sdk::{
-    ElicitationResult, McpServerConfig, McpServerToolPolicy, McpServers, McpStdioServerConfig, NoArguments,
-    PermissionPolicy, QoderAgentOptions, QoderSdkClient, create_sdk_mcp_server, tool,
+    ElicitationResult, McpHttpServerConfig, McpOAuthResolution, McpServerConfig, McpServerToolPolicy,
+    McpServers, McpStdioServerConfig, NoArguments, OAuthToken, PermissionPolicy, QoderAgentOptions,
+    QoderSdkClient, create_sdk_mcp_server, tool,
 };
 use qoder_runtime::mcp::tool_name;
 use serde_json::json;
@@ -111,4 +114,65 @@ async fn a_server_asks_a_person_through_the_callback() {
     assert!(results[0].0.contains("apollo"), "{results:?}");
     let asked = ("kb".to_owned(), "Which project?".to_owned(), "form".to_owned());
     assert_eq!(*heard.lock().unwrap(), [asked]);
+}
+
+/// A remote server that ends with the test.
+struct Remote(Child);
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn remote(place: &Place) -> (Remote, McpServerConfig) {
+    let file = place.0.home().join("port");
+    let command = Command::new("python3").args([SCRIPT, "http"]).arg(&file).stdin(Stdio::piped()).spawn();
+    let remote = Remote(command.unwrap());
+    let port = within(async {
+        loop {
+            match std::fs::read_to_string(&file) {
+                Ok(port) => break port,
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    })
+    .await;
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    (remote, McpServerConfig::Http(McpHttpServerConfig { url, ..McpHttpServerConfig::default() }))
+}
+
+#[tokio::test]
+async fn credentials_come_from_the_callback_and_from_orders() {
+    let place = Place::new();
+    let (_remote, server) = remote(&place).await;
+    let replies = call_then_done("mcp__kb__echo", &json!({ "text": "inside" }));
+    let token = || OAuthToken { access_token: "good-token-of-the-test".to_owned(), ..OAuthToken::default() };
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&asked);
+    let options =
+        place.playing(&replies).allowed_tools(["mcp__kb"]).mcp_server("kb", server).on_mcp_oauth_required(
+            move |request| {
+                list.lock().unwrap().push((request.server_name, request.auth_url.contains("S256")));
+                async move { Some(McpOAuthResolution::Token { token: token() }) }
+            },
+        );
+    let client = connected(options).await;
+    let until = |status: &'static str| {
+        let client = &client;
+        within(async move {
+            while client.get_mcp_status().await.unwrap()[0].status != status {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+    };
+    until("connected").await;
+    assert_eq!(*asked.lock().unwrap(), [("kb".to_owned(), true)]);
+    assert_eq!(tool_results(&ask(&client, "Go.").await), [("inside".to_owned(), false)]);
+    within(client.mcp_clear_auth("kb")).await.unwrap();
+    within(client.inject_mcp_token("kb", token())).await.unwrap();
+    until("connected").await;
+    let begun = within(client.mcp_authenticate("kb", None)).await.unwrap();
+    assert!(!begun.requires_user_action);
 }
