@@ -12,6 +12,7 @@ Commands (each has its own --help):
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
   qodercli permissions pending|answer               calls that wait for somebody, and answering them
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
+  qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:
@@ -273,7 +274,7 @@ pub struct ProtocolArguments {
     #[arg(long)]
     pub strict_mcp_config: bool,
 
-    /// Only these MCP servers, separated by commas.
+    /// Only these MCP servers, separated by commas. Servers in the program itself are not meant.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_mcp_server_names: Vec<String>,
 

@@ -1,4 +1,5 @@
-//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions and trust.
+//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, MCP servers and
+//! trust.
 
 use std::path::PathBuf;
 
@@ -73,6 +74,15 @@ pub enum Command {
     Permissions {
         #[command(subcommand)]
         action: PermissionsAction,
+    },
+    /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
+    ///
+    /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
+    /// has the rest.
+    #[command(after_help = crate::mcp::HELP)]
+    Mcp {
+        #[command(subcommand)]
+        action: crate::mcp::McpAction,
     },
     /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
     Trust {

@@ -105,6 +105,10 @@ async fn unless_cancelled(
 }
 
 impl McpPort for ByName {
+    fn is_empty(&self) -> bool {
+        self.servers.summary().is_empty()
+    }
+
     fn full_name(&self, server: &str, tool: &str) -> String {
         tool_name(server, tool)
     }

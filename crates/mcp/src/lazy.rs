@@ -79,10 +79,16 @@ impl Lazy {
     }
 }
 
-/// What the description of the tool that looks others up says besides: which servers there are.
+/// What the description of the tool that looks others up says besides: whose tools there are.
 #[must_use]
-pub fn note(servers: &[String]) -> String {
-    let named: Vec<&str> = servers.iter().take(MOST_NAMES).map(String::as_str).collect();
+pub fn note(tools: &[Arc<dyn Tool>]) -> String {
+    let server = |tool: &Arc<dyn Tool>| {
+        let rest = tool.definition().name.strip_prefix("mcp__")?.to_owned();
+        rest.split_once("__").map(|(server, _)| server.to_owned())
+    };
+    let mut named: Vec<String> = tools.iter().filter_map(server).collect();
+    named.dedup();
+    named.truncate(MOST_NAMES);
     format!(
         "\n\nThe tools of these servers are not in your list, because there are too many; find them with action list: {}.",
         named.join(", ")

@@ -1,7 +1,7 @@
 //! Prompts of servers as commands: `/mcp__server__prompt words…`. Their lists are asked for once per connection and again
 //! when a server says that they changed; a command is answered with the content that the server makes of its words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -91,33 +91,45 @@ impl PromptCommand {
 pub struct Prompts {
     servers: Arc<McpServers>,
     known: RwLock<BTreeMap<String, Vec<PromptCommand>>>,
+    /// Servers that did not answer in time; they hold nobody up a second time.
+    slow: RwLock<BTreeSet<String>>,
 }
 
 impl Prompts {
     /// Of these servers; nothing is asked yet.
     #[must_use]
     pub fn new(servers: Arc<McpServers>) -> Self {
-        Self { servers, known: RwLock::default() }
+        Self { servers, known: RwLock::default(), slow: RwLock::default() }
     }
 
     /// A server's list is another one now.
     pub(crate) fn forget(&self, server: &str) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(server);
+        self.slow.write().unwrap_or_else(PoisonError::into_inner).remove(server);
     }
 
-    /// Asks the connected servers for lists that are not known, all at once and for so long at most.
+    /// Asks the connected servers for lists that are not known, all at once and for so long at most. One that did not answer
+    /// in time before is not waited for.
     pub async fn gather(&self, patience: Duration) {
+        self.ask(patience, false).await;
+    }
+
+    async fn ask(&self, patience: Duration, slow_too: bool) {
         let greetings = self.servers.greetings();
         let missing: Vec<String> = {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             known.retain(|server, _| greetings.iter().any(|(name, _)| name == server));
             let offering = greetings.iter().filter(|(_, greeting)| offers(greeting, "prompts"));
-            offering.filter(|(name, _)| !known.contains_key(name)).map(|(name, _)| name.clone()).collect()
+            let slow = self.slow.read().unwrap_or_else(PoisonError::into_inner);
+            let is_missing = |name: &str| !known.contains_key(name) && (slow_too || !slow.contains(name));
+            offering.filter(|(name, _)| is_missing(name)).map(|(name, _)| name.clone()).collect()
         };
         let ask = |server: String| async move {
             let listed = pages(&self.servers, &server, "prompts/list", "prompts");
-            // A list that does not come in time is asked for again the next time.
-            let Ok(listed) = tokio::time::timeout(patience, listed).await else { return };
+            let Ok(listed) = tokio::time::timeout(patience, listed).await else {
+                self.slow.write().unwrap_or_else(PoisonError::into_inner).insert(server);
+                return;
+            };
             let entries = listed.map(|(entries, _)| entries).unwrap_or_default();
             let commands = entries.iter().filter_map(|entry| PromptCommand::read(&server, entry)).collect();
             self.known.write().unwrap_or_else(PoisonError::into_inner).insert(server, commands);
@@ -136,7 +148,7 @@ impl Prompts {
     /// # Errors
     /// When there is no such command, its words do not fit, or the server does not make it.
     pub async fn expand(&self, text: &str) -> Result<Vec<ContentBlock>, String> {
-        self.gather(PATIENCE).await;
+        self.ask(PATIENCE, true).await;
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let name = word.trim_start_matches('/');
         let commands = self.commands();
@@ -167,7 +179,7 @@ impl Prompts {
         if !self.servers.greetings().iter().any(|(known, _)| known == server) {
             return format!("There is no command /{shown}. {}", unusable(&self.servers, server));
         }
-        let start = tool_name(server, "");
+        let start = format!("mcp__{server}__");
         let of_server = commands.iter().filter(|command| command.name.starts_with(&start));
         let known: Vec<String> = of_server.map(|command| format!("/{}", command.name)).take(50).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };

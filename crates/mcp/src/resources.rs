@@ -278,3 +278,39 @@ pub(crate) fn unusable(servers: &McpServers, name: &str) -> String {
     let known = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };
     format!("There is no MCP server named `{name}`; known are: {known}.")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_changed_is_told_once_and_only_when_it_was_read() {
+        let watched = Watched::default();
+        watched.tell("kb", "x://never-read");
+        assert_eq!(watched.take(None), None);
+        assert!(watched.subscribe("kb", "x://a") && watched.subscribe("kb", "x://b"));
+        assert!(!watched.subscribe("kb", "x://a"), "one subscription is enough");
+        watched.tell("kb", "x://a");
+        watched.tell("kb", "x://b");
+        let told = watched.take(Some(("kb", "x://b")));
+        assert_eq!(told.as_deref(), Some("Changed since you read it: x://a of kb."));
+        assert_eq!(watched.take(None), None);
+    }
+
+    #[test]
+    fn every_part_of_a_resource_says_something() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = |part: &Value| content(part, 1_000, folder.path()).0;
+        assert_eq!(made(&json!({ "uri": "x", "text": "hello" })), ContentBlock::text("hello"));
+        let image = made(&json!({ "uri": "x", "mimeType": "image/png", "blob": "AAAA" }));
+        assert!(matches!(image, ContentBlock::Image { .. }));
+        let ContentBlock::Text { text } = made(&json!({ "mimeType": "application/zip", "blob": "AAAA" }))
+        else {
+            panic!("text")
+        };
+        assert!(text.starts_with("[3 bytes, application/zip, kept in "), "{text}");
+        let ContentBlock::Text { text } = made(&json!({ "blob": "not base64!" })) else { panic!("text") };
+        assert!(text.contains("not base64"), "{text}");
+        assert_eq!(made(&json!({})), ContentBlock::text("[a part without content]"));
+    }
+}

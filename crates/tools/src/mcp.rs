@@ -20,6 +20,8 @@ use crate::declared::{BuiltIn, Facts};
 
 /// The servers of a session, as tools reach them by name.
 pub trait McpPort: Debug + Send + Sync {
+    /// True when there is no server at all.
+    fn is_empty(&self) -> bool;
     /// The name under which a server's tool is judged and offered.
     fn full_name(&self, server: &str, tool: &str) -> String;
     /// Lists the resources of one server, or of all.
@@ -132,7 +134,7 @@ impl BuiltIn for ListMcpResourcesTool {
 
     async fn run(self: Arc<Self>, input: ListMcpResourcesInput, context: ToolContext) -> ToolOutcome {
         let server = input.server_name.or(input.server);
-        match &self.0 {
+        match used(&self.0) {
             Some(port) => port.list_resources(server, context).await,
             None => no_server(server.as_deref()),
         }
@@ -159,7 +161,7 @@ impl BuiltIn for ReadMcpResourceTool {
         if input.uri.trim().is_empty() {
             return ToolOutcome::failed(format!("Invalid input for {}: field `uri` is empty.", Self::NAME));
         }
-        match &self.0 {
+        match used(&self.0) {
             Some(port) => port.read_resource(server, input.uri, context).await,
             None => no_server(Some(&server)),
         }
@@ -207,7 +209,7 @@ impl BuiltIn for McpTool {
         let tool = input.tool_name.filter(|tool| !tool.trim().is_empty());
         if action == McpAction::List {
             let words = [input.query, tool].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            return match &self.0 {
+            return match used(&self.0) {
                 Some(port) => port.list_tools(server.as_deref(), &words, &context),
                 None => no_server(server.as_deref()),
             };
@@ -216,7 +218,7 @@ impl BuiltIn for McpTool {
         let Some(name) = self.full_name(server.as_deref(), &tool) else {
             return missing(Self::NAME, "server_name");
         };
-        match (&self.0, action) {
+        match (used(&self.0), action) {
             (None, _) => no_server(server.as_deref()),
             (Some(port), McpAction::Describe) => port.describe_tool(&name, &context),
             (Some(port), McpAction::Call | McpAction::List) => {
@@ -224,6 +226,11 @@ impl BuiltIn for McpTool {
             }
         }
     }
+}
+
+/// The servers, when there are any.
+fn used(port: &Option<Arc<dyn McpPort>>) -> Option<&Arc<dyn McpPort>> {
+    port.as_ref().filter(|port| !port.is_empty())
 }
 
 fn missing(tool: &str, field: &str) -> ToolOutcome {

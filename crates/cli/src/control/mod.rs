@@ -42,6 +42,8 @@ use channel::Channel;
 use gone::ReaderGone;
 use initialize::Handshake;
 
+pub use servers::flags;
+
 /// Reads messages from stdin until its end; each becomes a turn.
 pub fn run(
     arguments: &Arguments,
@@ -200,6 +202,9 @@ impl Connection<'_> {
     ) -> Result<Callbacks, String> {
         let initialize: Initialize =
             serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+        if initialize.sdk.is_some() {
+            channel.output().want_early_status();
+        }
         let handshake = Handshake(&initialize);
         if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);
@@ -222,7 +227,7 @@ impl Connection<'_> {
         setup: &Setup,
         shook_hands: bool,
     ) -> Result<Callbacks, SetupError> {
-        let flags = servers::flags(&self.arguments.protocol);
+        let flags = flags(&self.arguments.protocol);
         for warning in setup.bring_servers(&flags, &mut callbacks)? {
             host::tell(&format!("warning: {warning}"));
         }

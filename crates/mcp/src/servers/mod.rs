@@ -7,6 +7,8 @@ mod call;
 mod connection;
 mod replace;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
@@ -260,6 +262,15 @@ impl McpServers {
     #[must_use]
     pub fn rows(&self) -> Vec<Value> {
         self.inner.read().values().map(Server::row).collect()
+    }
+
+    /// The session works in other directories now: connected servers are told, without anybody waiting for it.
+    pub fn roots_changed(&self) {
+        let servers = self.inner.read();
+        let connected = servers.values().filter(|server| server.status == ServerStatus::Connected);
+        for made in connected.filter_map(|server| server.made.as_ref()) {
+            tokio::spawn(made.peer.roots_changed());
+        }
     }
 
     /// Ends every connection. Nothing connects again.

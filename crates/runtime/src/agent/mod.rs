@@ -30,6 +30,7 @@ use crate::hooks::Hooks;
 use crate::interrupt::Interrupt;
 use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
+use crate::mcp::lazy::Lazy;
 use crate::permission_updates::PermissionUpdates;
 use crate::redact::Redactor;
 use crate::session::{Keep, Session};
@@ -113,6 +114,8 @@ pub struct AgentTool {
     pub servers: Arc<McpServers>,
     /// Which tools of the servers the parent's model sees.
     pub offered: Offered,
+    /// Decides whether tools of servers are looked up by name.
+    pub lazy: Arc<Lazy>,
     /// The parent's hooks bind children too.
     pub hooks: Arc<Hooks>,
     /// The parent's gate.
@@ -280,7 +283,8 @@ impl AgentTool {
         Ok(Engine {
             model,
             agents: Arc::clone(&self.agents),
-            toolbox: Toolbox::new(tools.cloned().collect(), Arc::clone(&self.servers), offered),
+            toolbox: Toolbox::new(tools.cloned().collect(), Arc::clone(&self.servers), offered)
+                .lazily(Arc::clone(&self.lazy)),
             questions: None,
             hooks: Arc::clone(&self.hooks),
             gate: Arc::new(self.gate.of_child(mode)),

@@ -24,6 +24,7 @@ impl Driver<'_> {
         let facts = engine.model.facts();
         let uuid = new_id();
         let tools = engine.toolbox.names();
+        let commands = self.command_names();
         let agents =
             if engine.toolbox.get(agent::NAME).is_some() { engine.agents.names() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
@@ -34,7 +35,7 @@ impl Driver<'_> {
             permission_mode: self.limits.permission_mode.as_str(),
             tools: tools.iter().map(String::as_str).collect(),
             mcp_servers: engine.toolbox.servers().summary(),
-            slash_commands: Vec::new(),
+            slash_commands: commands.iter().map(String::as_str).collect(),
             agents,
             skills: Vec::new(),
             plugins: Vec::new(),

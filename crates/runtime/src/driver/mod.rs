@@ -2,6 +2,7 @@
 //! session's records, so it may die between any two of them.
 
 mod call_hooks;
+mod commands;
 mod compact;
 mod decide;
 mod hooks;
@@ -35,6 +36,7 @@ use crate::interrupt::Interrupt;
 use crate::live::{Arrival, Inbox};
 use crate::session::Session;
 
+pub use commands::is_command;
 pub use decide::decision_reason_type;
 pub use messages::{CAPABILITIES, emit_result};
 
@@ -126,6 +128,7 @@ impl<'a> Driver<'a> {
             self.limits.exhausted = self.engine.spending.exhausted();
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
+                self.learn_commands().await;
                 self.ensure_epoch()?;
                 self.emit_init()?;
                 if let Some(prompt) = self.echo.take() {

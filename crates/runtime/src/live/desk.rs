@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use qoder_core::ports::Model;
 use qoder_types::control::{HostRequest, TokenLine};
@@ -14,11 +15,15 @@ use crate::callbacks::Callbacks;
 use crate::driver::CAPABILITIES;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
+use crate::mcp::prompts::PromptCommand;
 use crate::setup::Setup;
 use crate::{VERSION, agent, model_policy};
 
 /// The version of the control protocol.
 pub const PROTOCOL_VERSION: u64 = 1;
+
+/// How long servers may take to list their prompts for whoever asks.
+const COMMANDS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What requests are answered with.
 pub struct Desk {
@@ -45,7 +50,7 @@ impl Desk {
     pub fn greeting(&self) -> Value {
         let facts = self.handle.engine().model.facts();
         json!({
-            "commands": [], "agents": self.agents(), "models": [], "skills": [], "plugins": [],
+            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": [], "plugins": [],
             "account": self.account(), "output_style": "default", "available_output_styles": ["default"],
             "model": facts.name, "protocol_version": PROTOCOL_VERSION, "qodercli_version": VERSION,
             "capabilities": CAPABILITIES, "session_id": self.handle.session_id(), "pid": std::process::id(),
@@ -92,12 +97,15 @@ impl Desk {
             }
             HostRequest::GetByokConfig {} => Ok(json!({ "providers": self.setup().provider_catalog() })),
             HostRequest::SupportedAgents {} => Ok(json!({ "agents": self.agents() })),
-            HostRequest::SupportedCommands {} => Ok(json!({ "commands": [] })),
+            HostRequest::SupportedCommands {} => {
+                self.learn_commands().await;
+                Ok(json!({ "commands": self.commands() }))
+            }
             HostRequest::AccountInfo {} => Ok(json!({ "account": self.account() })),
             HostRequest::GetUsageInfo {} => Ok(json!({ "usageInfo": null })),
             HostRequest::ListPlugins {} => Ok(json!({ "plugins": [] })),
             HostRequest::ReloadPlugins {} => Ok(json!({
-                "commands": [], "agents": self.agents(), "plugins": [],
+                "commands": self.commands(), "agents": self.agents(), "plugins": [],
                 "mcpServers": self.servers().summary(), "error_count": 0,
             })),
             HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
@@ -131,6 +139,24 @@ impl Desk {
                 self.servers().clear_credentials(&server_name).await?;
                 Ok(json!({}))
             }
+        }
+    }
+
+    /// The prompts of servers, as far as they are known.
+    fn commands(&self) -> Vec<Value> {
+        let prompts = self.handle.engine().toolbox.prompts();
+        let row = |command: PromptCommand| {
+            let hint = command.hint();
+            json!({ "name": command.name, "description": command.description, "argumentHint": hint })
+        };
+        prompts.map(|prompts| prompts.commands()).unwrap_or_default().into_iter().map(row).collect()
+    }
+
+    /// Whoever asks for commands gets those of all servers that can be reached.
+    async fn learn_commands(&self) {
+        self.servers().ready().await;
+        if let Some(prompts) = self.handle.engine().toolbox.prompts() {
+            prompts.gather(COMMANDS_PATIENCE).await;
         }
     }
 
@@ -212,11 +238,7 @@ impl Desk {
 
 /// Times come as numbers of either kind; a fraction of a second, or a time before 1970, means nothing here.
 fn read_token(line: TokenLine) -> OAuthToken {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a cast of a float saturates, and that is what is meant"
-    )]
+    // A cast of a float stays within the range of what it is cast to.
     let whole = |seconds: f64| seconds as u64;
     OAuthToken {
         access_token: line.access_token,

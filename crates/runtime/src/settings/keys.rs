@@ -185,7 +185,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "\"auto\"",
         "true: the model looks tools of servers up by name; auto: when they would fill over a tenth of the context",
     ),
-    key("mcp.*", Kind::Any, "", "MCP"),
+    key(
+        "mcp.startWaitMs",
+        Kind::Whole(0),
+        "5000",
+        "how long the first model call waits for servers that still connect",
+    ),
     key("agents.*", Kind::Any, "", "subagents"),
     key(
         "autoMode.classifier",

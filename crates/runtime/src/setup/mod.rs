@@ -18,6 +18,7 @@ use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
 use crate::hooks::Hooks;
+use crate::mcp::ByName;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PromptParts, Surroundings, build};
@@ -177,7 +178,9 @@ impl Setup {
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
-        let mut tools = tools::built_in(self, &gate);
+        let by_name = Arc::new(ByName::new(Arc::clone(&servers), Arc::clone(&offered)));
+        let lazy = Arc::new(self.lazy(&model)?);
+        let mut tools = tools::built_in(self, &gate, &by_name);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
@@ -187,6 +190,7 @@ impl Setup {
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
                 offered: Arc::clone(&offered),
+                lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
                 gate: Arc::clone(&gate),
                 updates: updates.clone(),
@@ -205,7 +209,9 @@ impl Setup {
         Ok(Engine {
             model,
             agents,
-            toolbox: Toolbox::new(tools, servers, offered),
+            toolbox: Toolbox::new(tools, servers, offered)
+                .lazily(lazy)
+                .with_prompts(Arc::clone(by_name.prompts())),
             questions: Some(questions),
             hooks,
             gate,

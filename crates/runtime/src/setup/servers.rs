@@ -5,25 +5,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_core::policy::{Rule, RuleSet};
+use qoder_core::ports::Model;
 use qoder_types::{Behavior, RuleOrigin, RuleSource};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use super::{Setup, SetupError};
+use super::{Setup, SetupError, value_error};
 use crate::callbacks::Callbacks;
 use crate::mcp::authorization::Authorizer;
 use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
+use crate::mcp::lazy::{Lazy, LazyLoad};
 use crate::mcp::oauth::{ServerAuthorizer, Vault};
 use crate::mcp::questions::ServerQuestions;
 use crate::mcp::remote::{self, PeerContext};
 use crate::mcp::{Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
 use crate::mcp_sources::{self, Flags};
 use crate::questions::Questions;
+use crate::switched_model::SwitchedModel;
 
 /// Milliseconds that the first model call waits for servers which still connect.
 const WAIT_VARIABLE: &str = "QODER_MCP_START_WAIT_MS";
 /// The same as a setting.
 const WAIT_SETTING: &str = "mcp.startWaitMs";
+/// Whether tools are looked up by name.
+const LAZY_SETTING: &str = "mcp.lazyLoad";
 
 impl Setup {
     /// The servers, none of them started.
@@ -66,6 +71,22 @@ impl Setup {
         let variable = self.variable(WAIT_VARIABLE).and_then(|text| text.trim().parse().ok());
         let milliseconds = variable.or_else(|| self.settings.get(WAIT_SETTING).and_then(Value::as_u64));
         milliseconds.map_or(START_WAIT, Duration::from_millis)
+    }
+
+    /// Whether tools of servers are looked up by name; decided by the setting and the model's context.
+    pub(super) fn lazy(&self, model: &Arc<SwitchedModel>) -> Result<Lazy, SetupError> {
+        let mode = match self.settings.get(LAZY_SETTING) {
+            None => LazyLoad::default(),
+            Some(Value::Bool(true)) => LazyLoad::Always,
+            Some(Value::Bool(false)) => LazyLoad::Never,
+            Some(Value::String(word)) if word == "auto" => LazyLoad::Auto,
+            Some(other) => {
+                let problem = format!("is {other}; accepted are true, false and \"auto\"");
+                return Err(value_error(&self.settings, LAZY_SETTING, problem).into());
+            }
+        };
+        let model = Arc::clone(model);
+        Ok(Lazy::new(mode, Arc::new(move || model.facts().context_window)))
     }
 
     /// The rules of all layers together with those that the descriptions of servers stand for.

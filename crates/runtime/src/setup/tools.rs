@@ -6,7 +6,7 @@ use std::sync::Arc;
 use qoder_core::policy::{Confinement, RuleSet};
 use qoder_core::ports::Tool;
 use qoder_tools::sandbox::{Sandbox, SandboxSettings, is_excluded, leaves_sandbox};
-use qoder_tools::{PrivateHosts, SearchService, SearchSettings, ToolSettings};
+use qoder_tools::{McpPort, PrivateHosts, SearchService, SearchSettings, ToolSettings};
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ use super::Setup;
 use crate::config_tool::ConfigTool;
 use crate::engine::Confines;
 use crate::gate::Gate;
+use crate::mcp::ByName;
 use crate::sandbox;
 
 /// The names that permission configuration may use; a part of them comes with later versions.
@@ -46,7 +47,7 @@ pub const TOOL_NAMES: [&str; 22] = [
 const SEARCH_RESULTS: u64 = 10;
 
 /// The built-in tools of a session but those that start other sessions.
-pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>) -> Vec<Arc<dyn Tool>> {
+pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>, servers: &Arc<ByName>) -> Vec<Arc<dyn Tool>> {
     let number = |path: &str| setup.settings.get(path).and_then(Value::as_u64);
     let defaults = ToolSettings::default();
     let hosts = Arc::clone(gate);
@@ -61,6 +62,7 @@ pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>) -> Vec<Arc<dyn Tool>> {
             let places = sandbox::places(&setup.rules, &gate.workspace);
             Arc::new(Sandbox::new(setup.sandbox.clone(), places))
         }),
+        mcp: Some(Arc::clone(servers) as Arc<dyn McpPort>),
         ..defaults
     };
     let mut tools = qoder_tools::built_in(&settings);

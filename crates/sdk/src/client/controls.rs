@@ -140,8 +140,7 @@ impl QoderSdkClient {
         &self,
         servers: &BTreeMap<String, McpServerConfig>,
     ) -> Result<McpSetServersResult> {
-        let servers = serde_json::to_value(servers).map_err(|error| Error::Protocol(error.to_string()))?;
-        self.ask(Control::McpSetServers(servers)).await
+        self.ask(Control::McpSetServers(servers.clone())).await
     }
 
     /// Connects an MCP server again.

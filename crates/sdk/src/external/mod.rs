@@ -151,6 +151,9 @@ impl Connected {
     }
 
     fn obey(&self, control: &Control, answer: oneshot::Sender<Result<Value>>) {
+        if let Control::McpSetServers(servers) = control {
+            self.incoming.bring(servers);
+        }
         answer_request(&self.wire, &self.options, control.wire(), control.name().to_owned(), answer);
     }
 
