@@ -7,6 +7,7 @@ mod control;
 mod exit;
 mod host;
 mod input;
+mod mcp_conformance;
 mod options;
 mod permissions;
 mod print;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
+        Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
         Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "help") => command(&words),
         _ => run(&words),
     };

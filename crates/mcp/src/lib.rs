@@ -6,6 +6,7 @@
 
 pub mod authorization;
 pub mod config;
+pub mod conformance;
 pub mod oauth;
 pub mod peer;
 pub mod questions;
