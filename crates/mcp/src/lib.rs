@@ -9,6 +9,7 @@ mod by_name;
 pub mod config;
 pub mod lazy;
 pub mod names;
+pub mod conformance;
 pub mod oauth;
 pub mod peer;
 pub mod prompts;

@@ -48,7 +48,9 @@ impl ErrorRing {
     pub(super) fn text(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).trim().to_owned()
+        let shown = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
+        // What colours a terminal must not get to one by way of an error.
+        String::from_utf8_lossy(&bytes).chars().filter(shown).collect::<String>().trim().to_owned()
     }
 }
 
@@ -331,6 +333,8 @@ mod tests {
         ring.add(b"the end\n");
         let text = ring.text();
         assert!(text.len() <= KEPT_ERRORS && text.ends_with("9the end"), "{}", text.len());
+        ring.add(b"\x1b[31mred\r\n\x07");
+        assert!(ring.text().ends_with("the end\n[31mred"));
         ring.add(&vec![b'x'; 3 * KEPT_ERRORS]);
         assert_eq!(ring.text(), "x".repeat(KEPT_ERRORS));
     }

@@ -52,6 +52,7 @@ async fn on_pipes() {
     let outcomes: Vec<_> = futures::stream::iter(sessions).buffer_unordered(6).collect().await;
     assert_eq!(outcomes.len(), MESSAGES * faults.len());
     for (at, fault, outcome) in outcomes {
+        println!("{fault} at {at}: {outcome:?}");
         match fault {
             // What comes late or twice is as good as what comes once.
             "delay" | "twice" => assert_eq!(outcome, Ok(()), "{fault} at {at}"),
@@ -71,6 +72,7 @@ async fn over_streamable_http() {
             let proxy = Proxy::start(server.port, at, pause).await;
             let tested = Tested::new(&http(&format!("http://127.0.0.1:{}/mcp", proxy.port)), &impatient());
             let outcome = session(&tested, "echo", json!({ "message": "x" })).await;
+            println!("{pause:?} at {at}: {outcome:?}");
             match (pause, outcome) {
                 (Some(_), outcome) => assert_eq!(outcome, Ok(()), "a pause at {at}"),
                 (None, Ok(())) => {}
