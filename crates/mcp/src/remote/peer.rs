@@ -21,11 +21,11 @@ use url::Url;
 
 use super::ask::{Asker, Terms};
 use super::events::Events;
-use super::fault::{Fault, Watched};
+use super::fault::{CLOSED, Fault, Watched};
 use super::handler::Handler;
 use super::requests::Requests;
 use super::sse::EventTransport;
-use super::stdio::{ErrorRing, Pipes, Start, with_errors};
+use super::stdio::{Leftovers, Pipes, Start, with_leftovers};
 use super::{Lifecycle, PeerContext, failure, http, listing, wire};
 use crate::config::{NamedServer, Transport};
 use crate::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
@@ -60,7 +60,7 @@ struct Connection {
 /// What one attempt to connect stands on.
 struct Attempt {
     handler: Arc<Handler>,
-    errors: Arc<ErrorRing>,
+    leftovers: Arc<Leftovers>,
     ending: CancellationToken,
     given_up: CancellationToken,
 }
@@ -92,7 +92,7 @@ impl Shared {
             Ok(outcome) => outcome,
             Err(_) => {
                 let text = format!("the server did not get ready within {} s", patience.as_secs_f64());
-                Err(PeerError::Failed(with_errors(text, &attempt.errors)))
+                Err(PeerError::Failed(with_leftovers(text, &attempt.leftovers)))
             }
         }
     }
@@ -116,7 +116,7 @@ impl Shared {
         );
         Ok(Attempt {
             handler: Arc::new(handler),
-            errors: Arc::default(),
+            leftovers: Arc::default(),
             ending: CancellationToken::new(),
             given_up,
         })
@@ -128,7 +128,7 @@ impl Shared {
             Transport::Stdio { command, args, env, cwd } => {
                 let start = Start { command, arguments: args, environment: env, directory: cwd.as_deref() };
                 let fault = Arc::clone(&attempt.handler.fault);
-                let pipes = Pipes::start(&start, &self.context, fault, Arc::clone(&attempt.errors))?;
+                let pipes = Pipes::start(&start, &self.context, fault, Arc::clone(&attempt.leftovers))?;
                 (
                     self.serve(attempt, pipes).await.map_err(|error| started(error, attempt))?,
                     attempt.ending.clone(),
@@ -346,7 +346,7 @@ fn closed() -> PeerError {
 }
 
 fn tell_end(handler: &Handler) {
-    handler.fault.fail("the server closed the connection");
+    handler.fault.fail(CLOSED);
     handler.events.tell_closed(handler.fault.text().unwrap_or_default());
 }
 
@@ -355,7 +355,9 @@ fn started(error: ClientInitializeError, attempt: &Attempt) -> PeerError {
     let known = attempt.handler.fault.text();
     match failure::of_start(error, &attempt.handler.fault) {
         // What was written down has it already.
-        PeerError::Failed(text) if known.is_none() => PeerError::Failed(with_errors(text, &attempt.errors)),
+        PeerError::Failed(text) if known.is_none() => {
+            PeerError::Failed(with_leftovers(text, &attempt.leftovers))
+        }
         other => other,
     }
 }
