@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.repository import repository
 
 from qoder_agent_sdk import (
     AssistantMessage,
@@ -26,11 +26,6 @@ from qoder_agent_sdk import (
 )
 
 pytestmark = pytest.mark.anyio
-
-
-def repository() -> Path:
-    """Where the scenarios are."""
-    return Path(os.environ.get("QODER_SDK_REPOSITORY", Path(__file__).resolve().parents[3]))
 
 
 SCENARIOS: list[dict[str, Any]] = json.loads((repository() / "sdks/scenarios/scenarios.json").read_text())
