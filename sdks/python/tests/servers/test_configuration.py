@@ -27,6 +27,8 @@ from qoder_agent_sdk import (
 pytestmark = pytest.mark.anyio
 
 ECHO = "mcp__every__echo"
+#: Makes the project's own files count.
+TRUST = ("QODER_TRUST", "1")
 
 
 def time_server() -> dict[str, Any]:
@@ -66,8 +68,12 @@ async def test_servers_of_the_users_settings_are_loaded(isolated_home: Path, scr
         assert text_of((await results(client))[ECHO]) == "Echo: mine"
 
 
-async def test_servers_of_a_project_wait_for_approval(project: Path, isolated_home: Path, scripted: Any) -> None:
+async def test_servers_of_a_project_wait_for_trust_and_approval(
+    project: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch, scripted: Any
+) -> None:
     written(project / ".mcp.json", {"every": everything()})
+    assert await names(scripted({"text": "Hi."})) == set()
+    monkeypatch.setenv(*TRUST)
     async with QoderSDKClient(scripted({"text": "Hi."})) as client:
         row = (await settled(client))["every"]
     assert row["status"] == "disabled" and "approv" in row["error"]
@@ -79,7 +85,10 @@ async def test_servers_of_a_project_wait_for_approval(project: Path, isolated_ho
     assert text_of(given[ECHO]) == "Echo: approved"
 
 
-async def test_strict_uses_only_the_configured_servers(project: Path, isolated_home: Path, scripted: Any) -> None:
+async def test_strict_uses_only_the_configured_servers(
+    project: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch, scripted: Any
+) -> None:
+    monkeypatch.setenv(*TRUST)
     written(isolated_home / ".qoder" / "settings.json", {"mine": everything()})
     written(project / ".mcp.json", {"ours": everything()})
     servers = {"time": time_server()}

@@ -5,7 +5,6 @@ With real servers; each change shows in the rows, in the messages and in what th
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, get_args
 
 import anyio
@@ -21,6 +20,7 @@ from qoder_agent_sdk import (
     QoderSDKClient,
     SystemMessage,
     create_sdk_mcp_server,
+    query,
     tool,
 )
 
@@ -40,7 +40,6 @@ def time_server() -> dict[str, Any]:
 
 
 async def test_query_gives_messages_and_no_way_to_change_servers() -> None:
-    assert inspect.isasyncgenfunction(qoder_agent_sdk.query)
     managing = {
         "get_mcp_status",
         "set_mcp_servers",
@@ -52,6 +51,9 @@ async def test_query_gives_messages_and_no_way_to_change_servers() -> None:
         "mcp_clear_auth",
     }
     assert managing <= set(dir(QoderSDKClient))
+    stream = query(prompt="go")
+    assert not managing & set(dir(stream))
+    await stream.aclose()
 
 
 async def test_the_words_for_a_status() -> None:
