@@ -39,7 +39,7 @@ export function installed(path: string): string {
 }
 
 /** A server of this repository. */
-function own(name: string): string {
+export function own(name: string): string {
   const repository = process.env['QODER_SDK_REPOSITORY'];
   assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
   return join(repository, 'sdks/scenarios/servers', name);
