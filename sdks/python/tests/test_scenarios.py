@@ -1,13 +1,14 @@
-"""The scenarios that all SDKs share: what a user sees, described once in `sdks/scenarios/scenarios.json`."""
+"""The scenarios that all SDKs share: what a user sees, described once in the files of `sdks/scenarios`."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.real_servers import installed, own
+from support.repository import repository
 
 from qoder_agent_sdk import (
     AssistantMessage,
@@ -28,12 +29,11 @@ from qoder_agent_sdk import (
 pytestmark = pytest.mark.anyio
 
 
-def repository() -> Path:
-    """Where the scenarios are."""
-    return Path(os.environ.get("QODER_SDK_REPOSITORY", Path(__file__).resolve().parents[3]))
-
-
-SCENARIOS: list[dict[str, Any]] = json.loads((repository() / "sdks/scenarios/scenarios.json").read_text())
+SCENARIOS: list[dict[str, Any]] = [
+    scenario
+    for name in ("scenarios", "external-servers")
+    for scenario in json.loads((repository() / "sdks/scenarios" / f"{name}.json").read_text())
+]
 
 
 def server(name: str, tools: dict[str, Any]) -> Any:
@@ -52,6 +52,16 @@ def server(name: str, tools: dict[str, Any]) -> Any:
         return decorate(handler)
 
     return create_sdk_mcp_server(name=name, version="1.0.0", tools=[made(*each) for each in tools.items()])
+
+
+def external(described: dict[str, Any]) -> dict[str, Any]:
+    """The configuration of a server outside of this program."""
+    config = dict(described)
+    if "own" in config:
+        return {"command": installed("venv/bin/python"), "args": [own(config.pop("own")), "stdio"], **config}
+    if "program" in config:
+        return {"command": installed(config.pop("program")), **config}
+    return config
 
 
 def permission_callback(answers: dict[str, Any]) -> Any:
@@ -135,6 +145,14 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
     others = dict(scenario.get("options", {}))
     if "servers" in scenario:
         others["mcp_servers"] = {name: server(name, tools) for name, tools in scenario["servers"].items()}
+    if "external_servers" in scenario:
+        others["mcp_servers"] = {name: external(each) for name, each in scenario["external_servers"].items()}
+    if "elicitation" in scenario:
+
+        async def on_elicitation(_: dict[str, Any]) -> Any:
+            return scenario["elicitation"]
+
+        others["on_elicitation"] = on_elicitation
     if "can_use_tool" in scenario:
         others["can_use_tool"] = permission_callback(scenario["can_use_tool"])
     if "hooks" in scenario:

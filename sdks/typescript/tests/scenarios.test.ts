@@ -1,5 +1,5 @@
 /**
- * The scenarios that all SDKs share: what a user sees, described once in `sdks/scenarios/scenarios.json`.
+ * The scenarios that all SDKs share: what a user sees, described once in the files of `sdks/scenarios`.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,12 +10,15 @@ import { createSdkMcpServer, type Options, query, type SDKMessage, type SDKUserM
 import { z } from 'zod';
 
 import { sandbox } from './support/runtime.js';
+import { installed, own } from './support/servers.js';
 
 type Data = Record<string, any>;
 
 const repository = process.env['QODER_SDK_REPOSITORY'];
 assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
-const scenarios = JSON.parse(readFileSync(join(repository, 'sdks/scenarios/scenarios.json'), 'utf8')) as Data[];
+const scenarios = ['scenarios', 'external-servers'].flatMap(
+  (name) => JSON.parse(readFileSync(join(repository, `sdks/scenarios/${name}.json`), 'utf8')) as Data[],
+);
 
 const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -48,6 +51,12 @@ function server(name: string, tools: Data) {
   return createSdkMcpServer({ name, version: '1.0.0', tools: made });
 }
 
+/** The configuration of a server outside of this program. */
+function external({ own: file, program, ...config }: Data): Data {
+  if (file) return { command: installed('venv/bin/python'), args: [own(file), 'stdio'], ...config };
+  return program ? { command: installed(program), ...config } : config;
+}
+
 function callbacks(scenario: Data): Options {
   const options: Data = {};
   for (const [name, value] of Object.entries(scenario['options'] ?? {})) options[camelCase(name)] = value;
@@ -55,6 +64,11 @@ function callbacks(scenario: Data): Options {
     const entries = Object.entries(scenario['servers'] as Data);
     options['mcpServers'] = Object.fromEntries(entries.map(([name, tools]) => [name, server(name, tools)]));
   }
+  if (scenario['external_servers']) {
+    const entries = Object.entries(scenario['external_servers'] as Record<string, Data>);
+    options['mcpServers'] = Object.fromEntries(entries.map(([name, config]) => [name, external(config)]));
+  }
+  if ('elicitation' in scenario) options['onElicitation'] = async () => scenario['elicitation'];
   if (scenario['can_use_tool']) {
     options['canUseTool'] = async (toolName: string) => {
       const answer = scenario['can_use_tool'][toolName] as Data;

@@ -84,6 +84,7 @@ class McpServerInfo(TypedDict):
 
     name: str
     version: str
+    title: NotRequired[str]
 
 
 class McpServerStatus(TypedDict):

@@ -87,7 +87,7 @@ export interface McpToolInfo {
 export interface McpServerStatus {
   name: string;
   status: McpServerConnectionStatus;
-  serverInfo?: { name: string; version: string };
+  serverInfo?: { name: string; version: string; title?: string };
   /** Why it is `failed`. */
   error?: string;
   config?: Record<string, unknown>;
