@@ -107,6 +107,8 @@ fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
         continue_newest: arguments.r#continue,
         fork: arguments.fork_session,
         forget: arguments.no_session_persistence,
+        resume_at: arguments.resume_session_at.clone(),
+        drops_turn: arguments.resume_drops_turn.clone(),
     };
     match choice.complaint() {
         Some(bad) => Err(Fault::input(bad.message, bad.hint)),

@@ -192,6 +192,7 @@ fn describe(body: &RecordBody) -> Vec<String> {
             end.usage.output_tokens,
             end.total_cost_usd
         )],
+        RecordBody::Cut(cut) => vec![format!("  (the conversation goes on from {})", cut.at)],
         RecordBody::InputWithdrawn(_) => vec!["  (an input was taken back)".to_owned()],
         RecordBody::SessionStarted(_)
         | RecordBody::Epoch(_)

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::permissions::SessionPermissions;
 use crate::ports::PromptMessage;
+use crate::structured::StructuredAnswer;
 
 /// The fixed part of the prompt.
 #[derive(Debug, Clone)]
@@ -104,6 +105,8 @@ pub struct Turn {
     pub stopped: Option<String>,
     /// How often hooks have kept the turn from ending.
     pub stop_blocks: u32,
+    /// What it has of an answer in a shape.
+    pub structured: StructuredAnswer,
 }
 
 /// A background task.

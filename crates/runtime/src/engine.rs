@@ -17,6 +17,7 @@ use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::memory::NestedMemory;
 use crate::permission_updates::PermissionUpdates;
+use crate::spending::Spending;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::Toolbox;
 
@@ -44,6 +45,8 @@ pub struct Engine {
     pub agent: Option<AgentIdentity>,
     /// Model calls per turn; `None` is unlimited.
     pub max_turns: Option<u64>,
+    /// What may be spent, shared with the agents it starts.
+    pub spending: Arc<Spending>,
     /// How much to think.
     pub thinking: Thinking,
     /// `low` … `max`.
@@ -119,6 +122,7 @@ impl Engine {
             context_window: facts.context_window,
             max_output_tokens: most.min(facts.max_output_tokens),
             permission_mode: self.gate.mode,
+            exhausted: self.spending.exhausted(),
         }
     }
 }

@@ -110,6 +110,7 @@ impl Redactor {
             | RecordBody::PermissionsChanged(_)
             | RecordBody::ToolStarted(_)
             | RecordBody::Interrupted(_)
+            | RecordBody::Cut(_)
             | RecordBody::Unknown(_) => {}
         }
     }

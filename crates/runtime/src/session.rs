@@ -211,6 +211,11 @@ impl Session {
         self.files.as_ref().map(|files| files.side.as_path())
     }
 
+    /// Its files; `None` when nothing is kept.
+    pub(crate) fn files(&self) -> Option<&SessionPaths> {
+        self.files.as_ref()
+    }
+
     /// The log; `None` when nothing is kept.
     #[must_use]
     pub fn log_path(&self) -> Option<&Path> {

@@ -238,6 +238,8 @@ fn session_hint(error: &SessionError) -> String {
         | SessionError::BadId { .. }
         | SessionError::Corrupt { .. }
         | SessionError::NothingToResume { .. }
+        | SessionError::NoSuchEntry { .. }
+        | SessionError::DropsMore { .. }
         | SessionError::Io { .. }
         | SessionError::Store(_) => error.hint(),
     }

@@ -4,6 +4,7 @@
 mod answer;
 pub mod content;
 pub mod control;
+mod cut;
 pub mod decision;
 pub mod hook;
 pub mod model;
@@ -11,6 +12,7 @@ pub mod permission;
 pub mod record;
 pub mod task;
 pub mod tool;
+mod turn;
 pub mod wire;
 
 pub use content::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};

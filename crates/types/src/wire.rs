@@ -312,6 +312,9 @@ pub struct ResultMessage<'a> {
     /// The final text, on success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a str>,
+    /// The answer in the shape that was asked for, on success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<&'a serde_json::Value>,
     /// Why the model stopped last.
     pub stop_reason: Option<&'a StopReason>,
     /// Why the turn ended.

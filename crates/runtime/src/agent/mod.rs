@@ -33,6 +33,7 @@ use crate::mcp::McpServers;
 use crate::permission_updates::PermissionUpdates;
 use crate::redact::Redactor;
 use crate::session::{Keep, Session};
+use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
@@ -132,6 +133,8 @@ pub struct AgentTool {
     pub durability: Durability,
     /// Whether commands run in the sandbox.
     pub confines: Confines,
+    /// What the parent and its agents may spend together.
+    pub spending: Arc<Spending>,
 }
 
 /// The tool itself.
@@ -286,6 +289,7 @@ impl AgentTool {
             purpose: Purpose::Subagent,
             agent: Some(identity(name, agent_id, context)),
             max_turns: Some(limit.unwrap_or(MOST_TURNS)),
+            spending: Arc::clone(&self.spending),
             thinking: qoder_core::ports::Thinking::Default,
             effort: definition.and_then(|definition| definition.effort),
             max_output_tokens: None,

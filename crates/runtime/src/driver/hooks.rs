@@ -6,7 +6,7 @@ use std::time::Duration;
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::ports::Model;
 use qoder_types::record::{InputAdmitted, InputWithdrawn, RecordBody, TurnEnded, UserOrigin};
-use qoder_types::{HookVerdict, Message};
+use qoder_types::{HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
 
 use super::{Driver, arrival, emit_result};
@@ -224,6 +224,7 @@ impl Driver<'_> {
         }
         // What hooks said about a prompt and the prompt itself are kept together or not at all.
         let mut records = self.session.append_all(bodies)?;
+        self.engine.spending.begin_turn(&Usage::default());
         self.started = std::time::Instant::now();
         self.echo = self.engine.replay_user_messages.then(|| records.remove(place));
         Ok(())

@@ -104,6 +104,7 @@ pub fn emit_result(host: &dyn Host, session_id: &str, end: &TurnEnded) -> Result
         session_id,
         uuid: &uuid,
         result: end.result.as_deref(),
+        structured_output: end.structured_output.as_ref(),
         stop_reason: end.stop_reason.as_ref(),
         terminal_reason: end.terminal_reason,
         total_cost_usd: end.total_cost_usd,

@@ -114,10 +114,14 @@ impl<'a> Driver<'a> {
         let mut ended = None;
         let mut announced = false;
         self.ensure_mode()?;
+        if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
+            self.engine.spending.begin_turn(&turn.usage);
+        }
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
             }
+            self.limits.exhausted = self.engine.spending.exhausted();
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
                 self.ensure_epoch()?;

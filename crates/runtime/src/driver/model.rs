@@ -136,6 +136,7 @@ impl Driver<'_> {
 
     fn take_reply(&mut self, mut reply: ModelReply) -> Result<(), DriveError> {
         tell_calls_apart(&mut reply.content);
+        self.engine.spending.add(&reply.usage, reply.cost_usd);
         let limits = &self.limits;
         let entry = AssistantEntry {
             uuid: new_id(),

@@ -1,13 +1,12 @@
 //! From options to an engine: settings, trust, rules, tools, model, memory and the system prompt, in the order in which
 //! each may depend on the one before. Every front comes through here, so defaults exist once.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
-use qoder_core::ports::Thinking;
-use qoder_models::{ModelConfigError, ModelOptions, SECRET_ENVIRONMENT};
+use qoder_core::ports::{Thinking, Tool};
+use qoder_models::{ModelOptions, SECRET_ENVIRONMENT};
 use qoder_tools::SessionShared;
 use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
@@ -24,6 +23,7 @@ use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PromptParts, Surroundings, build};
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
+use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
@@ -33,95 +33,11 @@ use crate::{layout, redact, sandbox};
 mod later;
 mod mode;
 mod model;
+mod options;
 mod tools;
 
+pub use options::{Options, SetupError};
 pub use tools::TOOL_NAMES;
-
-/// What a front was asked for. `Default` is a session with nothing special in the current directory.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Working directory; empty takes the process's own.
-    pub cwd: PathBuf,
-    /// More directories to work in.
-    pub additional_directories: Vec<PathBuf>,
-    /// The process environment.
-    pub environment: BTreeMap<String, String>,
-    /// Model or tier.
-    pub model: Option<String>,
-    /// Asked when the main model fails.
-    pub fallback_model: Option<String>,
-    /// Endpoint from the command line.
-    pub base_url: Option<String>,
-    /// Its protocol.
-    pub api_style: Option<String>,
-    /// The variable that holds its key.
-    pub api_key_env: Option<String>,
-    /// Where to record model traffic.
-    pub record: Option<PathBuf>,
-    /// Model calls per turn.
-    pub max_turns: Option<u64>,
-    /// The mode, when it was given explicitly.
-    pub permission_mode: Option<PermissionMode>,
-    /// Rules that allow, as lists.
-    pub allowed_tools: Vec<String>,
-    /// Rules that deny, as lists.
-    pub disallowed_tools: Vec<String>,
-    /// The built-in tools that exist; `None` is all.
-    pub tools: Option<Vec<String>>,
-    /// Replaces the system prompt.
-    pub system_prompt: Option<String>,
-    /// Added to the system prompt.
-    pub append_system_prompt: Option<String>,
-    /// A settings file or JSON.
-    pub settings: Option<String>,
-    /// Which settings files to read; `None` is all.
-    pub setting_sources: Option<Vec<RuleSource>>,
-    /// True: trust the folder for this run.
-    pub trust: bool,
-    /// How much to think.
-    pub thinking: Thinking,
-    /// `low` … `max`.
-    pub effort: Option<String>,
-    /// Limit for a reply.
-    pub max_output_tokens: Option<u32>,
-    /// Context window in tokens.
-    pub context_window: Option<u64>,
-    /// True when prompts are echoed on the stream.
-    pub replay_user_messages: bool,
-    /// True: commands run confined, whatever the settings say.
-    pub sandbox: bool,
-}
-
-/// Options or settings that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// A settings layer is wrong.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// The model's configuration is wrong.
-    #[error(transparent)]
-    Model(#[from] ModelConfigError),
-    /// An option is wrong.
-    #[error("{option}: {problem}")]
-    Option {
-        /// The option's name.
-        option: &'static str,
-        /// What is wrong and what is accepted.
-        problem: String,
-    },
-}
-
-impl SetupError {
-    /// What a person can do.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Settings(error) => error.hint().to_owned(),
-            Self::Model(error) => error.hint(),
-            Self::Option { .. } => "`qodercli --help` shows what each option takes".to_owned(),
-        }
-    }
-}
 
 /// Everything that is known before a session is opened.
 pub struct Setup {
@@ -147,6 +63,7 @@ pub struct Setup {
     mode: PermissionMode,
     mode_is_explicit: bool,
     model_options: ModelOptions,
+    structured: Option<Arc<dyn Tool>>,
 }
 
 impl Setup {
@@ -177,6 +94,8 @@ impl Setup {
         tools::warn_unknown(&rules, &mut warnings);
         let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
         let model_options = model::model_options(&options, &settings)?;
+        options::check_limits(&options)?;
+        let structured = options::structured_output(&options)?;
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
             Some("power") => Durability::Power,
@@ -197,6 +116,7 @@ impl Setup {
             mode,
             mode_is_explicit,
             model_options,
+            structured,
         })
     }
 
@@ -252,6 +172,7 @@ impl Setup {
         let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
+        let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let mut tools = tools::built_in(self, &gate);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         if self.is_wanted(agent::NAME) {
@@ -272,12 +193,15 @@ impl Setup {
                 redactor: self.redactor(),
                 durability: self.durability,
                 confines: Arc::clone(&confines),
+                spending: Arc::clone(&spending),
             })));
         }
+        let mut tools = tools::in_order(tools);
+        tools.extend(self.structured.clone());
         Ok(Engine {
             model,
             agents,
-            toolbox: Toolbox::new(tools::in_order(tools), servers, offered),
+            toolbox: Toolbox::new(tools, servers, offered),
             hooks,
             gate,
             updates,
@@ -286,6 +210,7 @@ impl Setup {
             purpose: Purpose::Main,
             agent: None,
             max_turns: self.max_turns(),
+            spending,
             thinking,
             effort,
             max_output_tokens: self.model_options.max_output_tokens,

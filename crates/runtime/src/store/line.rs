@@ -94,6 +94,7 @@ pub fn kind(body: &RecordBody) -> &str {
         RecordBody::Hooked(_) => "hook",
         RecordBody::Interrupted(_) => "interrupt",
         RecordBody::TurnEnded(_) => "turn-end",
+        RecordBody::Cut(_) => "cut",
         RecordBody::Unknown(unknown) => &unknown.kind,
     }
 }
@@ -121,6 +122,7 @@ pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<()
         RecordBody::Hooked(body) => write(record, session_id, &**body, out),
         RecordBody::Interrupted(body) => write(record, session_id, body, out),
         RecordBody::TurnEnded(body) => write(record, session_id, &**body, out),
+        RecordBody::Cut(body) => write(record, session_id, &**body, out),
         RecordBody::Unknown(unknown) => {
             out.extend_from_slice(unknown.raw.get().as_bytes());
             out.push(b'\n');
@@ -247,6 +249,7 @@ fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         "hook" => RecordBody::Hooked(Box::new(parse(kind, line)?)),
         "interrupt" => RecordBody::Interrupted(parse(kind, line)?),
         "turn-end" => RecordBody::TurnEnded(Box::new(parse(kind, line)?)),
+        "cut" => RecordBody::Cut(Box::new(parse(kind, line)?)),
         _ => unknown(kind, line)?,
     })
 }

@@ -178,6 +178,8 @@ impl QoderAgentOptions {
             continue_newest: self.continue_conversation,
             fork: self.fork_session,
             forget: !self.persist_session,
+            resume_at: self.resume_session_at.clone(),
+            drops_turn: self.resume_drops_turn.clone(),
         }
     }
 }
