@@ -10,6 +10,7 @@ mod input;
 mod options;
 mod permissions;
 mod print;
+mod rewind;
 mod sandbox;
 mod sessions;
 mod signals;

@@ -237,6 +237,18 @@ pub type Observed = Arc<dyn Fn(&Path) -> Option<Observation> + Send + Sync>;
 /// True for places that a search must pass over: a rule keeps their content from the model.
 pub type Hidden = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
+/// A file as it is just before a tool changes it.
+#[derive(Debug, Clone, Copy)]
+pub struct BeforeChange<'a> {
+    /// Where it is; real path.
+    pub path: &'a Path,
+    /// Its content and permission bits; `None` when there is no file yet.
+    pub file: Option<(&'a [u8], u32)>,
+}
+
+/// Keeps a file as it is before a change. The error says why it cannot be kept; the change is then not made.
+pub type KeepBefore = Arc<dyn Fn(&BeforeChange<'_>) -> Result<(), String> + Send + Sync>;
+
 /// What a tool is given besides its input.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -254,6 +266,8 @@ pub struct ToolContext {
     pub output_dir: PathBuf,
     /// Looks up what the session last saw of a file, by real path.
     pub observed: Observed,
+    /// Keeps files as they are before the call changes them; `None` where nothing is kept.
+    pub keep_before: Option<KeepBefore>,
     /// What a search must pass over; `None` is nothing.
     pub hidden: Option<Hidden>,
     /// Completes when the call shall stop.

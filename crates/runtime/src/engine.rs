@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::agent::AgentList;
 use crate::callbacks::AuthExpired;
+use crate::checkpoints::Checkpoints;
 use crate::events::Host;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
@@ -59,6 +60,8 @@ pub struct Engine {
     pub hidden_environment: Arc<[String]>,
     /// Told once when the provider does not accept the credentials any more.
     pub auth_expired: Mutex<Option<AuthExpired>>,
+    /// Keeps files before tools change them; `None` when nobody asked for it.
+    pub checkpoints: Option<Arc<Checkpoints>>,
     /// What the tools share: background tasks.
     pub shared: Arc<SessionShared>,
     /// Whoever listens.

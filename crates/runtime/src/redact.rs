@@ -111,6 +111,7 @@ impl Redactor {
             | RecordBody::ToolStarted(_)
             | RecordBody::Interrupted(_)
             | RecordBody::Cut(_)
+            | RecordBody::FilesRewound(_)
             | RecordBody::Unknown(_) => {}
         }
     }

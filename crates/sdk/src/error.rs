@@ -240,6 +240,7 @@ fn session_hint(error: &SessionError) -> String {
         | SessionError::NothingToResume { .. }
         | SessionError::NoSuchEntry { .. }
         | SessionError::DropsMore { .. }
+        | SessionError::NoPlaceForCheckpoints
         | SessionError::Io { .. }
         | SessionError::Store(_) => error.hint(),
     }

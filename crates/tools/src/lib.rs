@@ -37,6 +37,7 @@ mod read_image;
 mod read_notebook;
 mod read_pdf;
 mod read_text;
+pub mod restore;
 pub mod sandbox;
 mod schema;
 mod search_provider;
@@ -65,6 +66,7 @@ use qoder_core::ports::Tool;
 use crate::declared::Declared;
 
 pub use bounds::{bounded, bounded_text};
+pub use difference::{LineChanges, line_changes};
 pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
 pub use schema::{definition as tool_definition, parse as parse_input};

@@ -98,6 +98,25 @@ pub enum HostRequest {
         /// The settings.
         settings: Map<String, Value>,
     },
+    /// Bring files back to what they were when a message began to be worked on.
+    RewindFiles {
+        /// The user's message.
+        user_message_id: String,
+        /// Only say what would change.
+        #[serde(default)]
+        dry_run: Option<bool>,
+    },
+    /// Go back to a message.
+    Rewind {
+        /// The user's message.
+        user_message_id: String,
+        /// `both`, `conversation` or `files`.
+        #[serde(default)]
+        scope: Option<String>,
+        /// Only say what would change.
+        #[serde(default)]
+        dry_run: Option<bool>,
+    },
     /// What fills the context?
     GetContextUsage {},
     /// Which models are there?

@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::checkpoints::Checkpoints;
 use crate::driver::Driver;
 use crate::engine::{AgentIdentity, Classifier, Confines, Engine, SystemPrompt};
 use crate::error::SessionError;
@@ -135,6 +136,8 @@ pub struct AgentTool {
     pub confines: Confines,
     /// What the parent and its agents may spend together.
     pub spending: Arc<Spending>,
+    /// The parent's checkpoints keep what children change.
+    pub checkpoints: Option<Arc<Checkpoints>>,
 }
 
 /// The tool itself.
@@ -296,6 +299,7 @@ impl AgentTool {
             system: SystemPrompt { blocks, source },
             hidden_environment: Arc::clone(&self.hidden_environment),
             auth_expired: Mutex::default(),
+            checkpoints: self.checkpoints.clone(),
             shared: qoder_tools::SessionShared::new(),
             host: Arc::new(host),
             nested_memory: None,

@@ -2,6 +2,7 @@
 //! session's records, so it may die between any two of them.
 
 mod call_hooks;
+mod checkpoints;
 mod compact;
 mod decide;
 mod hooks;
@@ -122,6 +123,7 @@ impl<'a> Driver<'a> {
                 self.begin().await?;
             }
             self.limits.exhausted = self.engine.spending.exhausted();
+            self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
                 self.ensure_epoch()?;

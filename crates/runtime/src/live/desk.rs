@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
+use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
 use crate::driver::CAPABILITIES;
 use crate::mcp::{McpPeer, McpServers};
 use crate::setup::Setup;
@@ -84,6 +85,16 @@ impl Desk {
             HostRequest::AddDirectories { directories } => self.add_directories(&directories).await,
             HostRequest::ApplyFlagSettings { settings } => {
                 self.apply_flag_settings(&Value::Object(settings)).await
+            }
+            HostRequest::RewindFiles { user_message_id, dry_run } => {
+                self.rewind(user_message_id, RewindScope::Files, dry_run).await
+            }
+            HostRequest::Rewind { user_message_id, scope, dry_run } => {
+                let word = scope.as_deref().unwrap_or("both");
+                let scope = RewindScope::parse(word).ok_or_else(|| {
+                    format!("rewind: `{word}` is no scope; accepted are {}", RewindScope::ACCEPTED)
+                })?;
+                self.rewind(user_message_id, scope, dry_run).await
             }
             HostRequest::GetContextUsage {} => {
                 let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(text)?;
@@ -161,6 +172,20 @@ impl Desk {
         Ok(json!({ "added": added }))
     }
 
+    /// Goes back to a message, or says what that would change. That it cannot be done is a part of what a dry run says;
+    /// otherwise it is an error, which nobody can overlook.
+    async fn rewind(&self, id: String, scope: RewindScope, dry_run: Option<bool>) -> Result<Value, String> {
+        let dry_run = dry_run.unwrap_or(false);
+        let request = RewindRequest { user_message_id: id, scope, dry_run, by: "host".to_owned() };
+        let idle = Checkpoints::of(&self.setup());
+        let made = self.handle.run(move |driver| Ok(driver.rewind(&request, &idle))).await.map_err(text)?;
+        match made {
+            Ok(report) => serde_json::to_value(report).map_err(text),
+            Err(error) if dry_run => Ok(json!({ "canRewind": false, "error": error.to_string() })),
+            Err(error) => Err(format!("{error}. {}", error.hint())),
+        }
+    }
+
     /// The `--settings` layer with these keys on top. What can change while a session runs takes effect at once: rules,
     /// the mode and the model.
     async fn apply_flag_settings(&self, settings: &Value) -> Result<Value, String> {
@@ -200,9 +225,7 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// Requests that are documented and not built; named apart from those that nobody has heard of.
-const NOT_BUILT: [&str; 8] = [
-    "rewind_files",
-    "rewind",
+const NOT_BUILT: [&str; 6] = [
     "mcp_authenticate",
     "mcp_submit_oauth_callback_url",
     "inject_mcp_token",

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::agent::{self, AgentList, AgentTool, Agents};
 use crate::callbacks::Callbacks;
+use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
@@ -173,6 +174,7 @@ impl Setup {
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
+        let checkpoints = Checkpoints::wanted(self);
         let mut tools = tools::built_in(self, &gate);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         if self.is_wanted(agent::NAME) {
@@ -194,6 +196,7 @@ impl Setup {
                 durability: self.durability,
                 confines: Arc::clone(&confines),
                 spending: Arc::clone(&spending),
+                checkpoints: checkpoints.clone(),
             })));
         }
         let mut tools = tools::in_order(tools);
@@ -217,6 +220,7 @@ impl Setup {
             system,
             hidden_environment,
             auth_expired: Mutex::new(callbacks.auth_expired),
+            checkpoints,
             shared: SessionShared::new(),
             host,
             nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),

@@ -49,9 +49,7 @@ impl Obeying {
 /// cannot bring the functions of their tools.
 fn is_missing(control: &Control) -> bool {
     match control {
-        Control::RewindFiles { .. }
-        | Control::Rewind { .. }
-        | Control::GenerateSessionTitle { .. }
+        Control::GenerateSessionTitle { .. }
         | Control::SetGoalMaxTurns(_)
         | Control::McpSetServers(_)
         | Control::McpAuthenticate { .. }
@@ -62,6 +60,8 @@ fn is_missing(control: &Control) -> bool {
         | Control::SetPermissionMode(_)
         | Control::SetModel(_)
         | Control::StopTask(_)
+        | Control::RewindFiles { .. }
+        | Control::Rewind { .. }
         | Control::ApplyFlagSettings(_)
         | Control::ContextUsage
         | Control::AvailableModels { .. }

@@ -24,6 +24,8 @@ use crate::session::MessageSender;
 use crate::tools::Peer;
 use crate::{Error, QoderAgentOptions, Result};
 
+/// Switches file checkpoints on, here as in an external program.
+const CHECKPOINTS_VARIABLE: &str = "QODER_ENABLE_SDK_FILE_CHECKPOINTING";
 /// The switch that an external program takes as an argument and the engine as an option.
 const REPLAY: &str = "replay-user-messages";
 
@@ -35,6 +37,9 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
     let mut environment = options.environment();
     if let Some(token) = options.auth.as_ref().map(|auth| auth.token(&environment)).transpose()?.flatten() {
         environment.insert(ACCESS_TOKEN_VARIABLE.to_owned(), token);
+    }
+    if options.enable_file_checkpointing == Some(true) {
+        environment.insert(CHECKPOINTS_VARIABLE.to_owned(), "true".to_owned());
     }
     let (allowed, denied) = policies(options);
     let (system_prompt, append_system_prompt) = system_prompt(options)?;
@@ -94,7 +99,6 @@ fn missing(options: &QoderAgentOptions) -> Option<String> {
         (options.agent.is_some(), "agent"),
         (options.skills.is_some(), "skills"),
         (!options.plugins.is_empty(), "plugins"),
-        (options.enable_file_checkpointing == Some(true), "enable_file_checkpointing"),
         (options.output_format.is_some(), "output_format"),
         (options.max_budget_usd.is_some(), "max_budget_usd"),
         (options.task_budget.is_some(), "task_budget"),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
-use qoder_core::ports::{Cancelled, SideModel, Tool, ToolContext, ToolOutcome, ToolProgress};
+use qoder_core::ports::{Cancelled, KeepBefore, SideModel, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_tools::{SessionShared, ToolSettings, built_in};
 use qoder_types::{CallOutcome, Observation, PermissionMode, TaskEnded, Worktree};
 use serde_json::{Value, json};
@@ -33,6 +33,7 @@ pub struct Bench {
     pub shared: Arc<SessionShared>,
     pub observed: Arc<Mutex<HashMap<PathBuf, Observation>>>,
     pub news: Arc<Mutex<Vec<ToolProgress>>>,
+    pub keep_before: Option<KeepBefore>,
     pub side_model: Option<SideModel>,
     pub mode: PermissionMode,
     pub mode_after_plan: PermissionMode,
@@ -54,6 +55,7 @@ impl Bench {
             shared: SessionShared::new(),
             observed: Arc::default(),
             news: Arc::default(),
+            keep_before: None,
             side_model: None,
             mode: PermissionMode::Default,
             mode_after_plan: PermissionMode::Default,
@@ -94,6 +96,7 @@ impl Bench {
             roots: Arc::from([self.cwd.clone()]),
             output_dir: self.outputs.clone(),
             observed: Arc::new(move |path: &Path| observed.lock().unwrap().get(path).cloned()),
+            keep_before: self.keep_before.clone(),
             hidden: None,
             cancelled,
             progress: Arc::new(move |item| {
