@@ -20,7 +20,7 @@ fn a_person_takes_a_session_back() {
     session.turn(1, "hello there");
     session.turn(2, &steps(&[read("file.txt"), edit("file.txt", "one", "two")]));
     let (code, _, stderr) = run(&place, &["--to", &id(2)]);
-    assert_eq!(code, 53, "a session that is driven cannot be rewound from outside: {stderr}");
+    assert_eq!(code, 55, "a session that is driven cannot be rewound from outside: {stderr}");
     session.end();
 
     let (code, stdout, _) = run(&place, &[]);

@@ -63,7 +63,10 @@ fn files_alone_leave_the_conversation() {
     assert_eq!(report["messagesRemoved"], json!(null));
     assert_eq!(place.read("file.txt").unwrap(), "one\n");
     // What the model saw of the file is not what is there: it has to look again before it changes it.
-    let results = session.turn(2, &steps(&[edit("file.txt", "one", "three"), read("file.txt"), edit("file.txt", "one", "three")]));
+    let results = session.turn(
+        2,
+        &steps(&[edit("file.txt", "one", "three"), read("file.txt"), edit("file.txt", "one", "three")]),
+    );
     assert!(results[0].contains("changed since it was read"), "{results:?}");
     assert_eq!(place.read("file.txt").unwrap(), "three\n");
     assert_eq!(place.last_request().len(), 13);

@@ -47,7 +47,11 @@ fn prompt() -> String {
             let file = name(number);
             let first = format!("line of {number}\n");
             let all = original(number);
-            [read(&file), edit(&file, &all, &all.replacen(&first, "changed\n", 1)), write(&format!("new-{number}.txt"), "fresh\n")]
+            [
+                read(&file),
+                edit(&file, &all, &all.replacen(&first, "changed\n", 1)),
+                write(&format!("new-{number}.txt"), "fresh\n"),
+            ]
         })
         .collect();
     steps(&calls)

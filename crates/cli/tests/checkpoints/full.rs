@@ -12,7 +12,8 @@ fn a_full_store_refuses_the_change() {
     let settings = json!({ "general": { "fileCheckpointing": { "maxBytes": 2_000 } } }).to_string();
     let flags = ["--session-id", SESSION, "--settings", &settings];
     let mut session = place.start_with(&flags, &[ON]);
-    let results = session.turn(1, &steps(&[read("file.txt"), write("file.txt", "short\n"), write("new.txt", "fresh\n")]));
+    let results = session
+        .turn(1, &steps(&[read("file.txt"), write("file.txt", "short\n"), write("new.txt", "fresh\n")]));
     assert!(results[1].contains("is full") && results[1].contains("maxBytes"), "{results:?}");
     assert!(results[1].contains(&place.side().join("checkpoints").display().to_string()), "{results:?}");
     assert_eq!(place.read("file.txt").unwrap(), original);

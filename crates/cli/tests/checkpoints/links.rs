@@ -31,7 +31,9 @@ fn nothing_is_written_through_a_link_that_appeared_later() {
         read("folder/inner.txt"),
         edit("folder/inner.txt", "one", "two"),
         write("created.txt", "fresh\n"),
-        bash("ln -sf victim.txt file.txt && rm -r folder && ln -s victims folder && ln -sf victim.txt created.txt"),
+        bash(
+            "ln -sf victim.txt file.txt && rm -r folder && ln -s victims folder && ln -sf victim.txt created.txt",
+        ),
     ];
     session.turn(1, &steps(&calls));
     let links = json!([place.shown("created.txt"), place.shown("file.txt"), place.shown("folder/inner.txt")]);
