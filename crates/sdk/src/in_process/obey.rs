@@ -51,7 +51,6 @@ fn is_missing(control: &Control) -> bool {
     match control {
         Control::RewindFiles { .. }
         | Control::Rewind { .. }
-        | Control::GenerateSessionTitle { .. }
         | Control::SetGoalMaxTurns(_)
         | Control::McpSetServers(_)
         | Control::McpAuthenticate { .. }
@@ -71,6 +70,7 @@ fn is_missing(control: &Control) -> bool {
         | Control::CancelAsyncMessage(_)
         | Control::BackgroundTasks(_)
         | Control::AddDirectories(_)
+        | Control::GenerateSessionTitle { .. }
         | Control::ListPlugins
         | Control::ReloadPlugins
         | Control::McpStatus
