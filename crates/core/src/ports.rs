@@ -5,6 +5,7 @@
 //! * [`LogStore`]: keeps one session's records. One writer; a failed write or sync ends it.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -249,6 +250,15 @@ pub struct BeforeChange<'a> {
 /// Keeps a file as it is before a change. The error says why it cannot be kept; the change is then not made.
 pub type KeepBefore = Arc<dyn Fn(&BeforeChange<'_>) -> Result<(), String> + Send + Sync>;
 
+/// How the environment of commands differs from that of this process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandEnvironment {
+    /// Names of variables that commands must not have.
+    pub hidden: Vec<String>,
+    /// Variables that have another value for them; `None` takes one away.
+    pub changed: BTreeMap<String, Option<String>>,
+}
+
 /// What a tool is given besides its input.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -274,8 +284,8 @@ pub struct ToolContext {
     pub cancelled: Cancelled,
     /// Receives news while the call runs.
     pub progress: ProgressSink,
-    /// Names of environment variables that children must not inherit.
-    pub hidden_environment: Arc<[String]>,
+    /// How the environment of commands differs from that of this process.
+    pub environment: Arc<CommandEnvironment>,
     /// Asks a model beside the conversation; `None` where there is none.
     pub side_model: Option<SideModel>,
     /// What models the call asked besides; the side model adds itself.

@@ -14,6 +14,7 @@ mod difference;
 mod edit;
 mod encoding;
 mod enter_worktree;
+mod environment;
 mod escaped;
 mod exit_plan_mode;
 mod exit_status;

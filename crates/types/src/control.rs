@@ -146,6 +146,14 @@ pub enum HostRequest {
         /// The full wanted set: configurations by name.
         servers: Map<String, Value>,
     },
+    /// Find a title for the session.
+    GenerateSessionTitle {
+        /// What the session is about.
+        description: String,
+        /// Make it the session's title.
+        #[serde(default)]
+        persist: bool,
+    },
     /// Connect an MCP server again.
     McpReconnect {
         /// The server.
@@ -180,6 +188,18 @@ pub struct Initialize {
     pub auth_expired: bool,
     /// Credentials.
     pub auth: Option<AuthLine>,
+    /// A proxy for requests to models; may hold credentials, so it does not go on the command line.
+    pub proxy: Option<String>,
+    /// How plans are made, in place of the built-in text.
+    pub plan_mode_instructions: Option<String>,
+    /// Suggestions for the next prompt follow results.
+    pub prompt_suggestions: bool,
+    /// Attached to user messages as it is.
+    pub custom_context: Option<Map<String, Value>>,
+    /// How built-in tools behave.
+    pub tool_config: Option<Value>,
+    /// Turns of a running goal; there are no goals, so it is refused.
+    pub goal_max_turns: Option<u64>,
 }
 
 /// Callbacks of one event.

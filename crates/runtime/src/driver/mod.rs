@@ -37,6 +37,7 @@ use crate::session::Session;
 
 pub use decide::decision_reason_type;
 pub use messages::{CAPABILITIES, emit_result};
+pub(crate) use side::side_model;
 
 /// The next arrival; never completes without an inbox or after its end.
 async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {
@@ -176,6 +177,25 @@ impl<'a> Driver<'a> {
             self.observe_noticed().await?;
             self.forward_task_events()?;
             self.take_arrived()?;
+            self.keep_pace().await?;
+        }
+    }
+
+    /// Waits until whoever reads has kept up. What arrives meanwhile is taken, and an interrupt ends the wait: a reader
+    /// that waits for an answer itself, or reads no more, holds nothing up for good.
+    async fn keep_pace(&mut self) -> Result<(), DriveError> {
+        if self.engine.host.is_ready() {
+            return Ok(());
+        }
+        let mut ready = self.engine.host.ready();
+        let mut cancelled = self.interrupt.cancelled();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Ok(()),
+                () = &mut ready => return Ok(()),
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+            }
         }
     }
 

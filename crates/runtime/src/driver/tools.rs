@@ -174,7 +174,7 @@ impl Driver<'_> {
             hidden: self.engine.gate.hidden(permissions),
             cancelled: self.interrupt.cancelled(),
             progress: self.progress_sink(id, output),
-            hidden_environment: Arc::clone(&self.engine.hidden_environment),
+            environment: Arc::clone(&self.engine.environment),
             side_model: Some(self.side_model(id, &spent)),
             spent,
             mode: self.engine.gate.mode(permissions),

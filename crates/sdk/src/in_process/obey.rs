@@ -49,8 +49,7 @@ impl Obeying {
 /// cannot bring the functions of their tools.
 fn is_missing(control: &Control) -> bool {
     match control {
-        Control::GenerateSessionTitle { .. }
-        | Control::SetGoalMaxTurns(_)
+        Control::SetGoalMaxTurns(_)
         | Control::McpSetServers(_)
         | Control::McpAuthenticate { .. }
         | Control::McpSubmitCallback { .. }
@@ -71,6 +70,7 @@ fn is_missing(control: &Control) -> bool {
         | Control::CancelAsyncMessage(_)
         | Control::BackgroundTasks(_)
         | Control::AddDirectories(_)
+        | Control::GenerateSessionTitle { .. }
         | Control::ListPlugins
         | Control::ReloadPlugins
         | Control::McpStatus

@@ -51,6 +51,16 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         model: options.model.clone(),
         fallback_model: options.fallback_model.clone(),
         max_turns: options.max_turns,
+        max_budget_usd: options.max_budget_usd,
+        task_budget: options.task_budget,
+        json_schema: options.schema(),
+        betas: options.betas.clone(),
+        proxy: options.proxy.clone(),
+        plan_mode_instructions: options.plan_mode_instructions.clone(),
+        prompt_suggestions: options.prompt_suggestions,
+        custom_context: options.custom_context.clone(),
+        tool_config: options.tool_config.clone(),
+        command_environment: options.env.clone(),
         permission_mode: options.permission_mode,
         allowed_tools: options.allowed_tools.iter().cloned().chain(allowed).collect(),
         disallowed_tools: options.disallowed_tools.iter().cloned().chain(denied).collect(),
@@ -96,20 +106,8 @@ fn missing(options: &QoderAgentOptions) -> Option<String> {
     };
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
     let plain = [
-        (options.agent.is_some(), "agent"),
         (options.skills.is_some(), "skills"),
         (!options.plugins.is_empty(), "plugins"),
-        (options.output_format.is_some(), "output_format"),
-        (options.max_budget_usd.is_some(), "max_budget_usd"),
-        (options.task_budget.is_some(), "task_budget"),
-        (!options.betas.is_empty(), "betas"),
-        (options.resume_session_at.is_some(), "resume_session_at"),
-        (options.resume_drops_turn.is_some(), "resume_drops_turn"),
-        (options.plan_mode_instructions.is_some(), "plan_mode_instructions"),
-        (options.prompt_suggestions, "prompt_suggestions"),
-        (options.proxy.is_some(), "proxy"),
-        (options.tool_config.is_some(), "tool_config"),
-        (options.custom_context.is_some(), "custom_context"),
         (options.goal_max_turns.is_some(), "goal_max_turns"),
     ];
     let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));

@@ -57,7 +57,6 @@ impl Status {
             "type": "system", "subtype": "mcp_status_change", "servers": changed,
             "uuid": new_id(), "session_id": self.session_id,
         }));
-        // Nobody reads any more; closing is on its way.
-        let _ = self.messages.send(Ok(message));
+        self.messages.send(Ok(message));
     }
 }
