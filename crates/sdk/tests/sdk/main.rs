@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod catalog;
+mod checkpoints;
 mod client;
 mod documents;
 mod environment;
