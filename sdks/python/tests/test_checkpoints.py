@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from qoder_agent_sdk import ControlRequestError, QoderSDKClient
+from qoder_agent_sdk import ControlRequestError, QoderSDKClient, get_session_messages
 
 pytestmark = pytest.mark.anyio
 
@@ -44,6 +44,9 @@ async def test_enable_file_checkpointing_and_rewind_files(scripted: Any, project
         report = await client.rewind(SECOND)
         assert report["messagesRemoved"] == 4
         assert not file.exists()
+        session_id = (await client.get_server_info() or {})["session_id"]
+    # Whoever reads the session sees the conversation as it is now.
+    assert [message.type for message in get_session_messages(session_id, directory=project)] == ["user", "assistant"]
 
 
 async def test_without_the_option_there_is_nothing_to_rewind_to(scripted: Any, project: Path) -> None:
