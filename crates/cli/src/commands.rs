@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 const PERMISSIONS_HELP: &str = "\
 Examples:
@@ -220,4 +220,25 @@ pub enum SessionsAction {
         /// The session.
         id: String,
     },
+    /// Take a session back to one of its messages: files, conversation, or both. docs/checkpoints.md explains it.
+    Rewind(RewindArguments),
+}
+
+/// Where to go back to.
+#[derive(Debug, Args)]
+pub struct RewindArguments {
+    /// The session.
+    pub id: String,
+    /// The user's message to go back to; without it, all of them are listed.
+    #[arg(long, value_name = "MESSAGE")]
+    pub to: Option<String>,
+    /// both, conversation or files.
+    #[arg(long, default_value = "both", value_parser = ["both", "conversation", "files"])]
+    pub scope: String,
+    /// Only say what would change.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }

@@ -85,6 +85,7 @@ impl From<SessionError> for Fault {
             SessionError::BadId { .. }
             | SessionError::Exists { .. }
             | SessionError::NoSuchEntry { .. }
+            | SessionError::NoPlaceForCheckpoints
             | SessionError::DropsMore { .. } => Exit::Input,
             _ => Exit::Session,
         };

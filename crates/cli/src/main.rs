@@ -12,6 +12,7 @@ mod mcp_conformance;
 mod options;
 mod permissions;
 mod print;
+mod rewind;
 mod sandbox;
 mod sessions;
 mod signals;

@@ -36,6 +36,12 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     if arguments.input_format == InputFormat::StreamJson {
         return control::run(arguments, setup, &choice, format);
     }
+    if arguments.protocol.agent.is_some() {
+        return Err(Fault::input(
+            "--agent: only a program that starts qodercli can define agents",
+            "leave it out, or use an SDK",
+        ));
+    }
     let prompt = input::prompt(arguments.prompt.as_deref(), choice.resumes())?;
     if prompt.is_none() && !choice.resumes() {
         return Err(Fault::input("there is no prompt", "give one: qodercli -p \"…\", or pipe one in"));

@@ -16,7 +16,7 @@ impl State {
             return;
         };
         self.prompt.truncate(keep);
-        self.leaf = Some(cut.at.clone());
+        self.leaf.clone_from(&cut.at);
         self.turn = None;
         self.last_turn = None;
         self.calls.clear();

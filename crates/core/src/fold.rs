@@ -105,7 +105,7 @@ impl State {
                 self.last_turn = Some((**ended).clone());
             }
             RecordBody::Cut(cut) => self.apply_cut(cut),
-            RecordBody::Unknown(_) => {}
+            RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
         }
     }
 
@@ -238,6 +238,7 @@ impl State {
             self.first_prompt = Some(text.clone());
         }
         self.last_prompt = text;
+        self.last_prompt_id = Some(entry.uuid.clone());
         if !entry.cwd.is_empty() && self.cwd.is_empty() {
             self.cwd.clone_from(&entry.cwd);
         }

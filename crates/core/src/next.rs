@@ -308,21 +308,7 @@ fn describe(reason: &EndReason) -> Description {
             None,
         ),
         EndReason::ModelFailed { message, status, class } => {
-            let code = match class {
-                ModelFailureClass::Authentication => Some(105),
-                ModelFailureClass::ContextTooLong => Some(80_411),
-                ModelFailureClass::InvalidRequest => Some(416),
-                ModelFailureClass::Network => Some(500),
-                ModelFailureClass::Timeout => Some(10_408),
-                ModelFailureClass::Server
-                | ModelFailureClass::Overloaded
-                | ModelFailureClass::MalformedStream
-                | ModelFailureClass::RateLimit => Some(10_500),
-                ModelFailureClass::Permission
-                | ModelFailureClass::NotFound
-                | ModelFailureClass::Configuration => None,
-            };
-            (during, TerminalReason::ApiError, vec![message.clone()], code, *status)
+            (during, TerminalReason::ApiError, vec![message.clone()], failure_code(*class), *status)
         }
         EndReason::EmptyReplies => (
             during,
@@ -378,6 +364,24 @@ fn describe(reason: &EndReason) -> Description {
         ),
         EndReason::AbortedTools => {
             (during, TerminalReason::AbortedTools, vec!["Interrupted by the user.".to_owned()], None, None)
+        }
+    }
+}
+
+/// The documented number of a failure.
+fn failure_code(class: ModelFailureClass) -> Option<u32> {
+    match class {
+        ModelFailureClass::Authentication => Some(105),
+        ModelFailureClass::ContextTooLong => Some(80_411),
+        ModelFailureClass::InvalidRequest => Some(416),
+        ModelFailureClass::Network => Some(500),
+        ModelFailureClass::Timeout => Some(10_408),
+        ModelFailureClass::Server
+        | ModelFailureClass::Overloaded
+        | ModelFailureClass::MalformedStream
+        | ModelFailureClass::RateLimit => Some(10_500),
+        ModelFailureClass::Permission | ModelFailureClass::NotFound | ModelFailureClass::Configuration => {
+            None
         }
     }
 }

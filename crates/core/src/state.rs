@@ -163,6 +163,8 @@ pub struct State {
     pub first_prompt: Option<String>,
     /// Text of the prompt that opened the present or last turn.
     pub last_prompt: String,
+    /// The entry of that prompt.
+    pub last_prompt_id: Option<String>,
     /// The turn that is open.
     pub turn: Option<Turn>,
     /// Inputs that wait for their turn.

@@ -7,9 +7,9 @@
 pub mod authorization;
 mod by_name;
 pub mod config;
+pub mod conformance;
 pub mod lazy;
 pub mod names;
-pub mod conformance;
 pub mod oauth;
 pub mod peer;
 pub mod prompts;

@@ -39,8 +39,8 @@ enum Seen {
     Summary(String),
     /// An entry inside a turn.
     Within(String),
-    /// The conversation went on from this entry.
-    Cut(String),
+    /// The conversation went on from this entry, or began anew.
+    Cut(Option<String>),
     /// No entry.
     Nothing,
 }
@@ -74,6 +74,7 @@ fn seen(body: &RecordBody) -> Seen {
         | RecordBody::Hooked(_)
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
+        | RecordBody::FilesRewound(_)
         | RecordBody::Unknown(_) => Seen::Nothing,
     }
 }
@@ -92,7 +93,8 @@ impl Marks {
             }
             Seen::Within(uuid) => uuid,
             Seen::Cut(at) => {
-                let end = self.0.iter().position(|mark| mark.uuid == at).map_or(0, |place| place + 1);
+                let place = |at: &String| self.0.iter().position(|mark| mark.uuid == *at);
+                let end = at.as_ref().and_then(place).map_or(0, |place| place + 1);
                 self.0.truncate(end);
                 return;
             }
@@ -103,13 +105,8 @@ impl Marks {
     }
 }
 
-/// Goes on from the entry `at`. With `drops_turn`, everything that this leaves out has to belong to the turn of that
-/// prompt.
-pub(crate) fn go_on_from(
-    session: &mut Session,
-    at: &str,
-    drops_turn: Option<&str>,
-) -> Result<(), SessionError> {
+/// The entries of a session's conversation, from its log.
+fn marks(session: &Session) -> Result<Marks, SessionError> {
     let mut marks = Marks::default();
     let mut state = State::default();
     if let Some(paths) = session.files() {
@@ -121,6 +118,44 @@ pub(crate) fn go_on_from(
             marks.take(seen, &state);
         })?;
     }
+    Ok(marks)
+}
+
+/// The conversation as it was before a prompt.
+pub(crate) struct BeforePrompt {
+    cut: Cut,
+    /// Messages that would be left out.
+    pub(crate) removed: u64,
+}
+
+/// The conversation as it was before the prompt `id`; `None` when it has no such prompt.
+pub(crate) fn before_prompt(session: &Session, id: &str) -> Result<Option<BeforePrompt>, SessionError> {
+    let mut marks = marks(session)?;
+    let is_prompt = |mark: &Mark| mark.uuid == id && *mark.turn == *id;
+    let Some(place) = marks.0.iter().position(is_prompt) else { return Ok(None) };
+    marks.0.truncate(place);
+    let (at, messages, results) = match marks.0.pop() {
+        Some(last) => (Some(last.uuid), last.messages as u64, last.results),
+        None => (None, 0, Vec::new()),
+    };
+    let removed = (session.state.prompt.len() as u64).saturating_sub(messages);
+    Ok(Some(BeforePrompt { cut: Cut { at, messages, results, by: String::new() }, removed }))
+}
+
+/// Takes the conversation back.
+pub(crate) fn go_back(session: &mut Session, back: BeforePrompt, by: &str) -> Result<(), SessionError> {
+    session.append(RecordBody::Cut(Box::new(Cut { by: by.to_owned(), ..back.cut })))?;
+    close_calls(session)
+}
+
+/// Goes on from the entry `at`. With `drops_turn`, everything that this leaves out has to belong to the turn of that
+/// prompt.
+pub(crate) fn go_on_from(
+    session: &mut Session,
+    at: &str,
+    drops_turn: Option<&str>,
+) -> Result<(), SessionError> {
+    let mut marks = marks(session)?;
     let missing = || SessionError::NoSuchEntry { id: session.id.clone(), at: at.to_owned() };
     let place = marks.0.iter().position(|mark| mark.uuid == at).ok_or_else(missing)?;
     let left_out = marks.0.split_off(place + 1);
@@ -129,7 +164,7 @@ pub(crate) fn go_on_from(
     }
     let Some(last) = marks.0.pop().filter(|_| !left_out.is_empty()) else { return Ok(()) };
     session.append(RecordBody::Cut(Box::new(Cut {
-        at: at.to_owned(),
+        at: Some(at.to_owned()),
         messages: last.messages as u64,
         results: last.results,
         by: "resume".to_owned(),

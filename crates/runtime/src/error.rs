@@ -77,6 +77,9 @@ pub enum SessionError {
         /// The prompt of the turn that may be left out.
         turn: String,
     },
+    /// Checkpoints belong to a session that is kept.
+    #[error("file checkpoints cannot be combined with --no-session-persistence")]
+    NoPlaceForCheckpoints,
     /// The system refused.
     #[error("cannot {what} {}: {problem}", path.display())]
     Io {
@@ -114,6 +117,7 @@ impl SessionError {
             Self::NothingToResume { .. } => "session_nothing_to_resume",
             Self::NoSuchEntry { .. } => "session_no_such_entry",
             Self::DropsMore { .. } => "session_drops_more",
+            Self::NoPlaceForCheckpoints => "session_no_place_for_checkpoints",
             Self::Io { .. } => "session_io",
             Self::Store(_) => "session_store",
         }
@@ -143,6 +147,9 @@ impl SessionError {
             }
             Self::DropsMore { .. } => {
                 "nothing was changed; take an entry of that turn or the last one before it".to_owned()
+            }
+            Self::NoPlaceForCheckpoints => {
+                "checkpoints are kept beside the session's log; leave one of them out".to_owned()
             }
             Self::Io { .. } => {
                 "check that the directory exists, is writable and the disk has room; QODER_CONFIG_DIR moves it".to_owned()

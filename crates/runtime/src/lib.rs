@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod callbacks;
 pub mod catalog;
+pub mod checkpoints;
 mod config_tool;
 mod cut;
 pub mod driver;

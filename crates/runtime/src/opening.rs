@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::checkpoints::asked_by_variable;
 use crate::error::SessionError;
 use crate::layout::{SessionPaths, project_folder};
 use crate::session::{Keep, Session, new_id};
@@ -97,6 +98,9 @@ impl SessionChoice {
         }
         let redactor = setup.redactor();
         let new = || self.session_id.clone().unwrap_or_else(new_id);
+        if self.forget && asked_by_variable(setup) {
+            return Err(SessionError::NoPlaceForCheckpoints);
+        }
         if self.forget {
             let outputs = forgotten_outputs();
             return Session::open(&new(), Keep::Nowhere { outputs }, redactor, &setup.cwd);

@@ -11,6 +11,9 @@ const DESCRIPTION: &str = "Gives your final answer. Whoever asked reads nothing 
 first, with the other tools if there are any, and then call it once with the complete answer. A call that does not fit the \
 schema is answered with what is wrong; call it again then.";
 
+/// The largest answer, in bytes: the line of the result has to carry it whole.
+const LARGEST: usize = 256 * 1024;
+
 /// The tool.
 pub(crate) struct StructuredOutput(ToolDefinition);
 
@@ -59,7 +62,15 @@ impl Tool for StructuredOutput {
     }
 
     fn run(&self, input: Value, _: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        Box::pin(std::future::ready(ToolOutcome::completed("The answer was taken.", input)))
+        let size = input.to_string().len();
+        let outcome = if size > LARGEST {
+            ToolOutcome::failed(format!(
+                "The answer has {size} bytes; at most {LARGEST} are taken. Give a shorter one."
+            ))
+        } else {
+            ToolOutcome::completed("The answer was taken.", input)
+        };
+        Box::pin(std::future::ready(outcome))
     }
 }
 

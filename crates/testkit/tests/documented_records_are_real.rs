@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use qoder_types::record::{
-    Answered, Asked, AssistantEntry, Decided, ElicitationAnswered, Elicited, Epoch, InputAdmitted,
+    Answered, Asked, AssistantEntry, Cut, Decided, ElicitationAnswered, Elicited, Epoch, InputAdmitted,
     Interrupted, ModelFailed, ModelRequested, PermissionsChanged, SessionStarted, SideCalled, SystemEntry,
     ToolStarted, TurnEnded, UserEntry,
 };
@@ -56,6 +56,7 @@ fn every_example_is_read_and_written_alike() {
             "task-end" => again::<TaskEnded>(&line),
             "hook" => again::<Hooked>(&line),
             "interrupt" => again::<Interrupted>(&line),
+            "cut" => again::<Cut>(&line),
             "turn-end" => again::<TurnEnded>(&line),
             other => panic!("the page shows a record of an unknown type: {other}"),
         };
@@ -66,7 +67,7 @@ fn every_example_is_read_and_written_alike() {
         assert_eq!(written.unwrap(), documented, "{kind}");
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 21, "every type has an example: {kinds:?}");
+    assert_eq!(kinds.len(), 22, "every type has an example: {kinds:?}");
 }
 
 #[test]
@@ -79,5 +80,5 @@ fn the_envelope_stands_where_the_page_says() {
         assert_eq!(checksum.len(), "00000000\"}".len(), "the checksum is the last field: {line}");
         count += 1;
     }
-    assert!(count >= 19);
+    assert!(count >= 20);
 }

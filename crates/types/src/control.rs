@@ -98,6 +98,25 @@ pub enum HostRequest {
         /// The settings.
         settings: Map<String, Value>,
     },
+    /// Bring files back to what they were when a message began to be worked on.
+    RewindFiles {
+        /// The user's message.
+        user_message_id: String,
+        /// Only say what would change.
+        #[serde(default)]
+        dry_run: Option<bool>,
+    },
+    /// Go back to a message.
+    Rewind {
+        /// The user's message.
+        user_message_id: String,
+        /// `both`, `conversation` or `files`.
+        #[serde(default)]
+        scope: Option<String>,
+        /// Only say what would change.
+        #[serde(default)]
+        dry_run: Option<bool>,
+    },
     /// What fills the context?
     GetContextUsage {},
     /// Which models are there?
@@ -126,6 +145,14 @@ pub enum HostRequest {
     McpSetServers {
         /// The full wanted set: configurations by name.
         servers: Map<String, Value>,
+    },
+    /// Find a title for the session.
+    GenerateSessionTitle {
+        /// What the session is about.
+        description: String,
+        /// Make it the session's title.
+        #[serde(default)]
+        persist: bool,
     },
     /// Connect an MCP server again.
     McpReconnect {
@@ -227,6 +254,18 @@ pub struct Initialize {
     pub elicitation: bool,
     /// Credentials.
     pub auth: Option<AuthLine>,
+    /// A proxy for requests to models; may hold credentials, so it does not go on the command line.
+    pub proxy: Option<String>,
+    /// How plans are made, in place of the built-in text.
+    pub plan_mode_instructions: Option<String>,
+    /// Suggestions for the next prompt follow results.
+    pub prompt_suggestions: bool,
+    /// Attached to user messages as it is.
+    pub custom_context: Option<Map<String, Value>>,
+    /// How built-in tools behave.
+    pub tool_config: Option<Value>,
+    /// Turns of a running goal; there are no goals, so it is refused.
+    pub goal_max_turns: Option<u64>,
 }
 
 /// Callbacks of one event.

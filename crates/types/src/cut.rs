@@ -10,8 +10,9 @@ use crate::content::ContentBlock;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cut {
-    /// The last entry that stays.
-    pub at: String,
+    /// The last entry that stays; none when the conversation begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
     /// How many messages of the prompt stay.
     pub messages: u64,
     /// Results of the last reply's calls that stay, when not all of its calls had one there.

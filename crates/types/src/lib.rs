@@ -10,6 +10,7 @@ pub mod hook;
 pub mod model;
 pub mod permission;
 pub mod record;
+mod rewound;
 pub mod task;
 pub mod tool;
 mod turn;

@@ -16,6 +16,7 @@ use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
 pub use crate::answer::{Answered, Asked, ElicitationAnswered, Elicited, PermissionsChanged};
 pub use crate::cut::Cut;
+pub use crate::rewound::FilesRewound;
 pub use crate::turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 
 /// The schema version this program writes.
@@ -81,6 +82,8 @@ pub enum RecordBody {
     TurnEnded(Box<TurnEnded>),
     /// What came after an entry is no part of the conversation any more (`cut`).
     Cut(Box<Cut>),
+    /// Files are about to go back to what they were before a message (`files-rewound`).
+    FilesRewound(Box<FilesRewound>),
     /// A record of a kind this version does not know, or a line another program appended. Kept and passed through.
     Unknown(Unknown),
 }

@@ -49,11 +49,23 @@ pub enum StreamMessage<'a> {
         /// True for texts of the runtime.
         #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
         is_synthetic: bool,
+        /// What the host wants to find on every user message.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        custom_context: Option<&'a serde_json::Map<String, serde_json::Value>>,
     },
     /// News of the runtime.
     System(SystemMessage<'a>),
     /// The end of a turn.
     Result(Box<ResultMessage<'a>>),
+    /// What the person might ask next.
+    PromptSuggestion {
+        /// The prompt.
+        suggestion: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
 }
 
 /// A piece of a reply, when the host wants pieces. Its own type, because hosts write it around the provider's text

@@ -9,6 +9,7 @@ use futures::FutureExt;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
+use qoder_runtime::setup::Setup;
 use qoder_types::control::{Initialize, RuntimeRequest};
 use serde_json::Value;
 
@@ -30,6 +31,22 @@ impl Handshake<'_> {
                 "initialize: auth.type `{other}` is not known; accepted are accessToken and qodercli"
             )),
         }
+    }
+
+    /// Options that come with the handshake and not on the command line.
+    pub fn apply_options(&self, setup: &mut Setup) -> Result<(), String> {
+        if self.0.goal_max_turns.is_some() {
+            return Err("initialize: goalMaxTurns is not supported: there are no goals".to_owned());
+        }
+        if let Some(proxy) = self.0.proxy.as_deref().filter(|proxy| !proxy.trim().is_empty()) {
+            setup.use_proxy(proxy);
+        }
+        let options = &mut setup.options;
+        options.plan_mode_instructions.clone_from(&self.0.plan_mode_instructions);
+        options.prompt_suggestions = self.0.prompt_suggestions;
+        options.custom_context.clone_from(&self.0.custom_context);
+        options.tool_config.clone_from(&self.0.tool_config);
+        Ok(())
     }
 
     /// What the program declared, as functions that ask it.

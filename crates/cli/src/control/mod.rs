@@ -21,11 +21,9 @@ use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::{Desk, Live};
 use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::session::{Mirror, Session, new_id};
+use qoder_runtime::session::{Mirror, Session};
 use qoder_runtime::setup::{Setup, SetupError};
-use qoder_types::Message;
 use qoder_types::control::Initialize;
-use qoder_types::record::InputAdmitted;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -89,10 +87,14 @@ impl Connection<'_> {
         let output = Arc::new(JsonLines::new(self.wanted(&setup)));
         let channel = Channel::new(Arc::clone(&output));
         let first = lines.recv().await;
+        let mut initial = None;
         let (handshake, callbacks) = match &first {
             Some(Line::Control { id, request }) if is_initialize(request) => {
                 let declared = match self.declared(request, &channel, &mut setup) {
-                    Ok(declared) => declared,
+                    Ok((declared, prompt)) => {
+                        initial = prompt;
+                        declared
+                    }
                     Err(problem) => {
                         channel.respond(id, Err(problem.clone()));
                         return Err(Fault::input(problem, "the program that started qodercli sent it"));
@@ -135,18 +137,13 @@ impl Connection<'_> {
         }
         let outputs = self.choice.forget.then(|| session.outputs().to_path_buf());
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
-        let initial = self.arguments.protocol.agent.as_ref().and_then(|name| callbacks.agents.get(name));
-        let initial = initial.and_then(|definition| definition.initial_prompt.clone());
-        let initial = initial.filter(|_| session.state.prompts == 0);
-        let (live, handle) = Live::new(engine, session);
+        let (mut live, handle) = Live::new(engine, session);
+        if let Some(prompt) = initial {
+            live.begin_with(&prompt)?;
+        }
         let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
         if let Some(id) = &handshake {
             channel.respond(id, Ok(desk.greeting()));
-        }
-        if let Some(text) = initial {
-            let input = InputAdmitted { input_id: new_id(), message: Message::user(text) };
-            // A session that was opened just now takes it.
-            drop(desk.handle().submit(input));
         }
         let refused = Arc::new(AtomicBool::new(false));
         let reader = Reader {
@@ -194,12 +191,13 @@ impl Connection<'_> {
         }
     }
 
+    /// What the program declares, and the prompt that its main agent begins with.
     fn declared(
         &self,
         request: &Value,
         channel: &Arc<Channel>,
         setup: &mut Setup,
-    ) -> Result<Callbacks, String> {
+    ) -> Result<(Callbacks, Option<String>), String> {
         let initialize: Initialize =
             serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
         if initialize.sdk.is_some() {
@@ -210,14 +208,11 @@ impl Connection<'_> {
             setup.use_access_token(token);
         }
         let callbacks = handshake.callbacks(channel)?;
-        if let Some(name) = &self.arguments.protocol.agent {
-            let known: Vec<&str> = callbacks.agents.keys().map(String::as_str).collect();
-            let definition = callbacks.agents.get(name).ok_or_else(|| {
-                format!("--agent: there is no agent named `{name}`; known are: {}", known.join(", "))
-            })?;
-            setup.become_agent(definition);
-        }
-        Ok(callbacks)
+        handshake.apply_options(setup)?;
+        let agent = self.arguments.protocol.agent.as_deref();
+        let initial = agent.map(|name| setup.become_named(name, &callbacks.agents));
+        let initial = initial.transpose().map_err(|error| error.to_string())?.flatten();
+        Ok((callbacks, initial))
     }
 
     /// The servers of the session. Without a handshake nobody answers for those inside the program.

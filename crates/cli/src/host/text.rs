@@ -144,7 +144,7 @@ impl Text {
                     tell(&format!("error: {error}"));
                 }
             }
-            StreamMessage::System(_) => {}
+            StreamMessage::System(_) | StreamMessage::PromptSuggestion { .. } => {}
         }
         Ok(())
     }

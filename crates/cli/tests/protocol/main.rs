@@ -6,6 +6,7 @@
 mod host;
 
 mod agents;
+mod declared_options;
 mod end_of_input;
 mod handshake;
 mod hooks;

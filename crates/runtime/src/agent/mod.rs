@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Model, Tool, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, CommandEnvironment, Model, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{parse_input, tool_definition};
 use qoder_types::record::{PermissionsChanged, RecordBody, SideCalled, TurnEnded, TurnSubtype};
 use qoder_types::{
@@ -19,8 +19,9 @@ use qoder_types::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::checkpoints::Checkpoints;
 use crate::driver::Driver;
 use crate::engine::{AgentIdentity, Classifier, Confines, Engine, SystemPrompt};
 use crate::error::SessionError;
@@ -128,16 +129,20 @@ pub struct AgentTool {
     pub system: SystemPrompt,
     /// Whoever listens to the parent.
     pub host: Arc<dyn Host>,
-    /// Variables that commands do not inherit.
-    pub hidden_environment: Arc<[String]>,
+    /// How the environment of commands differs from that of this process.
+    pub environment: Arc<CommandEnvironment>,
     /// Knows the secrets.
     pub redactor: Redactor,
     /// When a record counts as kept.
     pub durability: Durability,
     /// Whether commands run in the sandbox.
     pub confines: Confines,
+    /// What the parent's host wants to find on every user message.
+    pub custom_context: Option<Map<String, Value>>,
     /// What the parent and its agents may spend together.
     pub spending: Arc<Spending>,
+    /// The parent's checkpoints keep what children change.
+    pub checkpoints: Option<Arc<Checkpoints>>,
 }
 
 /// The tool itself.
@@ -299,12 +304,15 @@ impl AgentTool {
             effort: definition.and_then(|definition| definition.effort),
             max_output_tokens: None,
             system: SystemPrompt { blocks, source },
-            hidden_environment: Arc::clone(&self.hidden_environment),
+            environment: Arc::clone(&self.environment),
             auth_expired: Mutex::default(),
+            checkpoints: self.checkpoints.clone(),
             shared: qoder_tools::SessionShared::new(),
             host: Arc::new(host),
             nested_memory: None,
             replay_user_messages: false,
+            custom_context: self.custom_context.clone(),
+            prompt_suggestions: false,
             expose_request_id: false,
         })
     }

@@ -58,6 +58,7 @@ impl Driver<'_> {
             tool_use_result: entry.tool_use_result.as_deref(),
             is_replay,
             is_synthetic: entry.is_meta,
+            custom_context: self.engine.custom_context.as_ref(),
         })
     }
 

@@ -2,6 +2,7 @@
 //! session's records, so it may die between any two of them.
 
 mod call_hooks;
+mod checkpoints;
 mod commands;
 mod compact;
 mod decide;
@@ -39,6 +40,7 @@ use crate::session::Session;
 pub use commands::is_command;
 pub use decide::decision_reason_type;
 pub use messages::{CAPABILITIES, emit_result};
+pub(crate) use side::side_model;
 
 /// The next arrival; never completes without an inbox or after its end.
 async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {
@@ -126,6 +128,7 @@ impl<'a> Driver<'a> {
                 self.begin().await?;
             }
             self.limits.exhausted = self.engine.spending.exhausted();
+            self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
                 self.learn_commands().await;
@@ -179,6 +182,25 @@ impl<'a> Driver<'a> {
             self.observe_noticed().await?;
             self.forward_task_events()?;
             self.take_arrived()?;
+            self.keep_pace().await?;
+        }
+    }
+
+    /// Waits until whoever reads has kept up. What arrives meanwhile is taken, and an interrupt ends the wait: a reader
+    /// that waits for an answer itself, or reads no more, holds nothing up for good.
+    async fn keep_pace(&mut self) -> Result<(), DriveError> {
+        if self.engine.host.is_ready() {
+            return Ok(());
+        }
+        let mut ready = self.engine.host.ready();
+        let mut cancelled = self.interrupt.cancelled();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Ok(()),
+                () = &mut ready => return Ok(()),
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+            }
         }
     }
 

@@ -76,6 +76,7 @@ impl Driver<'_> {
         let mut stream = self.engine.model.stream(request);
         let mut cancelled = self.interrupt.cancelled();
         loop {
+            self.keep_pace().await?;
             let event = tokio::select! {
                 biased;
                 () = &mut cancelled => return Ok(Called::Interrupted),

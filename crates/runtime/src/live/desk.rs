@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
+use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
 use crate::driver::CAPABILITIES;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
@@ -87,6 +88,16 @@ impl Desk {
             HostRequest::ApplyFlagSettings { settings } => {
                 self.apply_flag_settings(&Value::Object(settings)).await
             }
+            HostRequest::RewindFiles { user_message_id, dry_run } => {
+                self.rewind(user_message_id, RewindScope::Files, dry_run).await
+            }
+            HostRequest::Rewind { user_message_id, scope, dry_run } => {
+                let word = scope.as_deref().unwrap_or("both");
+                let scope = RewindScope::parse(word).ok_or_else(|| {
+                    format!("rewind: `{word}` is no scope; accepted are {}", RewindScope::ACCEPTED)
+                })?;
+                self.rewind(user_message_id, scope, dry_run).await
+            }
             HostRequest::GetContextUsage {} => {
                 let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(text)?;
                 serde_json::to_value(usage).map_err(text)
@@ -108,6 +119,9 @@ impl Desk {
                 "commands": self.commands(), "agents": self.agents(), "plugins": [],
                 "mcpServers": self.servers().summary(), "error_count": 0,
             })),
+            HostRequest::GenerateSessionTitle { description, persist } => {
+                Ok(json!({ "title": self.handle.generate_title(&description, persist).await.map_err(text)? }))
+            }
             HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
             HostRequest::McpSetServers { servers } => {
                 let (wanted, refused) = self.setup().read_servers(&servers);
@@ -202,6 +216,20 @@ impl Desk {
         Ok(json!({ "added": added }))
     }
 
+    /// Goes back to a message, or says what that would change. That it cannot be done is a part of what a dry run says;
+    /// otherwise it is an error, which nobody can overlook.
+    async fn rewind(&self, id: String, scope: RewindScope, dry_run: Option<bool>) -> Result<Value, String> {
+        let dry_run = dry_run.unwrap_or(false);
+        let request = RewindRequest { user_message_id: id, scope, dry_run, by: "host".to_owned() };
+        let idle = Checkpoints::of(&self.setup());
+        let made = self.handle.run(move |driver| Ok(driver.rewind(&request, &idle))).await.map_err(text)?;
+        match made {
+            Ok(report) => serde_json::to_value(report).map_err(text),
+            Err(error) if dry_run => Ok(json!({ "canRewind": false, "error": error.to_string() })),
+            Err(error) => Err(format!("{error}. {}", error.hint())),
+        }
+    }
+
     /// The `--settings` layer with these keys on top. What can change while a session runs takes effect at once: rules,
     /// the mode and the model.
     async fn apply_flag_settings(&self, settings: &Value) -> Result<Value, String> {
@@ -255,7 +283,7 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 /// Requests that are documented and not built; named apart from those that nobody has heard of.
-const NOT_BUILT: [&str; 4] = ["rewind_files", "rewind", "generate_session_title", "set_goal_max_turns"];
+const NOT_BUILT: [&str; 1] = ["set_goal_max_turns"];
 
 fn read(request: Value) -> Result<HostRequest, String> {
     let Some(subtype) = request.get("subtype").and_then(Value::as_str).map(str::to_owned) else {

@@ -4,11 +4,14 @@
 mod context_usage;
 mod desk;
 mod handle;
+mod suggestion;
+mod title;
 
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_types::Message;
 use qoder_types::record::{InputAdmitted, TurnEnded};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use tokio::sync::{mpsc, oneshot};
@@ -107,6 +110,17 @@ impl Live {
         (Self { engine, session, inbox: Some(inbox), released, connecting: Some(connecting) }, handle)
     }
 
+    /// Begins a session that nothing was asked in with this prompt, as the main agent wants it.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn begin_with(&mut self, prompt: &str) -> Result<(), DriveError> {
+        if self.session.state.prompts > 0 || !self.session.state.inputs.is_empty() {
+            return Ok(());
+        }
+        self.driver().admit(InputAdmitted { input_id: new_id(), message: Message::user(prompt) })
+    }
+
     /// The session.
     #[must_use]
     pub fn session(&self) -> &Session {
@@ -139,7 +153,7 @@ impl Live {
     /// Drives what there is to drive; `interrupt` stops the turn that runs. Answers with the last turn's end.
     pub async fn turn(&mut self, interrupt: Interrupt) -> Result<Option<TurnEnded>, DriveError> {
         self.state(SessionState::Running)?;
-        let mut driver = Driver::new(&self.engine, &mut self.session, interrupt);
+        let mut driver = Driver::new(&self.engine, &mut self.session, interrupt.clone());
         if let Some(inbox) = self.inbox.take() {
             driver = driver.with_inbox(inbox);
         }
@@ -147,6 +161,9 @@ impl Live {
         self.inbox = driver.into_inbox();
         let ended = ended?;
         self.take_arrived()?;
+        if let Some(end) = ended.as_ref().filter(|end| !end.is_error) {
+            self.suggest(end, &interrupt).await?;
+        }
         if !self.session.state.is_unfinished() {
             self.state(SessionState::Idle)?;
         }

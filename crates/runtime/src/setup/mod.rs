@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
-use qoder_core::ports::{Thinking, Tool};
+use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
 use qoder_models::{ModelOptions, SECRET_ENVIRONMENT};
 use qoder_tools::SessionShared;
 use qoder_tools::sandbox::SandboxSettings;
@@ -14,14 +14,15 @@ use serde_json::Value;
 
 use crate::agent::{self, AgentList, AgentTool, Agents};
 use crate::callbacks::Callbacks;
+use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
 use crate::hooks::Hooks;
-use crate::mcp::ByName;
+use crate::mcp::{ByName, McpServers};
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
-use crate::prompt::{PromptParts, Surroundings, build};
+use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::spending::Spending;
@@ -35,6 +36,7 @@ mod later;
 mod mode;
 mod model;
 mod options;
+mod reworded;
 mod servers;
 mod tools;
 
@@ -159,29 +161,25 @@ impl Setup {
         let agents = Arc::new(agents);
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let roots = self.roots()?;
-        let gate = Arc::new(Gate {
-            rules: RwLock::new(self.rules_with(&servers)),
-            mode: self.mode,
-            mode_is_explicit: self.mode_is_explicit,
-            mode_holds_anywhere: self.mode_is_explicit,
-            trusted: self.trust.is_trusted(),
-            mode_after_plan: mode::after_plan(&self.settings, self.trust),
-            workspace: self.workspace(roots.clone()),
-            unattended: self.unattended(),
-            compiled: Mutex::default(),
-        });
+        let gate = Arc::new(self.gate(&servers, roots.clone()));
         let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
-        let hidden_environment: Arc<[String]> = self.hidden_environment().into();
+        let environment = Arc::new(CommandEnvironment {
+            hidden: self.hidden_environment(),
+            changed: self.options.command_environment.clone(),
+        });
         let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
+        let preview = options::preview_format(self.options.tool_config.as_ref())?;
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
+        let checkpoints = Checkpoints::wanted(self);
         let by_name = Arc::new(ByName::new(Arc::clone(&servers), Arc::clone(&offered)));
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = tools::built_in(self, &gate, &by_name);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
+        tools::describe_previews(&mut tools, preview);
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 agents: Arc::clone(&agents),
@@ -197,11 +195,13 @@ impl Setup {
                 classifier: classifier.clone(),
                 system: system.clone(),
                 host: Arc::clone(&host),
-                hidden_environment: Arc::clone(&hidden_environment),
+                environment: Arc::clone(&environment),
                 redactor: self.redactor(),
                 durability: self.durability,
                 confines: Arc::clone(&confines),
+                custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
+                checkpoints: checkpoints.clone(),
             })));
         }
         let mut tools = tools::in_order(tools);
@@ -226,14 +226,31 @@ impl Setup {
             effort,
             max_output_tokens: self.model_options.max_output_tokens,
             system,
-            hidden_environment,
+            environment,
             auth_expired: Mutex::new(callbacks.auth_expired),
+            checkpoints,
             shared: SessionShared::new(),
             host,
             nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),
             replay_user_messages: self.options.replay_user_messages,
+            custom_context: self.options.custom_context.clone(),
+            prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
+    }
+
+    fn gate(&self, servers: &McpServers, roots: Vec<PathBuf>) -> Gate {
+        Gate {
+            rules: RwLock::new(self.rules_with(servers)),
+            mode: self.mode,
+            mode_is_explicit: self.mode_is_explicit,
+            mode_holds_anywhere: self.mode_is_explicit,
+            trusted: self.trust.is_trusted(),
+            mode_after_plan: mode::after_plan(&self.settings, self.trust),
+            workspace: self.workspace(roots),
+            unattended: self.unattended(),
+            compiled: Mutex::default(),
+        }
     }
 
     /// The directories to work in, the working directory first.
@@ -346,6 +363,7 @@ impl Setup {
             &PromptParts {
                 replacement: self.options.system_prompt.as_deref(),
                 append: self.options.append_system_prompt.as_deref(),
+                plan: self.plan_text(bare),
                 memory: &memory,
                 language: self.settings.text("language"),
             },
@@ -356,6 +374,12 @@ impl Setup {
                 date: &date,
             },
         )
+    }
+
+    /// How plans are made: what the front says, else our own words when the session begins with planning.
+    fn plan_text(&self, bare: bool) -> Option<&str> {
+        let own = (self.mode == PermissionMode::Plan && !bare).then_some(PLANNING);
+        self.options.plan_mode_instructions.as_deref().filter(|text| !text.trim().is_empty()).or(own)
     }
 
     /// The values of every configured key.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::ModelConfigError;
 use qoder_types::{PermissionMode, RuleSource};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::settings::SettingsError;
 use crate::structured::StructuredOutput;
@@ -22,6 +22,8 @@ pub struct Options {
     pub additional_directories: Vec<PathBuf>,
     /// The process environment.
     pub environment: BTreeMap<String, String>,
+    /// Variables that commands have otherwise than this process; `None` takes one away.
+    pub command_environment: BTreeMap<String, Option<String>>,
     /// Model or tier.
     pub model: Option<String>,
     /// Asked when the main model fails.
@@ -72,6 +74,14 @@ pub struct Options {
     pub max_output_tokens: Option<u32>,
     /// Context window in tokens.
     pub context_window: Option<u64>,
+    /// How plans are made, in place of the built-in text.
+    pub plan_mode_instructions: Option<String>,
+    /// True when suggestions for the next prompt shall follow results.
+    pub prompt_suggestions: bool,
+    /// Attached to user messages on the stream.
+    pub custom_context: Option<Map<String, Value>>,
+    /// How built-in tools behave, as the SDKs write it.
+    pub tool_config: Option<Value>,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
     /// True: commands run confined, whatever the settings say.
@@ -127,4 +137,31 @@ pub(super) fn structured_output(options: &Options) -> Result<Option<Arc<dyn Tool
     let tool = StructuredOutput::new(schema)
         .map_err(|problem| SetupError::Option { option: "--json-schema", problem })?;
     Ok(Some(Arc::new(tool)))
+}
+
+/// What previews of the options of a question are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PreviewFormat {
+    /// Markdown.
+    Markdown,
+    /// A fragment of HTML.
+    Html,
+}
+
+/// What `toolConfig.askUserQuestion.previewFormat` says.
+pub(super) fn preview_format(config: Option<&Value>) -> Result<Option<PreviewFormat>, SetupError> {
+    let bad = |problem: String| Err(SetupError::Option { option: "toolConfig", problem });
+    let Some(config) = config.filter(|config| !config.is_null()) else { return Ok(None) };
+    let Some(tools) = config.as_object() else { return bad("it has to be an object".to_owned()) };
+    if let Some(name) = tools.keys().find(|name| *name != "askUserQuestion") {
+        return bad(format!("`{name}` is not known; accepted is askUserQuestion"));
+    }
+    match tools.get("askUserQuestion").and_then(|question| question.get("previewFormat")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(word)) if word == "markdown" => Ok(Some(PreviewFormat::Markdown)),
+        Some(Value::String(word)) if word == "html" => Ok(Some(PreviewFormat::Html)),
+        Some(other) => {
+            bad(format!("askUserQuestion.previewFormat is {other}; accepted are \"markdown\" and \"html\""))
+        }
+    }
 }

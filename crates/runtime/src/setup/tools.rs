@@ -11,6 +11,8 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use super::Setup;
+use super::options::PreviewFormat;
+use super::reworded::Reworded;
 use crate::config_tool::ConfigTool;
 use crate::engine::Confines;
 use crate::gate::Gate;
@@ -100,6 +102,21 @@ fn search(setup: &Setup) -> Option<SearchSettings> {
         api_key_env: text("tools.webSearch.apiKeyEnv"),
         max_results: usize::try_from(most.unwrap_or(SEARCH_RESULTS)).unwrap_or(10),
     })
+}
+
+/// Tells the model what previews of options are written in, when a front says it.
+pub(super) fn describe_previews(tools: &mut [Arc<dyn Tool>], format: Option<PreviewFormat>) {
+    let Some(format) = format else { return };
+    let sentence = match format {
+        PreviewFormat::Markdown => "The `preview` of an option is shown to the person as Markdown.",
+        PreviewFormat::Html => {
+            "The `preview` of an option is shown to the person as HTML: write a fragment, without scripts and without \
+             anything that is loaded from elsewhere."
+        }
+    };
+    for tool in tools.iter_mut().filter(|tool| tool.definition().name == "AskUserQuestion") {
+        *tool = Arc::new(Reworded::with(Arc::clone(tool), sentence));
+    }
 }
 
 /// A rule for a tool that does not exist can never match; that is worth a word.

@@ -97,6 +97,7 @@ pub fn kind(body: &RecordBody) -> &str {
         RecordBody::Interrupted(_) => "interrupt",
         RecordBody::TurnEnded(_) => "turn-end",
         RecordBody::Cut(_) => "cut",
+        RecordBody::FilesRewound(_) => "files-rewound",
         RecordBody::Unknown(unknown) => &unknown.kind,
     }
 }
@@ -127,6 +128,7 @@ pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<()
         RecordBody::Interrupted(body) => write(record, session_id, body, out),
         RecordBody::TurnEnded(body) => write(record, session_id, &**body, out),
         RecordBody::Cut(body) => write(record, session_id, &**body, out),
+        RecordBody::FilesRewound(body) => write(record, session_id, &**body, out),
         RecordBody::Unknown(unknown) => {
             out.extend_from_slice(unknown.raw.get().as_bytes());
             out.push(b'\n');
@@ -256,6 +258,7 @@ fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         "interrupt" => RecordBody::Interrupted(parse(kind, line)?),
         "turn-end" => RecordBody::TurnEnded(Box::new(parse(kind, line)?)),
         "cut" => RecordBody::Cut(Box::new(parse(kind, line)?)),
+        "files-rewound" => RecordBody::FilesRewound(Box::new(parse(kind, line)?)),
         _ => unknown(kind, line)?,
     })
 }

@@ -170,8 +170,7 @@ impl Connected {
                     self.incoming.status_changed(&message);
                 }
                 if !hidden {
-                    // Nobody reads any more; closing is on its way.
-                    let _ = start.messages.send(Ok(Message::from_value(message)));
+                    start.messages.send(Ok(Message::from_value(message)));
                 }
             }
         }

@@ -59,8 +59,7 @@ impl SdkHost {
     }
 
     fn send(&self, message: Message) {
-        // Nobody reads any more; closing is on its way.
-        let _ = self.messages.send(Ok(message));
+        self.messages.send(Ok(message));
     }
 }
 
@@ -71,6 +70,15 @@ impl Host for SdkHost {
 
     fn wants_tool_output(&self) -> bool {
         false
+    }
+
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        let messages = self.messages.clone();
+        async move { messages.room().await }.boxed()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.messages.has_room()
     }
 
     fn wants_hook_events(&self) -> bool {

@@ -25,7 +25,7 @@ use crate::{Result, UserMessage};
 /// Runs a session to its end.
 pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let options = Arc::clone(&start.options);
-    let setup = Arc::new(Setup::prepare(setup::engine_options(&options)?)?);
+    let mut setup = Setup::prepare(setup::engine_options(&options)?)?;
     if let Some(hear) = &options.stderr {
         for warning in &setup.warnings {
             hear(&format!("warning: {warning}"));
@@ -34,10 +34,13 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let host = Arc::new(host::SdkHost::new(&options, start.messages.clone())?);
     let own = servers::OwnInstances::new(&options);
     let mut callbacks = setup::callbacks(&options, &start.messages, &own);
+    let agent = options.agent.as_deref().map(|name| setup.become_named(name, &callbacks.agents));
+    let initial = agent.transpose()?.flatten();
     let warnings = setup.bring_servers(&servers::flags(&options)?, &mut callbacks)?;
     if let Some(hear) = &options.stderr {
         warnings.iter().for_each(|warning| hear(&format!("warning: {warning}")));
     }
+    let setup = Arc::new(setup);
     let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
     let mut session = options.session_choice().open(&setup)?;
     host.belongs_to(&session.id);
@@ -46,6 +49,9 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     }
     let outputs = (!options.persist_session).then(|| session.outputs().to_path_buf());
     let (mut live, handle) = Live::new(engine, session);
+    if let Some(prompt) = initial {
+        live.begin_with(&prompt)?;
+    }
     let desk = Desk::new(handle.clone(), setup, callbacks);
     start.ready.ready(desk.greeting());
     let prompt = start.prompt.take();

@@ -47,14 +47,13 @@ impl Obeying {
 /// True for what the engine in process cannot do.
 fn is_missing(control: &Control) -> bool {
     match control {
-        Control::RewindFiles { .. }
-        | Control::Rewind { .. }
-        | Control::GenerateSessionTitle { .. }
-        | Control::SetGoalMaxTurns(_) => true,
+        Control::SetGoalMaxTurns(_) => true,
         Control::Interrupt
         | Control::SetPermissionMode(_)
         | Control::SetModel(_)
         | Control::StopTask(_)
+        | Control::RewindFiles { .. }
+        | Control::Rewind { .. }
         | Control::ApplyFlagSettings(_)
         | Control::ContextUsage
         | Control::AvailableModels { .. }
@@ -64,6 +63,7 @@ fn is_missing(control: &Control) -> bool {
         | Control::CancelAsyncMessage(_)
         | Control::BackgroundTasks(_)
         | Control::AddDirectories(_)
+        | Control::GenerateSessionTitle { .. }
         | Control::ListPlugins
         | Control::ReloadPlugins
         | Control::McpStatus

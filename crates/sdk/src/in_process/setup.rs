@@ -22,6 +22,8 @@ use crate::options::{SettingSource, Settings, SystemPrompt, ThinkingConfig, Tool
 use crate::session::MessageSender;
 use crate::{Error, QoderAgentOptions, Result};
 
+/// Switches file checkpoints on, here as in an external program.
+const CHECKPOINTS_VARIABLE: &str = "QODER_ENABLE_SDK_FILE_CHECKPOINTING";
 /// The switch that an external program takes as an argument and the engine as an option.
 const REPLAY: &str = "replay-user-messages";
 
@@ -34,6 +36,9 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
     if let Some(token) = options.auth.as_ref().map(|auth| auth.token(&environment)).transpose()?.flatten() {
         environment.insert(ACCESS_TOKEN_VARIABLE.to_owned(), token);
     }
+    if options.enable_file_checkpointing == Some(true) {
+        environment.insert(CHECKPOINTS_VARIABLE.to_owned(), "true".to_owned());
+    }
     let (system_prompt, append_system_prompt) = system_prompt(options)?;
     let base = options.cwd.clone().unwrap_or_default();
     Ok(Options {
@@ -43,6 +48,16 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         model: options.model.clone(),
         fallback_model: options.fallback_model.clone(),
         max_turns: options.max_turns,
+        max_budget_usd: options.max_budget_usd,
+        task_budget: options.task_budget,
+        json_schema: options.schema(),
+        betas: options.betas.clone(),
+        proxy: options.proxy.clone(),
+        plan_mode_instructions: options.plan_mode_instructions.clone(),
+        prompt_suggestions: options.prompt_suggestions,
+        custom_context: options.custom_context.clone(),
+        tool_config: options.tool_config.clone(),
+        command_environment: options.env.clone(),
         permission_mode: options.permission_mode,
         allowed_tools: options.allowed_tools.clone(),
         disallowed_tools: options.disallowed_tools.clone(),
@@ -79,21 +94,8 @@ fn source(source: &SettingSource) -> RuleSource {
 fn missing(options: &QoderAgentOptions) -> Option<String> {
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
     let plain = [
-        (options.agent.is_some(), "agent"),
         (options.skills.is_some(), "skills"),
         (!options.plugins.is_empty(), "plugins"),
-        (options.enable_file_checkpointing == Some(true), "enable_file_checkpointing"),
-        (options.output_format.is_some(), "output_format"),
-        (options.max_budget_usd.is_some(), "max_budget_usd"),
-        (options.task_budget.is_some(), "task_budget"),
-        (!options.betas.is_empty(), "betas"),
-        (options.resume_session_at.is_some(), "resume_session_at"),
-        (options.resume_drops_turn.is_some(), "resume_drops_turn"),
-        (options.plan_mode_instructions.is_some(), "plan_mode_instructions"),
-        (options.prompt_suggestions, "prompt_suggestions"),
-        (options.proxy.is_some(), "proxy"),
-        (options.tool_config.is_some(), "tool_config"),
-        (options.custom_context.is_some(), "custom_context"),
         (options.goal_max_turns.is_some(), "goal_max_turns"),
     ];
     let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));

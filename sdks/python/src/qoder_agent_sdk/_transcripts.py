@@ -120,7 +120,10 @@ def read_entries(path: Path) -> list[Entry]:
 def conversation(entries: list[Entry]) -> list[Entry]:
     """The entries from the newest message back to the start of its chain, oldest first."""
     by_uuid = {entry["uuid"]: entry for entry in entries if isinstance(entry.get("uuid"), str)}
-    leaf = next((entry for entry in reversed(entries) if is_message(entry)), None)
+    leaf = next((entry for entry in reversed(entries) if is_message(entry) or entry.get("type") == "cut"), None)
+    if leaf is not None and leaf.get("type") == "cut":
+        # The conversation went back and nothing was said since: it ends with the last entry that stays.
+        leaf = by_uuid.get(leaf.get("at") or "")
     chain: list[Entry] = []
     seen: set[str] = set()
     while leaf is not None and leaf["uuid"] not in seen:
