@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorData, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpError,
@@ -40,7 +40,7 @@ pub(super) fn of_start(error: ClientInitializeError, fault: &Fault) -> PeerError
         ClientInitializeError::JsonRpcError(error) => refused(&error),
         ClientInitializeError::ConnectionClosed(_) => gone(fault),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-            let versions: Vec<&str> = server_supported.iter().map(|version| version.as_str()).collect();
+            let versions: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
             PeerError::Failed(format!(
                 "the server speaks no revision of the protocol that is known here; it offers: {}",
                 shortened(&versions.join(", "), LONGEST_WORDS)

@@ -21,9 +21,8 @@ pub(super) async fn tools(asker: &Asker, limits: &Limits) -> Result<Vec<ListedTo
     let mut cursor: Option<String> = None;
     let mut seen = HashSet::new();
     for _ in 0..MOST_PAGES {
-        let mut request = ListToolsRequest::default();
-        request.params =
-            cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let params = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let request = ListToolsRequest { params, ..ListToolsRequest::default() };
         let terms = Terms::within(limits.start_up);
         let mut page = wire::value(asker.ask(ClientRequest::ListToolsRequest(request), &terms).await?);
         let Some(Value::Array(tools)) = page.get_mut("tools").map(Value::take) else {

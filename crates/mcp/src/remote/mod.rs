@@ -1,7 +1,7 @@
 //! Connections to servers outside of this process: child processes, legacy server-sent events and streamable HTTP, all on
 //! `rmcp`'s client. What a server may cost is bounded here: message sizes, lists, waiting, and what it prints.
 //!
-//! * [`peer`] makes the connection for a description. * `peer.rs`: its life. * `ask.rs`: one request and its timer.
+//! * [`peer()`] makes the connection for a description. * `peer.rs`: its life. * `ask.rs`: one request and its timer.
 //! * `handler.rs`: what servers ask and tell. * `stdio.rs`, `sse.rs`, `http.rs`: what carries the messages.
 
 mod ask;

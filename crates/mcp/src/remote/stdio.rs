@@ -29,7 +29,7 @@ const LONGEST_NOISE: usize = 200;
 /// Lines in a row that are no messages.
 const MOST_NOISE: u32 = 1_000;
 /// How long the end of the process is waited for once its output has ended.
-const EXIT_PATIENCE: Duration = Duration::from_millis(500);
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 /// Read from the pipe at once.
 const BUFFER: usize = 64 * 1024;
 

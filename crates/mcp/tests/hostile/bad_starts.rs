@@ -63,9 +63,9 @@ async fn a_process_that_ends_at_once() {
 #[tokio::test]
 async fn a_process_that_says_nothing() {
     let mut context = context(Arc::default());
-    context.limits.start_up = Duration::from_secs(2);
+    context.limits.start_up = Duration::from_secs(5);
     let problem = failed(Tested::new(&scripted("silent"), &context).connect().await.unwrap_err());
-    assert!(problem.starts_with("the server did not get ready within 2 s"), "{problem}");
+    assert!(problem.starts_with("the server did not get ready within 5 s"), "{problem}");
     assert!(problem.ends_with("waiting for something"), "{problem}");
 }
 

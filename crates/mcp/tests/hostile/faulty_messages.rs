@@ -15,11 +15,13 @@ use crate::web::Proxy;
 /// Messages of a session on pipes, and two more.
 const MESSAGES: usize = 9;
 
-fn impatient() -> PeerContext {
+/// Where a fault is one that a session survives, the patience must last on a slow machine, too.
+fn patient(survives: bool) -> PeerContext {
     let mut context = context(Arc::default());
-    context.limits.start_up = Duration::from_secs(4);
-    context.limits.call = Duration::from_secs(4);
-    context.limits.request = Duration::from_secs(4);
+    let patience = Duration::from_secs(if survives { 60 } else { 4 });
+    context.limits.start_up = patience;
+    context.limits.call = patience;
+    context.limits.request = patience;
     context.limits.ending = Duration::from_millis(200);
     context
 }
@@ -46,7 +48,8 @@ async fn on_pipes() {
         let at_text = at.to_string();
         let (proxy, server) = (script("proxy.py"), script("server.py"));
         let arguments = ["-u", &proxy, &at_text, fault, &python, "-u", &server, "plain"];
-        let tested = Tested::new(&child(&python, &arguments), &impatient());
+        let survives = matches!(fault, "delay" | "twice");
+        let tested = Tested::new(&child(&python, &arguments), &patient(survives));
         async move { (at, fault, session(&tested, "echo", json!({ "text": "x" })).await) }
     });
     let outcomes: Vec<_> = futures::stream::iter(sessions).buffer_unordered(6).collect().await;
@@ -55,10 +58,6 @@ async fn on_pipes() {
         match fault {
             // What comes late or twice is as good as what comes once.
             "delay" | "twice" => assert_eq!(outcome, Ok(()), "{fault} at {at}"),
-            "garble" if at == 1 => {
-                let told = outcome.unwrap_err().to_string();
-                assert!(told.contains("which is no message of the protocol"), "{told}");
-            }
             _ => {
                 let readable = outcome.as_ref().err().is_none_or(|error| !error.to_string().is_empty());
                 assert!(readable, "{fault} at {at}: {outcome:?}");
@@ -73,14 +72,18 @@ async fn over_streamable_http() {
     for pause in [None, Some(Duration::from_millis(200))] {
         for at in 0..14 {
             let proxy = Proxy::start(server.port, at, pause).await;
-            let tested = Tested::new(&http(&format!("http://127.0.0.1:{}/mcp", proxy.port)), &impatient());
+            let tested = Tested::new(
+                &http(&format!("http://127.0.0.1:{}/mcp", proxy.port)),
+                &patient(pause.is_some()),
+            );
             let outcome = session(&tested, "echo", json!({ "message": "x" })).await;
             match (pause, outcome) {
                 (Some(_), outcome) => assert_eq!(outcome, Ok(()), "a pause at {at}"),
                 (None, Ok(())) => {}
                 (None, Err(error)) => {
-                    let told = error.to_string().contains("broke") || error.to_string().contains("reached");
-                    assert!(told, "cut at {at}: {error}");
+                    // Words of the library below say nothing to anybody.
+                    let told = error.to_string();
+                    assert!(!told.is_empty() && !told.contains("Transport"), "cut at {at}: {told}");
                 }
             }
         }

@@ -1,6 +1,5 @@
 //! Servers and networks that do what they must not: every outcome is a readable error or a success, within time and
 //! memory, and never a hang, a panic or a token in the wrong hands.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test binary uses its part of the support")]
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::scripted;
 use crate::support::{Person, Tested, context, soon, until};
 
-fn accepting(content: Value) -> Arc<Person> {
+fn accepting(content: &Value) -> Arc<Person> {
     let answer =
         ElicitationAnswer { action: ElicitationAction::Accept, content: content.as_object().cloned() };
     Arc::new(Person { answer: Some(answer), roots: vec![PathBuf::from("/srv/x")], ..Person::default() })
@@ -25,7 +25,7 @@ async fn asked(tested: &Tested, method: &str, params: Value) -> Value {
 
 #[tokio::test]
 async fn a_form_is_answered_when_the_answer_fits() {
-    let person = accepting(json!({ "name": "Ada" }));
+    let person = accepting(&json!({ "name": "Ada" }));
     let tested = Tested::new(&scripted("plain"), &context(Arc::clone(&person)));
     tested.connect().await.unwrap();
     // A schema that no revision of the protocol knows.
@@ -46,7 +46,7 @@ async fn a_form_is_answered_when_the_answer_fits() {
 
 #[tokio::test]
 async fn an_address_to_open_is_refused_and_nobody_is_asked() {
-    let person = accepting(json!({}));
+    let person = accepting(&json!({}));
     let tested = Tested::new(&scripted("plain"), &context(Arc::clone(&person)));
     tested.connect().await.unwrap();
     let url = json!({ "mode": "url", "message": "open", "url": "https://a.test", "elicitationId": "1" });
@@ -68,7 +68,7 @@ async fn sampling_and_the_unknown_are_refused() {
 
 #[tokio::test]
 async fn pings_and_roots_are_answered() {
-    let tested = Tested::new(&scripted("plain"), &context(accepting(json!({}))));
+    let tested = Tested::new(&scripted("plain"), &context(accepting(&json!({}))));
     tested.connect().await.unwrap();
     assert_eq!(asked(&tested, "ping", json!({})).await, json!({ "result": {} }));
     let roots = asked(&tested, "roots/list", json!({})).await;
@@ -80,14 +80,14 @@ async fn the_timer_of_a_call_waits_for_the_person() {
     // Nobody answers for longer than the call may take; then the connection is closed, which ends the question.
     let person: Arc<Person> = Arc::default();
     let mut server = scripted("plain");
-    server.config.timeout = Some(Duration::from_millis(500));
+    server.config.timeout = Some(Duration::from_secs(2));
     let tested = Tested::new(&server, &context(Arc::clone(&person)));
     tested.connect().await.unwrap();
     let form = json!({ "method": "elicitation/create", "params": { "message": "who" } });
     let call = qoder_mcp::ToolCall::new("ask", form, crate::support::never());
     let running = tokio::spawn(tested.peer.call(call));
     until(|| !person.asked.lock().unwrap().is_empty()).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
     assert!(!running.is_finished());
     tested.close().await;
     assert!(soon(running).await.unwrap().is_err());
