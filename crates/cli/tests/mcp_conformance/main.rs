@@ -87,7 +87,8 @@ impl Suite {
             .unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         let mut checks = Vec::new();
-        collect(folder.path(), &mut checks);
+        collect(folder.path(), &mut checks)
+            .map_err(|problem| format!("{run:?}: {problem} ({})\n{told}", output.status))?;
         let status = |check: &Value| check["status"].as_str().unwrap_or_default().to_owned();
         let bad: Vec<&Value> =
             checks.iter().filter(|check| ["FAILURE", "WARNING"].contains(&status(check).as_str())).collect();
@@ -100,16 +101,19 @@ impl Suite {
 }
 
 /// The checks of a run, wherever the suite puts them.
-fn collect(folder: &Path, checks: &mut Vec<Value>) {
+fn collect(folder: &Path, checks: &mut Vec<Value>) -> Result<(), String> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect(&path, checks);
+            collect(&path, checks)?;
         } else if path.file_name().is_some_and(|name| name == "checks.json") {
-            let found: Vec<Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            let text = std::fs::read(&path).unwrap();
+            let found: Vec<Value> = serde_json::from_slice(&text)
+                .map_err(|error| format!("its checks are unreadable: {error}"))?;
             checks.extend(found);
         }
     }
+    Ok(())
 }
 
 /// The table for the documentation. Numbers of checks are left out: they depend on how often a server was asked.

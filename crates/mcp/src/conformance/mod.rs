@@ -92,7 +92,7 @@ impl Conversation {
         };
         let identity =
             ClientIdentity { metadata_url: Some(CLIENT_METADATA.to_owned()), ..ClientIdentity::default() };
-        let authorizer = ServerAuthorizer::new(server_url, &oauth, Vault::new(&config_root))
+        let authorizer = ServerAuthorizer::new(server_url, &oauth, Vault::in_file(&config_root))
             .map_err(|error| error.to_string())?
             .with_identity(identity);
         let person = Person::new(server_url)?;

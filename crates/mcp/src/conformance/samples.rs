@@ -143,7 +143,7 @@ fn text(schema: &Value) -> Value {
 mod tests {
     use super::*;
 
-    fn tool(name: &str, input_schema: Value) -> ListedTool {
+    fn tool(name: &str, input_schema: &Value) -> ListedTool {
         serde_json::from_value(json!({"name": name, "inputSchema": input_schema})).unwrap()
     }
 
@@ -160,7 +160,7 @@ mod tests {
                 "given": {"type": "string", "default": "this"},
             },
         });
-        let made = arguments(&tool("t", schema), &[]);
+        let made = arguments(&tool("t", &schema), &[]);
         assert_eq!(
             made,
             json!({
@@ -173,14 +173,14 @@ mod tests {
     #[test]
     fn schemas_without_end_end() {
         let schema = json!({"type": "object", "properties": {"again": {"$ref": "#"}}});
-        assert!(arguments(&tool("t", schema), &[]).is_object());
+        assert!(arguments(&tool("t", &schema), &[]).is_object());
     }
 
     #[test]
     fn a_tool_that_wants_the_schema_of_another_one_gets_it() {
-        let rich = tool("rich", json!({"type": "object", "$defs": {"x": {"$anchor": "y"}}}));
+        let rich = tool("rich", &json!({"type": "object", "$defs": {"x": {"$anchor": "y"}}}));
         let wants = json!({"type": "object", "description": "The inputSchema of rich"});
-        let echo = tool("echo", json!({"type": "object", "properties": {"schema": wants}}));
+        let echo = tool("echo", &json!({"type": "object", "properties": {"schema": wants}}));
         let tools = [rich, echo];
         assert_eq!(arguments(&tools[1], &tools), json!({"schema": tools[0].input_schema}));
     }

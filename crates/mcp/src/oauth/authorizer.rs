@@ -120,6 +120,9 @@ impl ServerAuthorizer {
     /// Tells `sink` every secret as it becomes known. Only before the authorizer is shared.
     #[must_use]
     pub fn with_secret_sink(mut self, sink: SecretSink) -> Self {
+        if let Some(secret) = self.inner.config.client_secret.clone() {
+            sink(&SecretString::from(secret));
+        }
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.sink = sink;
         }

@@ -23,9 +23,19 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// The vault of a configuration folder. Nothing is opened before it is used.
+    /// The vault of a configuration folder, with the keychain before it where that is built in. Nothing is opened
+    /// before it is used.
     #[must_use]
     pub fn new(config_root: &Path) -> Self {
+        let vault = Self::in_file(config_root);
+        #[cfg(feature = "keychain")]
+        let vault = vault.preferring(Arc::new(super::keychain::Keychain::default()));
+        vault
+    }
+
+    /// Only the file of a configuration folder.
+    #[must_use]
+    pub fn in_file(config_root: &Path) -> Self {
         Self {
             preferred: None,
             file: Arc::new(FileStore::new(config_root)),
@@ -103,4 +113,100 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| Err(StoreError(format!("the stored credentials cannot be reached: {error}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::oauth::{KeptToken, Registration};
+
+    const SERVER: &str = "https://mcp.example.com/";
+
+    /// A place that can be out of order.
+    #[derive(Default)]
+    struct Fake {
+        entries: Mutex<Vec<Entry>>,
+        broken: AtomicBool,
+    }
+
+    impl Fake {
+        fn works(&self) -> Result<(), StoreError> {
+            let broken = self.broken.load(Ordering::Relaxed);
+            if broken { Err(StoreError("out of order".to_owned())) } else { Ok(()) }
+        }
+    }
+
+    impl TokenStore for Fake {
+        fn entries(&self, _: &str) -> Result<Vec<Entry>, StoreError> {
+            self.works()?;
+            Ok(self.entries.lock().unwrap().clone())
+        }
+
+        fn replace(&self, _: &str, entries: &[Entry]) -> Result<(), StoreError> {
+            self.works()?;
+            *self.entries.lock().unwrap() = entries.to_vec();
+            Ok(())
+        }
+    }
+
+    fn entry(issuer: &str) -> Entry {
+        let token = KeptToken {
+            access_token: format!("token-of-{issuer}").into(),
+            refresh_token: None,
+            scopes: Vec::new(),
+            received_at: 0,
+            expires_at: None,
+        };
+        let client = Registration {
+            client_id: issuer.to_owned(),
+            client_secret: None,
+            redirect_uri: String::new(),
+            auth_method: None,
+        };
+        Entry {
+            server: SERVER.to_owned(),
+            issuer: Some(issuer.to_owned()),
+            client: Some(client),
+            token: Some(token),
+        }
+    }
+
+    #[tokio::test]
+    async fn whatever_goes_wrong_with_the_keychain_the_file_serves() {
+        let root = tempfile::tempdir().unwrap();
+        let keychain = Arc::new(Fake::default());
+        let file = Vault::in_file(root.path());
+        let vault = file.clone().preferring(keychain.clone());
+        let locked = vault.lock(SERVER).await.unwrap();
+
+        keychain.broken.store(true, Ordering::Relaxed);
+        vault.keep(&locked, entry("a")).await.unwrap();
+        assert_eq!(file.entries(SERVER).await.unwrap().len(), 1);
+        keychain.broken.store(false, Ordering::Relaxed);
+        assert_eq!(vault.entries(SERVER).await.unwrap().len(), 1, "the keychain has nothing yet");
+
+        vault.keep(&locked, entry("a")).await.unwrap();
+        assert_eq!(keychain.entries.lock().unwrap().len(), 1);
+        assert!(file.entries(SERVER).await.unwrap().is_empty(), "one place at a time");
+        vault.forget(&locked, SERVER).await.unwrap();
+        assert!(vault.entries(SERVER).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn one_issuer_has_the_token_and_others_are_remembered_as_clients() {
+        let root = tempfile::tempdir().unwrap();
+        let vault = Vault::in_file(root.path());
+        let locked = vault.lock(SERVER).await.unwrap();
+        for issuer in ["a", "b", "c", "d", "e", "f"] {
+            vault.keep(&locked, entry(issuer)).await.unwrap();
+        }
+        let kept = vault.entries(SERVER).await.unwrap();
+        assert_eq!(kept.len(), MOST_ENTRIES);
+        let with_token: Vec<_> = kept.iter().filter(|entry| entry.token.is_some()).collect();
+        assert_eq!(with_token.len(), 1);
+        assert_eq!(with_token[0].issuer.as_deref(), Some("f"));
+    }
 }

@@ -30,7 +30,7 @@ fn described(url: String) -> NamedServer {
 
 fn connection(server: &Guarded, root: &Path) -> (Arc<dyn McpPeer>, ServerAuthorizer) {
     let named = described(server.url());
-    let authorizer = ServerAuthorizer::for_server(&named, &Vault::new(root)).unwrap().unwrap();
+    let authorizer = ServerAuthorizer::for_server(&named, &Vault::in_file(root)).unwrap().unwrap();
     let mut context = PeerContext::new(root, Arc::new(Nobody));
     context.authorizer = Some(Arc::new(authorizer.clone()));
     (peer(&named, &context), authorizer)

@@ -75,7 +75,7 @@ async fn another_address_does_not_inherit_a_token() {
     let other = qoder_mcp::oauth::ServerAuthorizer::new(
         &format!("{}/other", server.base),
         &qoder_mcp::config::OAuthConfig::default(),
-        qoder_mcp::oauth::Vault::new(root.path()),
+        qoder_mcp::oauth::Vault::in_file(root.path()),
     )
     .unwrap();
     assert!(other.token().await.unwrap().is_none());

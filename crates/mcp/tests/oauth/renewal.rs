@@ -70,7 +70,7 @@ const ROOT: &str = "QODER_TEST_RENEW_ROOT";
 #[tokio::test]
 async fn two_processes_use_a_rotated_refresh_token_once() {
     if let Ok(url) = std::env::var(SERVER) {
-        let vault = Vault::new(std::env::var_os(ROOT).unwrap().as_ref());
+        let vault = Vault::in_file(std::env::var_os(ROOT).unwrap().as_ref());
         let authorizer = ServerAuthorizer::new(&url, &OAuthConfig::default(), vault).unwrap();
         assert!(authorizer.token().await.unwrap().is_some());
         return;

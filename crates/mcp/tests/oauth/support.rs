@@ -79,7 +79,7 @@ impl Guarded {
 
     /// An authorizer whose tokens are kept in `root`.
     pub fn authorizer(&self, root: &Path) -> ServerAuthorizer {
-        ServerAuthorizer::new(&self.url(), &OAuthConfig::default(), Vault::new(root)).unwrap()
+        ServerAuthorizer::new(&self.url(), &OAuthConfig::default(), Vault::in_file(root)).unwrap()
     }
 
     /// Goes through a whole authorization.

@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 const SERVER: &str = "https://mcp.example.com/mcp";
 
 fn authorizer(root: &Path) -> ServerAuthorizer {
-    ServerAuthorizer::new(SERVER, &OAuthConfig::default(), Vault::new(root)).unwrap()
+    ServerAuthorizer::new(SERVER, &OAuthConfig::default(), Vault::in_file(root)).unwrap()
 }
 
 fn token() -> OAuthToken {
@@ -91,8 +91,8 @@ async fn a_broken_file_is_not_replaced() {
 #[tokio::test]
 async fn a_lock_that_does_not_come_is_an_error() {
     let root = tempfile::tempdir().unwrap();
-    let held = Vault::new(root.path()).lock(SERVER).await.unwrap();
-    let vault = Vault::new(root.path()).with_patience(Duration::from_millis(100));
+    let held = Vault::in_file(root.path()).lock(SERVER).await.unwrap();
+    let vault = Vault::in_file(root.path()).with_patience(Duration::from_millis(100));
     let waiting = ServerAuthorizer::new(SERVER, &OAuthConfig::default(), vault).unwrap();
     let error = waiting.inject(token()).await.unwrap_err();
     assert!(error.to_string().contains("holds the lock"), "{error}");
@@ -107,7 +107,7 @@ async fn many_writers_lose_nothing() {
     let root = tempfile::tempdir().unwrap();
     let name = |number: usize| format!("https://mcp{number}.example.com/");
     let make = |number: usize| {
-        ServerAuthorizer::new(&name(number), &OAuthConfig::default(), Vault::new(root.path())).unwrap()
+        ServerAuthorizer::new(&name(number), &OAuthConfig::default(), Vault::in_file(root.path())).unwrap()
     };
     let writes = (0..20).map(|number| make(number).inject(token()));
     for outcome in futures::future::join_all(writes).await {
