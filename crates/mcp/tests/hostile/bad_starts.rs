@@ -8,7 +8,7 @@ use qoder_mcp::PeerError;
 use qoder_mcp::config::NamedServer;
 
 use crate::scripted;
-use crate::support::{Tested, child, context};
+use crate::support::{Tested, child, context, soon, until};
 
 async fn problem(server: &NamedServer) -> String {
     let mut context = context(Arc::default());
@@ -94,4 +94,29 @@ async fn a_handshake_that_goes_wrong() {
     assert_eq!(refused, PeerError::Refused { code: -32000, message: "go away".to_owned() });
     let problem = problem(&scripted("stranger")).await;
     assert_eq!(problem, "the server answered the handshake with a wrong id");
+}
+
+#[tokio::test]
+async fn an_attempt_can_be_given_up() {
+    let tested = Tested::plain(&scripted("silent"));
+    let attempt = tokio::spawn(tested.peer.connect(Arc::new(|_| {})));
+    // Whether it has begun by then does not matter.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    tested.close().await;
+    let given_up = soon(attempt).await.unwrap().unwrap_err();
+    assert_eq!(given_up, PeerError::Closed("the connection was closed".to_owned()));
+    // Nobody has to look at an attempt for it to be given up.
+    let idle = tested.peer.connect(Arc::new(|_| {}));
+    tested.close().await;
+    drop(idle);
+}
+
+#[tokio::test]
+async fn a_later_attempt_wins() {
+    let tested = Tested::plain(&scripted("plain"));
+    let first = tokio::spawn(tested.peer.connect(Arc::new(|_| {})));
+    tokio::task::yield_now().await;
+    tested.connect().await.unwrap();
+    until(|| first.is_finished()).await;
+    assert_eq!(tested.said("echo", serde_json::json!({ "text": "x" })).await, "x");
 }

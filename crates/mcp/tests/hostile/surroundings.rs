@@ -1,6 +1,8 @@
 //! What a child process sees, and that it is gone when it shall be, with everything that it started.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use qoder_mcp::config::Transport;
@@ -64,5 +66,32 @@ async fn letting_go_of_a_peer_ends_its_process() {
     tested.connect().await.unwrap();
     let pid = tested.said("child", json!({})).await;
     drop(tested);
+    until(|| !is_alive(&pid)).await;
+}
+
+/// Set in the process that holds a server and waits to be killed.
+const HOLDER: &str = "QODER_TEST_HOLDER";
+
+#[tokio::test]
+async fn nothing_is_left_when_we_are_killed() {
+    if std::env::var_os(HOLDER).is_some() {
+        let tested = Tested::plain(&scripted("stubborn"));
+        tested.connect().await.unwrap();
+        println!("\nholding {}", tested.said("child", json!({})).await);
+        return std::future::pending().await;
+    }
+    let own = std::env::current_exe().unwrap();
+    let mut holder = Command::new(own)
+        .args(["--exact", "surroundings::nothing_is_left_when_we_are_killed", "--nocapture"])
+        .env(HOLDER, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    let pid = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("holding ").map(str::to_owned));
+    let pid = pid.expect("the holder says what it holds");
+    assert!(is_alive(&pid));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
     until(|| !is_alive(&pid)).await;
 }

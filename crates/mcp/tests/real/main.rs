@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod everything;
 #[cfg(test)]
+mod newest_revision;
+#[cfg(test)]
 mod other_servers;
 #[path = "../support/mod.rs"]
 #[cfg(test)]
