@@ -28,7 +28,7 @@ const PROXIES: [&str; 6] =
 
 /// Why a request was not made, or its answer not read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     #[error("{0} is not reached by https")]
     Plain(String),
     #[error("{0} is not a public place, and the server is elsewhere")]
@@ -46,7 +46,7 @@ pub(super) enum Refused {
 }
 
 /// The client of one server's authorizations.
-pub(super) struct OAuthHttp {
+pub(crate) struct OAuthHttp {
     rules: Arc<Rules>,
     plain: OnceLock<Client>,
     secure: OnceLock<Client>,
@@ -134,7 +134,7 @@ impl Resolve for CheckedLookup {
 }
 
 impl OAuthHttp {
-    pub(super) fn new(server: &Url) -> Self {
+    pub(crate) fn new(server: &Url) -> Self {
         Self { rules: Arc::new(Rules::new(server)), plain: OnceLock::new(), secure: OnceLock::new() }
     }
 
@@ -172,7 +172,7 @@ impl OAuthHttp {
     }
 
     /// Makes a request.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &self,
         request: http::Request<Vec<u8>>,
     ) -> Result<http::Response<Vec<u8>>, Refused> {

@@ -22,6 +22,7 @@ mod vault;
 
 pub use authorizer::{ClientIdentity, SecretSink, ServerAuthorizer};
 pub use file::FileStore;
+pub(crate) use http::OAuthHttp;
 #[cfg(feature = "keychain")]
 pub use keychain::Keychain;
 pub use lock::{LockFolder, Locked};

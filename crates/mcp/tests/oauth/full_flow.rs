@@ -36,7 +36,7 @@ async fn a_browser_comes_back_to_the_loopback_address() {
     assert_eq!(seen["resources"][0], server.url());
     assert_eq!(seen["registrations"], 1);
     assert!(!format!("{authorizer:?}").contains(token.expose_secret()));
-    assert_eq!(authorizer.secrets().len(), 2);
+    assert_eq!(authorizer.secrets().len(), 3, "two tokens, and the secret of the client");
 }
 
 #[tokio::test]

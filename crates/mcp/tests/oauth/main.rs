@@ -2,6 +2,7 @@
 //! authorization server. `QODER_TEST_MCP` names the folder whose `venv/` has that package.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod connection;
 mod full_flow;
 mod host_tokens;
 mod refusals;
