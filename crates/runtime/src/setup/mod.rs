@@ -2,7 +2,7 @@
 //! each may depend on the one before. Every front comes through here, so defaults exist once.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
@@ -17,7 +17,7 @@ use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
-use crate::gate::{Gate, Unattended};
+use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::mcp::{ByName, McpServers};
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
@@ -32,6 +32,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod gate;
 mod later;
 mod mode;
 mod model;
@@ -267,14 +268,6 @@ impl Setup {
             roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
         }
         Ok(roots)
-    }
-
-    /// What an ask means without anyone. Loading has refused any other word.
-    fn unattended(&self) -> Unattended {
-        match self.settings.text("permissions.unattended") {
-            Some("park") => Unattended::Park,
-            _ => Unattended::Deny,
-        }
     }
 
     /// The places of the session.
