@@ -50,8 +50,11 @@ fn statuses_are_told_as_they_change_and_shown_without_secrets() {
     assert_eq!(row["serverInfo"], json!({ "name": "test server", "version": "1.2.3" }));
     assert_eq!(row["scope"], "dynamic");
     assert_eq!(row["config"]["type"], "stdio");
-    assert_eq!(row["tools"][0], json!({ "name": "echo", "description": "Says it again.",
-        "annotations": { "readOnly": true } }));
+    assert_eq!(
+        row["tools"][0],
+        json!({ "name": "echo", "description": "Says it again.",
+        "annotations": { "readOnly": true } })
+    );
     assert_eq!(row["tools"][1]["name"], "ask person");
     let rows = rows(&mut host);
     assert_eq!(rows[0]["status"], "failed");
@@ -59,7 +62,8 @@ fn statuses_are_told_as_they_change_and_shown_without_secrets() {
     assert!(!json!(rows).to_string().contains("hide-me-please"));
     host.prompt("hello");
     let init = host.until(|line| line["subtype"] == "init");
-    let statuses: Vec<&Value> = init["mcp_servers"].as_array().unwrap().iter().map(|row| &row["status"]).collect();
+    let statuses: Vec<&Value> =
+        init["mcp_servers"].as_array().unwrap().iter().map(|row| &row["status"]).collect();
     assert_eq!(statuses, ["failed", "connected"]);
     assert!(init["tools"].as_array().unwrap().contains(&json!("mcp__kb__echo")));
     assert_eq!(host.result()["result"], "done");
@@ -112,7 +116,13 @@ fn a_tool_that_changed_is_asked_about_again() {
     let sandbox = Sandbox::new();
     let config = json!({ "mcpServers": { "kb": described() } }).to_string();
     let flags = [
-        "--mcp-config", &config, "--settings", ROOMY, "--permission-prompt-tool", "stdio", "--allowedTools",
+        "--mcp-config",
+        &config,
+        "--settings",
+        ROOMY,
+        "--permission-prompt-tool",
+        "stdio",
+        "--allowedTools",
         "mcp__kb__change",
     ];
     let replies = json!([
@@ -127,8 +137,11 @@ fn a_tool_that_changed_is_asked_about_again() {
     let asked = host.asked("can_use_tool");
     let rule = json!({ "type": "addRules", "rules": [{ "toolName": "mcp__kb__echo" }], "behavior": "allow",
         "destination": "session" });
-    host.respond(&asked, &json!({ "behavior": "allow", "updatedInput": asked["request"]["input"],
-        "updatedPermissions": [rule] }));
+    host.respond(
+        &asked,
+        &json!({ "behavior": "allow", "updatedInput": asked["request"]["input"],
+        "updatedPermissions": [rule] }),
+    );
     assert_eq!(host.tool_result(), "one");
     // Not asked about again while it is what it was.
     assert_eq!(host.tool_result(), "two");

@@ -22,12 +22,8 @@ struct Protected {
 impl Protected {
     fn start(sandbox: &Sandbox) -> Self {
         let file: PathBuf = sandbox.home().join("port");
-        let child = Command::new("python3")
-            .args([SCRIPT, "http"])
-            .arg(&file)
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child =
+            Command::new("python3").args([SCRIPT, "http"]).arg(&file).stdin(Stdio::piped()).spawn().unwrap();
         let begun = Instant::now();
         let port = loop {
             if let Ok(port) = std::fs::read_to_string(&file) {
@@ -145,8 +141,10 @@ fn a_host_can_sign_in_by_itself() {
     let begun = host.request(&begin).unwrap();
     assert_eq!(begun["requiresUserAction"], true);
     let url = begun["authUrl"].as_str().unwrap().to_owned();
-    let submit = |url: &str| json!({ "subtype": "mcp_submit_oauth_callback_url", "serverName": "kb",
-        "callbackUrl": url });
+    let submit = |url: &str| {
+        json!({ "subtype": "mcp_submit_oauth_callback_url", "serverName": "kb",
+        "callbackUrl": url })
+    };
     let foreign = "http://localhost:7777/back?code=good-code&state=somebody-elses";
     host.request(&submit(foreign)).unwrap_err();
     assert_eq!(status(&mut host)["status"], "needs-auth");

@@ -215,9 +215,11 @@ fn servers_with(peers: Peers, questions: Arc<dyn ServerQuestions>) -> McpServers
         peers.iter().map(|(named, peer)| (named.name.clone(), Arc::clone(peer))).collect();
     let maker: ServerMaker = Arc::new(move |server| {
         let peer = ways.get(&server.name).cloned().ok_or("no way")?;
-        let authorizer = server.config.transport.url().map(|_| {
-            Arc::new(Credentials(Arc::clone(&peer.has_token))) as Arc<dyn Authorizer>
-        });
+        let authorizer = server
+            .config
+            .transport
+            .url()
+            .map(|_| Arc::new(Credentials(Arc::clone(&peer.has_token))) as Arc<dyn Authorizer>);
         Ok(Made { peer, authorizer })
     });
     McpServers::new(peers.into_iter().map(|(named, _)| named).collect(), maker, questions, START_WAIT)
@@ -289,7 +291,10 @@ async fn a_server_can_be_switched_off_and_on() {
     servers.connect().await;
     servers.toggle("kb", false).await.unwrap();
     assert!(servers.tools().is_empty());
-    assert_eq!((servers.rows()[0]["status"].as_str(), peer.closed.load(Ordering::Relaxed)), (Some("disabled"), 1));
+    assert_eq!(
+        (servers.rows()[0]["status"].as_str(), peer.closed.load(Ordering::Relaxed)),
+        (Some("disabled"), 1)
+    );
     servers.toggle("kb", true).await.unwrap();
     assert_eq!(servers.tools().len(), 1);
     let problem = servers.reconnect("other").await.unwrap_err();
@@ -411,10 +416,7 @@ async fn a_host_that_brings_credentials_is_asked_and_a_refusal_is_final() {
     let heard = listen(&servers);
     servers.start();
     servers.inner.done("kb").await.unwrap();
-    assert_eq!(
-        *heard.lock().unwrap(),
-        ["kb connecting", "kb needs-auth", "kb connecting", "kb connected"]
-    );
+    assert_eq!(*heard.lock().unwrap(), ["kb connecting", "kb needs-auth", "kb connecting", "kb connected"]);
     // A refusal in the middle is asked about once, and the call is repeated.
     *peer.has_token.lock().unwrap() = false;
     servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
@@ -429,9 +431,13 @@ async fn a_host_that_brings_credentials_is_asked_and_a_refusal_is_final() {
 
 #[tokio::test]
 async fn replacing_leaves_alone_what_stays() {
-    let (kept, gone, new) =
-        (Scripted::new(&[Does::Connect]), Scripted::new(&[Does::Connect]), Scripted::new(&[Does::Fail("broken")]));
-    let all = vec![(stdio("kept"), Arc::clone(&kept)), (stdio("gone"), Arc::clone(&gone)), (stdio("new"), new)];
+    let (kept, gone, new) = (
+        Scripted::new(&[Does::Connect]),
+        Scripted::new(&[Does::Connect]),
+        Scripted::new(&[Does::Fail("broken")]),
+    );
+    let all =
+        vec![(stdio("kept"), Arc::clone(&kept)), (stdio("gone"), Arc::clone(&gone)), (stdio("new"), new)];
     let servers = servers(all);
     servers.replace(vec![stdio("kept"), stdio("gone")], Vec::new()).await;
     let refused = RefusedServer {

@@ -19,7 +19,6 @@ use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
 use crate::hooks::Hooks;
-use crate::mcp::ByName;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PromptParts, Surroundings, build};
@@ -257,7 +256,7 @@ impl Setup {
         let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
-        let by_name = Arc::new(ByName::new(Arc::clone(&servers), Arc::clone(&offered)));
+        let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = tools::built_in(self, &gate, &by_name);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
