@@ -8,6 +8,7 @@ mod exit;
 mod host;
 mod input;
 mod mcp;
+mod mcp_conformance;
 mod options;
 mod permissions;
 mod print;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
+        Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
         Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "help") => command(&words),
         _ => run(&words),
     };

@@ -7,6 +7,7 @@
 pub mod authorization;
 mod by_name;
 pub mod config;
+pub mod conformance;
 pub mod lazy;
 pub mod names;
 pub mod oauth;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::callbacks::{Callbacks, OnElicitation, OnMcpOAuth};
 use crate::hooks::{Firing, HookEvent, Occasion};
-use crate::live::WeakHandle;
+use crate::live::InnerHandle;
 use crate::mcp::questions::{
     Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, ServerQuestions,
 };
@@ -26,7 +26,7 @@ pub struct Questions {
     elicitation: Option<OnElicitation>,
     oauth: Option<OnMcpOAuth>,
     roots: RwLock<Vec<PathBuf>>,
-    session: Arc<OnceLock<WeakHandle>>,
+    session: Arc<OnceLock<InnerHandle>>,
 }
 
 /// What the session gives to whoever waits for an answer.
@@ -49,14 +49,19 @@ impl Questions {
     }
 
     /// Questions belong to this session from now on.
-    pub(crate) fn belong_to(&self, session: WeakHandle) {
+    pub(crate) fn belong_to(&self, session: InnerHandle) {
         // There is one session for one engine.
         let _ = self.session.set(session);
     }
 
-    /// The session works in these directories now.
-    pub(crate) fn set_roots(&self, roots: Vec<PathBuf>) {
-        *self.roots.write().unwrap_or_else(PoisonError::into_inner) = roots;
+    /// The session works in these directories now. True when they are others than before.
+    pub(crate) fn set_roots(&self, roots: &[PathBuf]) -> bool {
+        let mut known = self.roots.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = *known != roots;
+        if changed {
+            *known = roots.to_vec();
+        }
+        changed
     }
 }
 
@@ -93,7 +98,7 @@ impl ServerQuestions for Questions {
 
 /// A question that waits.
 struct Parked {
-    session: WeakHandle,
+    session: InnerHandle,
     ask: Option<OnElicitation>,
     id: String,
     /// True while the log says that it waits.
@@ -110,9 +115,7 @@ impl Parked {
             requested_schema: question.requested_schema.clone(),
         };
         let input = told(&question);
-        let Some(handle) = self.session.upgrade() else { return cancel };
-        let opened = handle.run(move |driver| driver.open_elicitation(record, &input)).await;
-        drop(handle);
+        let opened = self.session.run(move |driver| driver.open_elicitation(record, &input)).await;
         let Ok(Opened { firing, occasion, cancelled }) = opened else { return cancel };
         self.open = true;
         observe(&firing, occasion, &self.session).await;
@@ -135,9 +138,7 @@ impl Parked {
     async fn close(&mut self, question: &Elicitation, answer: &ElicitationAnswer, by: &'static str) {
         self.open = false;
         let (id, action, input) = (self.id.clone(), word(answer.action), result(question, answer));
-        let Some(handle) = self.session.upgrade() else { return };
-        let closed = handle.run(move |driver| driver.close_elicitation(id, action, by, &input)).await;
-        drop(handle);
+        let closed = self.session.run(move |driver| driver.close_elicitation(id, action, by, &input)).await;
         if let Ok(Opened { firing, occasion, .. }) = closed {
             observe(&firing, occasion, &self.session).await;
         }
@@ -150,24 +151,18 @@ impl Drop for Parked {
         if !self.open {
             return;
         }
-        let (id, session) = (self.id.clone(), self.session.clone());
-        if let Some(handle) = session.upgrade() {
-            handle.send(move |driver| {
-                let input = Map::new();
-                driver.close_elicitation(id, "cancel", "server", &input).map(drop)
-            });
-        }
+        let id = self.id.clone();
+        self.session
+            .send(move |driver| driver.close_elicitation(id, "cancel", "server", &Map::new()).map(drop));
     }
 }
 
 /// Calls hooks that only observe, and puts on record that they ran.
-async fn observe(firing: &Firing, occasion: Option<Occasion>, session: &WeakHandle) {
+async fn observe(firing: &Firing, occasion: Option<Occasion>, session: &InnerHandle) {
     let Some(occasion) = occasion else { return };
     // A host that is gone is met again by the turn.
     let Ok(Some(fired)) = firing.fire(occasion).await else { return };
-    if let Some(handle) = session.upgrade() {
-        handle.send(move |driver| driver.record_hooks(fired));
-    }
+    session.send(move |driver| driver.record_hooks(fired));
 }
 
 fn told(question: &Elicitation) -> Map<String, Value> {

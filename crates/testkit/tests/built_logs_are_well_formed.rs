@@ -46,6 +46,8 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::Asked(_)
         | RecordBody::SideCalled(_)
         | RecordBody::Answered(_)
+        | RecordBody::Elicited(_)
+        | RecordBody::ElicitationAnswered(_)
         | RecordBody::PermissionsChanged(_)
         | RecordBody::ToolStarted(_)
         | RecordBody::TaskStarted(_)

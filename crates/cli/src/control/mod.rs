@@ -102,19 +102,13 @@ impl Connection<'_> {
             }
             Some(_) | None => (None, Callbacks::default()),
         };
-        let callbacks = match self.with_servers(callbacks, &setup, handshake.is_some()) {
-            Ok(callbacks) => callbacks,
-            Err(error) => {
-                if let Some(id) = &handshake {
-                    channel.respond(id, Err(format!("{error}. {}", error.hint())));
-                }
-                return Err(error.into());
-            }
-        };
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
-        let engine = match setup.engine(Arc::clone(&host), callbacks.clone()) {
-            Ok(engine) => Arc::new(engine),
+        let made = self.with_servers(callbacks, &setup, handshake.is_some());
+        let made =
+            made.and_then(|all| setup.engine(Arc::clone(&host), all.clone()).map(|engine| (all, engine)));
+        let (callbacks, engine) = match made {
+            Ok((callbacks, engine)) => (callbacks, Arc::new(engine)),
             Err(error) => {
                 if let Some(id) = &handshake {
                     channel.respond(id, Err(format!("{error}. {}", error.hint())));
@@ -202,6 +196,9 @@ impl Connection<'_> {
     ) -> Result<Callbacks, String> {
         let initialize: Initialize =
             serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+        if initialize.sdk.is_some() {
+            channel.output().want_early_status();
+        }
         let handshake = Handshake(&initialize);
         if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);

@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOMY, call, say};
+use crate::host::{Host, ROOMY, call, named, say};
 
 /// The script of the server.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/protocol/scripts/server.py");
@@ -42,7 +42,7 @@ fn statuses_are_told_as_they_change_and_shown_without_secrets() {
     let sandbox = Sandbox::new();
     let config = config();
     let flags = ["--mcp-config", &config, "--settings", ROOMY];
-    let mut host = Host::connect(&sandbox, &json!([say("done")]), &flags, json!({}));
+    let mut host = Host::connect(&sandbox, &json!([say("done")]), &flags, named(json!({})));
     let first = host.until(|line| line["subtype"] == "mcp_status_change");
     assert_eq!(first["servers"][0]["status"], "connecting");
     assert!(first["uuid"].is_string() && first["session_id"].is_string());
@@ -80,7 +80,7 @@ fn a_tool_is_called_and_one_that_kills_its_server_is_started_again() {
         call(3, "mcp__kb__echo", &json!({ "text": "again" })),
         say("done"),
     ]);
-    let mut host = Host::connect(&sandbox, &replies, &flags, json!({}));
+    let mut host = Host::connect(&sandbox, &replies, &flags, named(json!({})));
     host.prompt("go");
     assert_eq!(host.tool_result(), "hello");
     let died = host.tool_result();
@@ -94,21 +94,18 @@ fn tools_that_come_later_are_offered_in_a_new_epoch() {
     let sandbox = Sandbox::new();
     let config = config();
     let flags = ["--mcp-config", &config, "--settings", ROOMY, "--allowedTools", "mcp__kb"];
-    let replies = json!([
-        call(1, "mcp__kb__grow", &json!({})),
-        { "when": { "lastToolResultContains": "done" }, "toolCalls": [{ "name": "Read", "input": { "file_path": "x" } }] },
-        say("done"),
-    ]);
-    let mut host = Host::connect(&sandbox, &replies, &flags, json!({}));
-    host.prompt("go");
+    let replies = json!([call(1, "mcp__kb__grow", &json!({})), say("done")]);
+    let mut host = Host::connect(&sandbox, &replies, &flags, named(json!({})));
     let row = until_status(&mut host, "kb", "connected");
     assert_eq!(row["tools"].as_array().unwrap().len(), 5);
-    let row = until_status(&mut host, "kb", "connected");
-    assert_eq!(row["tools"][5]["name"], "grown");
+    host.prompt("go");
     host.result();
+    while rows(&mut host)[1]["tools"][5]["name"] != "grown" {}
     host.prompt("again");
     let init = host.until(|line| line["subtype"] == "init");
     assert!(init["tools"].as_array().unwrap().contains(&json!("mcp__kb__grown")));
+    host.result();
+    assert!(logs(&sandbox).contains("tool list changed"));
 }
 
 #[test]
@@ -132,7 +129,7 @@ fn a_tool_that_changed_is_asked_about_again() {
         call(5, "mcp__kb__echo", &json!({ "text": "three" })),
         say("done"),
     ]);
-    let mut host = Host::connect(&sandbox, &replies, &flags, json!({}));
+    let mut host = Host::connect(&sandbox, &replies, &flags, named(json!({})));
     host.prompt("go");
     let asked = host.asked("can_use_tool");
     let rule = json!({ "type": "addRules", "rules": [{ "toolName": "mcp__kb__echo" }], "behavior": "allow",
@@ -164,7 +161,7 @@ fn servers_are_replaced_while_the_session_runs() {
     let sandbox = Sandbox::new();
     let config = config();
     let flags = ["--mcp-config", &config, "--settings", ROOMY];
-    let mut host = Host::connect(&sandbox, &json!([say("done")]), &flags, json!({}));
+    let mut host = Host::connect(&sandbox, &json!([say("done")]), &flags, named(json!({})));
     until_status(&mut host, "kb", "connected");
     let wanted = json!({ "kb": described(), "odd": { "type": "ws", "url": "ws://x" },
         "more": { "command": "python3", "args": [SCRIPT],
@@ -218,7 +215,7 @@ fn a_server_asks_a_person_through_the_host_and_hooks_observe() {
     let mut command = Host::command(&sandbox, &replies, &flags);
     command.env("QODER_SDK_READS_SESSION_STATE", "1");
     let mut host = Host::spawn(command);
-    host.initialize(json!({ "elicitation": true, "hooks": hooks }));
+    host.initialize(named(json!({ "elicitation": true, "hooks": hooks })));
     until_status(&mut host, "kb", "connected");
     assert_eq!(ask_person(&mut host), name);
     host.prompt("go");
@@ -257,7 +254,7 @@ fn without_anybody_to_ask_the_question_is_cancelled() {
         call(1, &qoder_mcp_name(), &json!({})),
         { "when": { "lastToolResultContains": "cancel" }, "text": "understood" },
     ]);
-    let mut host = Host::connect(&sandbox, &replies, &flags, json!({}));
+    let mut host = Host::connect(&sandbox, &replies, &flags, named(json!({})));
     host.prompt("go");
     assert_eq!(host.result()["result"], "understood");
 }
@@ -269,7 +266,7 @@ fn a_question_that_waited_when_the_process_was_killed_is_cancelled_on_resume() {
     let flags = asking_flags(&config);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let replies = json!([call(1, &qoder_mcp_name(), &json!({})), say("done")]);
-    let mut host = Host::connect(&sandbox, &replies, &flags, json!({ "elicitation": true }));
+    let mut host = Host::connect(&sandbox, &replies, &flags, named(json!({ "elicitation": true })));
     host.prompt("go");
     let asked = host.asked("elicitation");
     let session = host_session(&sandbox);
@@ -277,7 +274,8 @@ fn a_question_that_waited_when_the_process_was_killed_is_cancelled_on_resume() {
     drop(host);
     let mut flags = flags.clone();
     flags.extend(["--resume", &session]);
-    let mut host = Host::connect(&sandbox, &json!([say("done")]), &flags, json!({ "elicitation": true }));
+    let mut host =
+        Host::connect(&sandbox, &json!([say("done")]), &flags, named(json!({ "elicitation": true })));
     host.prompt("more");
     assert_eq!(host.result()["result"], "done");
     let log = logs(&sandbox);
@@ -288,4 +286,19 @@ fn host_session(sandbox: &Sandbox) -> String {
     let log = logs(sandbox);
     let line: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     line["sessionId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_program_that_is_none_of_ours_hears_of_the_session_first() {
+    let sandbox = Sandbox::new();
+    let config = config();
+    let flags = ["--mcp-config", &config, "--settings", ROOMY];
+    let mut host = Host::connect(&sandbox, &json!([say("done")]), &flags, json!({}));
+    while rows(&mut host)[1]["status"] != "connected" {}
+    host.prompt("hello");
+    let first = host.until(|line| line["type"] == "system");
+    assert_eq!(first["subtype"], "init");
+    host.result();
+    host.ask(&json!({ "subtype": "mcp_toggle", "serverName": "kb", "enabled": false }));
+    assert_eq!(until_status(&mut host, "kb", "disabled")["name"], "kb");
 }

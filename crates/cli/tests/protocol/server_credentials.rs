@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOMY, call, say};
+use crate::host::{Host, ROOMY, call, named, say};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/protocol/scripts/server.py");
 const TOKEN: &str = "good-token-of-the-test";
@@ -75,7 +75,7 @@ fn granted(auth_url: &str) -> String {
 fn a_host_that_declared_it_is_asked_for_credentials() {
     let sandbox = Sandbox::new();
     let server = Protected::start(&sandbox);
-    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), json!({ "mcpOAuth": true }));
+    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), named(json!({ "mcpOAuth": true })));
     let asked = host.asked("mcp_oauth_required");
     let request = &asked["request"];
     assert_eq!(request["server_name"], "kb");
@@ -95,7 +95,7 @@ fn a_host_that_declared_it_is_asked_for_credentials() {
 fn a_host_that_refuses_makes_the_server_fail() {
     let sandbox = Sandbox::new();
     let server = Protected::start(&sandbox);
-    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), json!({ "mcpOAuth": true }));
+    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), named(json!({ "mcpOAuth": true })));
     let asked = host.asked("mcp_oauth_required");
     host.respond(&asked, &Value::Null);
     until_status(&mut host, "failed");
@@ -111,7 +111,7 @@ fn a_token_of_the_host_is_taken_and_forgotten() {
         call(2, "mcp__kb__echo", &json!({ "text": TOKEN })),
         say("done"),
     ]);
-    let mut host = Host::connect(&sandbox, &replies, &server.flags(), json!({}));
+    let mut host = Host::connect(&sandbox, &replies, &server.flags(), named(json!({})));
     until_status(&mut host, "needs-auth");
     let token = json!({ "access_token": TOKEN, "expires_in": 3600 });
     let inject = json!({ "subtype": "inject_mcp_token", "serverName": "kb", "token": token });
@@ -134,7 +134,7 @@ fn a_token_of_the_host_is_taken_and_forgotten() {
 fn a_host_can_sign_in_by_itself() {
     let sandbox = Sandbox::new();
     let server = Protected::start(&sandbox);
-    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), json!({}));
+    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), named(json!({})));
     until_status(&mut host, "needs-auth");
     let begin = json!({ "subtype": "mcp_authenticate", "serverName": "kb",
         "redirectUri": "http://localhost:7777/back" });

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, OAuthClientConfig, WWWAuthenticateParams,
 };
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use tokio::sync::oneshot;
 use url::Url;
 
@@ -16,6 +16,7 @@ use super::exchange::{LIFETIME, Pending};
 use super::http::{OAuthHttp, is_here};
 use super::listener::Listener;
 use super::problem::{NO_PKCE, explained, failed};
+use super::registration::METHODS_FIELD;
 use super::store::{Entry, Registration, now, words};
 use crate::authorization::{AuthorizationError, Begun, Callback};
 use crate::peer::Challenge;
@@ -82,7 +83,8 @@ impl Inner {
         let challenged = words(asked.as_ref().and_then(|asked| asked.scope.as_deref()));
         let scopes = self.scopes(&manager, kept.as_ref(), &metadata, &challenged, wider).await;
         let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let client = self.client(&mut manager, &metadata, &redirect_uri, &names).await?;
+        let client = self.client(&metadata, &redirect_uri, &scopes).await?;
+        self.configure(&mut manager, metadata.clone(), &client)?;
         let auth_url = manager.get_authorization_url(&names).await.map_err(|error| explained(&error))?;
         let state = state_of(&auth_url)?;
         let (done, finished) = oneshot::channel();
@@ -169,38 +171,27 @@ impl Inner {
     /// one registered now.
     async fn client(
         &self,
-        manager: &mut AuthorizationManager,
         metadata: &AuthorizationMetadata,
         redirect_uri: &str,
-        scopes: &[&str],
+        scopes: &[String],
     ) -> Result<Registration, AuthorizationError> {
         let document = self
             .identity
             .metadata_url
             .as_ref()
             .filter(|_| flag(metadata, "client_id_metadata_document_supported"));
-        let client_id = self.config.client_id.as_ref().or(document);
-        let known = match client_id {
-            Some(client_id) => Some(Registration {
+        if let Some(client_id) = self.config.client_id.as_ref().or(document) {
+            return Ok(Registration {
                 client_id: client_id.clone(),
                 client_secret: None,
                 redirect_uri: redirect_uri.to_owned(),
-            }),
-            None => self.registered(metadata, redirect_uri).await?,
-        };
-        if let Some(client) = known {
-            self.configure(manager, &client)?;
+                auth_method: None,
+            });
+        }
+        if let Some(client) = self.registered(metadata, redirect_uri).await? {
             return Ok(client);
         }
-        let registered = manager
-            .register_client(&self.identity.name, redirect_uri, scopes)
-            .await
-            .map_err(|error| explained(&error))?;
-        Ok(Registration {
-            client_id: registered.client_id,
-            client_secret: registered.client_secret.map(SecretString::from),
-            redirect_uri: redirect_uri.to_owned(),
-        })
+        self.register(metadata, redirect_uri, scopes).await
     }
 
     async fn registered(
@@ -221,6 +212,7 @@ impl Inner {
     pub(super) fn configure(
         &self,
         manager: &mut AuthorizationManager,
+        mut metadata: AuthorizationMetadata,
         client: &Registration,
     ) -> Result<(), AuthorizationError> {
         let mut config = OAuthClientConfig::new(client.client_id.clone(), client.redirect_uri.clone());
@@ -229,9 +221,14 @@ impl Inner {
         } else {
             client.client_secret.as_ref().map(|secret| secret.expose_secret().to_owned())
         };
-        if let Some(secret) = secret {
+        if let Some(secret) = secret.filter(|_| client.auth_method.as_deref() != Some("none")) {
             config = config.with_client_secret(secret);
         }
+        if let Some(method) = &client.auth_method {
+            // The library chooses among those listed.
+            metadata.additional_fields.insert(METHODS_FIELD.to_owned(), serde_json::json!([method]));
+        }
+        manager.set_metadata(metadata);
         manager.configure_client(config).map_err(|error| explained(&error))
     }
 }

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use qoder_core::policy::{HostKind, host_is_public_name, is_public, normal_host};
 use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -26,7 +28,7 @@ const PROXIES: [&str; 6] =
 
 /// Why a request was not made, or its answer not read.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+pub(crate) enum Refused {
     #[error("{0} is not reached by https")]
     Plain(String),
     #[error("{0} is not a public place, and the server is elsewhere")]
@@ -44,7 +46,7 @@ enum Refused {
 }
 
 /// The client of one server's authorizations.
-pub(super) struct OAuthHttp {
+pub(crate) struct OAuthHttp {
     rules: Arc<Rules>,
     plain: OnceLock<Client>,
     secure: OnceLock<Client>,
@@ -132,7 +134,7 @@ impl Resolve for CheckedLookup {
 }
 
 impl OAuthHttp {
-    pub(super) fn new(server: &Url) -> Self {
+    pub(crate) fn new(server: &Url) -> Self {
         Self { rules: Arc::new(Rules::new(server)), plain: OnceLock::new(), secure: OnceLock::new() }
     }
 
@@ -169,8 +171,12 @@ impl OAuthHttp {
         Ok(slot.get_or_init(|| built).clone())
     }
 
-    async fn send(&self, request: OAuthHttpRequest) -> Result<http::Response<Vec<u8>>, Refused> {
-        let request = reqwest::Request::try_from(request.request).map_err(|_| Refused::Address)?;
+    /// Makes a request.
+    pub(crate) async fn ask(
+        &self,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<http::Response<Vec<u8>>, Refused> {
+        let request = reqwest::Request::try_from(named(request)).map_err(|_| Refused::Address)?;
         self.rules.check(request.url())?;
         let host = normal_host(request.url().host_str().unwrap_or_default());
         let client = self.client(request.url())?;
@@ -195,10 +201,30 @@ impl OAuthHttp {
 
 impl OAuthHttpClient for OAuthHttp {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(
-            async move { self.send(request).await.map_err(|error| Box::new(error) as OAuthHttpClientError) },
-        )
+        Box::pin(async move {
+            self.ask(request.request).await.map_err(|error| Box::new(error) as OAuthHttpClientError)
+        })
     }
+}
+
+/// Names the client in a form that only proves it in a header: some servers, the official Python one among them, look it
+/// up by the form first. RFC 6749 (3.2.1) lets every client do so.
+fn named(mut request: http::Request<Vec<u8>>) -> http::Request<Vec<u8>> {
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let is_form = header(http::header::CONTENT_TYPE) == Some("application/x-www-form-urlencoded");
+    let proof = header(http::header::AUTHORIZATION)
+        .and_then(|value| value.strip_prefix("Basic "))
+        .and_then(|value| STANDARD.decode(value).ok())
+        .and_then(|value| String::from_utf8(value).ok());
+    if let Some((client_id, _)) = proof.as_deref().and_then(|proof| proof.split_once(':'))
+        && is_form
+        && !url::form_urlencoded::parse(request.body()).any(|(name, _)| name == "client_id")
+    {
+        // It is encoded in the header as it is in a form.
+        let parameter = format!("&client_id={client_id}");
+        request.body_mut().extend_from_slice(parameter.as_bytes());
+    }
+    request
 }
 
 /// The words of the innermost cause: the outer ones only repeat the address.

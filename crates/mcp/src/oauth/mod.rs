@@ -15,12 +15,14 @@ mod keychain;
 mod listener;
 mod lock;
 mod problem;
+mod registration;
 mod renew;
 mod store;
 mod vault;
 
-pub use authorizer::{ClientIdentity, ServerAuthorizer};
+pub use authorizer::{ClientIdentity, SecretSink, ServerAuthorizer};
 pub use file::FileStore;
+pub(crate) use http::OAuthHttp;
 #[cfg(feature = "keychain")]
 pub use keychain::Keychain;
 pub use lock::{LockFolder, Locked};

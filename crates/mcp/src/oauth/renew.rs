@@ -49,7 +49,7 @@ impl Inner {
             // The token belongs to somebody the server no longer names; it is not sent to the new one.
             return Ok(None);
         }
-        self.configure(&mut manager, &client)?;
+        self.configure(&mut manager, metadata, &client)?;
 
         let locked = self.vault.lock(&self.key).await?;
         let Some(entry) = self.look().await? else { return Ok(None) };
@@ -82,6 +82,7 @@ impl Inner {
                 client_id: configured.clone(),
                 client_secret: None,
                 redirect_uri: self.key.clone(),
+                auth_method: None,
             }),
             (None, None) => None,
         }

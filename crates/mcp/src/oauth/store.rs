@@ -31,6 +31,9 @@ pub struct Registration {
     pub client_secret: Option<SecretString>,
     /// The callback it was registered with; another one needs another registration.
     pub redirect_uri: String,
+    /// How it proves who it is, in the words of the registration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_method: Option<String>,
 }
 
 /// A token as it is kept.
@@ -193,6 +196,7 @@ mod tests {
             client_id: "id".to_owned(),
             client_secret: Some(SecretString::from("client-secret")),
             redirect_uri: String::new(),
+            auth_method: None,
         };
         let entry =
             Entry { server: "s".to_owned(), issuer: None, client: Some(client), token: Some(token(0, None)) };

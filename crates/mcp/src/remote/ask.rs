@@ -67,7 +67,7 @@ impl Asker {
         let tick = Arc::new(Notify::new());
         let mut running = Running::new(self, handle.id.clone(), handle.progress_token.clone());
         let watcher = Watcher { tell: Arc::clone(&terms.progress), tick: Arc::clone(&tick) };
-        self.handler.watch(handle.progress_token.clone(), watcher);
+        self.handler.watch(handle.progress_token.clone(), &watcher);
         let mut deadline = Instant::now() + terms.patience;
         loop {
             tokio::select! {

@@ -54,7 +54,10 @@ pub(super) fn answer(question: &Elicitation, answer: ElicitationAnswer, events: 
 fn misfit(schema: Option<&Value>, content: &Map<String, Value>) -> Option<String> {
     let schema = schema?;
     // A server's patterns must not be able to keep us busy.
-    let built = jsonschema::options().with_pattern_options(PatternOptions::regex()).build(schema);
+    let built = jsonschema::options()
+        .with_pattern_options(PatternOptions::regex())
+        .should_validate_formats(true)
+        .build(schema);
     let validator = match built {
         Ok(validator) => validator,
         Err(error) => return Some(format!("the server's schema cannot be used: {}", error.masked())),
@@ -69,7 +72,7 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    fn accepted(content: Value, schema: Value) -> (Value, usize) {
+    fn accepted(content: &Value, schema: &Value) -> (Value, usize) {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&heard);
         let events = Events::new(Arc::new(move |event| sink.lock().unwrap().push(event)));
@@ -84,20 +87,27 @@ mod tests {
     #[test]
     fn content_must_fit_the_schema() {
         let schema = json!({ "type": "object", "required": ["name"],
-            "properties": { "name": { "type": "string", "minLength": 2 }, "age": { "type": "integer" } } });
-        let (sent, told) = accepted(json!({ "name": "Ada", "age": 36 }), schema.clone());
+            "properties": { "name": { "type": "string", "minLength": 2 }, "age": { "type": "integer" },
+                "mail": { "type": "string", "format": "email" } } });
+        let (sent, told) = accepted(&json!({ "name": "Ada", "age": 36 }), &schema);
         assert_eq!((sent, told), (json!({ "action": "accept", "content": { "name": "Ada", "age": 36 } }), 0));
-        for content in [json!({}), json!({ "name": "A" }), json!({ "name": "Ada", "age": "x" })] {
-            assert_eq!(accepted(content, schema.clone()), (json!({ "action": "cancel" }), 1));
+        let misfits = [
+            json!({}),
+            json!({ "name": "A" }),
+            json!({ "name": "Ada", "age": "x" }),
+            json!({ "name": "Ada", "mail": "nowhere" }),
+        ];
+        for content in misfits {
+            assert_eq!(accepted(&content, &schema), (json!({ "action": "cancel" }), 1));
         }
     }
 
     #[test]
     fn a_schema_that_is_none_cancels() {
-        let (sent, told) = accepted(json!({ "a": 1 }), json!({ "type": 5 }));
+        let (sent, told) = accepted(&json!({ "a": 1 }), &json!({ "type": 5 }));
         assert_eq!((sent, told), (json!({ "action": "cancel" }), 1));
         let (sent, _) =
-            accepted(json!({ "a": "x" }), json!({ "properties": { "a": { "pattern": "(a+)+$\\1" } } }));
+            accepted(&json!({ "a": "x" }), &json!({ "properties": { "a": { "pattern": "(a+)+$\\1" } } }));
         assert_eq!(sent, json!({ "action": "cancel" }));
     }
 

@@ -5,16 +5,21 @@ use std::error::Error;
 
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
-use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpError,
+};
 
 use super::events::shortened;
-use super::fault::Fault;
+use super::fault::{CLOSED, Fault};
 use super::requests::HttpProblem;
 use crate::PeerError;
 use crate::peer::Challenge;
 
 /// Characters of a server's own words that are passed on.
 const LONGEST_WORDS: usize = 4_000;
+
+/// What `rmcp`'s transport reports of ours.
+type Carried = StreamableHttpError<HttpProblem>;
 
 /// Why a request failed.
 pub(super) fn of_request(error: ServiceError, fault: &Fault) -> PeerError {
@@ -51,6 +56,8 @@ pub(super) fn of_start(error: ClientInitializeError, fault: &Fault) -> PeerError
         other => PeerError::Failed(shortened(&other.to_string(), LONGEST_WORDS)),
     };
     match (mapped, fault.last_challenge()) {
+        // Before anything stood, what went wrong last is the reason.
+        (PeerError::Closed(problem), None) if problem == CLOSED => PeerError::Failed(fault.best_text()),
         // The refusal may have hit a message whose answer nobody waits for.
         (PeerError::Closed(_), Some(challenge)) => PeerError::NeedsAuth(challenge),
         // Nothing was ever there that could be gone.
@@ -66,8 +73,7 @@ fn refused(error: &ErrorData) -> PeerError {
 
 /// The connection is gone, for the reason that was written down.
 pub(super) fn gone(fault: &Fault) -> PeerError {
-    let reason = fault.text().unwrap_or_else(|| "the server closed the connection".to_owned());
-    PeerError::Closed(reason)
+    PeerError::Closed(fault.text().unwrap_or_else(|| CLOSED.to_owned()))
 }
 
 /// Walks the causes of what a transport reported.
@@ -89,6 +95,9 @@ pub(super) fn of_cause(error: &(dyn Error + 'static), fault: &Fault) -> PeerErro
         if let Some(problem) = client_problem(current) {
             return of_problem(problem);
         }
+        if let Some(StreamableHttpError::TransportChannelClosed) = current.downcast_ref::<Carried>() {
+            return gone(fault);
+        }
         if current.downcast_ref::<std::io::Error>().is_some() {
             return gone(fault);
         }
@@ -102,8 +111,7 @@ pub(super) fn of_cause(error: &(dyn Error + 'static), fault: &Fault) -> PeerErro
 
 /// `rmcp` wraps our problem without calling it its cause.
 fn client_problem<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a HttpProblem> {
-    use rmcp::transport::streamable_http_client::StreamableHttpError;
-    match error.downcast_ref::<StreamableHttpError<HttpProblem>>()? {
+    match error.downcast_ref::<Carried>()? {
         StreamableHttpError::Client(problem) => Some(problem),
         _ => None,
     }

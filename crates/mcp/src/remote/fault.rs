@@ -1,21 +1,24 @@
 //! Why a connection ended, told once. Whatever notices the end first writes it down; everybody who waits for the server
 //! hears of it at once, and not only when the last buffer is empty.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::peer::Challenge;
+
+/// An end that nobody explained.
+pub(super) const CLOSED: &str = "the server closed the connection";
 
 /// The end of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Fault {
     text: Mutex<Option<String>>,
     challenge: Mutex<Option<Challenge>>,
+    note: Mutex<Option<String>>,
     gone: CancellationToken,
 }
 
@@ -39,6 +42,17 @@ impl Fault {
     /// The last challenge.
     pub(super) fn last_challenge(&self) -> Option<Challenge> {
         self.challenge.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Something went wrong that may turn out to be the reason of the end.
+    pub(super) fn note(&self, text: String) {
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    }
+
+    /// The reason, or what comes closest to one.
+    pub(super) fn best_text(&self) -> String {
+        let note = self.note.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.text().filter(|text| text != CLOSED).or(note).unwrap_or_else(|| CLOSED.to_owned())
     }
 
     /// Completes when the connection has ended.
@@ -76,7 +90,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
             received = self.inner.receive() => received,
         };
         if received.is_none() {
-            self.fault.fail("the server closed the connection");
+            self.fault.fail(CLOSED);
         }
         received
     }

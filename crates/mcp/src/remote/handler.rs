@@ -83,7 +83,7 @@ impl Handler {
     }
 
     /// Tells `watcher` of the progress of a call from here on, and of what has come before.
-    pub(super) fn watch(&self, token: ProgressToken, watcher: Watcher) {
+    pub(super) fn watch(&self, token: ProgressToken, watcher: &Watcher) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         let (mine, others): (VecDeque<_>, VecDeque<_>) =
             watchers.early.drain(..).partition(|(early, _)| *early == token);

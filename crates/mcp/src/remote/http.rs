@@ -75,6 +75,7 @@ impl HttpRequests {
 
     /// A server that is not there any more ends the connection, so that somebody connects anew.
     fn failed(&self, problem: HttpProblem) -> Failed {
+        self.requests.fault.note(problem.to_string());
         if let HttpProblem::Unreachable(_) = &problem {
             self.requests.fault.fail(problem.to_string());
         }

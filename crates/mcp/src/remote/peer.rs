@@ -21,11 +21,11 @@ use url::Url;
 
 use super::ask::{Asker, Terms};
 use super::events::Events;
-use super::fault::{Fault, Watched};
+use super::fault::{CLOSED, Fault, Watched};
 use super::handler::Handler;
 use super::requests::Requests;
 use super::sse::EventTransport;
-use super::stdio::{ErrorRing, Pipes, Start, with_errors};
+use super::stdio::{Leftovers, Pipes, Start, with_leftovers};
 use super::{Lifecycle, PeerContext, failure, http, listing, wire};
 use crate::config::{NamedServer, Transport};
 use crate::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
@@ -45,8 +45,8 @@ struct Shared {
     server: NamedServer,
     context: PeerContext,
     connection: Mutex<Option<Arc<Connection>>>,
-    /// One connection is made at a time.
-    connecting: tokio::sync::Mutex<()>,
+    /// Gives up the attempt that is under way.
+    given_up: Mutex<CancellationToken>,
 }
 
 struct Connection {
@@ -60,45 +60,51 @@ struct Connection {
 /// What one attempt to connect stands on.
 struct Attempt {
     handler: Arc<Handler>,
-    errors: Arc<ErrorRing>,
+    leftovers: Arc<Leftovers>,
     ending: CancellationToken,
+    given_up: CancellationToken,
 }
 
 impl RemotePeer {
     /// Nothing is started yet.
     #[must_use]
     pub fn new(server: NamedServer, context: PeerContext) -> Self {
-        let shared = Shared {
-            server,
-            context,
-            connection: Mutex::default(),
-            connecting: tokio::sync::Mutex::default(),
-        };
+        let shared = Shared { server, context, connection: Mutex::default(), given_up: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 }
 
 impl Shared {
     async fn connect(&self, sink: PeerEvents) -> Result<Greeting, PeerError> {
-        let _alone = self.connecting.lock().await;
-        self.close().await;
+        // Whoever connects later wins.
+        let given_up = self.give_up();
+        self.disconnect().await;
         let events = Arc::new(Events::new(sink));
-        let attempt = self.attempt(&events)?;
+        let attempt = self.attempt(&events, given_up.clone())?;
         let begun = self.begin(&attempt, &events);
         let patience = self.context.limits.start_up;
-        match tokio::time::timeout(patience, begun).await {
+        let outcome = tokio::select! {
+            biased;
+            () = given_up.cancelled() => return Err(closed()),
+            outcome = tokio::time::timeout(patience, begun) => outcome,
+        };
+        match outcome {
             Ok(outcome) => outcome,
             Err(_) => {
                 let text = format!("the server did not get ready within {} s", patience.as_secs_f64());
-                Err(PeerError::Failed(with_errors(text, &attempt.errors)))
+                Err(PeerError::Failed(with_leftovers(text, &attempt.leftovers)))
             }
         }
     }
 
-    fn attempt(&self, events: &Arc<Events>) -> Result<Attempt, PeerError> {
-        let version = match &self.context.protocol_version {
-            Some(text) => serde_json::from_value(json!(text))
-                .map_err(|_| PeerError::Failed(format!("`{text}` is no revision of the protocol")))?,
+    fn attempt(&self, events: &Arc<Events>, given_up: CancellationToken) -> Result<Attempt, PeerError> {
+        let offered = self.context.protocol_version.as_deref();
+        let mut known = ProtocolVersion::KNOWN_VERSIONS.iter().filter(|version| version.has_initialize());
+        let version = match offered {
+            Some(text) => known
+                .find(|version| version.as_str() == text)
+                .cloned()
+                .ok_or_else(|| PeerError::Failed(format!("`{text}` is no revision that can be offered")))?,
             None => ProtocolVersion::V_2025_11_25,
         };
         let handler = Handler::new(
@@ -108,7 +114,12 @@ impl Shared {
             Arc::clone(events),
             Arc::new(Fault::default()),
         );
-        Ok(Attempt { handler: Arc::new(handler), errors: Arc::default(), ending: CancellationToken::new() })
+        Ok(Attempt {
+            handler: Arc::new(handler),
+            leftovers: Arc::default(),
+            ending: CancellationToken::new(),
+            given_up,
+        })
     }
 
     async fn begin(&self, attempt: &Attempt, events: &Arc<Events>) -> Result<Greeting, PeerError> {
@@ -117,7 +128,7 @@ impl Shared {
             Transport::Stdio { command, args, env, cwd } => {
                 let start = Start { command, arguments: args, environment: env, directory: cwd.as_deref() };
                 let fault = Arc::clone(&attempt.handler.fault);
-                let pipes = Pipes::start(&start, &self.context, fault, Arc::clone(&attempt.errors))?;
+                let pipes = Pipes::start(&start, &self.context, fault, Arc::clone(&attempt.leftovers))?;
                 (
                     self.serve(attempt, pipes).await.map_err(|error| started(error, attempt))?,
                     attempt.ending.clone(),
@@ -138,7 +149,7 @@ impl Shared {
                 match self.serve(attempt, carrier).await {
                     Ok(service) => (service, attempt.ending.clone()),
                     Err(error) if failure::is_legacy(&error) => {
-                        let second = self.attempt(events)?;
+                        let second = self.attempt(events, attempt.given_up.clone())?;
                         let fault = Arc::clone(&second.handler.fault);
                         let requests = Requests::new(&url, headers, &self.context, fault)?;
                         // When that fails as well, the first answer is the one that means something.
@@ -152,7 +163,7 @@ impl Shared {
                 return Err(PeerError::Failed(format!("the server `{name}` is not reached this way")));
             }
         };
-        self.greet(service, ending).await
+        self.greet(service, ending, &attempt.given_up).await
     }
 
     async fn serve_events(
@@ -189,7 +200,12 @@ impl Shared {
     }
 
     /// Reads what the server said of itself and lists its tools; from then on the connection stands.
-    async fn greet(&self, service: Service, ending: CancellationToken) -> Result<Greeting, PeerError> {
+    async fn greet(
+        &self,
+        service: Service,
+        ending: CancellationToken,
+        given_up: &CancellationToken,
+    ) -> Result<Greeting, PeerError> {
         let handler = Arc::clone(service.service());
         let asker = Asker { peer: service.peer().clone(), handler: Arc::clone(&handler) };
         let info = service.peer().peer_info();
@@ -208,7 +224,14 @@ impl Shared {
         }
         let done = CancellationToken::new();
         let connection = Connection { asker, done: done.clone(), _ending: ending.drop_guard() };
-        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(connection));
+        {
+            let mut current = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+            // Looked at under the lock: whoever gives up afterwards finds the connection there.
+            if given_up.is_cancelled() {
+                return Err(closed());
+            }
+            *current = Some(Arc::new(connection));
+        }
         tokio::spawn(watch(service, handler, done));
         Ok(greeting)
     }
@@ -218,7 +241,20 @@ impl Shared {
         connection.ok_or_else(|| PeerError::Closed("the server is not connected".to_owned()))
     }
 
+    /// Gives up what is under way; the token is that of the next attempt.
+    fn give_up(&self) -> CancellationToken {
+        let next = CancellationToken::new();
+        let mut current = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *current, next.clone()).cancel();
+        next
+    }
+
     async fn close(&self) {
+        self.give_up();
+        self.disconnect().await;
+    }
+
+    async fn disconnect(&self) {
         let Some(connection) = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
@@ -305,8 +341,12 @@ async fn watch(service: Service, handler: Arc<Handler>, done: CancellationToken)
     done.cancel();
 }
 
+fn closed() -> PeerError {
+    PeerError::Closed("the connection was closed".to_owned())
+}
+
 fn tell_end(handler: &Handler) {
-    handler.fault.fail("the server closed the connection");
+    handler.fault.fail(CLOSED);
     handler.events.tell_closed(handler.fault.text().unwrap_or_default());
 }
 
@@ -315,7 +355,9 @@ fn started(error: ClientInitializeError, attempt: &Attempt) -> PeerError {
     let known = attempt.handler.fault.text();
     match failure::of_start(error, &attempt.handler.fault) {
         // What was written down has it already.
-        PeerError::Failed(text) if known.is_none() => PeerError::Failed(with_errors(text, &attempt.errors)),
+        PeerError::Failed(text) if known.is_none() => {
+            PeerError::Failed(with_leftovers(text, &attempt.leftovers))
+        }
         other => other,
     }
 }

@@ -24,6 +24,8 @@ use super::{PeerContext, wire};
 
 /// Bytes of the error stream that are kept.
 const KEPT_ERRORS: usize = 8 * 1024;
+/// Characters of a line that is no message.
+const LONGEST_NOISE: usize = 200;
 /// Lines in a row that are no messages.
 const MOST_NOISE: u32 = 1_000;
 /// How long the end of the process is waited for once its output has ended.
@@ -31,24 +33,34 @@ const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 /// Read from the pipe at once.
 const BUFFER: usize = 64 * 1024;
 
-/// The last bytes of an error stream.
+/// What a process wrote beside its messages: the end of its error stream, and the first line that was no message.
 #[derive(Debug, Default)]
-pub(super) struct ErrorRing(Mutex<VecDeque<u8>>);
+pub(super) struct Leftovers {
+    errors: Mutex<VecDeque<u8>>,
+    noise: Mutex<Option<String>>,
+}
 
-impl ErrorRing {
+impl Leftovers {
     fn add(&self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(KEPT_ERRORS)..];
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let excess = (kept.len() + bytes.len()).saturating_sub(KEPT_ERRORS);
         kept.drain(..excess);
         kept.extend(bytes);
     }
 
-    /// What is kept, as text.
-    pub(super) fn text(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn add_noise(&self, line: &[u8]) {
+        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        noise.get_or_insert_with(|| shortened(&String::from_utf8_lossy(line), LONGEST_NOISE));
+    }
+
+    /// The end of the error stream, as text.
+    fn text(&self) -> String {
+        let kept = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).trim().to_owned()
+        let shown = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
+        // What colours a terminal must not get to one by way of an error.
+        String::from_utf8_lossy(&bytes).chars().filter(shown).collect::<String>().trim().to_owned()
     }
 }
 
@@ -68,8 +80,7 @@ pub(super) struct Pipes {
     line: Vec<u8>,
     ready: VecDeque<RxJsonRpcMessage<RoleClient>>,
     noise: u32,
-    first_noise: Option<String>,
-    errors: Arc<ErrorRing>,
+    leftovers: Arc<Leftovers>,
     error_reader: JoinHandle<()>,
     fault: Arc<Fault>,
     longest: usize,
@@ -82,7 +93,7 @@ impl Pipes {
         start: &Start<'_>,
         context: &PeerContext,
         fault: Arc<Fault>,
-        errors: Arc<ErrorRing>,
+        leftovers: Arc<Leftovers>,
     ) -> Result<Self, String> {
         let directory = start.directory.map_or_else(|| context.cwd.clone(), |path| context.cwd.join(path));
         let mut environment = (*context.environment).clone();
@@ -104,7 +115,7 @@ impl Pipes {
         else {
             return Err(format!("`{}` was started without its pipes", start.command));
         };
-        let error_reader = tokio::spawn(keep_errors(error_stream, Arc::clone(&errors)));
+        let error_reader = tokio::spawn(keep_errors(error_stream, Arc::clone(&leftovers)));
         Ok(Self {
             process,
             input: Arc::new(tokio::sync::Mutex::new(Some(input))),
@@ -112,8 +123,7 @@ impl Pipes {
             line: Vec::new(),
             ready: VecDeque::new(),
             noise: 0,
-            first_noise: None,
-            errors,
+            leftovers,
             error_reader,
             fault,
             longest: context.limits.message,
@@ -154,7 +164,7 @@ impl Pipes {
             }
             Err(_) => {
                 self.noise += 1;
-                self.first_noise.get_or_insert_with(|| shortened(&String::from_utf8_lossy(line), 200));
+                self.leftovers.add_noise(line);
             }
         }
         self.line.clear();
@@ -167,7 +177,7 @@ impl Pipes {
 
     /// Why the output ended, with what the process left behind.
     async fn explain(&mut self, ended: Ended) -> String {
-        let mut text = match ended {
+        let text = match ended {
             Ended::TooLong => {
                 format!("the server sent a message of more than {} MiB", self.longest / (1024 * 1024))
             }
@@ -180,12 +190,9 @@ impl Pipes {
                 Ok(Err(_)) | Err(_) => "the server closed its output".to_owned(),
             },
         };
-        if let Some(noise) = &self.first_noise {
-            text.push_str(&format!("; it printed `{noise}`, which is no message of the protocol"));
-        }
         // The reader ends with the process; what it started may hold the stream open.
         let _ = tokio::time::timeout(EXIT_PATIENCE, &mut self.error_reader).await;
-        with_errors(text, &self.errors)
+        with_leftovers(text, &self.leftovers)
     }
 }
 
@@ -253,16 +260,20 @@ impl Drop for Pipes {
     }
 }
 
-async fn keep_errors(mut stream: ChildStderr, ring: Arc<ErrorRing>) {
+async fn keep_errors(mut stream: ChildStderr, ring: Arc<Leftovers>) {
     let mut buffer = [0_u8; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
         ring.add(&buffer[..count]);
     }
 }
 
-/// The text with what the process wrote on its error stream.
-pub(super) fn with_errors(mut text: String, errors: &ErrorRing) -> String {
-    let written = errors.text();
+/// The text with what the process wrote beside its messages.
+pub(super) fn with_leftovers(mut text: String, leftovers: &Leftovers) -> String {
+    let noise = leftovers.noise.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(noise) = &*noise {
+        text.push_str(&format!("; it printed `{noise}`, which is no message of the protocol"));
+    }
+    let written = leftovers.text();
     if !written.is_empty() {
         text.push_str("; its error stream ends with:\n");
         text.push_str(&written);
@@ -324,13 +335,15 @@ mod tests {
 
     #[test]
     fn the_ring_keeps_the_end() {
-        let ring = ErrorRing::default();
+        let ring = Leftovers::default();
         for _ in 0..10_000 {
             ring.add(b"0123456789");
         }
         ring.add(b"the end\n");
         let text = ring.text();
         assert!(text.len() <= KEPT_ERRORS && text.ends_with("9the end"), "{}", text.len());
+        ring.add(b"\x1b[31mred\r\n\x07");
+        assert!(ring.text().ends_with("the end\n[31mred"));
         ring.add(&vec![b'x'; 3 * KEPT_ERRORS]);
         assert_eq!(ring.text(), "x".repeat(KEPT_ERRORS));
     }

@@ -67,10 +67,9 @@ fn read_one(bytes: &[u8]) -> Result<ServerJsonRpcMessage, String> {
 fn answer(result: Value) -> ServerResult {
     let has = |key: &str| result.get(key).is_some();
     let unfinished = result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete");
-    if has("protocolVersion") || has("supportedVersions") || unfinished {
-        if let Ok(typed) = ServerResult::deserialize(&result) {
-            return typed;
-        }
+    let needs_type = has("protocolVersion") || has("supportedVersions") || unfinished;
+    if needs_type && let Ok(typed) = ServerResult::deserialize(&result) {
+        return typed;
     }
     ServerResult::CustomResult(CustomResult(result))
 }

@@ -264,6 +264,15 @@ impl McpServers {
         self.inner.read().values().map(Server::row).collect()
     }
 
+    /// The session works in other directories now: connected servers are told, without anybody waiting for it.
+    pub fn roots_changed(&self) {
+        let servers = self.inner.read();
+        let connected = servers.values().filter(|server| server.status == ServerStatus::Connected);
+        for made in connected.filter_map(|server| server.made.as_ref()) {
+            tokio::spawn(made.peer.roots_changed());
+        }
+    }
+
     /// Ends every connection. Nothing connects again.
     pub async fn close(&self) {
         let _ = self.inner.closed.set(());

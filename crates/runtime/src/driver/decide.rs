@@ -263,7 +263,9 @@ impl Driver<'_> {
         self.persist(updates)?;
         if let Some(questions) = self.engine.questions.as_ref().filter(|_| !updates.is_empty()) {
             let policy = self.engine.gate.policy(&self.session.state.permissions);
-            questions.set_roots(policy.workspace().roots.clone());
+            if questions.set_roots(&policy.workspace().roots) {
+                self.engine.toolbox.servers().roots_changed();
+            }
         }
         let now = self.engine.gate.mode(&self.session.state.permissions);
         if now == self.limits.permission_mode {

@@ -238,11 +238,7 @@ impl Desk {
 
 /// Times come as numbers of either kind; a fraction of a second, or a time before 1970, means nothing here.
 fn read_token(line: TokenLine) -> OAuthToken {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a cast of a float saturates, and that is what is meant"
-    )]
+    // A cast of a float stays within the range of what it is cast to.
     let whole = |seconds: f64| seconds as u64;
     OAuthToken {
         access_token: line.access_token,

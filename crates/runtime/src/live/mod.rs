@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_types::record::{InputAdmitted, TurnEnded};
 use qoder_types::wire::{StreamMessage, SystemMessage};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::Driver;
 use crate::engine::Engine;
@@ -23,7 +23,7 @@ use crate::session::{Session, new_id};
 
 pub use context_usage::ContextUsage;
 pub use desk::{Desk, PROTOCOL_VERSION};
-pub(crate) use handle::WeakHandle;
+pub(crate) use handle::InnerHandle;
 pub use handle::{ControlError, Handle, InterruptReceipt};
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
@@ -83,6 +83,8 @@ pub struct Live {
     engine: Arc<Engine>,
     session: Session,
     inbox: Option<Inbox>,
+    /// Completes when nobody outside can send anything any more.
+    released: oneshot::Receiver<()>,
     connecting: Option<BoxFuture<'static, ()>>,
 }
 
@@ -91,18 +93,18 @@ impl Live {
     #[must_use]
     pub fn new(engine: Arc<Engine>, session: Session) -> (Self, Handle) {
         let (sender, inbox) = mpsc::unbounded_channel();
-        let handle = Handle::new(sender, Arc::clone(&engine), session.id.clone());
+        let (handle, released) = Handle::new(sender, Arc::clone(&engine), session.id.clone());
         let servers = Arc::clone(engine.toolbox.servers());
         servers.listen(status_listener(&engine.host, &session.id));
         if let Some(questions) = &engine.questions {
-            questions.belong_to(handle.downgrade());
+            questions.belong_to(handle.inner());
         }
         let connecting = async move {
             servers.start();
             servers.ready().await;
         }
         .boxed();
-        (Self { engine, session, inbox: Some(inbox), connecting: Some(connecting) }, handle)
+        (Self { engine, session, inbox: Some(inbox), released, connecting: Some(connecting) }, handle)
     }
 
     /// The session.
@@ -121,12 +123,15 @@ impl Live {
             }
             let Some(inbox) = &mut self.inbox else { return Ok(false) };
             tokio::select! {
+                // What was sent before the last handle was gone still counts.
+                biased;
                 arrival = inbox.recv() => match arrival {
                     Some(arrival) => self.driver().take(arrival)?,
                     None => self.inbox = None,
                 },
                 () = self.session.task_events.arrival() => self.driver().forward_task_events()?,
                 () = connection(&mut self.connecting) => self.connecting = None,
+                _ = &mut self.released => self.inbox = None,
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::Thinking;
@@ -17,7 +17,7 @@ use crate::agent::{self, AgentList, AgentTool, Agents};
 use crate::callbacks::Callbacks;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
-use crate::gate::{Gate, Unattended};
+use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
@@ -30,6 +30,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod gate;
 mod later;
 mod mode;
 mod model;
@@ -238,17 +239,7 @@ impl Setup {
         let agents = Arc::new(agents);
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let roots = self.roots()?;
-        let gate = Arc::new(Gate {
-            rules: RwLock::new(self.rules_with(&servers)),
-            mode: self.mode,
-            mode_is_explicit: self.mode_is_explicit,
-            mode_holds_anywhere: self.mode_is_explicit,
-            trusted: self.trust.is_trusted(),
-            mode_after_plan: mode::after_plan(&self.settings, self.trust),
-            workspace: self.workspace(roots.clone()),
-            unattended: self.unattended(),
-            compiled: Mutex::default(),
-        });
+        let gate = Arc::new(self.gate(&servers, roots.clone()));
         let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
@@ -324,14 +315,6 @@ impl Setup {
             roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
         }
         Ok(roots)
-    }
-
-    /// What an ask means without anyone. Loading has refused any other word.
-    fn unattended(&self) -> Unattended {
-        match self.settings.text("permissions.unattended") {
-            Some("park") => Unattended::Park,
-            _ => Unattended::Deny,
-        }
     }
 
     /// The places of the session.

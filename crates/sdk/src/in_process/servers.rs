@@ -136,7 +136,9 @@ pub(super) fn credentials(get: &OnMcpOAuthRequired) -> OnMcpOAuth {
             let resolution = guarded("on_mcp_oauth_required", async { get(request).await }).await?;
             Ok(match resolution {
                 Some(McpOAuthResolution::Token { token }) => OAuthAnswer::Token(engine_token(token)),
-                Some(McpOAuthResolution::CallbackUrl { callback_url }) => OAuthAnswer::CallbackUrl(callback_url),
+                Some(McpOAuthResolution::CallbackUrl { callback_url }) => {
+                    OAuthAnswer::CallbackUrl(callback_url)
+                }
                 Some(McpOAuthResolution::Code { code, state }) => OAuthAnswer::Code { code, state },
                 None => OAuthAnswer::Rejected,
             })

@@ -17,5 +17,6 @@ mod permissions;
 mod query;
 mod samples;
 mod scenarios;
+mod servers;
 mod support;
 mod tools;

@@ -1,7 +1,7 @@
 //! Options that make no sense are told at once, by their names, and nothing is started.
 
 use qoder_agent_sdk::{
-    AgentDefinition, McpHttpServerConfig, McpServerConfig, McpServers, McpStdioServerConfig, PermissionMode,
+    AgentDefinition, McpHttpServerConfig, McpServerConfig, McpStdioServerConfig, PermissionMode,
     PermissionResult, QoderAgentOptions, access_token_from_env_var, list_sessions, query,
 };
 use serde_json::json;
@@ -58,13 +58,8 @@ fn each_complaint_names_its_option() {
 async fn what_the_engine_in_process_lacks_is_refused_by_name() {
     let place = Place::new();
     let new = || place.playing(&json!([{ "text": "x" }]));
-    let command = McpStdioServerConfig { command: "server".to_owned(), ..McpStdioServerConfig::default() };
-    let cases = [
-        (new().max_budget_usd(1.0), "max_budget_usd"),
-        (new().mcp_server("kb", command), "mcp_servers.kb (type stdio)"),
-        (new().mcp_servers(McpServers::File("servers.json".into())), "mcp_servers (a file)"),
-        (new().extra_arg("debug", None), "extra_args.debug"),
-    ];
+    let cases =
+        [(new().max_budget_usd(1.0), "max_budget_usd"), (new().extra_arg("debug", None), "extra_args.debug")];
     for (options, what) in cases {
         let error = within(query("Hi.", options).unwrap().next()).await.unwrap().unwrap_err();
         assert_eq!(error.code(), "unsupported");
