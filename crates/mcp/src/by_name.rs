@@ -28,6 +28,7 @@ pub type Offers = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 pub struct ByName {
     servers: Arc<McpServers>,
     offered: Offers,
+    denied: Offers,
     watched: Arc<Watched>,
     prompts: Arc<Prompts>,
 }
@@ -39,9 +40,10 @@ impl fmt::Debug for ByName {
 }
 
 impl ByName {
-    /// These servers, with the tools that are `offered`.
+    /// These servers, with the tools that are `offered`. What a rule denies as a whole is `denied`, by the name that a tool
+    /// of the server would have; resources of such a server are not for the model either.
     #[must_use]
-    pub fn new(servers: Arc<McpServers>, offered: Offers) -> Self {
+    pub fn new(servers: Arc<McpServers>, offered: Offers, denied: Offers) -> Self {
         let watched = Arc::new(Watched::default());
         let prompts = Arc::new(Prompts::new(Arc::clone(&servers)));
         // Servers must not keep themselves alive through what listens to them.
@@ -54,7 +56,7 @@ impl ByName {
             | PeerEvent::Log { .. }
             | PeerEvent::Closed(_) => {}
         }));
-        Self { servers, offered, watched, prompts }
+        Self { servers, offered, denied, watched, prompts }
     }
 
     /// The prompts of the servers.
@@ -63,13 +65,20 @@ impl ByName {
         &self.prompts
     }
 
+    /// Says whether a rule keeps a whole server from the model.
+    fn denies(&self) -> impl Fn(&str) -> bool + Send + Sync + 'static {
+        let denied = Arc::clone(&self.denied);
+        move |server| denied(&format!("mcp__{server}__resources"))
+    }
+
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.servers.tools();
         tools.retain(|tool| (self.offered)(&tool.definition().name));
         tools
     }
 
-    fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolOutcome> {
+    /// The tool of this name; the error is for the model.
+    fn find(&self, name: &str) -> Result<Arc<dyn Tool>, String> {
         let tools = self.tools();
         if let Some(tool) = tools.iter().find(|tool| tool.definition().name == name) {
             return Ok(Arc::clone(tool));
@@ -80,14 +89,17 @@ impl ByName {
             .map_or("", |(server, _)| server);
         let known: Vec<String> = self.servers.greetings().into_iter().map(|(name, _)| name).collect();
         if !known.iter().any(|one| one == server) {
-            return Err(ToolOutcome::failed(unusable(&self.servers, server)));
+            return Err(unusable(&self.servers, server));
         }
-        let text = format!(
+        Err(format!(
             "The MCP server `{server}` has no tool {}. Use Mcp with action list to see what it has.",
             plain(name, 200)
-        );
-        Err(ToolOutcome::failed(text))
+        ))
     }
+}
+
+fn kept_away(server: &str) -> ToolOutcome {
+    ToolOutcome::failed(format!("A rule keeps the MCP server `{}` from you.", plain(server, 100)))
 }
 
 /// Ends a wait when the call shall stop.
@@ -118,9 +130,13 @@ impl McpPort for ByName {
         server: Option<String>,
         context: ToolContext,
     ) -> BoxFuture<'static, ToolOutcome> {
-        let (servers, watched) = (Arc::clone(&self.servers), Arc::clone(&self.watched));
+        let (servers, watched, denies) =
+            (Arc::clone(&self.servers), Arc::clone(&self.watched), self.denies());
         async move {
-            let listing = resources::list(&servers, &watched, server.as_deref(), &context);
+            if let Some(name) = server.as_deref().filter(|name| denies(name)) {
+                return kept_away(name);
+            }
+            let listing = resources::list(&servers, &watched, server.as_deref(), &denies, &context);
             unless_cancelled(listing, &context).await
         }
         .boxed()
@@ -132,8 +148,12 @@ impl McpPort for ByName {
         uri: String,
         context: ToolContext,
     ) -> BoxFuture<'static, ToolOutcome> {
-        let (servers, watched) = (Arc::clone(&self.servers), Arc::clone(&self.watched));
+        let (servers, watched, denies) =
+            (Arc::clone(&self.servers), Arc::clone(&self.watched), self.denies());
         async move {
+            if denies(&server) {
+                return kept_away(&server);
+            }
             let reading = resources::read(&servers, &watched, (&server, &uri), &context);
             unless_cancelled(reading, &context).await
         }
@@ -177,7 +197,7 @@ impl McpPort for ByName {
     fn describe_tool(&self, name: &str, context: &ToolContext) -> ToolOutcome {
         let tool = match self.find(name) {
             Ok(tool) => tool,
-            Err(outcome) => return outcome,
+            Err(problem) => return ToolOutcome::failed(problem),
         };
         let definition = tool.definition();
         let described = json!({
@@ -196,7 +216,7 @@ impl McpPort for ByName {
     ) -> BoxFuture<'static, ToolOutcome> {
         let tool = match self.find(&name) {
             Ok(tool) => tool,
-            Err(outcome) => return std::future::ready(outcome).boxed(),
+            Err(problem) => return std::future::ready(ToolOutcome::failed(problem)).boxed(),
         };
         match misfit(&tool.definition().input_schema, &arguments) {
             None => tool.run(arguments, context),

@@ -1,4 +1,5 @@
 //! Descriptions of servers: which kind they mean, what each field takes, variables of the environment, and what is shown.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

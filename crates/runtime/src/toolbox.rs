@@ -16,6 +16,8 @@ use crate::mcp::prompts::Prompts;
 /// A compiled schema and the text it was made of: a server may change a tool's schema under its name.
 type Compiled = (Value, Arc<Validator>);
 
+type Tools = Vec<Arc<dyn Tool>>;
+
 /// The tools of a session.
 pub struct Toolbox {
     built_in: Vec<Arc<dyn Tool>>,
@@ -59,7 +61,7 @@ impl Toolbox {
     }
 
     /// The tools that are advertised, in their order, and those of servers that are left out.
-    fn tools(&self) -> (Vec<Arc<dyn Tool>>, Vec<Arc<dyn Tool>>) {
+    fn tools(&self) -> (Tools, Tools) {
         let mut tools = self.built_in.clone();
         let offered = |tool: &Arc<dyn Tool>| (self.offered)(&tool.definition().name);
         let of_servers: Vec<Arc<dyn Tool>> = self.servers.tools().into_iter().filter(offered).collect();

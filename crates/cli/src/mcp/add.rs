@@ -54,7 +54,8 @@ pub fn remove(setup: &Setup, name: &str, scope: Option<ScopeName>) -> Result<Exi
     };
     write(setup, scope, name, &Change::Remove)?;
     if scope != ScopeName::User {
-        Approvals::remove(&setup.config_root, &setup.project_root, name).map_err(cannot_write)?;
+        Approvals::remove(&setup.config_root, &setup.project_root, name)
+            .map_err(|error| cannot_write(&error))?;
     }
     say(&format!("removed the MCP server {name} from {}", file(setup, scope).display()))?;
     Ok(Exit::Success)
@@ -160,7 +161,7 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
     if scope != ScopeName::User {
         // The person wrote it: that is the approval.
         Approvals::add(&setup.config_root, &setup.project_root, name, &digest(name, value))
-            .map_err(cannot_write)?;
+            .map_err(|error| cannot_write(&error))?;
         if !setup.trust.is_trusted() {
             tell(
                 "warning: this folder is not trusted, so its servers are not used; `qodercli trust` changes that",
@@ -178,10 +179,10 @@ fn write(setup: &Setup, scope: ScopeName, name: &str, what: &Change) -> Result<(
         ScopeName::User | ScopeName::Local => change(&path, &key, what),
         ScopeName::Project => change_under(&setup.config_root, &path, &key, what),
     }
-    .map_err(cannot_write)
+    .map_err(|error| cannot_write(&error))
 }
 
-fn cannot_write(error: WriteError) -> Fault {
+fn cannot_write(error: &WriteError) -> Fault {
     Fault {
         exit: Exit::Configuration,
         message: error.to_string(),

@@ -17,7 +17,7 @@ use crate::host::{say, tell};
 pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Fault> {
     let authorizer = authorizer(setup, name)?;
     super::block_on(async move {
-        let returned = match authorizer.begin(None, None).await.map_err(fault)? {
+        let returned = match authorizer.begin(None, None).await.map_err(|error| fault(&error))? {
             Begun::Silent => None,
             Begun::Redirect { auth_url, returned, .. } => {
                 say(&format!("open this address to give access to {name}:\n{auth_url}"))?;
@@ -28,7 +28,7 @@ pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Faul
             }
         };
         if let Some(returned) = returned {
-            returned.await.map_err(fault)?;
+            returned.await.map_err(|error| fault(&error))?;
         }
         say(&format!("signed in to {name}"))?;
         Ok(Exit::Success)
@@ -38,7 +38,7 @@ pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Faul
 /// Forgets what is kept for a server.
 pub fn sign_out(setup: &Setup, name: &str) -> Result<Exit, Fault> {
     let authorizer = authorizer(setup, name)?;
-    super::block_on(async move { authorizer.clear().await.map_err(fault) })??;
+    super::block_on(async move { authorizer.clear().await.map_err(|error| fault(&error)) })??;
     say(&format!("signed out of {name}"))?;
     Ok(Exit::Success)
 }
@@ -53,7 +53,7 @@ fn authorizer(setup: &Setup, name: &str) -> Result<ServerAuthorizer, Fault> {
     }
     let made = ServerAuthorizer::for_server(&server, &Vault::new(&setup.config_root));
     match made {
-        Some(made) => made.map_err(fault),
+        Some(made) => made.map_err(|error| fault(&error)),
         None => Err(Fault::input(
             format!("{name} has no sign-in: its description brings credentials of its own"),
             "remove the header `Authorization` from it to sign in instead",
@@ -73,7 +73,7 @@ fn usable(setup: &Setup, name: &str) -> Result<NamedServer, Fault> {
     }
 }
 
-fn fault(error: AuthorizationError) -> Fault {
+fn fault(error: &AuthorizationError) -> Fault {
     Fault { exit: Exit::Authentication, message: error.to_string(), hint: error.hint().to_owned() }
 }
 

@@ -130,3 +130,20 @@ fn help_has_examples() {
     }
     assert!(mcp(&Sandbox::new(), &["add", "--help"]).ok().contains("NAME=VALUE"));
 }
+
+#[test]
+fn signing_in_is_for_remote_servers() {
+    let sandbox = trusted(&json!({ "mcpServers": {
+        "git": { "command": "x" }, "docs": { "url": "http://127.0.0.1:9/mcp" }, "bad": { "type": "ws", "url": "ws://x" } } }));
+    for (arguments, code, told) in [
+        (["auth", "git"], 42, "a program on this machine"),
+        (["auth", "bad"], 42, "`ws` is not supported"),
+        (["auth", "none"], 42, "known are: bad, docs, git"),
+        (["auth", "docs"], 41, "authorization failed"),
+    ] {
+        let ran = mcp(&sandbox, &[&arguments[..], &["--no-browser"]].concat());
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(told), "{arguments:?}: {}", ran.stderr);
+    }
+    assert_eq!(mcp(&sandbox, &["logout", "docs"]).ok(), "signed out of docs\n");
+}

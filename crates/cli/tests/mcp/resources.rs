@@ -45,6 +45,26 @@ fn resources_are_listed_and_read_without_a_question() {
 }
 
 #[test]
+fn a_rule_against_the_server_keeps_its_resources_away_too() {
+    let settings = json!({ "mcpServers": { "all": everything() }, "permissions": { "deny": ["mcp__all"] } });
+    let read = json!({ "server_name": "all", "uri": "demo://resource/dynamic/text/1" });
+    let list = json!({ "server_name": "all" });
+    let calls = [("ReadMcpResource", read), ("ListMcpResources", list), ("ListMcpResources", json!({}))];
+    let told = results(&calls, &settings);
+    assert!(
+        told[0].1 && told[0].0.to_string().contains("A rule keeps the MCP server `all`"),
+        "{}",
+        told[0].0
+    );
+    assert!(
+        told[1].1 && told[1].0.to_string().contains("A rule keeps the MCP server `all`"),
+        "{}",
+        told[1].0
+    );
+    assert!(told[2].0.to_string().contains("No connected MCP server offers resources"), "{}", told[2].0);
+}
+
+#[test]
 fn a_server_that_is_not_there_is_a_clear_error() {
     let settings = json!({ "mcpServers": { "gone": { "command": "no-such-program-at-all" } } });
     let read = |server: &str| ("ReadMcpResource", json!({ "server_name": server, "uri": "x://y" }));

@@ -66,7 +66,12 @@ pub fn trusted(more: &Value) -> Sandbox {
 pub fn settle(sandbox: &Sandbox, more: &Value) {
     let mut settings =
         json!({ "permissions": { "trustDirectories": [sandbox.project().to_str().unwrap()] } });
-    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    for (group, value) in more.as_object().unwrap() {
+        match settings[group].as_object_mut() {
+            Some(present) => present.extend(value.as_object().unwrap().clone()),
+            None => settings[group] = value.clone(),
+        }
+    }
     sandbox.write(sandbox.config().join("settings.json"), settings.to_string());
 }
 

@@ -19,7 +19,7 @@ use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
-use crate::mcp::{ByName, McpServers};
+use crate::mcp::McpServers;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
@@ -176,7 +176,7 @@ impl Setup {
         let preview = options::preview_format(self.options.tool_config.as_ref())?;
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
-        let by_name = Arc::new(ByName::new(Arc::clone(&servers), Arc::clone(&offered)));
+        let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = tools::built_in(self, &gate, &by_name);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));

@@ -12,16 +12,18 @@ use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
 use crate::callbacks::Callbacks;
+use crate::gate::Gate;
 use crate::mcp::authorization::Authorizer;
 use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
 use crate::mcp::lazy::{Lazy, LazyLoad};
 use crate::mcp::oauth::{ServerAuthorizer, Vault};
 use crate::mcp::questions::ServerQuestions;
 use crate::mcp::remote::{self, PeerContext};
-use crate::mcp::{Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
+use crate::mcp::{ByName, Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
 use crate::mcp_sources::{self, Flags};
 use crate::questions::Questions;
 use crate::switched_model::SwitchedModel;
+use crate::toolbox::Offered;
 
 /// Milliseconds that the first model call waits for servers which still connect.
 const WAIT_VARIABLE: &str = "QODER_MCP_START_WAIT_MS";
@@ -166,4 +168,11 @@ fn scope(transport: &Transport, named: Scope) -> Scope {
         Transport::Sdk { .. } => Scope::Sdk,
         Transport::Stdio { .. } | Transport::Sse { .. } | Transport::Http { .. } => named,
     }
+}
+
+/// The servers as tools reach them by name, under the rules of the session.
+pub(super) fn by_name(servers: &Arc<McpServers>, gate: &Arc<Gate>, offered: &Offered) -> Arc<ByName> {
+    let gate = Arc::clone(gate);
+    let denied: Offered = Arc::new(move |name| gate.hides(name));
+    Arc::new(ByName::new(Arc::clone(servers), Arc::clone(offered), denied))
 }
