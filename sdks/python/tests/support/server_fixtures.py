@@ -1,4 +1,4 @@
-"""Servers on ports, started once for all tests that need them."""
+"""Fixtures: servers on ports, started once for all tests that need them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from support.real_servers import asking, everything, everything_running, running
 
 ServerKind = Callable[[str], dict[str, Any]]
