@@ -12,6 +12,7 @@ Commands (each has its own --help):
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
   qodercli permissions pending|answer               calls that wait for somebody, and answering them
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
+  qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:
@@ -156,6 +157,18 @@ pub struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Prompt")]
     pub max_turns: Option<u64>,
 
+    /// Money that this run may spend, in dollars, agents included. Checked before each call of a model.
+    #[arg(long, value_name = "USD", help_heading = "Prompt")]
+    pub max_budget_usd: Option<String>,
+
+    /// Tokens that one turn may use, agents included; what the provider's cache had is not counted.
+    #[arg(long, value_name = "N", help_heading = "Prompt")]
+    pub task_budget: Option<String>,
+
+    /// The answer is to fit this JSON Schema of an object; it is `structured_output` in the result.
+    #[arg(long, value_name = "SCHEMA", help_heading = "Output")]
+    pub json_schema: Option<String>,
+
     /// What happens to calls that no rule decides: default, acceptEdits, plan, dontAsk, auto or bypassPermissions.
     ///
     /// default asks about everything but reading, acceptEdits also lets files of the workspace be edited, plan only reads,
@@ -220,6 +233,14 @@ pub struct Arguments {
     #[arg(short, long, conflicts_with = "resume", help_heading = "Session")]
     pub r#continue: bool,
 
+    /// Go on from this entry of the session to go on with; what came after it is left out of the conversation.
+    #[arg(long, value_name = "UUID", help_heading = "Session")]
+    pub resume_session_at: Option<String>,
+
+    /// With --resume-session-at: refuse unless everything that is left out belongs to the turn of this prompt.
+    #[arg(long, value_name = "UUID", help_heading = "Session")]
+    pub resume_drops_turn: Option<String>,
+
     /// Work on a copy of the session, under a new id.
     #[arg(long, help_heading = "Session")]
     pub fork_session: bool,
@@ -253,7 +274,7 @@ pub struct ProtocolArguments {
     #[arg(long)]
     pub strict_mcp_config: bool,
 
-    /// Only these MCP servers, separated by commas.
+    /// Only these MCP servers, separated by commas. Servers in the program itself are not meant.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_mcp_server_names: Vec<String>,
 
@@ -277,9 +298,9 @@ pub struct ProtocolArguments {
     #[arg(long)]
     pub disable_builtin_skills: bool,
 
-    /// Beta features to ask the provider for, separated by commas. Accepted; none is known.
-    #[arg(long, value_name = "NAMES")]
-    pub betas: Option<String>,
+    /// Beta features to ask Anthropic providers for, separated by commas. Other protocols have none.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub betas: Vec<String>,
 
     /// How thinking is shown: summarized or omitted. Accepted; it is shown as the provider sends it.
     #[arg(long, value_name = "HOW")]

@@ -1,8 +1,9 @@
-//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions and trust.
+//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, MCP servers and
+//! trust.
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 const PERMISSIONS_HELP: &str = "\
 Examples:
@@ -73,6 +74,15 @@ pub enum Command {
     Permissions {
         #[command(subcommand)]
         action: PermissionsAction,
+    },
+    /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
+    ///
+    /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
+    /// has the rest.
+    #[command(after_help = crate::mcp::HELP)]
+    Mcp {
+        #[command(subcommand)]
+        action: crate::mcp::McpAction,
     },
     /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
     Trust {
@@ -210,4 +220,25 @@ pub enum SessionsAction {
         /// The session.
         id: String,
     },
+    /// Take a session back to one of its messages: files, conversation, or both. docs/checkpoints.md explains it.
+    Rewind(RewindArguments),
+}
+
+/// Where to go back to.
+#[derive(Debug, Args)]
+pub struct RewindArguments {
+    /// The session.
+    pub id: String,
+    /// The user's message to go back to; without it, all of them are listed.
+    #[arg(long, value_name = "MESSAGE")]
+    pub to: Option<String>,
+    /// both, conversation or files.
+    #[arg(long, default_value = "both", value_parser = ["both", "conversation", "files"])]
+    pub scope: String,
+    /// Only say what would change.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }

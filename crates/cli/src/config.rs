@@ -89,7 +89,9 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>)
         Value::Object(map) => {
             for (name, below) in map {
                 let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-                if holds_secret(name) && below.is_string() {
+                let of_server = path.starts_with("mcpServers.")
+                    && (prefix.ends_with(".env") || prefix.ends_with(".headers"));
+                if (of_server || holds_secret(name)) && below.is_string() {
                     rows.push((path, Value::String("***".to_owned()), String::new()));
                 } else {
                     flatten(below, &path, rows);

@@ -82,7 +82,11 @@ impl Fault {
 impl From<SessionError> for Fault {
     fn from(error: SessionError) -> Self {
         let exit = match &error {
-            SessionError::BadId { .. } | SessionError::Exists { .. } => Exit::Input,
+            SessionError::BadId { .. }
+            | SessionError::Exists { .. }
+            | SessionError::NoSuchEntry { .. }
+            | SessionError::NoPlaceForCheckpoints
+            | SessionError::DropsMore { .. } => Exit::Input,
             _ => Exit::Session,
         };
         Self { exit, message: error.to_string(), hint: error.hint() }

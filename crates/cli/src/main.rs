@@ -7,9 +7,12 @@ mod control;
 mod exit;
 mod host;
 mod input;
+mod mcp;
+mod mcp_conformance;
 mod options;
 mod permissions;
 mod print;
+mod rewind;
 mod sandbox;
 mod sessions;
 mod signals;
@@ -27,7 +30,8 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
-        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "help") => command(&words),
+        Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
+        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "help") => command(&words),
         _ => run(&words),
     };
     match outcome {
@@ -95,6 +99,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         }
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
+        Command::Mcp { action } => mcp::run(action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }
 }

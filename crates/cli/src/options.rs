@@ -1,11 +1,13 @@
 //! From flags to the options of the runtime. A value that is not accepted is named together with those that are.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use clap::ValueEnum;
 use qoder_core::ports::Thinking;
 use qoder_runtime::setup::{Options, Setup, TOOL_NAMES};
 use qoder_types::{PermissionMode, RuleSource};
+use serde_json::Value;
 
 use crate::arguments::{Arguments, OutputFormat};
 use crate::exit::Fault;
@@ -43,6 +45,10 @@ pub fn from_arguments(
         api_key_env: arguments.api_key_env.clone(),
         record: arguments.record.clone(),
         max_turns: arguments.max_turns,
+        max_budget_usd: number("--max-budget-usd", arguments.max_budget_usd.as_deref(), "of dollars")?,
+        task_budget: number("--task-budget", arguments.task_budget.as_deref(), "of tokens")?,
+        json_schema: json_schema(arguments)?,
+        betas: betas(arguments),
         permission_mode: permission_mode(arguments, variable("QODER_PERMISSION_MODE"))?,
         allowed_tools: arguments.allowed_tools.clone(),
         disallowed_tools: arguments.disallowed_tools.clone(),
@@ -62,6 +68,7 @@ pub fn from_arguments(
         replay_user_messages: arguments.replay_user_messages,
         sandbox: arguments.sandbox,
         environment,
+        ..Options::default()
     })
 }
 
@@ -78,6 +85,29 @@ fn permission_mode(arguments: &Arguments, variable: Option<String>) -> Result<Op
         let accepted = format!("accepted are {}", PermissionMode::ACCEPTED);
         Fault::input(format!("{name}: `{text}` is not a permission mode"), accepted)
     })
+}
+
+/// A number of the command line; whether it makes sense is for the runtime to say.
+fn number<T: FromStr>(flag: &str, text: Option<&str>, unit: &str) -> Result<Option<T>, Fault> {
+    let Some(text) = text else { return Ok(None) };
+    text.trim().parse().map(Some).map_err(|_| {
+        Fault::input(format!("{flag}: `{text}` is not a number {unit}"), "give a number above 0")
+    })
+}
+
+fn json_schema(arguments: &Arguments) -> Result<Option<Value>, Fault> {
+    let Some(text) = &arguments.json_schema else { return Ok(None) };
+    serde_json::from_str(text).map(Some).map_err(|error| {
+        Fault::input(
+            format!("--json-schema: this is not JSON: {error}"),
+            "give a JSON Schema, such as {\"type\": \"object\", \"properties\": {…}}",
+        )
+    })
+}
+
+fn betas(arguments: &Arguments) -> Vec<String> {
+    let names = arguments.protocol.betas.iter().map(|name| name.trim());
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// `None` is every tool; an empty list is none.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use qoder_core::State;
 use qoder_core::ports::Model;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::driver::{Driver, emit_result};
+use qoder_runtime::driver::{Driver, emit_result, is_command};
 use qoder_runtime::engine::Engine;
 use qoder_runtime::error::SessionError;
 use qoder_runtime::hooks::HookEvent;
 use qoder_runtime::interrupt::Interrupt;
+use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::{Session, new_id};
 use qoder_runtime::setup::Setup;
@@ -35,6 +36,12 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     if arguments.input_format == InputFormat::StreamJson {
         return control::run(arguments, setup, &choice, format);
     }
+    if arguments.protocol.agent.is_some() {
+        return Err(Fault::input(
+            "--agent: only a program that starts qodercli can define agents",
+            "leave it out, or use an SDK",
+        ));
+    }
     let prompt = input::prompt(arguments.prompt.as_deref(), choice.resumes())?;
     if prompt.is_none() && !choice.resumes() {
         return Err(Fault::input("there is no prompt", "give one: qodercli -p \"…\", or pipe one in"));
@@ -44,7 +51,13 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
     });
-    let engine = setup.engine(Arc::clone(&host), Callbacks::default())?;
+    let mut callbacks = Callbacks::default();
+    for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {
+        host::tell(&format!("warning: {warning}"));
+    }
+    // Nobody answers for servers inside a program that did not shake hands.
+    callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
+    let engine = setup.engine(Arc::clone(&host), callbacks)?;
     let mut session = match choice.open(&setup) {
         Ok(session) => session,
         Err(error) => return Err(announce_failure(error.into(), format, "", &State::default())),
@@ -58,6 +71,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
     let exit = runtime.block_on(async {
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
+        engine.toolbox.servers().start();
         let driven = one_turn(&engine, &mut session, prompt).await;
         let told = Driver::new(&engine, &mut session, Interrupt::default()).end_session().await;
         driven.and_then(|exit| told.map(|()| exit).map_err(Fault::from))
@@ -107,6 +121,8 @@ fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
         continue_newest: arguments.r#continue,
         fork: arguments.fork_session,
         forget: arguments.no_session_persistence,
+        resume_at: arguments.resume_session_at.clone(),
+        drops_turn: arguments.resume_drops_turn.clone(),
     };
     match choice.complaint() {
         Some(bad) => Err(Fault::input(bad.message, bad.hint)),
@@ -145,6 +161,11 @@ async fn one_turn(engine: &Engine, session: &mut Session, prompt: Option<String>
         emit_result(&*engine.host, &session.id, end)?;
         return Ok(of_turn(end));
     }
+    tokio::select! {
+        () = engine.toolbox.servers().ready() => {}
+        // The turn meets the interrupt at once and says so.
+        () = interrupt.cancelled() => {}
+    }
     let ended = Driver::new(engine, session, interrupt).run().await?;
     Ok(ended.map_or(Exit::Success, |end| of_turn(&end)))
 }
@@ -158,9 +179,10 @@ fn take_prompt(
     if session.state.turn.is_some() {
         Driver::new(engine, session, interrupt.clone()).close_unfinished_turn()?;
     }
+    // Behind waiting inputs it waits too; an echo needs the turn to be announced first, hooks come before the log, and so
+    // does what a command stands for.
+    let watched = engine.hooks.listens(HookEvent::UserPromptSubmit.as_str()) || is_command(&text);
     let message = Message::user(text);
-    // Behind waiting inputs it waits too; an echo needs the turn to be announced first, and hooks come before the log.
-    let watched = engine.hooks.listens(HookEvent::UserPromptSubmit.as_str());
     let taken = if session.state.inputs.is_empty() && !engine.replay_user_messages && !watched {
         session.prompt(message)
     } else {

@@ -1,4 +1,4 @@
-//! `qodercli sessions`: list, show, delete, export and repair. Reading never changes a session.
+//! `qodercli sessions`: list, show, delete, export, repair and rewind. Reading never changes a session.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -32,6 +32,7 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
         }
         SessionsAction::Export { id, format } => export(environment, id, format),
         SessionsAction::Repair { id } => repair(environment, id),
+        SessionsAction::Rewind(arguments) => crate::rewind::run(arguments, environment),
     }
 }
 
@@ -174,6 +175,12 @@ fn describe(body: &RecordBody) -> Vec<String> {
             let word = if answer.allow { "allowed" } else { "denied" };
             vec![format!("    {word} by {}", one(&answer.by))]
         }
+        RecordBody::Elicited(question) => {
+            vec![format!("    {} asks a person: {}", one(&question.server_name), one(&question.message))]
+        }
+        RecordBody::ElicitationAnswered(answer) => {
+            vec![format!("    {} by {}", one(&answer.action), one(&answer.by))]
+        }
         RecordBody::PermissionsChanged(changed) => {
             vec![format!("    permissions changed by {}", one(&changed.by))]
         }
@@ -191,6 +198,15 @@ fn describe(body: &RecordBody) -> Vec<String> {
             end.usage.total_input(),
             end.usage.output_tokens,
             end.total_cost_usd
+        )],
+        RecordBody::Cut(cut) => vec![match &cut.at {
+            Some(at) => format!("  (the conversation goes on from {at})"),
+            None => "  (the conversation begins anew)".to_owned(),
+        }],
+        RecordBody::FilesRewound(rewound) => vec![format!(
+            "  (files go back to what they were before {}: {})",
+            rewound.to,
+            one(&rewound.files.join(", "))
         )],
         RecordBody::InputWithdrawn(_) => vec!["  (an input was taken back)".to_owned()],
         RecordBody::SessionStarted(_)

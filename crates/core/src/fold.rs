@@ -13,8 +13,10 @@ use qoder_types::{
     Usage, WorktreeChange,
 };
 
+use crate::next::MAX_CONTINUATIONS;
 use crate::ports::PromptMessage;
 use crate::state::{Call, EpochState, ReplySummary, State, TaskState, Turn};
+use crate::structured::STRUCTURED_OUTPUT;
 
 /// Folds all records into a fresh state.
 pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> State {
@@ -63,6 +65,12 @@ impl State {
                 }
             }
             RecordBody::Answered(answer) => self.apply_answer(answer),
+            RecordBody::Elicited(question) => {
+                self.elicitations.insert(question.elicitation_id.clone());
+            }
+            RecordBody::ElicitationAnswered(answer) => {
+                self.elicitations.remove(&answer.elicitation_id);
+            }
             RecordBody::SideCalled(call) => {
                 self.add_usage(&call.model, &call.usage, call.cost_usd);
                 if let Some(turn) = &mut self.turn {
@@ -96,7 +104,8 @@ impl State {
                 self.turn = None;
                 self.last_turn = Some((**ended).clone());
             }
-            RecordBody::Unknown(_) => {}
+            RecordBody::Cut(cut) => self.apply_cut(cut),
+            RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
         }
     }
 
@@ -209,10 +218,9 @@ impl State {
             UserOrigin::Notice => {
                 self.memory.extend(entry.memory.iter().cloned());
                 self.push_message(entry.message.clone());
-                if let Some(turn) = &mut self.turn
-                    && turn.interrupted.is_some()
-                {
-                    turn.interrupt_noted = true;
+                if let Some(turn) = &mut self.turn {
+                    turn.interrupt_noted |= turn.interrupted.is_some();
+                    turn.structured.is_fresh = false;
                 }
                 self.follow_up();
             }
@@ -230,6 +238,7 @@ impl State {
             self.first_prompt = Some(text.clone());
         }
         self.last_prompt = text;
+        self.last_prompt_id = Some(entry.uuid.clone());
         if !entry.cwd.is_empty() && self.cwd.is_empty() {
             self.cwd.clone_from(&entry.cwd);
         }
@@ -257,6 +266,9 @@ impl State {
                 self.calls.iter_mut().find(|call| call.id == *tool_use_id && call.result.is_none())
             {
                 call.result = Some(block.clone());
+                if let Some(turn) = self.turn.as_mut().filter(|_| call.name == STRUCTURED_OUTPUT) {
+                    turn.structured.take_result(entry);
+                }
             }
         }
         if !self.calls.is_empty() && self.calls.iter().all(|call| call.result.is_some()) {
@@ -294,6 +306,7 @@ impl State {
             self.context.added_bytes = 0;
         }
         self.context.replies += 1;
+        let shaped = self.wants_structured_output();
         // A transcript written by another program may hold a reply with no open turn.
         let turn = self.turn.get_or_insert_default();
         let continues = turn.continuations > 0;
@@ -306,6 +319,10 @@ impl State {
         turn.empty_replies = if empty { turn.empty_replies + 1 } else { 0 };
         let cut = message.stop_reason == Some(qoder_types::StopReason::MaxTokens) && self.calls.is_empty();
         turn.continuations = if cut { turn.continuations + 1 } else { 0 };
+        let goes_on = empty
+            || (cut && turn.continuations <= MAX_CONTINUATIONS)
+            || message.stop_reason == Some(qoder_types::StopReason::PauseTurn);
+        turn.structured.fruitless += u32::from(shaped && self.calls.is_empty() && !goes_on);
         if continues {
             turn.last_text.push_str(&text);
         } else if !text.is_empty() {
@@ -350,7 +367,7 @@ fn says(block: &ContentBlock) -> bool {
 }
 
 /// The calls of a reply. Of two with one id, as another program may have written them, only the first can be answered.
-fn distinct_calls(content: &[ContentBlock]) -> Vec<Call> {
+pub(crate) fn distinct_calls(content: &[ContentBlock]) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     for call in content.iter().filter_map(as_call) {
         if calls.iter().all(|known| known.id != call.id) {
@@ -378,7 +395,7 @@ fn as_call(block: &ContentBlock) -> Option<Call> {
 }
 
 /// Size of what the model reads of a message. An image counts as its tokens would (about 1,500).
-fn message_bytes(message: &Message) -> u64 {
+pub(crate) fn message_bytes(message: &Message) -> u64 {
     match &message.content {
         MessageContent::Text(text) => text.len() as u64,
         MessageContent::Blocks(blocks) => blocks.iter().map(block_bytes).sum(),

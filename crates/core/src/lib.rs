@@ -4,6 +4,7 @@
 //! [`recover`] says what an unfinished call means, [`policy`] decides about calls, and [`ports`] holds the traits that
 //! the outside implements.
 
+mod cut;
 pub mod fold;
 pub mod next;
 pub mod permissions;
@@ -13,6 +14,7 @@ pub mod recover;
 pub mod render;
 pub mod shell;
 pub mod state;
+pub mod structured;
 
-pub use next::{Limits, Step, next};
+pub use next::{Exhausted, Limits, Step, next};
 pub use state::State;

@@ -6,9 +6,10 @@ use qoder_types::{Behavior, ModelFailureClass, PermissionMode, StopReason};
 
 use crate::recover::{CloseReason, Recovery, recovery};
 use crate::state::{State, Turn};
+use crate::structured;
 
 /// Replies in a row that the output limit may cut before the turn ends.
-const MAX_CONTINUATIONS: u32 = 3;
+pub(crate) const MAX_CONTINUATIONS: u32 = 3;
 /// Summaries in a row, with hardly a reply between them, before the turn ends.
 const MAX_QUICK_COMPACTIONS: u32 = 3;
 /// Empty replies in a row before the turn ends.
@@ -25,6 +26,17 @@ pub struct Limits {
     pub max_output_tokens: u64,
     /// The mode in force, for the record of the turn's end.
     pub permission_mode: PermissionMode,
+    /// Set when what may be spent is spent; no model is asked any more.
+    pub exhausted: Option<Exhausted>,
+}
+
+/// What is spent, with its limit in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exhausted {
+    /// The money of the run.
+    Money(String),
+    /// The tokens of the task.
+    Tokens(String),
 }
 
 impl Limits {
@@ -62,6 +74,10 @@ pub enum EndReason {
     AbortedTools,
     /// A hook ended the turn or did not let it begin, with its reason.
     HookStopped(String),
+    /// What may be spent is spent.
+    Exhausted(Exhausted),
+    /// The model did not give an answer that fits the schema.
+    NoStructuredOutput,
 }
 
 /// One step of the driver.
@@ -103,6 +119,7 @@ pub fn next(state: &State, limits: &Limits) -> Step {
         .or_else(|| stopped(state, turn))
         .or_else(|| open_calls(state))
         .or_else(|| failed(state, turn))
+        .or_else(|| structured::answered(state, turn))
         .or_else(|| replied(state, turn))
         .or_else(|| limited(turn, limits))
         .or_else(|| full(state, limits))
@@ -208,10 +225,13 @@ fn replied(state: &State, turn: &Turn) -> Option<Step> {
             "Your reply was cut off by the output limit. Continue exactly where it stopped, without repeating anything.",
         ));
     }
-    Some(Step::End(EndReason::Completed))
+    Some(structured::missing(state, turn).unwrap_or(Step::End(EndReason::Completed)))
 }
 
 fn limited(turn: &Turn, limits: &Limits) -> Option<Step> {
+    if let Some(exhausted) = &limits.exhausted {
+        return Some(Step::End(EndReason::Exhausted(exhausted.clone())));
+    }
     let max = limits.max_turns.filter(|max| *max > 0)?;
     (turn.model_calls >= max).then_some(Step::End(EndReason::MaxTurns(max)))
 }
@@ -245,11 +265,18 @@ pub fn turn_end(state: &State, limits: &Limits, reason: &EndReason, duration_ms:
     let turn = state.turn.clone().unwrap_or_default();
     let (subtype, terminal_reason, errors, error_code, api_error_status) = describe(reason);
     let success = subtype == TurnSubtype::Success;
+    let structured_output = turn.structured.answer.filter(|_| success);
+    // Whoever reads text alone gets the answer too.
+    let text = match &structured_output {
+        Some(answer) if turn.last_text.trim().is_empty() => answer.to_string(),
+        Some(_) | None => turn.last_text,
+    };
     TurnEnded {
         subtype,
         terminal_reason,
         is_error: !success,
-        result: success.then(|| turn.last_text.clone()),
+        result: success.then_some(text),
+        structured_output,
         errors,
         error_code,
         api_error_status,
@@ -281,21 +308,7 @@ fn describe(reason: &EndReason) -> Description {
             None,
         ),
         EndReason::ModelFailed { message, status, class } => {
-            let code = match class {
-                ModelFailureClass::Authentication => Some(105),
-                ModelFailureClass::ContextTooLong => Some(80_411),
-                ModelFailureClass::InvalidRequest => Some(416),
-                ModelFailureClass::Network => Some(500),
-                ModelFailureClass::Timeout => Some(10_408),
-                ModelFailureClass::Server
-                | ModelFailureClass::Overloaded
-                | ModelFailureClass::MalformedStream
-                | ModelFailureClass::RateLimit => Some(10_500),
-                ModelFailureClass::Permission
-                | ModelFailureClass::NotFound
-                | ModelFailureClass::Configuration => None,
-            };
-            (during, TerminalReason::ApiError, vec![message.clone()], code, *status)
+            (during, TerminalReason::ApiError, vec![message.clone()], failure_code(*class), *status)
         }
         EndReason::EmptyReplies => (
             during,
@@ -321,8 +334,54 @@ fn describe(reason: &EndReason) -> Description {
         EndReason::HookStopped(reason) => {
             (during, TerminalReason::HookStopped, vec![reason.clone()], Some(48_716), None)
         }
+        EndReason::Exhausted(Exhausted::Money(limit)) => (
+            TurnSubtype::ErrorMaxBudgetUsd,
+            TerminalReason::MaxBudget,
+            vec![format!(
+                "Reached the maximum budget (${limit}). Raise --max-budget-usd or resume the session."
+            )],
+            None,
+            None,
+        ),
+        EndReason::Exhausted(Exhausted::Tokens(limit)) => (
+            TurnSubtype::ErrorMaxTaskBudget,
+            TerminalReason::MaxTaskBudget,
+            vec![format!(
+                "Used the tokens of the task ({limit}). Raise --task-budget or send another prompt."
+            )],
+            None,
+            None,
+        ),
+        EndReason::NoStructuredOutput => (
+            TurnSubtype::ErrorMaxStructuredOutputRetries,
+            TerminalReason::StructuredOutputRetries,
+            vec![format!(
+                "The model gave no answer that fits the schema in {} attempts.",
+                structured::MOST_ATTEMPTS
+            )],
+            None,
+            None,
+        ),
         EndReason::AbortedTools => {
             (during, TerminalReason::AbortedTools, vec!["Interrupted by the user.".to_owned()], None, None)
+        }
+    }
+}
+
+/// The documented number of a failure.
+fn failure_code(class: ModelFailureClass) -> Option<u32> {
+    match class {
+        ModelFailureClass::Authentication => Some(105),
+        ModelFailureClass::ContextTooLong => Some(80_411),
+        ModelFailureClass::InvalidRequest => Some(416),
+        ModelFailureClass::Network => Some(500),
+        ModelFailureClass::Timeout => Some(10_408),
+        ModelFailureClass::Server
+        | ModelFailureClass::Overloaded
+        | ModelFailureClass::MalformedStream
+        | ModelFailureClass::RateLimit => Some(10_500),
+        ModelFailureClass::Permission | ModelFailureClass::NotFound | ModelFailureClass::Configuration => {
+            None
         }
     }
 }

@@ -5,6 +5,7 @@
 //! * [`LogStore`]: keeps one session's records. One writer; a failed write or sync ends it.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -237,6 +238,27 @@ pub type Observed = Arc<dyn Fn(&Path) -> Option<Observation> + Send + Sync>;
 /// True for places that a search must pass over: a rule keeps their content from the model.
 pub type Hidden = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
+/// A file as it is just before a tool changes it.
+#[derive(Debug, Clone, Copy)]
+pub struct BeforeChange<'a> {
+    /// Where it is; real path.
+    pub path: &'a Path,
+    /// Its content and permission bits; `None` when there is no file yet.
+    pub file: Option<(&'a [u8], u32)>,
+}
+
+/// Keeps a file as it is before a change. The error says why it cannot be kept; the change is then not made.
+pub type KeepBefore = Arc<dyn Fn(&BeforeChange<'_>) -> Result<(), String> + Send + Sync>;
+
+/// How the environment of commands differs from that of this process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandEnvironment {
+    /// Names of variables that commands must not have.
+    pub hidden: Vec<String>,
+    /// Variables that have another value for them; `None` takes one away.
+    pub changed: BTreeMap<String, Option<String>>,
+}
+
 /// What a tool is given besides its input.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -254,14 +276,16 @@ pub struct ToolContext {
     pub output_dir: PathBuf,
     /// Looks up what the session last saw of a file, by real path.
     pub observed: Observed,
+    /// Keeps files as they are before the call changes them; `None` where nothing is kept.
+    pub keep_before: Option<KeepBefore>,
     /// What a search must pass over; `None` is nothing.
     pub hidden: Option<Hidden>,
     /// Completes when the call shall stop.
     pub cancelled: Cancelled,
     /// Receives news while the call runs.
     pub progress: ProgressSink,
-    /// Names of environment variables that children must not inherit.
-    pub hidden_environment: Arc<[String]>,
+    /// How the environment of commands differs from that of this process.
+    pub environment: Arc<CommandEnvironment>,
     /// Asks a model beside the conversation; `None` where there is none.
     pub side_model: Option<SideModel>,
     /// What models the call asked besides; the side model adds itself.

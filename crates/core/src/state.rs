@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::permissions::SessionPermissions;
 use crate::ports::PromptMessage;
+use crate::structured::StructuredAnswer;
 
 /// The fixed part of the prompt.
 #[derive(Debug, Clone)]
@@ -104,6 +105,8 @@ pub struct Turn {
     pub stopped: Option<String>,
     /// How often hooks have kept the turn from ending.
     pub stop_blocks: u32,
+    /// What it has of an answer in a shape.
+    pub structured: StructuredAnswer,
 }
 
 /// A background task.
@@ -160,6 +163,8 @@ pub struct State {
     pub first_prompt: Option<String>,
     /// Text of the prompt that opened the present or last turn.
     pub last_prompt: String,
+    /// The entry of that prompt.
+    pub last_prompt_id: Option<String>,
     /// The turn that is open.
     pub turn: Option<Turn>,
     /// Inputs that wait for their turn.
@@ -184,6 +189,8 @@ pub struct State {
     pub last_turn: Option<TurnEnded>,
     /// Prompts seen.
     pub prompts: u64,
+    /// Questions of servers to a person that have no answer.
+    pub elicitations: BTreeSet<String>,
     /// What the session changed about its permissions.
     pub permissions: SessionPermissions,
     /// The worktree it works in.

@@ -67,6 +67,7 @@ fn limits() -> Limits {
         context_window: 100_000,
         max_output_tokens: 1_000,
         permission_mode: PermissionMode::Default,
+        exhausted: None,
     }
 }
 

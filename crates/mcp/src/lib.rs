@@ -5,17 +5,30 @@
 //! * [`authorization`]: credentials of remote servers. * [`McpServers`]: all servers of a session.
 
 pub mod authorization;
+mod by_name;
 pub mod config;
+pub mod conformance;
+pub mod lazy;
+pub mod names;
+pub mod oauth;
 pub mod peer;
+pub mod prompts;
 pub mod questions;
+pub mod remote;
+mod resources;
 mod result;
 mod servers;
 mod tool;
 mod tunnel;
 
+pub use by_name::{ByName, Offers};
+pub use names::tool_name;
 pub use peer::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvent, PeerEvents, ToolCall};
-pub use servers::{McpServers, Replaced, ServerStatus};
-pub use tool::{McpTool, tool_name};
+pub use servers::{
+    Authentication, EventListener, Made, McpServers, RefusedServer, Replaced, START_WAIT, ServerMaker,
+    ServerStatus, StatusListener,
+};
+pub use tool::{McpTool, plain};
 pub use tunnel::{Tunnel, TunnelSend};
 
 /// The version that servers are told.

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_core::ports::Cancelled;
 use serde::{Deserialize, Serialize};
@@ -174,6 +175,10 @@ pub trait McpPeer: Send + Sync {
     /// Any other request of the protocol, such as `resources/list`, `resources/read`, `resources/subscribe`, `prompts/list`
     /// and `prompts/get`; the answer is its `result`.
     fn request(&self, method: &'static str, params: Value) -> BoxFuture<'static, Result<Value, PeerError>>;
+    /// The session's directories are others now; a server that asked for them is told.
+    fn roots_changed(&self) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
     /// Ends the connection; a child process is ended with everything it started.
     fn close(&self) -> BoxFuture<'static, ()>;
 }

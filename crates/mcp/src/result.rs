@@ -78,7 +78,7 @@ fn text_of(block: ContentBlock) -> Option<String> {
     }
 }
 
-fn block(value: &Value) -> ContentBlock {
+pub(crate) fn block(value: &Value) -> ContentBlock {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "text" => ContentBlock::text(text("text")),

@@ -1,59 +1,108 @@
 //! A tool of an MCP server, as one of the session's tools: advertised as `mcp__server__tool`, judged by the gate under
-//! that name, and called through the server's peer.
+//! that name, and called through the server. What the server says about it is data: bounded, without control characters,
+//! and never a reason to allow anything.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, ProgressSink, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_types::{CallOutcome, ReplayClass, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
-use crate::{ListedTool, McpPeer, ToolCall, result};
+use crate::names::tool_name;
+use crate::peer::CallProgress;
+use crate::servers::Inner;
+use crate::{ListedTool, ToolCall, result};
 
-/// The name under which the model calls a server's tool.
-#[must_use]
-pub fn tool_name(server: &str, tool: &str) -> String {
-    format!("mcp__{server}__{tool}")
-}
+/// Bytes of a description that the model reads.
+const LONGEST_DESCRIPTION: usize = 2048;
+/// Bytes of a schema. One that is longer would fill the context by itself.
+const LONGEST_SCHEMA: usize = 256 * 1024;
 
 /// A tool of an MCP server.
 pub struct McpTool {
     definition: ToolDefinition,
     annotations: ToolAnnotations,
+    server: String,
     tool: String,
     limit: usize,
-    peer: Arc<dyn McpPeer>,
+    servers: Weak<Inner>,
 }
 
 impl McpTool {
     /// The tool `listed` of the server that the session calls `server`.
-    #[must_use]
-    pub fn new(server: &str, listed: &ListedTool, peer: Arc<dyn McpPeer>) -> Self {
+    ///
+    /// # Errors
+    /// When it cannot be offered, and why.
+    pub(crate) fn new(server: &str, listed: &ListedTool, servers: Weak<Inner>) -> Result<Self, String> {
         let hint = |name: &str| {
             listed.annotations.as_ref().and_then(|hints| hints.get(name)).and_then(Value::as_bool)
         };
-        let schema = if listed.input_schema.is_object() {
+        let input_schema = if listed.input_schema.is_object() {
             listed.input_schema.clone()
         } else {
             json!({ "type": "object" })
         };
-        Self {
+        let size = input_schema.to_string().len();
+        if size > LONGEST_SCHEMA {
+            return Err(format!("its schema has {size} bytes; at most {LONGEST_SCHEMA} are read"));
+        }
+        Ok(Self {
             definition: ToolDefinition {
                 name: tool_name(server, &listed.name),
-                description: listed.description.clone().unwrap_or_default(),
-                input_schema: schema,
+                description: plain(listed.description.as_deref().unwrap_or_default(), LONGEST_DESCRIPTION),
+                input_schema,
             },
             annotations: ToolAnnotations {
                 read_only_hint: hint("readOnlyHint").unwrap_or(false),
                 destructive_hint: hint("destructiveHint").unwrap_or(true),
                 open_world_hint: hint("openWorldHint").unwrap_or(true),
             },
+            server: server.to_owned(),
             tool: listed.name.clone(),
             limit: result::limit(listed.meta.as_ref()),
-            peer,
-        }
+            servers,
+        })
     }
+}
+
+/// A text of a server without control characters, at most so many bytes.
+#[must_use]
+pub fn plain(text: &str, most: usize) -> String {
+    let mut plain = String::with_capacity(text.len().min(most));
+    for letter in text.chars() {
+        if letter.is_control() && !matches!(letter, '\n' | '\t') || is_invisible(letter) {
+            continue;
+        }
+        if plain.len() + letter.len_utf8() > most {
+            plain.push('…');
+            break;
+        }
+        plain.push(letter);
+    }
+    plain
+}
+
+/// Letters that change how others are shown without being seen.
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// How far a call has come, for whoever watches.
+fn report(progress: &CallProgress) -> String {
+    let done = match progress.total {
+        Some(total) => format!("{}/{total}", progress.progress),
+        None => progress.progress.to_string(),
+    };
+    match &progress.message {
+        Some(message) => format!("{done} {}\n", plain(message, LONGEST_DESCRIPTION)),
+        None => format!("{done}\n"),
+    }
+}
+
+fn watcher(sink: ProgressSink) -> Arc<dyn Fn(CallProgress) + Send + Sync> {
+    Arc::new(move |progress| sink(ToolProgress::Output(report(&progress))))
 }
 
 impl Tool for McpTool {
@@ -79,18 +128,64 @@ impl Tool for McpTool {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
-        let call = self.peer.call(ToolCall::new(self.tool.clone(), input, context.cancelled.clone()));
-        let (name, limit) = (self.definition.name.clone(), self.limit);
+        let call = ToolCall {
+            tool: self.tool.clone(),
+            arguments: input,
+            cancelled: context.cancelled.clone(),
+            progress: watcher(Arc::clone(&context.progress)),
+        };
+        let (name, server, limit) = (self.definition.name.clone(), self.server.clone(), self.limit);
+        let servers = self.servers.upgrade();
         async move {
-            match call.await {
+            let called = match servers {
+                Some(servers) => servers.call(&server, call).await,
+                None => Err("the session has ended".to_owned()),
+            };
+            match called {
                 Ok(result) => result::outcome(&result, limit, &context.output_dir, &name),
                 Err(_) if context.cancelled.peek().is_some() => ToolOutcome {
                     outcome: CallOutcome::Interrupted,
                     ..ToolOutcome::failed("The call was interrupted; the server was told to stop.")
                 },
-                Err(problem) => ToolOutcome::failed(format!("{name} could not be called: {problem}.")),
+                Err(problem) => {
+                    let problem = plain(&problem, 2 * LONGEST_DESCRIPTION);
+                    ToolOutcome::failed(format!("{name} could not be called: {problem}."))
+                }
             }
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_bounded_and_plain() {
+        assert_eq!(plain("a\u{1b}[31mb\u{202e}c\n\u{0}d", 100), "a[31mbc\nd");
+        let long = plain(&"ü".repeat(5_000), LONGEST_DESCRIPTION);
+        assert!(long.len() <= LONGEST_DESCRIPTION + '…'.len_utf8() && long.ends_with('…'));
+    }
+
+    #[test]
+    fn progress_is_told_with_what_is_known_of_it() {
+        let progress =
+            CallProgress { progress: 2.0, total: Some(5.0), message: Some("half\u{7}".to_owned()) };
+        assert_eq!(report(&progress), "2/5 half\n");
+        assert_eq!(report(&CallProgress { progress: 0.5, total: None, message: None }), "0.5\n");
+    }
+
+    #[test]
+    fn a_schema_that_would_fill_the_context_is_refused() {
+        let listed = ListedTool {
+            name: "big".to_owned(),
+            description: None,
+            input_schema: json!({ "type": "object", "description": "x".repeat(300_000) }),
+            annotations: None,
+            meta: None,
+        };
+        let problem = McpTool::new("kb", &listed, Weak::new()).err().unwrap();
+        assert!(problem.contains("300"), "{problem}");
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_types::{ModelFailure, ModelFailureClass};
-use reqwest::Client;
 use reqwest::redirect::Policy;
+use reqwest::{Client, NoProxy, Proxy};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -39,7 +39,11 @@ pub(crate) const VARIABLES: [&str; 8] = [
 pub(crate) fn build(route: &Route, environment: &BTreeMap<String, String>) -> Result<Client, ModelFailure> {
     let tls = if route.is_plain() { without_roots()? } else { with_platform_roots(environment)? };
     let mut builder = Client::builder();
-    if route.is_loopback() && !proxy_is_local(environment) {
+    if let Some(proxy) = route.proxy().filter(|proxy| !route.is_loopback() || is_loopback(proxy)) {
+        let proxy = Proxy::all(proxy.clone())
+            .map_err(|error| configuration(format!("the proxy cannot be used: {error}")))?;
+        builder = builder.proxy(proxy.no_proxy(NoProxy::from_env()));
+    } else if route.is_loopback() && (route.proxy().is_some() || !proxy_is_local(environment)) {
         // A proxy elsewhere cannot reach a server on this machine.
         builder = builder.no_proxy();
     }

@@ -86,6 +86,7 @@ fn backend(
     }
     match find_route(options, name, tier)? {
         Some(route) => {
+            let route = with_options(route, options)?;
             let entry = catalog::lookup(options, &route.model);
             Ok(Arc::new(HttpBackend::new(route, entry, options, recorder.cloned())))
         }
@@ -302,18 +303,28 @@ fn environment_route(
     Ok(Some(built))
 }
 
+/// The route with what the options say about every route.
+fn with_options(mut route: Route, options: &ModelOptions) -> Result<Route, ModelConfigError> {
+    route.add_betas(&options.betas)?;
+    if let Some(proxy) = &options.proxy {
+        route.set_proxy(proxy)?;
+    }
+    Ok(route)
+}
+
 /// Every route that is configured, for listing models. Providers of the settings come with the ids they list.
 pub(crate) fn all_routes(options: &ModelOptions) -> Result<Vec<(Route, Vec<String>)>, ModelConfigError> {
     if let Some(base_url) = &options.base_url {
-        return Ok(vec![(flag_route(options, base_url, None)?, Vec::new())]);
+        return Ok(vec![(with_options(flag_route(options, base_url, None)?, options)?, Vec::new())]);
     }
     let mut routes = Vec::new();
     for (name, provider) in &options.settings.providers {
-        routes.push((settings_route(options, name, provider, None)?, provider.models.clone()));
+        let route = settings_route(options, name, provider, None)?;
+        routes.push((with_options(route, options)?, provider.models.clone()));
     }
     for provider in ["qoder", "anthropic", "openai"] {
         if let Some(route) = environment_route(options, provider, None)? {
-            routes.push((route, Vec::new()));
+            routes.push((with_options(route, options)?, Vec::new()));
         }
     }
     Ok(routes)

@@ -21,6 +21,8 @@ pub(crate) struct Route {
     api_key: Option<SecretString>,
     bearer: Option<SecretString>,
     headers: HeaderMap,
+    betas: Vec<String>,
+    proxy: Option<Url>,
     key_origin: String,
 }
 
@@ -51,6 +53,8 @@ impl Route {
             api_key: credentials.api_key,
             bearer: credentials.bearer,
             headers: HeaderMap::new(),
+            betas: Vec::new(),
+            proxy: None,
             key_origin: credentials.origin,
         })
     }
@@ -66,6 +70,29 @@ impl Route {
         text.set_sensitive(true);
         self.headers.insert(header, text);
         Ok(())
+    }
+
+    /// Asks the provider for beta features, besides those that its headers name. Other protocols have none.
+    pub(crate) fn add_betas(&mut self, betas: &[String]) -> Result<(), ModelConfigError> {
+        if let Some(bad) = betas.iter().find(|name| HeaderValue::from_str(name).is_err()) {
+            return Err(ModelConfigError::BadHeader {
+                name: "anthropic-beta".to_owned(),
+                subject: format!("--betas ({bad:?})"),
+            });
+        }
+        self.betas = betas.to_vec();
+        Ok(())
+    }
+
+    /// Goes through this proxy.
+    pub(crate) fn set_proxy(&mut self, proxy: &str) -> Result<(), ModelConfigError> {
+        self.proxy = Some(parse_proxy(proxy)?);
+        Ok(())
+    }
+
+    /// The proxy to go through, in place of those that the environment names.
+    pub(crate) fn proxy(&self) -> Option<&Url> {
+        self.proxy.as_ref()
     }
 
     /// The address of the protocol's own path.
@@ -115,6 +142,14 @@ impl Route {
         }
         for (name, value) in &self.headers {
             headers.insert(name.clone(), value.clone());
+        }
+        if self.protocol == Protocol::AnthropicMessages && !self.betas.is_empty() {
+            let before = headers.get("anthropic-beta").and_then(|value| value.to_str().ok());
+            let all: Vec<&str> = before.into_iter().chain(self.betas.iter().map(String::as_str)).collect();
+            // Each of them was checked, and a comma is allowed.
+            if let Ok(value) = HeaderValue::from_str(&all.join(",")) {
+                headers.insert("anthropic-beta", value);
+            }
         }
         headers
     }
@@ -204,6 +239,27 @@ fn parse_base(text: &str, subject: &str) -> Result<Url, ModelConfigError> {
         }
     }
     url.set_path(&path);
+    Ok(url)
+}
+
+fn parse_proxy(text: &str) -> Result<Url, ModelConfigError> {
+    let bad = |reason: &str| ModelConfigError::BadUrl {
+        url: text.rsplit_once('@').map_or_else(|| text.to_owned(), |(_, rest)| format!("***@{rest}")),
+        subject: "proxy".to_owned(),
+        reason: reason.to_owned(),
+    };
+    // The short word for the fifth version, which is the one that is spoken.
+    let address = match text.trim().strip_prefix("socks://") {
+        Some(rest) => format!("socks5://{rest}"),
+        None => text.trim().to_owned(),
+    };
+    let url = Url::parse(&address).map_err(|error| bad(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") {
+        return Err(bad("it must start with http://, https://, socks5:// or socks://"));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(bad("it has no host"));
+    }
     Ok(url)
 }
 

@@ -96,6 +96,10 @@ pub struct ModelOptions {
     pub context_window: Option<u64>,
     /// Output limit in tokens, over settings and catalog.
     pub max_output_tokens: Option<u32>,
+    /// Beta features that Anthropic providers are asked for.
+    pub betas: Vec<String>,
+    /// A proxy in place of those that the environment names.
+    pub proxy: Option<String>,
 }
 
 impl Default for ModelOptions {
@@ -112,6 +116,8 @@ impl Default for ModelOptions {
             record: None,
             context_window: None,
             max_output_tokens: None,
+            betas: Vec::new(),
+            proxy: None,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a front brings to a session besides its options: hooks, servers with tools that live in the front's process, and
-//! the choice of the model. Each is a function; whether it runs in this process or behind a pipe is the front's affair.
+//! What a front brings to a session besides its options: hooks, servers and who answers their questions, and the choice of
+//! the model. Each is a function; whether it runs in this process or behind a pipe is the front's affair.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,22 +9,35 @@ use serde_json::Value;
 
 use crate::agent::AgentDefinition;
 use crate::hooks::Hook;
-use crate::mcp::McpPeer;
+use crate::mcp::config::NamedServer;
+use crate::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
+use crate::mcp::{McpPeer, RefusedServer};
 
 /// What a front brings to a session. `Default` is nothing.
 #[derive(Clone, Default)]
 pub struct Callbacks {
     /// Functions that are called around the steps of a turn.
     pub hooks: Vec<Hook>,
-    /// Servers whose tools live in the front's process, by the name that the tools carry.
-    pub tool_servers: Vec<(String, Arc<dyn McpPeer>)>,
+    /// The servers to connect.
+    pub servers: Vec<NamedServer>,
+    /// Servers that are shown and not connected.
+    pub refused_servers: Vec<RefusedServer>,
+    /// Finds servers whose tools live in the front's process.
+    pub own_servers: Option<OwnServers>,
     /// Agents by name, besides the one that is always there.
     pub agents: BTreeMap<String, AgentDefinition>,
     /// Chooses the model before each call of one.
     pub model_policy: Option<ModelPolicy>,
     /// Told once when the provider does not accept the credentials any more; may bring new ones.
     pub auth_expired: Option<AuthExpired>,
+    /// Puts questions of servers to a person; without it they are cancelled.
+    pub elicitation: Option<OnElicitation>,
+    /// Gets credentials for servers; without it they stay in `needs-auth`.
+    pub mcp_oauth: Option<OnMcpOAuth>,
 }
+
+/// The way to a server in the front's process, by its name there.
+pub type OwnServers = Arc<dyn Fn(&str) -> Option<Arc<dyn McpPeer>> + Send + Sync>;
 
 /// Chooses the model for one call. The question is the documented `ModelPolicyContext`, the answer a model's name with
 /// optional `parameters` and `credentials`; an error ends the run.
@@ -32,3 +45,11 @@ pub type ModelPolicy = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, Str
 
 /// Told that the credentials are not accepted any more, with the reason.
 pub type AuthExpired = Arc<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Puts a question of a server to a person. An error counts as no answer.
+pub type OnElicitation =
+    Arc<dyn Fn(Elicitation) -> BoxFuture<'static, Result<ElicitationAnswer, String>> + Send + Sync>;
+
+/// Gets credentials for a server. An error counts as a refusal.
+pub type OnMcpOAuth =
+    Arc<dyn Fn(OAuthQuestion) -> BoxFuture<'static, Result<OAuthAnswer, String>> + Send + Sync>;

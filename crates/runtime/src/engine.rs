@@ -5,18 +5,21 @@ use std::sync::{Arc, Mutex};
 
 use qoder_core::Limits;
 use qoder_core::policy::Confinement;
-use qoder_core::ports::{Model, Thinking};
+use qoder_core::ports::{CommandEnvironment, Model, Thinking};
 use qoder_tools::SessionShared;
 use qoder_types::Purpose;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::agent::AgentList;
 use crate::callbacks::AuthExpired;
+use crate::checkpoints::Checkpoints;
 use crate::events::Host;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::memory::NestedMemory;
 use crate::permission_updates::PermissionUpdates;
+use crate::questions::Questions;
+use crate::spending::Spending;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::Toolbox;
 
@@ -28,6 +31,8 @@ pub struct Engine {
     pub agents: Arc<AgentList>,
     /// The tools the model may call.
     pub toolbox: Toolbox,
+    /// Answers the questions of the servers; none for an agent, whose servers are those of the main session.
+    pub questions: Option<Arc<Questions>>,
     /// Called around the steps of a turn.
     pub hooks: Arc<Hooks>,
     /// Decides about calls.
@@ -44,6 +49,8 @@ pub struct Engine {
     pub agent: Option<AgentIdentity>,
     /// Model calls per turn; `None` is unlimited.
     pub max_turns: Option<u64>,
+    /// What may be spent, shared with the agents it starts.
+    pub spending: Arc<Spending>,
     /// How much to think.
     pub thinking: Thinking,
     /// `low` … `max`.
@@ -52,10 +59,12 @@ pub struct Engine {
     pub max_output_tokens: Option<u32>,
     /// The system prompt this process would use, and what it was made from.
     pub system: SystemPrompt,
-    /// Names of environment variables that children must not inherit.
-    pub hidden_environment: Arc<[String]>,
+    /// How the environment of commands differs from that of this process.
+    pub environment: Arc<CommandEnvironment>,
     /// Told once when the provider does not accept the credentials any more.
     pub auth_expired: Mutex<Option<AuthExpired>>,
+    /// Keeps files before tools change them; `None` when nobody asked for it.
+    pub checkpoints: Option<Arc<Checkpoints>>,
     /// What the tools share: background tasks.
     pub shared: Arc<SessionShared>,
     /// Whoever listens.
@@ -64,6 +73,10 @@ pub struct Engine {
     pub nested_memory: Option<NestedMemory>,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
+    /// What the host wants to find on every user message.
+    pub custom_context: Option<Map<String, Value>>,
+    /// True when suggestions for the next prompt follow results.
+    pub prompt_suggestions: bool,
     /// True when the provider's request id goes onto assistant messages.
     pub expose_request_id: bool,
 }
@@ -119,6 +132,7 @@ impl Engine {
             context_window: facts.context_window,
             max_output_tokens: most.min(facts.max_output_tokens),
             permission_mode: self.gate.mode,
+            exhausted: self.spending.exhausted(),
         }
     }
 }

@@ -59,6 +59,27 @@ pub enum SessionError {
         /// The session.
         id: String,
     },
+    /// The conversation has no such entry to go on from.
+    #[error("the conversation of session {id} has no entry {at}")]
+    NoSuchEntry {
+        /// The session.
+        id: String,
+        /// The entry.
+        at: String,
+    },
+    /// Going on from an entry would leave out more than was said.
+    #[error(
+        "Resume rejected by --resume-drops-turn: after {at} the conversation has more than the turn of {turn}"
+    )]
+    DropsMore {
+        /// The entry to go on from.
+        at: String,
+        /// The prompt of the turn that may be left out.
+        turn: String,
+    },
+    /// Checkpoints belong to a session that is kept.
+    #[error("file checkpoints cannot be combined with --no-session-persistence")]
+    NoPlaceForCheckpoints,
     /// The system refused.
     #[error("cannot {what} {}: {problem}", path.display())]
     Io {
@@ -94,6 +115,9 @@ impl SessionError {
             Self::Locked { .. } => "session_locked",
             Self::Corrupt { .. } => "session_corrupt",
             Self::NothingToResume { .. } => "session_nothing_to_resume",
+            Self::NoSuchEntry { .. } => "session_no_such_entry",
+            Self::DropsMore { .. } => "session_drops_more",
+            Self::NoPlaceForCheckpoints => "session_no_place_for_checkpoints",
             Self::Io { .. } => "session_io",
             Self::Store(_) => "session_store",
         }
@@ -117,6 +141,16 @@ impl SessionError {
                 "nothing was changed; `qodercli sessions repair ID` saves what is readable as a new session".to_owned()
             }
             Self::NothingToResume { id } => format!("give a prompt: qodercli -p \"…\" --session-id {id}"),
+            Self::NoSuchEntry { .. } => {
+                "take the uuid of a message; one that a summary replaced, or that was left out before, cannot be gone on from"
+                    .to_owned()
+            }
+            Self::DropsMore { .. } => {
+                "nothing was changed; take an entry of that turn or the last one before it".to_owned()
+            }
+            Self::NoPlaceForCheckpoints => {
+                "checkpoints are kept beside the session's log; leave one of them out".to_owned()
+            }
             Self::Io { .. } => {
                 "check that the directory exists, is writable and the disk has room; QODER_CONFIG_DIR moves it".to_owned()
             }

@@ -30,6 +30,15 @@ pub trait Host: Send + Sync {
     fn wants_partial(&self) -> bool;
     /// True when the output of running tools is wanted.
     fn wants_tool_output(&self) -> bool;
+    /// Completes when whoever reads has kept up. The driver waits for it between events, and does what it is told
+    /// meanwhile; an event that comes anyway is taken.
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+    /// True when `ready` would complete at once; asked often.
+    fn is_ready(&self) -> bool {
+        true
+    }
     /// Takes an event.
     fn emit(&self, event: Event<'_>) -> std::io::Result<()>;
     /// True when the host wants to hear whether the session is running, idle or waiting for somebody.

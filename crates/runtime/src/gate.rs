@@ -74,6 +74,12 @@ impl Gate {
         }
     }
 
+    /// True when a rule keeps the model from seeing a tool.
+    #[must_use]
+    pub fn hides(&self, tool: &str) -> bool {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).hides(tool)
+    }
+
     /// Other rules in place of those the session was started with. What the session changed by itself stays on top.
     pub fn replace_rules(&self, rules: RuleSet) {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);

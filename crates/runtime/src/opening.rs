@@ -3,11 +3,12 @@
 
 use std::path::PathBuf;
 
-use crate::catalog;
+use crate::checkpoints::asked_by_variable;
 use crate::error::SessionError;
 use crate::layout::{SessionPaths, project_folder};
 use crate::session::{Keep, Session, new_id};
 use crate::setup::Setup;
+use crate::{catalog, cut};
 
 /// Which session is wanted. `Default` is a new one under a new id, kept in files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub struct SessionChoice {
     pub fork: bool,
     /// Keep nothing on disk.
     pub forget: bool,
+    /// The entry to go on from; what came after it is left out.
+    pub resume_at: Option<String>,
+    /// The prompt whose turn, and nothing else, may be left out.
+    pub drops_turn: Option<String>,
 }
 
 /// A combination that makes no sense, with what to do about it.
@@ -62,6 +67,18 @@ impl SessionChoice {
                 "add --fork-session to work on a copy under that ID",
             );
         }
+        if self.resume_at.as_deref() == Some("") || self.drops_turn.as_deref() == Some("") {
+            return bad(
+                "--resume-session-at and --resume-drops-turn need the UUID of an entry, and it is empty",
+                "take it from the messages of the session",
+            );
+        }
+        if self.resume_at.is_some() && !self.resumes() {
+            return bad("--resume-session-at needs --resume or --continue", "name the session to go on with");
+        }
+        if self.drops_turn.is_some() && self.resume_at.is_none() {
+            return bad("--resume-drops-turn needs --resume-session-at", "name the last entry to keep");
+        }
         if self.forget && self.resumes() {
             return bad(
                 "--no-session-persistence cannot be combined with --resume or --continue",
@@ -81,6 +98,9 @@ impl SessionChoice {
         }
         let redactor = setup.redactor();
         let new = || self.session_id.clone().unwrap_or_else(new_id);
+        if self.forget && asked_by_variable(setup) {
+            return Err(SessionError::NoPlaceForCheckpoints);
+        }
         if self.forget {
             let outputs = forgotten_outputs();
             return Session::open(&new(), Keep::Nowhere { outputs }, redactor, &setup.cwd);
@@ -96,14 +116,25 @@ impl SessionChoice {
             }
             return Ok(session);
         };
-        let paths = catalog::find_session(&setup.config_root, &setup.cwd, &source)?;
-        if !self.fork {
-            return Session::open(&source, files(paths), redactor, &setup.cwd);
+        let mut paths = catalog::find_session(&setup.config_root, &setup.cwd, &source)?;
+        let mut id = source;
+        if self.fork {
+            let source = std::mem::replace(&mut id, new());
+            let copy = SessionPaths::new(&folder, &id);
+            catalog::fork(&paths, &source, &copy, &id)?;
+            paths = copy;
         }
-        let id = new();
-        let copy = SessionPaths::new(&folder, &id);
-        catalog::fork(&paths, &source, &copy, &id)?;
-        Session::open(&id, files(copy), redactor, &setup.cwd)
+        let mut session = Session::open(&id, files(paths.clone()), redactor, &setup.cwd)?;
+        let Some(at) = &self.resume_at else { return Ok(session) };
+        match cut::go_on_from(&mut session, at, self.drops_turn.as_deref()) {
+            Err(error) if self.fork => {
+                drop(session);
+                // Nobody asked for a copy of the whole; one that cannot be removed does no harm.
+                let _ = catalog::delete(&paths, &id);
+                Err(error)
+            }
+            cut => cut.map(|()| session),
+        }
     }
 
     fn source(&self, setup: &Setup) -> Result<Option<String>, SessionError> {

@@ -50,6 +50,11 @@ working directory) unless the user asked for exactly that.
 question. Use Markdown sparingly; it is shown in a terminal.
 - Be honest about what failed, what you skipped and what you are unsure of.";
 
+/// How plans are made, unless a front says otherwise.
+pub const PLANNING: &str = "- Look, and change nothing: read, search, and run commands that only read. Everything else is denied.
+- Find out what the task touches, what has to change and in which order, and how the result will be checked.
+- When nothing is left to find out, call ExitPlanMode with the whole plan. The person approves it or sends it back.";
+
 /// What a system prompt is made of.
 #[derive(Debug, Default)]
 pub struct PromptParts<'a> {
@@ -57,6 +62,8 @@ pub struct PromptParts<'a> {
     pub replacement: Option<&'a str>,
     /// Added at the end.
     pub append: Option<&'a str>,
+    /// How plans are made.
+    pub plan: Option<&'a str>,
     /// Memory files.
     pub memory: &'a [MemoryPiece],
     /// Language of replies.
@@ -89,6 +96,9 @@ pub fn build(parts: &PromptParts<'_>, surroundings: &Surroundings<'_>) -> System
     }
     if !parts.memory.is_empty() {
         blocks.push(memory_text(parts.memory));
+    }
+    if let Some(plan) = parts.plan {
+        blocks.push(format!("# Plan mode\nThis holds while the session is in plan mode.\n{plan}"));
     }
     if let Some(language) = parts.language {
         blocks.push(format!("Always answer in {language}."));
@@ -135,6 +145,9 @@ fn fingerprint(parts: &PromptParts<'_>, surroundings: &Surroundings<'_>) -> Stri
     add(parts.replacement.unwrap_or("\0built in"));
     add(parts.append.unwrap_or_default());
     add(parts.language.unwrap_or_default());
+    if let Some(plan) = parts.plan {
+        add(plan);
+    }
     add(&surroundings.cwd.to_string_lossy());
     for folder in surroundings.additional {
         add(&folder.to_string_lossy());

@@ -3,7 +3,7 @@
 //! never saw a secret cannot repeat it.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use qoder_types::record::{RecordBody, UserEntry};
 use qoder_types::{ContentBlock, Hooked, MessageContent, ToolResultContent};
@@ -49,6 +49,25 @@ const PLACEHOLDER: &str = "[redacted]";
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     values: Vec<String>,
+    learned: Learned,
+}
+
+/// Secrets that become known while a session runs, such as tokens of MCP servers.
+#[derive(Clone, Debug, Default)]
+pub struct Learned(Arc<RwLock<Vec<String>>>);
+
+impl Learned {
+    /// Takes a secret in; one too short to be one is ignored.
+    pub fn add(&self, secret: &str) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if secret.len() >= 8 && !known.iter().any(|one| one == secret) {
+            known.push(secret.to_owned());
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Vec<String>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Redactor {
@@ -59,14 +78,21 @@ impl Redactor {
         // A longer value may contain a shorter one.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
-        Self { values }
+        Self { values, learned: Learned::default() }
+    }
+
+    /// Also takes out what is learned later.
+    #[must_use]
+    pub fn learning(mut self, learned: &Learned) -> Self {
+        self.learned = learned.clone();
+        self
     }
 
     /// The text without secrets.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        for value in &self.values {
+        for value in self.values.iter().chain(self.learned.read().iter()) {
             if text.contains(value.as_str()) {
                 text = Cow::Owned(text.replace(value.as_str(), PLACEHOLDER));
             }
@@ -94,6 +120,12 @@ impl Redactor {
                     self.values_in_json(input);
                 }
             }
+            RecordBody::Elicited(question) => {
+                self.string(&mut question.message);
+                if let Some(schema) = &mut question.requested_schema {
+                    self.values_in_json(schema);
+                }
+            }
             RecordBody::TaskStarted(task) => {
                 self.string(&mut task.description);
                 self.string(&mut task.command);
@@ -107,9 +139,12 @@ impl Redactor {
             | RecordBody::Decided(_)
             | RecordBody::Asked(_)
             | RecordBody::SideCalled(_)
+            | RecordBody::ElicitationAnswered(_)
             | RecordBody::PermissionsChanged(_)
             | RecordBody::ToolStarted(_)
             | RecordBody::Interrupted(_)
+            | RecordBody::Cut(_)
+            | RecordBody::FilesRewound(_)
             | RecordBody::Unknown(_) => {}
         }
     }
@@ -144,7 +179,11 @@ impl Redactor {
         let text = raw.get();
         let escaped = |value: &String| value.contains(|c: char| matches!(c, '"' | '\\') || c.is_control());
         let suspect = PREFIXES.iter().any(|prefix| text.contains(prefix))
-            || self.values.iter().any(|value| escaped(value) || text.contains(value.as_str()));
+            || self
+                .values
+                .iter()
+                .chain(self.learned.read().iter())
+                .any(|value| escaped(value) || text.contains(value.as_str()));
         if !suspect {
             return None;
         }
@@ -216,11 +255,11 @@ impl Redactor {
     }
 
     fn holds_value(&self, text: &str) -> bool {
-        self.values.iter().any(|value| text.contains(value.as_str()))
+        self.values.iter().chain(self.learned.read().iter()).any(|value| text.contains(value.as_str()))
     }
 
     fn values_in(&self, text: &mut String) {
-        for value in &self.values {
+        for value in self.values.iter().chain(self.learned.read().iter()) {
             if text.contains(value.as_str()) {
                 *text = text.replace(value.as_str(), PLACEHOLDER);
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError};
-use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
+use qoder_types::record::{ElicitationAnswered, RecordBody, SessionStarted, UserEntry, UserOrigin};
 use qoder_types::{Message, Record, TaskEnded, TaskStatus};
 use serde_json::Value;
 
@@ -29,6 +29,8 @@ pub struct Session {
     pub task_events: TaskEvents,
     /// Tasks that an earlier process left running; their unknown end is on record and the host has not heard of it.
     pub(crate) lost_tasks: Vec<String>,
+    /// Questions of servers that an earlier process left open; their end is on record and the host has not heard of it.
+    pub(crate) lost_elicitations: Vec<String>,
     /// True once the mode of this run has been compared with the recorded one; a later change is the host's.
     pub(crate) mode_is_settled: bool,
     mirror: Option<Mirror>,
@@ -86,12 +88,14 @@ impl Session {
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
         let lost_tasks = state.running_tasks().map(|task| task.start.task_id.clone()).collect();
+        let lost_elicitations = state.elicitations.iter().cloned().collect();
         let is_resumed = state.prompts > 0;
         let mut session = Self {
             id: id.to_owned(),
             state,
             task_events,
             lost_tasks,
+            lost_elicitations,
             mode_is_settled: false,
             mirror: None,
             first: None,
@@ -115,7 +119,24 @@ impl Session {
             session.first = Some(first);
         }
         session.end_lost_tasks()?;
+        session.cancel_lost_elicitations()?;
         Ok(session)
+    }
+
+    /// A server whose connection is gone gets no answer any more.
+    fn cancel_lost_elicitations(&mut self) -> Result<(), LogStoreError> {
+        let cancelled = self.lost_elicitations.iter().map(|id| {
+            RecordBody::ElicitationAnswered(ElicitationAnswered {
+                elicitation_id: id.clone(),
+                action: "cancel".to_owned(),
+                by: "resume".to_owned(),
+            })
+        });
+        let cancelled: Vec<RecordBody> = cancelled.collect();
+        if !cancelled.is_empty() {
+            self.append_all(cancelled)?;
+        }
+        Ok(())
     }
 
     /// Puts on record that nobody knows how tasks ended that were left running.
@@ -209,6 +230,11 @@ impl Session {
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.files.as_ref().map(|files| files.side.as_path())
+    }
+
+    /// Its files; `None` when nothing is kept.
+    pub(crate) fn files(&self) -> Option<&SessionPaths> {
+        self.files.as_ref()
     }
 
     /// The log; `None` when nothing is kept.

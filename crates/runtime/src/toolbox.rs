@@ -10,6 +10,8 @@ use qoder_types::ToolDefinition;
 use serde_json::Value;
 
 use crate::mcp::McpServers;
+use crate::mcp::lazy::{LOOK_UP, Lazy, note};
+use crate::mcp::prompts::Prompts;
 
 /// A compiled schema and the text it was made of: a server may change a tool's schema under its name.
 type Compiled = (Value, Arc<Validator>);
@@ -19,6 +21,8 @@ pub struct Toolbox {
     built_in: Vec<Arc<dyn Tool>>,
     servers: Arc<McpServers>,
     offered: Offered,
+    lazy: Option<Arc<Lazy>>,
+    prompts: Option<Arc<Prompts>>,
     validators: Mutex<HashMap<String, Compiled>>,
 }
 
@@ -30,34 +34,69 @@ impl Toolbox {
     /// that are `offered`.
     #[must_use]
     pub fn new(built_in: Vec<Arc<dyn Tool>>, servers: Arc<McpServers>, offered: Offered) -> Self {
-        Self { built_in, servers, offered, validators: Mutex::default() }
+        Self { built_in, servers, offered, lazy: None, prompts: None, validators: Mutex::default() }
     }
 
-    /// All tools, in the order in which they are advertised.
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+    /// Tools of servers are looked up by name when `lazy` says so and the tool for that is there.
+    #[must_use]
+    pub fn lazily(mut self, lazy: Arc<Lazy>) -> Self {
+        let can_look_up = self.built_in.iter().any(|tool| tool.definition().name == LOOK_UP);
+        self.lazy = can_look_up.then_some(lazy);
+        self
+    }
+
+    /// Prompts of servers are commands.
+    #[must_use]
+    pub fn with_prompts(mut self, prompts: Arc<Prompts>) -> Self {
+        self.prompts = Some(prompts);
+        self
+    }
+
+    /// The prompts of servers, where they are commands.
+    #[must_use]
+    pub fn prompts(&self) -> Option<&Arc<Prompts>> {
+        self.prompts.as_ref()
+    }
+
+    /// The tools that are advertised, in their order, and those of servers that are left out.
+    fn tools(&self) -> (Vec<Arc<dyn Tool>>, Vec<Arc<dyn Tool>>) {
         let mut tools = self.built_in.clone();
         let offered = |tool: &Arc<dyn Tool>| (self.offered)(&tool.definition().name);
-        tools.extend(self.servers.tools().into_iter().filter(offered));
-        tools
+        let of_servers: Vec<Arc<dyn Tool>> = self.servers.tools().into_iter().filter(offered).collect();
+        if self.lazy.as_ref().is_some_and(|lazy| lazy.hides(&of_servers)) {
+            return (tools, of_servers);
+        }
+        tools.extend(of_servers);
+        (tools, Vec::new())
     }
 
     /// What the model is offered.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools().iter().map(|tool| tool.definition().clone()).collect()
+        let (tools, hidden) = self.tools();
+        let mut definitions: Vec<ToolDefinition> =
+            tools.iter().map(|tool| tool.definition().clone()).collect();
+        let look_up = definitions.iter_mut().find(|definition| definition.name == LOOK_UP);
+        if let Some(look_up) = look_up.filter(|_| !hidden.is_empty()) {
+            look_up.description.push_str(&note(&hidden));
+        }
+        definitions
     }
 
     /// True when the model would be offered exactly these, in this order.
     #[must_use]
     pub fn advertises(&self, offered: &[ToolDefinition]) -> bool {
-        let tools = self.tools();
+        let (tools, hidden) = self.tools();
+        if !hidden.is_empty() {
+            return self.definitions() == offered;
+        }
         tools.len() == offered.len() && tools.iter().zip(offered).all(|(tool, one)| tool.definition() == one)
     }
 
     /// The names of all tools.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.tools().iter().map(|tool| tool.definition().name.clone()).collect()
+        self.tools().0.iter().map(|tool| tool.definition().name.clone()).collect()
     }
 
     /// The tool of this name.

@@ -59,8 +59,7 @@ pub(crate) async fn resolve_model(
     let Ok(answer) = tokio::time::timeout(Duration::from_millis(after_ms), asked).await else {
         let error = Error::ModelPolicyTimeout { after_ms };
         let text = error.to_string();
-        // Nobody reads the stream any more when it is gone.
-        let _ = messages.send(Err(error));
+        messages.send(Err(error));
         return Err(text);
     };
     answer.map(|choice| choice.wire())

@@ -218,6 +218,8 @@ impl From<DriveError> for Error {
 fn setup_text(error: &SetupError) -> String {
     match error {
         SetupError::Option { option: "--add-dir", problem } => format!("add_dirs: {problem}"),
+        SetupError::Option { option: "--json-schema", problem } => format!("output_format: {problem}"),
+        SetupError::Option { option: "toolConfig", problem } => format!("tool_config: {problem}"),
         SetupError::Option { option, problem } => {
             format!("{}: {problem}", option.trim_start_matches('-').replace('-', "_"))
         }
@@ -238,6 +240,9 @@ fn session_hint(error: &SessionError) -> String {
         | SessionError::BadId { .. }
         | SessionError::Corrupt { .. }
         | SessionError::NothingToResume { .. }
+        | SessionError::NoSuchEntry { .. }
+        | SessionError::DropsMore { .. }
+        | SessionError::NoPlaceForCheckpoints
         | SessionError::Io { .. }
         | SessionError::Store(_) => error.hint(),
     }

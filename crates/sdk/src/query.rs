@@ -5,16 +5,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures::Stream;
-use tokio::sync::mpsc;
 
 use crate::prompt::Prompt;
-use crate::session::{self, Connection, Link};
+use crate::session::{self, Connection, Link, MessageReceiver};
 use crate::{Message, QoderAgentOptions, Result};
 
 /// Asks, and returns the messages of the session as they come. The stream ends after the last result; dropping it
 /// ends the session, stops what runs in the background and closes the log.
 ///
-/// Messages that nobody has read yet wait in memory: the session does not stop for a slow reader.
+/// A session that is a few hundred messages ahead of its reader waits for it, so what nobody reads does not pile up.
 ///
 /// Options that cannot be used are an error here, at the place where they are written, and nothing is started. What
 /// only the start itself can show (settings that cannot be read, an unknown model, a session that does not exist) is
@@ -49,7 +48,7 @@ pub fn query(prompt: impl Into<Prompt>, options: QoderAgentOptions) -> Result<Qu
 
 /// The messages of a query.
 pub struct Query {
-    messages: mpsc::UnboundedReceiver<Result<Message>>,
+    messages: MessageReceiver,
     link: Link,
 }
 

@@ -265,6 +265,7 @@ impl LogBuilder {
             terminal_reason: TerminalReason::Completed,
             is_error: false,
             result: Some(result.to_owned()),
+            structured_output: None,
             errors: Vec::new(),
             error_code: None,
             api_error_status: None,

@@ -53,6 +53,7 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::Hooked(_)
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
+        | RecordBody::Cut(_)
         | RecordBody::Unknown(_) => None,
     }
 }

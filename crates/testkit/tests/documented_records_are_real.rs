@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use qoder_types::record::{
-    Answered, Asked, AssistantEntry, Decided, Epoch, InputAdmitted, Interrupted, ModelFailed, ModelRequested,
-    PermissionsChanged, SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded, UserEntry,
+    Answered, Asked, AssistantEntry, Cut, Decided, ElicitationAnswered, Elicited, Epoch, InputAdmitted,
+    Interrupted, ModelFailed, ModelRequested, PermissionsChanged, SessionStarted, SideCalled, SystemEntry,
+    ToolStarted, TurnEnded, UserEntry,
 };
 use qoder_types::{Hooked, TaskEnded, TaskStarted};
 use serde::Serialize;
@@ -46,6 +47,8 @@ fn every_example_is_read_and_written_alike() {
             "decision" => again::<Decided>(&line),
             "permission-ask" => again::<Asked>(&line),
             "permission-answer" => again::<Answered>(&line),
+            "elicitation" => again::<Elicited>(&line),
+            "elicitation-answer" => again::<ElicitationAnswered>(&line),
             "permission-change" => again::<PermissionsChanged>(&line),
             "side-call" => again::<SideCalled>(&line),
             "tool-start" => again::<ToolStarted>(&line),
@@ -53,6 +56,7 @@ fn every_example_is_read_and_written_alike() {
             "task-end" => again::<TaskEnded>(&line),
             "hook" => again::<Hooked>(&line),
             "interrupt" => again::<Interrupted>(&line),
+            "cut" => again::<Cut>(&line),
             "turn-end" => again::<TurnEnded>(&line),
             other => panic!("the page shows a record of an unknown type: {other}"),
         };
@@ -63,7 +67,7 @@ fn every_example_is_read_and_written_alike() {
         assert_eq!(written.unwrap(), documented, "{kind}");
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 19, "every type has an example: {kinds:?}");
+    assert_eq!(kinds.len(), 22, "every type has an example: {kinds:?}");
 }
 
 #[test]
@@ -76,5 +80,5 @@ fn the_envelope_stands_where_the_page_says() {
         assert_eq!(checksum.len(), "00000000\"}".len(), "the checksum is the last field: {line}");
         count += 1;
     }
-    assert!(count >= 19);
+    assert!(count >= 20);
 }

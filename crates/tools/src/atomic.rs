@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
 use crate::files::{FileError, open_real};
@@ -37,6 +37,16 @@ impl Place {
     /// Puts `bytes` at this place. `existing` is the file that was there when the caller looked; it must still be the
     /// same and unchanged, and `None` means that nothing may be there.
     pub(crate) fn replace(&self, bytes: &[u8], existing: Option<&Metadata>) -> Result<Metadata, FileError> {
+        self.put(bytes, existing, existing.map(MetadataExt::mode))
+    }
+
+    /// Like [`Place::replace`], with these permission bits in place of those that the file has.
+    pub(crate) fn put(
+        &self,
+        bytes: &[u8],
+        existing: Option<&Metadata>,
+        mode: Option<u32>,
+    ) -> Result<Metadata, FileError> {
         if let Some(metadata) = existing {
             // A rename would silently override the write protection of the file itself.
             rustix::fs::accessat(&self.directory, &self.name, Access::WRITE_OK, AtFlags::empty())
@@ -44,7 +54,7 @@ impl Place {
             self.require_unchanged(metadata)?;
         }
         let temporary = format!(".{}.tmp", uuid::Uuid::new_v4().simple());
-        let result = self.write_temporary(&temporary, bytes, existing).and_then(|metadata| {
+        let result = self.write_temporary(&temporary, bytes, existing, mode).and_then(|metadata| {
             if let Some(known) = existing {
                 self.require_unchanged(known)?;
             }
@@ -63,19 +73,22 @@ impl Place {
         temporary: &str,
         bytes: &[u8],
         existing: Option<&Metadata>,
+        mode: Option<u32>,
     ) -> Result<Metadata, FileError> {
-        let mode = if existing.is_some() { 0o600 } else { 0o644 };
+        let first = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o644 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let descriptor = rustix::fs::openat(&self.directory, temporary, flags, Mode::from_raw_mode(mode))
+        let descriptor = rustix::fs::openat(&self.directory, temporary, flags, first)
             .map_err(|error| self.error(error))?;
         let mut file = File::from(descriptor);
         file.write_all(bytes).map_err(|error| FileError::from_system(&self.shown, error))?;
-        if let Some(metadata) = existing {
+        let kept_owner = existing.is_some_and(|metadata| {
             let owner = Some(Uid::from_raw(metadata.uid()));
             let group = Some(Gid::from_raw(metadata.gid()));
-            let kept_owner = rustix::fs::fchown(&file, owner, group).is_ok();
+            rustix::fs::fchown(&file, owner, group).is_ok()
+        });
+        if let Some(mode) = mode {
             // Set-id bits belong to the old owner: they go when the owner cannot be kept.
-            let bits = metadata.mode() & if kept_owner { 0o7777 } else { 0o777 };
+            let bits = mode & if kept_owner { 0o7777 } else { 0o777 };
             rustix::fs::fchmod(&file, Mode::from_raw_mode(bits)).map_err(|error| self.error(error))?;
         }
         file.metadata().map_err(|error| FileError::from_system(&self.shown, error))
@@ -91,6 +104,16 @@ impl Place {
             && now.st_mtime == known.mtime()
             && i64::try_from(now.st_mtime_nsec).is_ok_and(|part| part == known.mtime_nsec());
         if same { Ok(()) } else { Err(FileError::Changed(self.shown.clone())) }
+    }
+
+    /// Removes the file at this place. What is no regular file stays.
+    pub(crate) fn remove(&self) -> Result<(), FileError> {
+        let found = rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| self.error(error))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return Err(FileError::Changed(self.shown.clone()));
+        }
+        rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty()).map_err(|error| self.error(error))
     }
 
     fn rename(&self, temporary: &str, over_existing: bool) -> Result<(), FileError> {

@@ -151,7 +151,7 @@ impl Tool for BashTool {
                 Some(_) | None => None,
             };
             let errors = if background { ErrorStream::WithOutput } else { ErrorStream::Apart };
-            let hidden = &context.hidden_environment;
+            let environment = &context.environment;
             let git = match git_safety::safe_environment(&input.command, &context).await {
                 Ok(git) => git,
                 Err(problem) => {
@@ -162,15 +162,16 @@ impl Tool for BashTool {
                     return ToolOutcome::failed(text);
                 }
             };
-            let shell = match Shell::start(&input.command, &context.cwd, hidden, &git, errors, confinement) {
-                Ok(shell) => shell,
-                Err(error) => {
-                    if let Some(task) = task {
-                        task.fail(&error.to_string());
+            let shell =
+                match Shell::start(&input.command, &context.cwd, environment, &git, errors, confinement) {
+                    Ok(shell) => shell,
+                    Err(error) => {
+                        if let Some(task) = task {
+                            task.fail(&error.to_string());
+                        }
+                        return not_started(&error, &context);
                     }
-                    return not_started(&error, &context);
-                }
-            };
+                };
             if let Some(task) = task {
                 let outcome = task_outcome(task.start(), None);
                 task.run(shell).await;

@@ -1,10 +1,11 @@
-//! How two texts differ: the unified form of it, and how much they have in common.
+//! How two texts differ: the unified form of it, the number of lines, and how much they have in common.
 //!
 //! Everything is compared as rows of numbers, one for each distinct line or character, so that the program holds one
 //! copy of the algorithm and not one for each kind of text.
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use similar::algorithms::{Capture, Compact, Replace, myers};
@@ -21,12 +22,8 @@ pub(crate) fn unified(before: &str, after: &str, name: &str) -> String {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
     let mut numbers = HashMap::new();
-    let mut number = |line| {
-        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-        *numbers.entry(line).or_insert(next)
-    };
-    let old_numbers: Vec<u32> = old.iter().map(|line| number(*line)).collect();
-    let new_numbers: Vec<u32> = new.iter().map(|line| number(*line)).collect();
+    let old_numbers = numbered(&old, &mut numbers);
+    let new_numbers = numbered(&new, &mut numbers);
     let operations = operations(&old_numbers, &new_numbers, Some(Instant::now() + LONGEST_SEARCH));
     let mut text = String::new();
     for hunk in group_diff_ops(operations, CONTEXT).iter().filter(|hunk| !hunk.is_empty()) {
@@ -45,6 +42,41 @@ pub(crate) fn unified(before: &str, after: &str, name: &str) -> String {
         }
     }
     text
+}
+
+/// How many lines a change adds and takes away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineChanges {
+    /// Lines that come.
+    pub added: u64,
+    /// Lines that go.
+    pub removed: u64,
+}
+
+/// Counts the lines by which two contents differ. After `deadline` a difference that is not the shortest will do.
+#[must_use]
+pub fn line_changes(before: &[u8], after: &[u8], deadline: Instant) -> LineChanges {
+    let lines = |content| <[u8]>::split_inclusive(content, |byte| *byte == b'\n').collect::<Vec<&[u8]>>();
+    let mut numbers = HashMap::new();
+    let old = numbered(&lines(before), &mut numbers);
+    let new = numbered(&lines(after), &mut numbers);
+    let mut changes = LineChanges::default();
+    for operation in operations(&old, &new, Some(deadline)) {
+        if !matches!(operation, DiffOp::Equal { .. }) {
+            changes.added += operation.new_range().len() as u64;
+            changes.removed += operation.old_range().len() as u64;
+        }
+    }
+    changes
+}
+
+/// A number for each line; equal lines have equal numbers.
+fn numbered<'a, T: Eq + Hash + ?Sized>(lines: &[&'a T], numbers: &mut HashMap<&'a T, u32>) -> Vec<u32> {
+    let number = |line: &&'a T| {
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        *numbers.entry(*line).or_insert(next)
+    };
+    lines.iter().map(number).collect()
 }
 
 fn add_lines(text: &mut String, sign: char, lines: &[&str]) {
@@ -84,6 +116,19 @@ mod tests {
         assert_eq!(unified(before, before, "f"), "");
         assert_eq!(unified("", "a\n", "f"), "--- f\n+++ f\n@@ -0,0 +1 @@\n+a\n");
         assert_eq!(unified("a\n", "", "f"), "--- f\n+++ f\n@@ -1 +0,0 @@\n-a\n");
+    }
+
+    #[test]
+    fn lines_that_come_and_go_are_counted() {
+        let soon = || Instant::now() + LONGEST_SEARCH;
+        let count = |before: &[u8], after: &[u8]| {
+            let changes = line_changes(before, after, soon());
+            (changes.added, changes.removed)
+        };
+        assert_eq!(count(b"a\nb\nc\n", b"a\nB\nc\nd\n"), (2, 1));
+        assert_eq!(count(b"", b"one\ntwo"), (2, 0));
+        assert_eq!(count(b"\x00\xff\n\xfe", b""), (0, 2));
+        assert_eq!(count(b"same", b"same"), (0, 0));
     }
 
     #[test]

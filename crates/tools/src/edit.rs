@@ -20,6 +20,7 @@ use crate::encoding::{self, Encoding};
 use crate::files::{self, FileError};
 use crate::near_miss;
 use crate::paths::{self, ResolvedPath};
+use crate::restore::keep_before;
 use crate::schema::{Flag, is_set, path_field};
 use crate::work::{Refusal, change, refusal};
 
@@ -86,7 +87,7 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutcome, Refusal
     }
     let (mut file, metadata) = match files::open_regular(&path.real, shown) {
         Ok(opened) => opened,
-        Err(FileError::NotFound(_)) if input.old_string.is_empty() => return create(input, &path),
+        Err(FileError::NotFound(_)) if input.old_string.is_empty() => return create(input, &path, context),
         Err(error @ FileError::NotFound(_)) => return Err(missing(&error, shown, &context.cwd)),
         Err(error) => return Err(error.refusal()),
     };
@@ -101,6 +102,7 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutcome, Refusal
             shown.display()
         ))
     })?;
+    keep_before(context, &path, Some((&bytes, &metadata)))?;
     let written = Place::open(&path.real, shown)
         .and_then(|place| place.replace(&content, Some(&metadata)))
         .map_err(|error| error.refusal())?;
@@ -138,12 +140,13 @@ pub(crate) fn require_unchanged(bytes: &[u8], observed: &Observation, shown: &Pa
 }
 
 /// Creates the file that an edit with an empty `old_string` names.
-fn create(input: &EditInput, path: &ResolvedPath) -> Result<ToolOutcome, Refusal> {
+fn create(input: &EditInput, path: &ResolvedPath, context: &ToolContext) -> Result<ToolOutcome, Refusal> {
     let shown = path.lexical.as_path();
     if input.new_string.is_empty() {
         return Err(refusal("`old_string` and `new_string` are the same: there is nothing to change."));
     }
     let content = input.new_string.as_bytes();
+    keep_before(context, path, None)?;
     let written = crate::write::create_file(path, content).map_err(|error| error.refusal())?;
     let observation = files::observation(&path.real, &written, content.len() as u64, files::sha256(content));
     let mut outcome = ToolOutcome::completed(

@@ -90,7 +90,7 @@ async fn enter(input: EnterWorktreeInput, context: &ToolContext) -> Result<Workt
         Some(name) => checked_name(name)?,
         None => format!("session-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]),
     };
-    let git = Git::open(&context.cwd, context.cancelled.clone(), &context.hidden_environment)
+    let git = Git::open(&context.cwd, context.cancelled.clone(), &context.environment)
         .await
         .map_err(|error| git_failed(&error))?;
     let root = match git.run(&["rev-parse", "--show-toplevel"]).await {
@@ -190,10 +190,10 @@ fn free_place(root: &Path, name: &str) -> Result<PathBuf, Refusal> {
 /// tree takes its time, and the call does not wait for all of it.
 async fn clean_up(root: &Path, path: &Path, branch: &str, context: &ToolContext) {
     let (root, path, branch) = (root.to_path_buf(), path.to_path_buf(), branch.to_owned());
-    let hidden = Arc::clone(&context.hidden_environment);
+    let environment = Arc::clone(&context.environment);
     let work = tokio::spawn(async move {
         let cancelled = futures::future::pending().boxed().shared();
-        let Ok(git) = Git::open(&root, cancelled, &hidden).await else { return };
+        let Ok(git) = Git::open(&root, cancelled, &environment).await else { return };
         let mut removal = ["worktree", "remove", "--force", "--force"].map(OsStr::new).to_vec();
         removal.push(path.as_os_str());
         // Each of them may have nothing to do; the error that matters is the one of the start.

@@ -77,7 +77,7 @@ impl BuiltIn for ExitWorktreeTool {
 }
 
 async fn git_in<'a>(directory: &'a Path, context: &'a ToolContext) -> Result<Git<'a>, Refusal> {
-    Git::open(directory, context.cancelled.clone(), &context.hidden_environment)
+    Git::open(directory, context.cancelled.clone(), &context.environment)
         .await
         .map_err(|error| git_failed(&error))
 }

@@ -5,18 +5,18 @@
 //! takes too long.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use qoder_core::ports::Cancelled;
+use qoder_core::ports::{Cancelled, CommandEnvironment};
 use qoder_core::shell::knowledge::safe_git_override;
 use rustix::process::{Pid, Signal};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use crate::environment;
 use crate::process::signal_group;
 
 /// How long one git command may take.
@@ -66,26 +66,30 @@ impl GitError {
 pub(crate) struct Git<'a> {
     directory: &'a Path,
     cancelled: Cancelled,
-    hidden: &'a [String],
+    environment: &'a CommandEnvironment,
     /// Settings of the repository that are overridden, by their names.
     overridden: Vec<(String, &'static str)>,
 }
 
 impl<'a> Git<'a> {
-    /// git in `directory`, for which this call is cancelled and these variables are hidden.
+    /// git in `directory`, for which this call is cancelled, in the session's environment.
     pub(crate) async fn open(
         directory: &'a Path,
         cancelled: Cancelled,
-        hidden: &'a [String],
+        environment: &'a CommandEnvironment,
     ) -> Result<Self, GitError> {
-        let mut git = Self { directory, cancelled, hidden, overridden: Vec::new() };
+        let mut git = Self { directory, cancelled, environment, overridden: Vec::new() };
         git.overridden = git.programs_named_by_the_repository().await?;
         Ok(git)
     }
 
     /// git in `directory` before anything of the repository is overridden; for listing what has to be.
-    pub(crate) fn listing(directory: &'a Path, cancelled: Cancelled, hidden: &'a [String]) -> Self {
-        Self { directory, cancelled, hidden, overridden: Vec::new() }
+    pub(crate) fn listing(
+        directory: &'a Path,
+        cancelled: Cancelled,
+        environment: &'a CommandEnvironment,
+    ) -> Self {
+        Self { directory, cancelled, environment, overridden: Vec::new() }
     }
 
     /// The settings by which the repository would start programs, each with the value that takes them away. Listing runs
@@ -153,14 +157,8 @@ impl<'a> Git<'a> {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .process_group(0);
-        for (name, _) in std::env::vars_os() {
-            if name.as_bytes().starts_with(b"GIT_") {
-                command.env_remove(name);
-            }
-        }
-        for name in self.hidden {
-            command.env_remove(name);
-        }
+        environment::apply(self.environment, &mut command);
+        environment::remove_starting_with(self.environment, b"GIT_", &mut command);
         // Messages are compared and shown: they shall not depend on the person's language.
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", "false");
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_CONFIG_COUNT", self.overridden.len().to_string());

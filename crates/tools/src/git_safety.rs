@@ -9,6 +9,7 @@ use qoder_core::shell::knowledge::{
 };
 use qoder_core::shell::read;
 
+use crate::environment;
 use crate::git::{Git, GitError};
 
 /// Variables by which git would start programs; empty they do nothing.
@@ -26,7 +27,7 @@ pub(crate) async fn safe_environment(
     }
     let mut settings: Vec<(String, String)> =
         SAFE_GIT_CONFIGURATION.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let git = Git::listing(&context.cwd, context.cancelled.clone(), &context.hidden_environment);
+    let git = Git::listing(&context.cwd, context.cancelled.clone(), &context.environment);
     let named = match git.programs_named_by_the_repository().await {
         Ok(named) => named,
         // Without git nothing runs anyway, and the shell says so.
@@ -38,7 +39,7 @@ pub(crate) async fn safe_environment(
     }
     let mut variables: Vec<(String, String)> = FOREIGN_PROGRAMS
         .iter()
-        .filter(|name| std::env::var_os(name).is_some())
+        .filter(|name| environment::has(&context.environment, name))
         .map(|name| ((*name).to_owned(), String::new()))
         .collect();
     let safe = SAFE_GIT_ENVIRONMENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -14,6 +14,7 @@ mod difference;
 mod edit;
 mod encoding;
 mod enter_worktree;
+mod environment;
 mod escaped;
 mod exit_plan_mode;
 mod exit_status;
@@ -37,9 +38,11 @@ mod read_image;
 mod read_notebook;
 mod read_pdf;
 mod read_text;
+pub mod restore;
 pub mod sandbox;
 mod schema;
 mod search_provider;
+mod server_process;
 mod shared;
 mod task;
 mod task_output;
@@ -65,10 +68,13 @@ use qoder_core::ports::Tool;
 use crate::declared::Declared;
 
 pub use bounds::{bounded, bounded_text};
+pub use difference::{LineChanges, line_changes};
 pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
+pub use mcp::{McpPort, keep_base64};
 pub use schema::{definition as tool_definition, parse as parse_input};
 pub use search_provider::{SearchService, SearchSettings};
+pub use server_process::ServerProcess;
 pub use shared::SessionShared;
 pub use task_text::last_lines;
 
@@ -93,6 +99,8 @@ pub struct ToolSettings {
     pub search: Option<SearchSettings>,
     /// What confines commands; `None` leaves them free.
     pub sandbox: Option<Arc<sandbox::Sandbox>>,
+    /// The MCP servers of the session; without them their tools say how one is configured.
+    pub mcp: Option<Arc<dyn McpPort>>,
 }
 
 impl Default for ToolSettings {
@@ -107,6 +115,7 @@ impl Default for ToolSettings {
             name_lookup: Arc::new(SystemLookup),
             search: None,
             sandbox: None,
+            mcp: None,
         }
     }
 }
@@ -131,8 +140,8 @@ pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
         Declared::shared(exit_worktree::ExitWorktreeTool),
         Declared::shared(ask_user_question::AskUserQuestionTool),
         Declared::shared(exit_plan_mode::ExitPlanModeTool),
-        Declared::shared(mcp::ListMcpResourcesTool),
-        Declared::shared(mcp::ReadMcpResourceTool),
-        Declared::shared(mcp::McpTool),
+        Declared::shared(mcp::ListMcpResourcesTool(settings.mcp.clone())),
+        Declared::shared(mcp::ReadMcpResourceTool(settings.mcp.clone())),
+        Declared::shared(mcp::McpTool(settings.mcp.clone())),
     ]
 }

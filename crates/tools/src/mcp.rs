@@ -1,23 +1,69 @@
 //! The three tools that reach MCP servers by name: ListMcpResources, ReadMcpResource and Mcp.
 //!
-//! They read and check their input and say what they would touch; no server can be connected yet, so each of them
-//! answers with how one is configured. What a server offers will be looked up where [`no_server`] answers now.
+//! They read and check their input and say what they would touch. What servers offer is behind [`McpPort`]; without one
+//! each of them answers with how a server is configured.
 
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use futures::future::BoxFuture;
 use qoder_core::ports::{Access, ToolContext, ToolOutcome};
 use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::bounds::first_characters;
+use crate::bounds::{first_characters, store};
 use crate::declared::{BuiltIn, Facts};
+
+/// The servers of a session, as tools reach them by name.
+pub trait McpPort: Debug + Send + Sync {
+    /// True when there is no server at all.
+    fn is_empty(&self) -> bool;
+    /// The name under which a server's tool is judged and offered.
+    fn full_name(&self, server: &str, tool: &str) -> String;
+    /// Lists the resources of one server, or of all.
+    fn list_resources(&self, server: Option<String>, context: ToolContext)
+    -> BoxFuture<'static, ToolOutcome>;
+    /// Reads a resource.
+    fn read_resource(
+        &self,
+        server: String,
+        uri: String,
+        context: ToolContext,
+    ) -> BoxFuture<'static, ToolOutcome>;
+    /// Lists the tools of one server, or of all, whose names or descriptions have all the words.
+    fn list_tools(&self, server: Option<&str>, words: &str, context: &ToolContext) -> ToolOutcome;
+    /// Describes a tool, by the name under which it is judged.
+    fn describe_tool(&self, name: &str, context: &ToolContext) -> ToolOutcome;
+    /// Calls a tool, by the name under which it was judged.
+    fn call_tool(
+        &self,
+        name: String,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, ToolOutcome>;
+}
+
+/// Keeps what a server sent as base64 in a new file of `directory`; the path and the number of bytes.
+///
+/// # Errors
+/// When it is not base64 or cannot be kept.
+pub fn keep_base64(data: &str, directory: &Path, stem: &str) -> Result<(PathBuf, usize), String> {
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(data.trim_ascii())
+        .map_err(|error| format!("it is not base64: {error}"))?;
+    let path = store(directory, stem, &bytes).ok_or_else(|| "it cannot be kept in a file".to_owned())?;
+    Ok((path, bytes.len()))
+}
 
 /// Lists the resources that connected MCP servers offer: files, tables, pages and the like.
 ///
-/// Each resource has a `uri`, by which ReadMcpResource reads it, and a name; some have a description and a media type.
-/// Leave the server out to list the resources of all of them.
+/// Each resource has a `uri`, by which ReadMcpResource reads it, and a name; some have a description and a media type. A
+/// `uriTemplate` stands for many resources: put values in place of what stands in braces. Leave the server out to list the
+/// resources of all of them.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ListMcpResourcesInput {
     /// The name of the server, as it is configured.
@@ -28,8 +74,8 @@ pub(crate) struct ListMcpResourcesInput {
 
 /// Reads one resource of a connected MCP server.
 ///
-/// Use ListMcpResources to find out which resources there are. Returns the content as text; content that is no text is
-/// kept in a file whose path is returned.
+/// Use ListMcpResources to find out which resources there are. Returns the content as text and images as images; any other
+/// content is kept in a file whose path is returned.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ReadMcpResourceInput {
     /// The name of the server, as it is configured.
@@ -40,21 +86,34 @@ pub(crate) struct ReadMcpResourceInput {
     uri: String,
 }
 
-/// Calls a tool of a connected MCP server by the names of both.
+/// Calls a tool of a connected MCP server by the names of both, or looks tools up.
 ///
-/// Tools of connected servers are also offered to you directly, as `mcp__server__tool`; prefer those. Use this one for
-/// a tool that is not in your list.
+/// Tools of connected servers are usually offered to you directly, as `mcp__server__tool`; prefer those. Use this one for a
+/// tool that is not in your list: `action` list finds tools by words of their names and descriptions, describe shows what a
+/// tool takes, and call, which is the default, calls it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct McpInput {
-    /// The name of the server, as it is configured.
+    /// What to do: call (the default), list or describe.
+    action: Option<McpAction>,
+    /// The name of the server, as it is configured. With list, leave it out to search all of them.
     server_name: Option<String>,
     /// The same as `server_name`.
     server: Option<String>,
-    /// The name of the tool on that server.
-    tool_name: String,
-    /// The arguments of the tool.
-    #[serde(rename = "arguments")]
-    _arguments: Option<Map<String, Value>>,
+    /// The name of the tool on that server, or its full name `mcp__server__tool`.
+    tool_name: Option<String>,
+    /// With list: words to look for.
+    query: Option<String>,
+    /// With call: the arguments of the tool.
+    arguments: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum McpAction {
+    #[default]
+    Call,
+    List,
+    Describe,
 }
 
 const READS: Facts =
@@ -62,7 +121,7 @@ const READS: Facts =
 
 /// See [`ListMcpResourcesInput`].
 #[derive(Debug)]
-pub(crate) struct ListMcpResourcesTool;
+pub(crate) struct ListMcpResourcesTool(pub(crate) Option<Arc<dyn McpPort>>);
 
 impl BuiltIn for ListMcpResourcesTool {
     const NAME: &'static str = "ListMcpResources";
@@ -73,14 +132,18 @@ impl BuiltIn for ListMcpResourcesTool {
         vec![Access::Internal]
     }
 
-    async fn run(self: Arc<Self>, input: ListMcpResourcesInput, _: ToolContext) -> ToolOutcome {
-        no_server(input.server_name.or(input.server).as_deref())
+    async fn run(self: Arc<Self>, input: ListMcpResourcesInput, context: ToolContext) -> ToolOutcome {
+        let server = input.server_name.or(input.server);
+        match used(&self.0) {
+            Some(port) => port.list_resources(server, context).await,
+            None => no_server(server.as_deref()),
+        }
     }
 }
 
 /// See [`ReadMcpResourceInput`].
 #[derive(Debug)]
-pub(crate) struct ReadMcpResourceTool;
+pub(crate) struct ReadMcpResourceTool(pub(crate) Option<Arc<dyn McpPort>>);
 
 impl BuiltIn for ReadMcpResourceTool {
     const NAME: &'static str = "ReadMcpResource";
@@ -91,20 +154,37 @@ impl BuiltIn for ReadMcpResourceTool {
         vec![Access::Internal]
     }
 
-    async fn run(self: Arc<Self>, input: ReadMcpResourceInput, _: ToolContext) -> ToolOutcome {
-        match input.server_name.or(input.server) {
-            None => missing_server(Self::NAME),
-            Some(_) if input.uri.trim().is_empty() => {
-                ToolOutcome::failed(format!("Invalid input for {}: field `uri` is empty.", Self::NAME))
-            }
-            Some(server) => no_server(Some(&server)),
+    async fn run(self: Arc<Self>, input: ReadMcpResourceInput, context: ToolContext) -> ToolOutcome {
+        let Some(server) = input.server_name.or(input.server) else {
+            return missing(Self::NAME, "server_name");
+        };
+        if input.uri.trim().is_empty() {
+            return ToolOutcome::failed(format!("Invalid input for {}: field `uri` is empty.", Self::NAME));
+        }
+        match used(&self.0) {
+            Some(port) => port.read_resource(server, input.uri, context).await,
+            None => no_server(Some(&server)),
         }
     }
 }
 
 /// See [`McpInput`].
 #[derive(Debug)]
-pub(crate) struct McpTool;
+pub(crate) struct McpTool(pub(crate) Option<Arc<dyn McpPort>>);
+
+impl McpTool {
+    /// The name under which a call is judged: found in the same way when it is judged and when it runs.
+    fn full_name(&self, server: Option<&str>, tool: &str) -> Option<String> {
+        match server {
+            Some(server) if tool.starts_with(&format!("mcp__{server}__")) => Some(tool.to_owned()),
+            Some(server) => Some(match &self.0 {
+                Some(port) => port.full_name(server, tool),
+                None => format!("mcp__{server}__{tool}"),
+            }),
+            None => tool.starts_with("mcp__").then(|| tool.to_owned()),
+        }
+    }
+}
 
 impl BuiltIn for McpTool {
     const NAME: &'static str = "Mcp";
@@ -115,25 +195,46 @@ impl BuiltIn for McpTool {
     /// Judged under the name of the tool that it calls, so that no rule about that tool is passed by.
     fn accesses(&self, input: &Value) -> Vec<Access> {
         let text = |name: &str| input.get(name).and_then(Value::as_str);
-        match (text("server_name").or_else(|| text("server")), text("tool_name")) {
-            (Some(server), Some(tool)) => vec![Access::As(format!("mcp__{server}__{tool}"))],
-            _ => vec![Access::Other],
+        if matches!(text("action"), Some("list" | "describe")) {
+            return vec![Access::Internal];
         }
+        let server = text("server_name").or_else(|| text("server"));
+        let name = text("tool_name").and_then(|tool| self.full_name(server, tool));
+        vec![name.map_or(Access::Other, Access::As)]
     }
 
-    async fn run(self: Arc<Self>, input: McpInput, _: ToolContext) -> ToolOutcome {
-        match input.server_name.or(input.server) {
-            None => missing_server(Self::NAME),
-            Some(_) if input.tool_name.trim().is_empty() => {
-                ToolOutcome::failed(format!("Invalid input for {}: field `tool_name` is empty.", Self::NAME))
+    async fn run(self: Arc<Self>, input: McpInput, context: ToolContext) -> ToolOutcome {
+        let server = input.server_name.or(input.server);
+        let action = input.action.unwrap_or_default();
+        let tool = input.tool_name.filter(|tool| !tool.trim().is_empty());
+        if action == McpAction::List {
+            let words = [input.query, tool].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            return match used(&self.0) {
+                Some(port) => port.list_tools(server.as_deref(), &words, &context),
+                None => no_server(server.as_deref()),
+            };
+        }
+        let Some(tool) = tool else { return missing(Self::NAME, "tool_name") };
+        let Some(name) = self.full_name(server.as_deref(), &tool) else {
+            return missing(Self::NAME, "server_name");
+        };
+        match (used(&self.0), action) {
+            (None, _) => no_server(server.as_deref()),
+            (Some(port), McpAction::Describe) => port.describe_tool(&name, &context),
+            (Some(port), McpAction::Call | McpAction::List) => {
+                port.call_tool(name, Value::Object(input.arguments.unwrap_or_default()), context).await
             }
-            Some(server) => no_server(Some(&server)),
         }
     }
 }
 
-fn missing_server(tool: &str) -> ToolOutcome {
-    ToolOutcome::failed(format!("Invalid input for {tool}: field `server_name` is missing."))
+/// The servers, when there are any.
+fn used(port: &Option<Arc<dyn McpPort>>) -> Option<&Arc<dyn McpPort>> {
+    port.as_ref().filter(|port| !port.is_empty())
+}
+
+fn missing(tool: &str, field: &str) -> ToolOutcome {
+    ToolOutcome::failed(format!("Invalid input for {tool}: field `{field}` is missing."))
 }
 
 fn no_server(asked: Option<&str>) -> ToolOutcome {

@@ -19,6 +19,7 @@ use crate::edit::{require_read, require_unchanged};
 use crate::files;
 use crate::notebook_text::{Notebook, new_cell, source_lines};
 use crate::paths;
+use crate::restore::keep_before;
 use crate::schema::path_field;
 use crate::work::{Refusal, change, refusal};
 
@@ -130,6 +131,7 @@ fn edit(input: &NotebookEditInput, context: &ToolContext) -> Result<ToolOutcome,
     let notebook = Notebook::parse(&bytes, shown)?;
     let done = apply(input, &notebook, shown)?;
     let content = done.content.as_bytes();
+    keep_before(context, &path, Some((&bytes, &metadata)))?;
     let written = Place::open(&path.real, shown)
         .and_then(|place| place.replace(content, Some(&metadata)))
         .map_err(|error| error.refusal())?;

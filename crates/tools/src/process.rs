@@ -7,19 +7,20 @@
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use qoder_core::ports::CommandEnvironment;
 use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
-use crate::escaped;
 use crate::guard::{self, Guarded};
 use crate::sandbox::{Confinement, Running};
+use crate::{environment, escaped};
 
 /// How long a process group may take to end when it is asked to.
 pub(crate) const TERMINATION_GRACE: Duration = Duration::from_secs(2);
@@ -58,7 +59,7 @@ impl Shell {
     pub(crate) fn start(
         command: &str,
         directory: &Path,
-        hidden: &[String],
+        environment: &CommandEnvironment,
         added: &[(String, String)],
         errors: ErrorStream,
         confinement: Option<Confinement>,
@@ -77,8 +78,8 @@ impl Shell {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mark = escaped::new_mark();
+        clean_environment(&mut builder, environment);
         builder.env(escaped::VARIABLE, &mark);
-        clean_environment(&mut builder, hidden);
         builder.envs(added.iter().map(|(name, value)| (name, value)));
         for (name, value) in confinement.iter().flat_map(Confinement::environment) {
             builder.env(name, value);
@@ -240,21 +241,14 @@ fn keep_open(descriptors: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes out what would make the shell read files or behave otherwise than the text of the command says, and what it must
+/// Gives the shell the session's environment and takes out what would make it read files or behave otherwise than the text of the command says, and what it must
 /// not know.
-fn clean_environment(builder: &mut Command, hidden: &[String]) {
+fn clean_environment(builder: &mut Command, environment: &CommandEnvironment) {
+    environment::apply(environment, builder);
     for name in SHELL_VARIABLES {
         builder.env_remove(name);
     }
-    for name in hidden {
-        builder.env_remove(name);
-    }
-    for (name, _) in std::env::vars_os() {
-        // Functions from the environment would replace commands behind the back of whoever judged the text.
-        if name.as_bytes().starts_with(b"BASH_FUNC_") {
-            builder.env_remove(name);
-        }
-    }
+    environment::remove_functions(environment, builder);
 }
 
 /// Where bash is. Looked up once, and only in absolute directories: a relative entry of the search path would let the
@@ -295,7 +289,7 @@ fn script(command: &str, descriptor: i32, errors: ErrorStream) -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn die_with_parent(parent: Pid) -> io::Result<()> {
+pub(crate) fn die_with_parent(parent: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the signal was set.
     if rustix::process::getppid() != Some(parent) {
@@ -305,7 +299,7 @@ fn die_with_parent(parent: Pid) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn die_with_parent(_: Pid) -> io::Result<()> {
+pub(crate) fn die_with_parent(_: Pid) -> io::Result<()> {
     Ok(())
 }
 

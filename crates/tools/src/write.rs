@@ -20,6 +20,7 @@ use crate::edit::{require_read, require_unchanged};
 use crate::encoding;
 use crate::files::{self, FileError};
 use crate::paths::{self, ResolvedPath};
+use crate::restore::keep_before;
 use crate::schema::path_field;
 use crate::work::{Refusal, change, refusal};
 
@@ -72,12 +73,14 @@ fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutcome, Refus
             require_unchanged(&bytes, &observed, shown)?;
             kept = in_the_manner_of(&bytes, &input.content);
             content = &kept;
+            keep_before(context, &path, Some((&bytes, &metadata)))?;
             let written = Place::open(&path.real, shown)
                 .and_then(|place| place.replace(content, Some(&metadata)))
                 .map_err(|error| error.refusal())?;
             (written, format!("The file {} has been overwritten.", shown.display()))
         }
         Err(FileError::NotFound(_)) => {
+            keep_before(context, &path, None)?;
             let written = create_file(&path, content).map_err(|error| error.refusal())?;
             (written, format!("The file {} has been created.", shown.display()))
         }

@@ -83,7 +83,7 @@ fn only_required_fields_are_required() {
     assert_eq!(required("ExitPlanMode"), Value::Null);
     assert_eq!(required("ListMcpResources"), Value::Null);
     assert_eq!(required("ReadMcpResource"), json!(["uri"]));
-    assert_eq!(required("Mcp"), json!(["tool_name"]));
+    assert_eq!(required("Mcp"), Value::Null);
 }
 
 #[tokio::test]
@@ -120,6 +120,9 @@ async fn bad_input_is_answered_by_naming_the_field() {
         ("ReadMcpResource", json!({ "server": "x" }), "uri"),
         ("ReadMcpResource", json!({ "uri": "x" }), "server_name"),
         ("Mcp", json!({ "server_name": "x", "tool_name": "y", "arguments": 5 }), "arguments"),
+        ("Mcp", json!({ "server_name": "x" }), "tool_name"),
+        ("Mcp", json!({ "tool_name": "y" }), "server_name"),
+        ("Mcp", json!({ "action": "guess" }), "action"),
     ] {
         let text = bench.fail(tool, input.clone()).await;
         assert!(text.contains(field), "{tool} {input}: {text}");

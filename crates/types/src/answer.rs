@@ -45,6 +45,33 @@ pub struct Answered {
     pub by: String,
 }
 
+/// A server waits for input of a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Elicited {
+    /// Identifies the question.
+    pub elicitation_id: String,
+    /// The server.
+    pub server_name: String,
+    /// What it says to the person.
+    pub message: String,
+    /// JSON Schema of the wanted content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_schema: Option<serde_json::Value>,
+}
+
+/// A server's question has an answer. What was entered went to the server and is not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationAnswered {
+    /// The question.
+    pub elicitation_id: String,
+    /// `accept`, `decline` or `cancel`.
+    pub action: String,
+    /// Who answered, or what took the question back.
+    pub by: String,
+}
+
 /// The session's permissions changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -98,6 +98,25 @@ pub enum HostRequest {
         /// The settings.
         settings: Map<String, Value>,
     },
+    /// Bring files back to what they were when a message began to be worked on.
+    RewindFiles {
+        /// The user's message.
+        user_message_id: String,
+        /// Only say what would change.
+        #[serde(default)]
+        dry_run: Option<bool>,
+    },
+    /// Go back to a message.
+    Rewind {
+        /// The user's message.
+        user_message_id: String,
+        /// `both`, `conversation` or `files`.
+        #[serde(default)]
+        scope: Option<String>,
+        /// Only say what would change.
+        #[serde(default)]
+        dry_run: Option<bool>,
+    },
     /// What fills the context?
     GetContextUsage {},
     /// Which models are there?
@@ -127,6 +146,14 @@ pub enum HostRequest {
         /// The full wanted set: configurations by name.
         servers: Map<String, Value>,
     },
+    /// Find a title for the session.
+    GenerateSessionTitle {
+        /// What the session is about.
+        description: String,
+        /// Make it the session's title.
+        #[serde(default)]
+        persist: bool,
+    },
     /// Connect an MCP server again.
     McpReconnect {
         /// The server.
@@ -141,6 +168,67 @@ pub enum HostRequest {
         /// On.
         enabled: bool,
     },
+    /// Get credentials for an MCP server, or renew them.
+    McpAuthenticate {
+        /// The server.
+        #[serde(rename = "serverName")]
+        server_name: String,
+        /// Where the person is sent back to, in place of the runtime's own address.
+        #[serde(default, rename = "redirectUri", skip_serializing_if = "Option::is_none")]
+        redirect_uri: Option<String>,
+    },
+    /// The person was sent back: ends what `mcp_authenticate` began.
+    McpSubmitOauthCallbackUrl {
+        /// The server.
+        #[serde(rename = "serverName")]
+        server_name: String,
+        /// With `code` and `state`.
+        #[serde(rename = "callbackUrl")]
+        callback_url: String,
+    },
+    /// Credentials for an MCP server that the host got by itself.
+    InjectMcpToken {
+        /// The server.
+        #[serde(rename = "serverName")]
+        server_name: String,
+        /// The credentials.
+        token: TokenLine,
+    },
+    /// Forget the credentials of an MCP server.
+    McpClearAuth {
+        /// The server.
+        #[serde(rename = "serverName")]
+        server_name: String,
+    },
+}
+
+/// Credentials of an MCP server, in the names of RFC 6749.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenLine {
+    /// What is sent with each request.
+    pub access_token: String,
+    /// `Bearer` unless it says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_type: Option<String>,
+    /// Gets another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<String>,
+    /// Seconds until it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in: Option<f64>,
+    /// Unix seconds at which it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<f64>,
+    /// What it is good for, separated by spaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+}
+
+impl std::fmt::Debug for TokenLine {
+    /// Written by hand because a token must not reach a log through `{:?}`.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("TokenLine").field("scope", &self.scope).finish_non_exhaustive()
+    }
 }
 
 /// What a host declares in the handshake.
@@ -159,8 +247,25 @@ pub struct Initialize {
     pub model_policy: bool,
     /// The host wants to hear that its credentials are not accepted.
     pub auth_expired: bool,
+    /// The host gets credentials for MCP servers that want some.
+    #[serde(rename = "mcpOAuth")]
+    pub mcp_oauth: bool,
+    /// The host puts questions of MCP servers to a person.
+    pub elicitation: bool,
     /// Credentials.
     pub auth: Option<AuthLine>,
+    /// A proxy for requests to models; may hold credentials, so it does not go on the command line.
+    pub proxy: Option<String>,
+    /// How plans are made, in place of the built-in text.
+    pub plan_mode_instructions: Option<String>,
+    /// Suggestions for the next prompt follow results.
+    pub prompt_suggestions: bool,
+    /// Attached to user messages as it is.
+    pub custom_context: Option<Map<String, Value>>,
+    /// How built-in tools behave.
+    pub tool_config: Option<Value>,
+    /// Turns of a running goal; there are no goals, so it is refused.
+    pub goal_max_turns: Option<u64>,
 }
 
 /// Callbacks of one event.
@@ -232,6 +337,44 @@ pub enum RuntimeRequest {
     AuthExpired {
         /// What the provider said.
         reason: String,
+    },
+    /// An MCP server wants credentials. Answered with `{token}`, `{callbackUrl}`, `{code, state}`, or null to refuse.
+    McpOauthRequired {
+        /// The server.
+        server_name: String,
+        /// Its address.
+        server_url: String,
+        /// Where the person grants access.
+        auth_url: String,
+        /// What the callback must bring back.
+        state: String,
+        /// What is asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scopes: Option<Vec<String>>,
+        /// Where the server describes itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resource_metadata_url: Option<String>,
+    },
+    /// An MCP server wants input of a person. Answered with `{action, content?}`.
+    Elicitation {
+        /// The server.
+        server_name: String,
+        /// What it says.
+        message: String,
+        /// Always `form`.
+        mode: String,
+        /// Identifies the question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        elicitation_id: Option<String>,
+        /// JSON Schema of the wanted content.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        requested_schema: Option<Value>,
+        /// A heading.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// What the server calls itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        display_name: Option<String>,
     },
 }
 

@@ -4,13 +4,16 @@
 mod answer;
 pub mod content;
 pub mod control;
+mod cut;
 pub mod decision;
 pub mod hook;
 pub mod model;
 pub mod permission;
 pub mod record;
+mod rewound;
 pub mod task;
 pub mod tool;
+mod turn;
 pub mod wire;
 
 pub use content::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};

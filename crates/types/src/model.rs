@@ -20,6 +20,10 @@ pub enum Purpose {
     WebFetch,
     /// Judging whether a call is safe in auto mode.
     Classifier,
+    /// A title for the session.
+    Title,
+    /// What the person might ask next.
+    Suggestion,
 }
 
 /// Token counts of one or several model calls. Parts do not overlap: the total is the sum of all four.

@@ -7,14 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::content::{ContentBlock, Message, Role};
-use crate::decision::{Decision, PermissionMode};
+use crate::decision::Decision;
 use crate::hook::Hooked;
-use crate::model::{ModelFailure, ModelTotals, Purpose, StopReason, Usage};
+use crate::model::{ModelFailure, Purpose, StopReason, Usage};
 use crate::permission::WorktreeChange;
 use crate::task::{TaskEnded, TaskStarted};
 use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
-pub use crate::answer::{Answered, Asked, PermissionsChanged};
+pub use crate::answer::{Answered, Asked, ElicitationAnswered, Elicited, PermissionsChanged};
+pub use crate::cut::Cut;
+pub use crate::rewound::FilesRewound;
+pub use crate::turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 
 /// The schema version this program writes.
 pub const RECORD_VERSION: u32 = 1;
@@ -57,6 +60,10 @@ pub enum RecordBody {
     Asked(Box<Asked>),
     /// Somebody answered (`permission-answer`).
     Answered(Box<Answered>),
+    /// A server waits for input of a person (`elicitation`).
+    Elicited(Box<Elicited>),
+    /// A server's question has an answer (`elicitation-answer`).
+    ElicitationAnswered(ElicitationAnswered),
     /// The session's permissions changed (`permission-change`).
     PermissionsChanged(PermissionsChanged),
     /// A model was asked beside the conversation (`side-call`).
@@ -73,6 +80,10 @@ pub enum RecordBody {
     Interrupted(Interrupted),
     /// The turn ended (`turn-end`).
     TurnEnded(Box<TurnEnded>),
+    /// What came after an entry is no part of the conversation any more (`cut`).
+    Cut(Box<Cut>),
+    /// Files are about to go back to what they were before a message (`files-rewound`).
+    FilesRewound(Box<FilesRewound>),
     /// A record of a kind this version does not know, or a line another program appended. Kept and passed through.
     Unknown(Unknown),
 }
@@ -396,91 +407,6 @@ pub struct ToolStarted {
 pub struct Interrupted {
     /// What asked for it: `signal`, `host`, or `resume` when a new prompt closes an unfinished turn.
     pub by: String,
-}
-
-/// How a turn ended, in the words of the result message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnSubtype {
-    /// The model finished.
-    Success,
-    /// The turn limit was reached.
-    ErrorMaxTurns,
-    /// A model failure, an interrupt or a fault of the runtime ended it.
-    ErrorDuringExecution,
-}
-
-/// Why a turn ended, finer than [`TurnSubtype`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TerminalReason {
-    /// The model finished.
-    Completed,
-    /// The turn limit was reached.
-    MaxTurns,
-    /// The endpoint failed.
-    ApiError,
-    /// Interrupted while the model spoke.
-    AbortedStreaming,
-    /// Interrupted while tools ran.
-    AbortedTools,
-    /// A hook ended it, or did not let it begin.
-    HookStopped,
-}
-
-/// A call that the gate denied, for `permission_denials`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PermissionDenial {
-    /// The tool.
-    pub tool_name: String,
-    /// The call.
-    pub tool_use_id: String,
-    /// Its input.
-    pub tool_input: serde_json::Value,
-}
-
-/// The turn ended; everything the result message needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TurnEnded {
-    /// How.
-    pub subtype: TurnSubtype,
-    /// Why.
-    pub terminal_reason: TerminalReason,
-    /// True unless the turn succeeded.
-    pub is_error: bool,
-    /// The final text, on success.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// What went wrong.
-    #[serde(default)]
-    pub errors: Vec<String>,
-    /// The documented number of the error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<u32>,
-    /// The endpoint's HTTP status, when it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api_error_status: Option<u16>,
-    /// Why the model stopped last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop_reason: Option<StopReason>,
-    /// Model calls of this turn.
-    pub num_turns: u64,
-    /// Wall time of this turn in this process.
-    pub duration_ms: u64,
-    /// Time spent waiting for the model.
-    pub duration_api_ms: u64,
-    /// Tokens of this turn.
-    pub usage: Usage,
-    /// Money of the session so far.
-    pub total_cost_usd: f64,
-    /// Totals of the session so far, per model.
-    pub model_usage: std::collections::BTreeMap<String, ModelTotals>,
-    /// Calls that were denied in this turn.
-    #[serde(default)]
-    pub permission_denials: Vec<PermissionDenial>,
-    /// The mode the turn ended in.
-    pub permission_mode: PermissionMode,
 }
 
 /// A line this version does not interpret.

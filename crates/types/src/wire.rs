@@ -49,11 +49,23 @@ pub enum StreamMessage<'a> {
         /// True for texts of the runtime.
         #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
         is_synthetic: bool,
+        /// What the host wants to find on every user message.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        custom_context: Option<&'a serde_json::Map<String, serde_json::Value>>,
     },
     /// News of the runtime.
     System(SystemMessage<'a>),
     /// The end of a turn.
     Result(Box<ResultMessage<'a>>),
+    /// What the person might ask next.
+    PromptSuggestion {
+        /// The prompt.
+        suggestion: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
 }
 
 /// A piece of a reply, when the host wants pieces. Its own type, because hosts write it around the provider's text
@@ -174,6 +186,15 @@ pub enum SystemMessage<'a> {
         stderr: &'a str,
         /// `success`, `error` or `cancelled`.
         outcome: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
+    /// MCP servers are doing otherwise than before.
+    McpStatusChange {
+        /// The rows that changed, as `mcp_status` has them.
+        servers: &'a [serde_json::Value],
         /// New for each message.
         uuid: &'a str,
         /// The session.
@@ -312,6 +333,9 @@ pub struct ResultMessage<'a> {
     /// The final text, on success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a str>,
+    /// The answer in the shape that was asked for, on success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<&'a serde_json::Value>,
     /// Why the model stopped last.
     pub stop_reason: Option<&'a StopReason>,
     /// Why the turn ended.

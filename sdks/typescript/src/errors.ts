@@ -148,6 +148,13 @@ export class SessionNotFoundError extends QoderAgentError {
   }
 }
 
+/** A session store failed, did not answer, or gave an answer that cannot be used. */
+export class SessionStoreError extends QoderAgentError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('SESSION_STORE_ERROR', message, options);
+  }
+}
+
 /** `options.abortController` was aborted. */
 export class AbortError extends QoderAgentError {
   constructor(message = 'The query was aborted.', options?: { cause?: unknown }) {

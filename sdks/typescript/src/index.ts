@@ -59,6 +59,7 @@ export {
   QoderCliNotFoundError,
   QoderCliProcessError,
   SessionNotFoundError,
+  SessionStoreError,
   UnsupportedCliCapabilityError,
   type ProcessEnd,
 } from './errors.js';

@@ -238,7 +238,7 @@ export class Session {
     if (!isRecord(message) || this.#channel.receive(message)) return;
     if (message['type'] === 'keep_alive') return;
     if (message['type'] === 'transcript_mirror') {
-      this.#store?.mirror(message);
+      this.#store?.mirror.take(message);
       return;
     }
     this.#tracker.received(message);
@@ -263,7 +263,7 @@ export class Session {
       return;
     }
     // Whoever sees a result can rely on the store having everything before it.
-    const flushed = message['type'] === 'result' ? () => store.flush() : () => undefined;
+    const flushed = message['type'] === 'result' ? () => store.mirror.flush() : () => undefined;
     this.#delivered = this.#delivered.then(flushed).then(push);
   }
 
@@ -331,7 +331,7 @@ export class Session {
     const expected = this.#closing || orderly || (this.#finishing && end.signal !== null);
     const error = expected ? undefined : this.#endError(process, end);
     this.#failure ??= error;
-    if (this.#store) await this.#store.flush();
+    if (this.#store) await (this.#closing ? this.#store.mirror.close() : this.#store.mirror.flush());
     await this.#delivered;
     this.#queue.finish(this.#lastResultFailed === undefined ? error : undefined);
     this.#channel.close(new Error('The session has ended.'));

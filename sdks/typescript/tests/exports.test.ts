@@ -74,6 +74,7 @@ test('the values', () => {
     'QoderCliProcessError',
     'SDK_VERSION',
     'SessionNotFoundError',
+    'SessionStoreError',
     'UnsupportedCliCapabilityError',
     'accessToken',
     'accessTokenFromEnv',

@@ -60,6 +60,9 @@ const cases: Array<[name: string, options: unknown, expected: RegExp]> = [
   ['the cloud', { experimentalCloudAgent: {} }, /experimentalCloudAgent is not available/],
   ['a store without methods', { sessionStore: {} }, /append and load/],
   ['a store and no transcript', { sessionStore: store(), persistSession: false }, /persistSession: false/],
+  ['a store and checkpoints', { sessionStore: store(), enableFileCheckpointing: true }, /enableFileCheckpointing/],
+  ['a store and a process elsewhere', { sessionStore: store() }, /spawnQoderCLIProcess/],
+  ['a store and a title to resume', { sessionStore: store(), resume: 'my title' }, /UUID of a session/],
   ['a store that cannot list', { sessionStore: store(), continue: true }, /listSessions/],
 ];
 

@@ -1,6 +1,6 @@
 /**
- * Every program of `docs/quickstart-typescript.md` that is marked `runnable` runs as it is and prints the lines it
- * says after `//=>`.
+ * Every JavaScript program of these pages that is marked `runnable` runs as it is and prints the lines it says after
+ * `//=>`.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -14,8 +14,9 @@ import { sandbox } from './support/runtime.js';
 
 const repository = process.env['QODER_SDK_REPOSITORY'];
 assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
-const page = readFileSync(join(repository, 'docs/quickstart-typescript.md'), 'utf8');
-const programs = [...page.matchAll(/^## (.+)$|^```js runnable\n([^]*?)^```$/gm)];
+const pages = ['quickstart-typescript.md', 'session-stores.md'];
+const text = pages.map((name) => readFileSync(join(repository, 'docs', name), 'utf8')).join('\n');
+const programs = [...text.matchAll(/^## (.+)$|^```js runnable\n([^]*?)^```$/gm)];
 
 let heading = '';
 let count = 0;
@@ -24,7 +25,7 @@ for (const [, title, source] of programs) {
   if (source === undefined) continue;
   count += 1;
   const number = count;
-  test(`quickstart: ${heading}`, async (context) => {
+  test(`example: ${heading}`, async (context) => {
     const project = sandbox(context, []);
     // Beside this file, so that the installed packages are found.
     const file = join(dirname(fileURLToPath(import.meta.url)), `quickstart-${process.pid}-${number}.mjs`);
@@ -43,6 +44,6 @@ for (const [, title, source] of programs) {
   });
 }
 
-test('the page has programs', () => {
-  assert.ok(count >= 5);
+test('the pages have programs', () => {
+  assert.ok(count >= 7);
 });

@@ -2,6 +2,7 @@
 //! compared on any machine. Only the loopback address is used, and every loop has a bound. This file reads the options,
 //! builds what is measured and runs the benchmarks one after another.
 
+mod mcp;
 mod measure;
 mod resume;
 mod sdks;
@@ -56,6 +57,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("sessions", sessions),
     ("decisions", decisions),
     ("sdks", sdks::run),
+    ("mcp", mcp::run),
 ];
 
 #[derive(Default)]
@@ -120,14 +122,14 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<ExitCode> {
 
 /// Many sessions open in one process: measured by an example program of the runtime, which prints what it found.
 fn sessions(bench: &Bench) -> Result<Vec<Row>> {
-    let text = example(bench, "many_sessions")?;
+    let text = example(bench, "qoder-runtime", "many_sessions")?;
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     Ok(vec![Row::note("1,000 sessions in one process", lines.join("; "))])
 }
 
 /// Decisions of the gate, and what reading a command costs as it grows: measured by an example program of the runtime.
 fn decisions(bench: &Bench) -> Result<Vec<Row>> {
-    let text = example(bench, "decisions")?;
+    let text = example(bench, "qoder-runtime", "decisions")?;
     let found: Value = serde_json::from_str(text.trim()).context("the example's answer is not JSON")?;
     let number = |pointer: &str| {
         let number = found.pointer(pointer).and_then(Value::as_f64);
@@ -147,9 +149,9 @@ fn decisions(bench: &Bench) -> Result<Vec<Row>> {
     ])
 }
 
-/// What an example program of the runtime prints.
-fn example(bench: &Bench, name: &str) -> Result<String> {
-    let arguments = ["run", "--release", "--quiet", "--locked", "-p", "qoder-runtime", "--example", name];
+/// What an example program of one of our packages prints.
+fn example(bench: &Bench, package: &str, name: &str) -> Result<String> {
+    let arguments = ["run", "--release", "--quiet", "--locked", "-p", package, "--example", name];
     let output = process::cargo(&bench.root, &arguments).output()?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim());

@@ -103,7 +103,11 @@ impl Channel {
     pub fn respond(&self, id: &str, answer: Answered) {
         let request_id = id.to_owned();
         let response = match answer {
-            Ok(response) => ControlResponse::Success { request_id, response },
+            Ok(response) => {
+                // A long answer loses the middle of its texts; a lost one would leave the other side waiting.
+                let (response, _) = self.output.bounded(response);
+                ControlResponse::Success { request_id, response }
+            }
             Err(error) => ControlResponse::Error { request_id, error },
         };
         // A closed output is met again, and reported, by the turn.

@@ -9,11 +9,12 @@ use futures::FutureExt;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
-use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
+use qoder_runtime::setup::Setup;
 use qoder_types::control::{Initialize, RuntimeRequest};
 use serde_json::Value;
 
 use super::channel::Channel;
+use super::servers;
 
 /// The handshake as callbacks.
 pub struct Handshake<'a>(pub &'a Initialize);
@@ -32,16 +33,33 @@ impl Handshake<'_> {
         }
     }
 
-    /// What the program declared, as functions that ask it. `servers` are those that live in it.
-    pub fn callbacks(&self, channel: &Arc<Channel>, servers: &[String]) -> Result<Callbacks, String> {
-        let tool_servers =
-            servers.iter().map(|name| (name.clone(), server(channel, name))).collect::<Vec<_>>();
+    /// Options that come with the handshake and not on the command line.
+    pub fn apply_options(&self, setup: &mut Setup) -> Result<(), String> {
+        if self.0.goal_max_turns.is_some() {
+            return Err("initialize: goalMaxTurns is not supported: there are no goals".to_owned());
+        }
+        if let Some(proxy) = self.0.proxy.as_deref().filter(|proxy| !proxy.trim().is_empty()) {
+            setup.use_proxy(proxy);
+        }
+        let options = &mut setup.options;
+        options.plan_mode_instructions.clone_from(&self.0.plan_mode_instructions);
+        options.prompt_suggestions = self.0.prompt_suggestions;
+        options.custom_context.clone_from(&self.0.custom_context);
+        options.tool_config.clone_from(&self.0.tool_config);
+        Ok(())
+    }
+
+    /// What the program declared, as functions that ask it.
+    pub fn callbacks(&self, channel: &Arc<Channel>) -> Result<Callbacks, String> {
         Ok(Callbacks {
             hooks: self.hooks(channel)?,
-            tool_servers,
+            own_servers: Some(servers::own(channel)),
+            elicitation: self.0.elicitation.then(|| servers::elicitation(channel)),
+            mcp_oauth: self.0.mcp_oauth.then(|| servers::credentials(channel)),
             agents: self.agents()?,
             model_policy: self.0.model_policy.then(|| model_policy(channel)),
             auth_expired: self.0.auth_expired.then(|| auth_expired(channel)),
+            ..Callbacks::default()
         })
     }
 
@@ -101,23 +119,6 @@ fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::hooks::HookFunction 
         }
         channel.request(request)
     })
-}
-
-/// A server that lives in the program.
-pub fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
-    let (channel, name) = (Arc::clone(channel), name.to_owned());
-    let send: TunnelSend = Arc::new(move |message| {
-        let asked = channel.request(RuntimeRequest::McpMessage { server_name: name.clone(), message });
-        async move {
-            let mut answer = asked.await?;
-            match answer.get_mut("mcp_response") {
-                Some(response) => Ok(response.take()),
-                None => Err("the answer has no `mcp_response`".to_owned()),
-            }
-        }
-        .boxed()
-    });
-    Arc::new(Tunnel::new(send))
 }
 
 fn model_policy(channel: &Arc<Channel>) -> ModelPolicy {

@@ -18,13 +18,12 @@ use qoder_runtime::driver::Driver;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::events::Host;
 use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::live::{Desk, Live, ServerMaker};
+use qoder_runtime::live::{Desk, Live};
+use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::session::{Mirror, Session, new_id};
-use qoder_runtime::setup::Setup;
-use qoder_types::Message;
+use qoder_runtime::session::{Mirror, Session};
+use qoder_runtime::setup::{Setup, SetupError};
 use qoder_types::control::Initialize;
-use qoder_types::record::InputAdmitted;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -40,7 +39,8 @@ use asking::{AskingHost, Asks};
 use channel::Channel;
 use gone::ReaderGone;
 use initialize::Handshake;
-use servers::NamedServers;
+
+pub use servers::flags;
 
 /// Reads messages from stdin until its end; each becomes a turn.
 pub fn run(
@@ -49,13 +49,12 @@ pub fn run(
     choice: &SessionChoice,
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
-    let servers = NamedServers::read(&arguments.protocol)?;
     let asks = asks(arguments.protocol.permission_prompt_tool.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
-    let connection = Connection { arguments, format, choice, servers, asks };
+    let connection = Connection { arguments, format, choice, asks };
     let exit = runtime.block_on(connection.serve(setup));
     // A blocking read of stdin or a walk of a tree must not hold the exit up.
     runtime.shutdown_background();
@@ -79,7 +78,6 @@ struct Connection<'a> {
     arguments: &'a Arguments,
     format: OutputFormat,
     choice: &'a SessionChoice,
-    servers: NamedServers,
     asks: Asks,
 }
 
@@ -89,10 +87,14 @@ impl Connection<'_> {
         let output = Arc::new(JsonLines::new(self.wanted(&setup)));
         let channel = Channel::new(Arc::clone(&output));
         let first = lines.recv().await;
+        let mut initial = None;
         let (handshake, callbacks) = match &first {
             Some(Line::Control { id, request }) if is_initialize(request) => {
                 let declared = match self.declared(request, &channel, &mut setup) {
-                    Ok(declared) => declared,
+                    Ok((declared, prompt)) => {
+                        initial = prompt;
+                        declared
+                    }
                     Err(problem) => {
                         channel.respond(id, Err(problem.clone()));
                         return Err(Fault::input(problem, "the program that started qodercli sent it"));
@@ -100,7 +102,16 @@ impl Connection<'_> {
                 };
                 (Some(id.clone()), declared)
             }
-            Some(_) | None => (None, self.undeclared()),
+            Some(_) | None => (None, Callbacks::default()),
+        };
+        let callbacks = match self.with_servers(callbacks, &setup, handshake.is_some()) {
+            Ok(callbacks) => callbacks,
+            Err(error) => {
+                if let Some(id) = &handshake {
+                    channel.respond(id, Err(format!("{error}. {}", error.hint())));
+                }
+                return Err(error.into());
+            }
         };
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
@@ -126,18 +137,13 @@ impl Connection<'_> {
         }
         let outputs = self.choice.forget.then(|| session.outputs().to_path_buf());
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
-        let initial = self.arguments.protocol.agent.as_ref().and_then(|name| callbacks.agents.get(name));
-        let initial = initial.and_then(|definition| definition.initial_prompt.clone());
-        let initial = initial.filter(|_| session.state.prompts == 0);
-        let (live, handle) = Live::new(engine, session);
-        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks, server_maker(&channel)));
+        let (mut live, handle) = Live::new(engine, session);
+        if let Some(prompt) = initial {
+            live.begin_with(&prompt)?;
+        }
+        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
         if let Some(id) = &handshake {
             channel.respond(id, Ok(desk.greeting()));
-        }
-        if let Some(text) = initial {
-            let input = InputAdmitted { input_id: new_id(), message: Message::user(text) };
-            // A session that was opened just now takes it.
-            drop(desk.handle().submit(input));
         }
         let refused = Arc::new(AtomicBool::new(false));
         let reader = Reader {
@@ -185,32 +191,45 @@ impl Connection<'_> {
         }
     }
 
+    /// What the program declares, and the prompt that its main agent begins with.
     fn declared(
         &self,
         request: &Value,
         channel: &Arc<Channel>,
         setup: &mut Setup,
-    ) -> Result<Callbacks, String> {
+    ) -> Result<(Callbacks, Option<String>), String> {
         let initialize: Initialize =
             serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+        if initialize.sdk.is_some() {
+            channel.output().want_early_status();
+        }
         let handshake = Handshake(&initialize);
         if let Some(token) = handshake.access_token()? {
             setup.use_access_token(token);
         }
-        let mut callbacks = handshake.callbacks(channel, &self.servers.in_program)?;
-        callbacks.tool_servers.extend(self.servers.unreachable.iter().cloned());
-        if let Some(name) = &self.arguments.protocol.agent {
-            let known: Vec<&str> = callbacks.agents.keys().map(String::as_str).collect();
-            let definition = callbacks.agents.get(name).ok_or_else(|| {
-                format!("--agent: there is no agent named `{name}`; known are: {}", known.join(", "))
-            })?;
-            setup.become_agent(definition);
-        }
-        Ok(callbacks)
+        let callbacks = handshake.callbacks(channel)?;
+        handshake.apply_options(setup)?;
+        let agent = self.arguments.protocol.agent.as_deref();
+        let initial = agent.map(|name| setup.become_named(name, &callbacks.agents));
+        let initial = initial.transpose().map_err(|error| error.to_string())?.flatten();
+        Ok((callbacks, initial))
     }
 
-    fn undeclared(&self) -> Callbacks {
-        Callbacks { tool_servers: self.servers.unreachable.clone(), ..Callbacks::default() }
+    /// The servers of the session. Without a handshake nobody answers for those inside the program.
+    fn with_servers(
+        &self,
+        mut callbacks: Callbacks,
+        setup: &Setup,
+        shook_hands: bool,
+    ) -> Result<Callbacks, SetupError> {
+        let flags = flags(&self.arguments.protocol);
+        for warning in setup.bring_servers(&flags, &mut callbacks)? {
+            host::tell(&format!("warning: {warning}"));
+        }
+        if !shook_hands {
+            callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
+        }
+        Ok(callbacks)
     }
 
     fn host(&self, asking: &Arc<AskingHost>) -> Arc<dyn Host> {
@@ -233,11 +252,6 @@ fn close_old_turn(engine: &Engine, session: &mut Session) -> Result<(), Fault> {
         Driver::new(engine, session, Interrupt::default()).close_unfinished_turn()?;
     }
     Ok(())
-}
-
-fn server_maker(channel: &Arc<Channel>) -> ServerMaker {
-    let channel = Arc::clone(channel);
-    Arc::new(move |servers| NamedServers::of(servers).peers(&channel))
 }
 
 /// Lines of the log as frames of the stream. One that no line can carry is named on stderr; the log has it.

@@ -1,110 +1,127 @@
-//! The MCP servers that the command line names: JSON or a file with `mcpServers`. Those of type `sdk` live in the program
-//! that started us.
+//! The MCP servers of a program that started us, and the questions of servers that it answers: those that live in the
+//! program, input of a person, and credentials.
 
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
-use qoder_runtime::mcp::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
-use serde_json::{Map, Value};
+use qoder_runtime::callbacks::{OnElicitation, OnMcpOAuth, OwnServers};
+use qoder_runtime::mcp::authorization::OAuthToken;
+use qoder_runtime::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
+use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
+use qoder_runtime::mcp_sources::Flags;
+use qoder_types::control::RuntimeRequest;
+use serde_json::Value;
 
 use super::channel::Channel;
-use super::initialize;
 use crate::arguments::ProtocolArguments;
-use crate::exit::Fault;
 
-/// The servers that the command line names.
-#[derive(Default)]
-pub struct NamedServers {
-    /// Those that live in the program that started us.
-    pub in_program: Vec<String>,
-    /// Those that this version cannot reach; they are shown as failed.
-    pub unreachable: Vec<(String, Arc<dyn McpPeer>)>,
+/// What the command line says about servers.
+pub fn flags(arguments: &ProtocolArguments) -> Flags {
+    Flags {
+        configs: arguments.mcp_config.clone(),
+        strict: arguments.strict_mcp_config,
+        allowed: arguments.allowed_mcp_server_names.clone(),
+    }
 }
 
-impl NamedServers {
-    /// Reads the flags. A list of allowed names is for servers from elsewhere: those of the program were put there by it.
-    pub fn read(arguments: &ProtocolArguments) -> Result<Self, Fault> {
-        let mut all = Map::new();
-        for text in &arguments.mcp_config {
-            all.extend(servers(text)?);
-        }
-        let mut named = Self::of(all);
-        let allowed = &arguments.allowed_mcp_server_names;
-        named.unreachable.retain(|(name, _)| allowed.is_empty() || allowed.contains(name));
-        Ok(named)
-    }
+/// Servers that live in the program.
+pub fn own(channel: &Arc<Channel>) -> OwnServers {
+    let channel = Arc::clone(channel);
+    Arc::new(move |name| Some(server(&channel, name)))
+}
 
-    /// Sorts configurations by where their servers live.
-    pub fn of(configurations: Map<String, Value>) -> Self {
-        let mut named = Self::default();
-        for (name, config) in configurations {
-            match config.get("type").and_then(Value::as_str).unwrap_or("stdio") {
-                "sdk" => named.in_program.push(name),
-                kind => named.unreachable.push((name, Arc::new(Unreachable(kind.to_owned())))),
+fn server(channel: &Arc<Channel>, name: &str) -> Arc<dyn McpPeer> {
+    let (channel, name) = (Arc::clone(channel), name.to_owned());
+    let send: TunnelSend = Arc::new(move |message| {
+        let asked = channel.request(RuntimeRequest::McpMessage { server_name: name.clone(), message });
+        async move {
+            let mut answer = asked.await?;
+            match answer.get_mut("mcp_response") {
+                Some(response) => Ok(response.take()),
+                None => Err("the answer has no `mcp_response`".to_owned()),
             }
         }
-        named
-    }
+        .boxed()
+    });
+    Arc::new(Tunnel::new(send))
+}
 
-    /// The ways to speak with them.
-    pub fn peers(self, channel: &Arc<Channel>) -> Vec<(String, Arc<dyn McpPeer>)> {
-        let mut peers = self.unreachable;
-        peers.extend(self.in_program.into_iter().map(|name| {
-            let peer = initialize::server(channel, &name);
-            (name, peer)
-        }));
-        peers
+/// Puts questions of servers to the program.
+pub fn elicitation(channel: &Arc<Channel>) -> OnElicitation {
+    let channel = Arc::clone(channel);
+    Arc::new(move |question: Elicitation| {
+        let asked = channel.request(RuntimeRequest::Elicitation {
+            server_name: question.server_name,
+            message: question.message,
+            mode: question.mode,
+            elicitation_id: question.elicitation_id,
+            requested_schema: question.requested_schema,
+            title: question.title,
+            display_name: question.display_name,
+        });
+        async move {
+            let answer = asked.await?;
+            if answer.is_null() {
+                return Ok(ElicitationAnswer::cancel());
+            }
+            serde_json::from_value(answer).map_err(|error| format!("the answer cannot be read: {error}"))
+        }
+        .boxed()
+    })
+}
+
+/// Asks the program for credentials of servers.
+pub fn credentials(channel: &Arc<Channel>) -> OnMcpOAuth {
+    let channel = Arc::clone(channel);
+    Arc::new(move |question: OAuthQuestion| {
+        let asked = channel.request(RuntimeRequest::McpOauthRequired {
+            server_name: question.server_name,
+            server_url: question.server_url,
+            auth_url: question.auth_url,
+            state: question.state,
+            scopes: question.scopes,
+            resource_metadata_url: question.resource_metadata_url,
+        });
+        async move { read_credentials(&asked.await?) }.boxed()
+    })
+}
+
+/// One of the four documented answers.
+fn read_credentials(answer: &Value) -> Result<OAuthAnswer, String> {
+    let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
+    if let Some(token) = answer.get("token").filter(|token| !token.is_null()) {
+        // The error must not repeat the value.
+        let token: OAuthToken = serde_json::from_value(token.clone())
+            .map_err(|_| "the token of the answer cannot be read".to_owned())?;
+        return Ok(OAuthAnswer::Token(token));
+    }
+    if let Some(url) = text("callbackUrl") {
+        return Ok(OAuthAnswer::CallbackUrl(url));
+    }
+    match (text("code"), text("state")) {
+        (Some(code), Some(state)) => Ok(OAuthAnswer::Code { code, state }),
+        (Some(_), None) | (None, Some(_) | None) => Ok(OAuthAnswer::Rejected),
     }
 }
 
-fn servers(text: &str) -> Result<Map<String, Value>, Fault> {
-    let hint = "give {\"mcpServers\": {\"name\": {…}}}, or a file with it";
-    let json = if text.trim_start().starts_with('{') {
-        text.to_owned()
-    } else {
-        std::fs::read_to_string(text)
-            .map_err(|error| Fault::input(format!("--mcp-config: cannot read {text}: {error}"), hint))?
-    };
-    let value: Value = serde_json::from_str(json.trim_start_matches('\u{feff}'))
-        .map_err(|error| Fault::input(format!("--mcp-config is not JSON: {error}"), hint))?;
-    match value.get("mcpServers") {
-        Some(Value::Object(servers)) => Ok(servers.clone()),
-        Some(_) | None => Err(Fault::input("--mcp-config has no object `mcpServers`", hint)),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
 
-/// A server of a kind that is not spoken yet.
-struct Unreachable(String);
-
-impl Unreachable {
-    fn problem<T: Send + 'static>(&self) -> BoxFuture<'static, Result<T, PeerError>> {
-        let problem = format!(
-            "servers of type `{}` are not supported by this version; those of type `sdk` are",
-            self.0
-        );
-        std::future::ready(Err(PeerError::Failed(problem))).boxed()
-    }
-}
-
-impl McpPeer for Unreachable {
-    fn connect(&self, _: PeerEvents) -> BoxFuture<'static, Result<Greeting, PeerError>> {
-        self.problem()
-    }
-
-    fn list_tools(&self) -> BoxFuture<'static, Result<Vec<ListedTool>, PeerError>> {
-        self.problem()
-    }
-
-    fn call(&self, _: ToolCall) -> BoxFuture<'static, Result<CallToolResult, PeerError>> {
-        self.problem()
-    }
-
-    fn request(&self, _: &'static str, _: Value) -> BoxFuture<'static, Result<Value, PeerError>> {
-        self.problem()
-    }
-
-    fn close(&self) -> BoxFuture<'static, ()> {
-        std::future::ready(()).boxed()
+    #[test]
+    fn the_four_answers_are_read() {
+        let token = read_credentials(&json!({ "token": { "access_token": "t" } })).unwrap();
+        assert!(matches!(token, OAuthAnswer::Token(token) if token.access_token == "t"));
+        let url = read_credentials(&json!({ "callbackUrl": "http://localhost/?code=1" })).unwrap();
+        assert_eq!(url, OAuthAnswer::CallbackUrl("http://localhost/?code=1".to_owned()));
+        let code = read_credentials(&json!({ "code": "c", "state": "s" })).unwrap();
+        assert_eq!(code, OAuthAnswer::Code { code: "c".to_owned(), state: "s".to_owned() });
+        for refused in [json!(null), json!({}), json!({ "code": "c" }), json!([])] {
+            assert_eq!(read_credentials(&refused).unwrap(), OAuthAnswer::Rejected);
+        }
+        let problem =
+            read_credentials(&json!({ "token": { "access_token": 7, "secret": "xyz" } })).unwrap_err();
+        assert!(!problem.contains("xyz"));
     }
 }

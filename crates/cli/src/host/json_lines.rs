@@ -2,6 +2,7 @@
 //! that; what would be longer loses its typed output first and then the middle of its long texts.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use qoder_runtime::events::{Event, Host};
@@ -39,6 +40,9 @@ pub enum StateFor {
 /// Every message as a line.
 pub struct JsonLines {
     wanted: Wanted,
+    /// True when the reader takes how servers are doing also before the first init message. Other programs expect that
+    /// message first.
+    early_status: AtomicBool,
     state: Mutex<Lines>,
 }
 
@@ -51,7 +55,12 @@ struct Lines {
 impl JsonLines {
     /// A host that prints what is wanted.
     pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, state: Mutex::default() }
+        Self { wanted, early_status: AtomicBool::new(false), state: Mutex::default() }
+    }
+
+    /// The reader is one of our SDKs: it takes how servers are doing at any time.
+    pub fn want_early_status(&self) {
+        self.early_status.store(true, Ordering::Relaxed);
     }
 
     /// A line of the control protocol.
@@ -86,6 +95,9 @@ impl JsonLines {
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = session_of(message) {
             id.clone_into(&mut lines.session_id);
+        }
+        if is_status(message) && lines.session_id.is_empty() && !self.early_status.load(Ordering::Relaxed) {
+            return Ok(());
         }
         lines.buffer.clear();
         serde_json::to_writer(&mut lines.buffer, message)?;
@@ -125,6 +137,10 @@ fn session_of<'a>(message: &StreamMessage<'a>) -> Option<&'a str> {
         StreamMessage::System(qoder_types::wire::SystemMessage::Init(init)) => Some(init.session_id),
         _ => None,
     }
+}
+
+fn is_status(message: &StreamMessage<'_>) -> bool {
+    matches!(message, StreamMessage::System(qoder_types::wire::SystemMessage::McpStatusChange { .. }))
 }
 
 fn is_state(message: &StreamMessage<'_>) -> bool {

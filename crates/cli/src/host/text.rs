@@ -130,9 +130,9 @@ impl Text {
                     std::mem::take(&mut shown.streamed)
                 };
                 self.end_line()?;
-                if let Some(text) = result.result
-                    && !streamed
-                {
+                // An answer in a shape is the answer, whatever was said besides.
+                let shaped = result.structured_output.map(ToString::to_string);
+                if let Some(text) = shaped.as_deref().or(result.result.filter(|_| !streamed)) {
                     let mut out = std::io::stdout().lock();
                     out.write_all(self.clean(text).as_bytes())?;
                     if !text.ends_with('\n') {
@@ -144,7 +144,7 @@ impl Text {
                     tell(&format!("error: {error}"));
                 }
             }
-            StreamMessage::System(_) => {}
+            StreamMessage::System(_) | StreamMessage::PromptSuggestion { .. } => {}
         }
         Ok(())
     }

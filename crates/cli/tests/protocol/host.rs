@@ -209,3 +209,9 @@ pub fn call(turn: u64, name: &str, input: &Value) -> Value {
 pub fn say(text: &str) -> Value {
     json!({ "text": text, "repeat": true })
 }
+
+/// What a host declares, together with its name.
+pub fn named(mut declared: Value) -> Value {
+    declared["sdk"] = json!({ "name": "test", "version": "0.0.0" });
+    declared
+}

@@ -6,16 +6,19 @@
 mod host;
 
 mod agents;
+mod declared_options;
 mod end_of_input;
 mod handshake;
 mod hooks;
 mod hooks_explained;
 mod large_lines;
+mod outside_servers;
 mod prompt_tool;
 mod questions;
 mod readable_lines;
 mod requests;
 mod resumed;
+mod server_credentials;
 mod servers;
 mod session_mirror;
 mod session_state;

@@ -200,8 +200,7 @@ fn a_mode_that_is_set_outlives_the_flag_it_was_started_with() {
 fn servers_are_replaced_while_a_session_runs() {
     let sandbox = Sandbox::new();
     let mut host = Host::connect(&sandbox, &json!([say("hi")]), &[], json!({}));
-    let servers =
-        json!({ "calc": { "type": "sdk", "name": "calc" }, "far": { "type": "http", "url": "http://x" } });
+    let servers = json!({ "calc": { "type": "sdk", "name": "calc" }, "far": { "type": "http", "url": "http://127.0.0.1:1/mcp" } });
     let id = host.ask(&json!({ "subtype": "mcp_set_servers", "servers": servers }));
     for _ in 0..3 {
         let asked = host.asked("mcp_message");
@@ -214,7 +213,7 @@ fn servers_are_replaced_while_a_session_runs() {
     }
     let replaced = host.answer_to(&id).unwrap();
     assert_eq!((&replaced["added"], &replaced["removed"]), (&json!(["calc", "far"]), &json!([])));
-    assert!(replaced["errors"]["far"].as_str().unwrap().contains("http"), "{replaced}");
+    assert!(!replaced["errors"]["far"].as_str().unwrap().is_empty(), "{replaced}");
     host.prompt("hello");
     let tools = host.until(|line| line["subtype"] == "init")["tools"].clone();
     assert!(tools.as_array().unwrap().contains(&json!("mcp__calc__add")));

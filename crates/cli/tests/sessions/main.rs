@@ -23,6 +23,8 @@ mod other_programs;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]
+mod resume_at;
+#[cfg(test)]
 mod resume_killed;
 #[cfg(test)]
 mod scripted;

@@ -15,6 +15,10 @@ mod background_tasks;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]
+mod betas;
+#[cfg(test)]
+mod budgets;
+#[cfg(test)]
 mod compaction;
 mod config_tool;
 #[cfg(test)]
@@ -63,6 +67,8 @@ mod proxy;
 mod sandboxed_commands;
 #[cfg(test)]
 mod stream_input;
+#[cfg(test)]
+mod structured_output;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -98,6 +98,7 @@ pub fn run(records: Vec<Record>, scenario: &Scenario) -> Vec<Record> {
         context_window: 100_000,
         max_output_tokens: 1_000,
         permission_mode: PermissionMode::Default,
+        exhausted: None,
     };
     let mut simulation = Simulation { scenario, records, state, limits };
     simulation.drive();

@@ -71,6 +71,15 @@ impl Backend for Offline {
     }
 }
 
+/// How many words a title has.
+const TITLE_WORDS: usize = 7;
+
+/// The first words of what the session is about.
+fn title(request: &ModelRequest) -> String {
+    let text = request.messages.last().map(|message| message.message.content.to_text()).unwrap_or_default();
+    text.split_whitespace().take(TITLE_WORDS).collect::<Vec<_>>().join(" ")
+}
+
 /// What is shown of a fetched page.
 const PAGE_CHARACTERS: usize = 4_000;
 
@@ -82,6 +91,9 @@ fn answer(request: &ModelRequest) -> Decoded {
         Purpose::Classifier => Action::Say(
             "{\"decision\": \"deny\", \"reason\": \"the offline model judges nothing\"}".to_owned(),
         ),
+        Purpose::Title => Action::Say(title(request)),
+        // It has no idea.
+        Purpose::Suggestion => Action::Say(String::new()),
         Purpose::Main | Purpose::Subagent => {
             let conversation = Conversation::read(&request.messages);
             plan::next(&conversation, &request.tools)

@@ -28,17 +28,24 @@ impl ChildHost {
 
     fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
         let marked = match message {
-            StreamMessage::User { message, uuid, tool_use_result, is_replay, is_synthetic, .. } => {
-                StreamMessage::User {
-                    message,
-                    parent_tool_use_id: Some(&self.tool_use_id),
-                    session_id: &self.session_id,
-                    uuid,
-                    tool_use_result: *tool_use_result,
-                    is_replay: *is_replay,
-                    is_synthetic: *is_synthetic,
-                }
-            }
+            StreamMessage::User {
+                message,
+                uuid,
+                tool_use_result,
+                is_replay,
+                is_synthetic,
+                custom_context,
+                ..
+            } => StreamMessage::User {
+                custom_context: *custom_context,
+                message,
+                parent_tool_use_id: Some(&self.tool_use_id),
+                session_id: &self.session_id,
+                uuid,
+                tool_use_result: *tool_use_result,
+                is_replay: *is_replay,
+                is_synthetic: *is_synthetic,
+            },
             StreamMessage::Assistant { message, uuid, request_id, .. } => StreamMessage::Assistant {
                 message,
                 parent_tool_use_id: Some(&self.tool_use_id),
@@ -64,7 +71,9 @@ impl ChildHost {
                 uuid,
                 session_id: &self.session_id,
             }),
-            StreamMessage::System(_) | StreamMessage::Result(_) => return Ok(()),
+            StreamMessage::System(_) | StreamMessage::Result(_) | StreamMessage::PromptSuggestion { .. } => {
+                return Ok(());
+            }
         };
         self.host.emit(Event::Message(&marked))
     }
@@ -77,6 +86,14 @@ impl Host for ChildHost {
 
     fn wants_tool_output(&self) -> bool {
         false
+    }
+
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        self.host.ready()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.host.is_ready()
     }
 
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {

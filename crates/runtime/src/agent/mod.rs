@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use qoder_core::ports::{Access, Model, Tool, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, CommandEnvironment, Model, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{parse_input, tool_definition};
 use qoder_types::record::{PermissionsChanged, RecordBody, SideCalled, TurnEnded, TurnSubtype};
 use qoder_types::{
@@ -19,8 +19,9 @@ use qoder_types::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::checkpoints::Checkpoints;
 use crate::driver::Driver;
 use crate::engine::{AgentIdentity, Classifier, Confines, Engine, SystemPrompt};
 use crate::error::SessionError;
@@ -30,9 +31,11 @@ use crate::hooks::Hooks;
 use crate::interrupt::Interrupt;
 use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
+use crate::mcp::lazy::Lazy;
 use crate::permission_updates::PermissionUpdates;
 use crate::redact::Redactor;
 use crate::session::{Keep, Session};
+use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
@@ -112,6 +115,8 @@ pub struct AgentTool {
     pub servers: Arc<McpServers>,
     /// Which tools of the servers the parent's model sees.
     pub offered: Offered,
+    /// Decides whether tools of servers are looked up by name.
+    pub lazy: Arc<Lazy>,
     /// The parent's hooks bind children too.
     pub hooks: Arc<Hooks>,
     /// The parent's gate.
@@ -124,14 +129,20 @@ pub struct AgentTool {
     pub system: SystemPrompt,
     /// Whoever listens to the parent.
     pub host: Arc<dyn Host>,
-    /// Variables that commands do not inherit.
-    pub hidden_environment: Arc<[String]>,
+    /// How the environment of commands differs from that of this process.
+    pub environment: Arc<CommandEnvironment>,
     /// Knows the secrets.
     pub redactor: Redactor,
     /// When a record counts as kept.
     pub durability: Durability,
     /// Whether commands run in the sandbox.
     pub confines: Confines,
+    /// What the parent's host wants to find on every user message.
+    pub custom_context: Option<Map<String, Value>>,
+    /// What the parent and its agents may spend together.
+    pub spending: Arc<Spending>,
+    /// The parent's checkpoints keep what children change.
+    pub checkpoints: Option<Arc<Checkpoints>>,
 }
 
 /// The tool itself.
@@ -277,7 +288,9 @@ impl AgentTool {
         Ok(Engine {
             model,
             agents: Arc::clone(&self.agents),
-            toolbox: Toolbox::new(tools.cloned().collect(), Arc::clone(&self.servers), offered),
+            toolbox: Toolbox::new(tools.cloned().collect(), Arc::clone(&self.servers), offered)
+                .lazily(Arc::clone(&self.lazy)),
+            questions: None,
             hooks: Arc::clone(&self.hooks),
             gate: Arc::new(self.gate.of_child(mode)),
             updates: self.updates.clone(),
@@ -286,16 +299,20 @@ impl AgentTool {
             purpose: Purpose::Subagent,
             agent: Some(identity(name, agent_id, context)),
             max_turns: Some(limit.unwrap_or(MOST_TURNS)),
+            spending: Arc::clone(&self.spending),
             thinking: qoder_core::ports::Thinking::Default,
             effort: definition.and_then(|definition| definition.effort),
             max_output_tokens: None,
             system: SystemPrompt { blocks, source },
-            hidden_environment: Arc::clone(&self.hidden_environment),
+            environment: Arc::clone(&self.environment),
             auth_expired: Mutex::default(),
+            checkpoints: self.checkpoints.clone(),
             shared: qoder_tools::SessionShared::new(),
             host: Arc::new(host),
             nested_memory: None,
             replay_user_messages: false,
+            custom_context: self.custom_context.clone(),
+            prompt_suggestions: false,
             expose_request_id: false,
         })
     }

@@ -90,6 +90,7 @@ impl Driver<'_> {
     }
 
     fn take_summary(&mut self, reply: &ModelReply) -> Result<(), DriveError> {
+        self.engine.spending.add(&reply.usage, reply.cost_usd);
         let state = &self.session.state;
         let pre_tokens = state.context.tokens();
         let boundary = SystemEntry {

@@ -30,6 +30,7 @@ impl Driver<'_> {
     /// Decides about calls. One that cannot be decided about, because its tool or input makes no sense, gets an error
     /// that the model can repair.
     pub(super) async fn decide(&mut self, ids: &[String]) -> Result<(), DriveError> {
+        self.ask_again_about_changed()?;
         for id in ids {
             let Some(call) = self.session.state.call(id) else { continue };
             let (name, input) = (call.name.clone(), call.input.clone());
@@ -260,6 +261,12 @@ impl Driver<'_> {
     /// Changes of permissions are on record: writes those that a file keeps and tells of a new mode.
     pub(crate) fn took_updates(&mut self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
         self.persist(updates)?;
+        if let Some(questions) = self.engine.questions.as_ref().filter(|_| !updates.is_empty()) {
+            let policy = self.engine.gate.policy(&self.session.state.permissions);
+            if questions.set_roots(&policy.workspace().roots) {
+                self.engine.toolbox.servers().roots_changed();
+            }
+        }
         let now = self.engine.gate.mode(&self.session.state.permissions);
         if now == self.limits.permission_mode {
             return Ok(());

@@ -6,9 +6,10 @@ use std::time::Duration;
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::ports::Model;
 use qoder_types::record::{InputAdmitted, InputWithdrawn, RecordBody, TurnEnded, UserOrigin};
-use qoder_types::{HookVerdict, Message};
+use qoder_types::{HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
 
+use super::commands::Expanded;
 use super::{Driver, arrival, emit_result};
 use crate::error::DriveError;
 use crate::events::Event;
@@ -144,7 +145,9 @@ impl Driver<'_> {
         let begun = std::mem::take(&mut self.session.has_begun);
         let told = if begun { self.tell_end().await } else { Ok(()) };
         // Whatever became of the hooks, no task may outlive the session.
-        self.end_tasks().await.and(told)
+        let ended = self.end_tasks().await;
+        self.engine.toolbox.servers().close().await;
+        ended.and(told)
     }
 
     async fn tell_end(&mut self) -> Result<(), DriveError> {
@@ -189,8 +192,7 @@ impl Driver<'_> {
             }
         };
         let Some(Fired { joined, record }) = fired else {
-            self.open_turn(input, Vec::new(), None)?;
-            return Ok(None);
+            return self.open_expanded(input, Vec::new(), None).await;
         };
         let blocked = (joined.verdict == Some(HookVerdict::Deny)).then(|| {
             joined.reason.clone().unwrap_or_else(|| "A hook did not let the prompt through.".to_owned())
@@ -201,8 +203,37 @@ impl Driver<'_> {
             let by = format!("hook {}", joined.by.as_deref().unwrap_or("UserPromptSubmit"));
             return self.refuse_prompt(input, &by, vec![record], &EndReason::HookStopped(reason));
         }
-        self.open_turn(input, vec![record], joined.context)?;
-        Ok(None)
+        self.open_expanded(input, vec![record], joined.context).await
+    }
+
+    /// Opens the turn of an input, with what it stands for when it is a command.
+    async fn open_expanded(
+        &mut self,
+        input: InputAdmitted,
+        bodies: Vec<RecordBody>,
+        context: Option<String>,
+    ) -> Result<Option<TurnEnded>, DriveError> {
+        let (id, original) = (input.input_id.clone(), input.clone());
+        self.promoting = true;
+        let expanded = self.expand_command(input).await;
+        self.promoting = false;
+        let expanded = expanded?;
+        if self.session.state.inputs.front().is_none_or(|first| first.input_id != id) {
+            return Ok(None);
+        }
+        match expanded {
+            Expanded::Message(input) => {
+                self.open_turn(*input, bodies, context)?;
+                Ok(None)
+            }
+            Expanded::Refused(problem) => {
+                let end = self.command_refused(problem);
+                self.refuse_with(original, "command", bodies, end)
+            }
+            Expanded::Interrupted => {
+                self.refuse_prompt(original, "interrupt", bodies, &EndReason::AbortedStreaming)
+            }
+        }
     }
 
     fn open_turn(
@@ -224,6 +255,7 @@ impl Driver<'_> {
         }
         // What hooks said about a prompt and the prompt itself are kept together or not at all.
         let mut records = self.session.append_all(bodies)?;
+        self.engine.spending.begin_turn(&Usage::default());
         self.started = std::time::Instant::now();
         self.echo = self.engine.replay_user_messages.then(|| records.remove(place));
         Ok(())
@@ -234,10 +266,20 @@ impl Driver<'_> {
         &mut self,
         input: InputAdmitted,
         by: &str,
-        mut bodies: Vec<RecordBody>,
+        bodies: Vec<RecordBody>,
         reason: &EndReason,
     ) -> Result<Option<TurnEnded>, DriveError> {
         let end = turn_end(&self.session.state, &self.limits, reason, 0);
+        self.refuse_with(input, by, bodies, end)
+    }
+
+    fn refuse_with(
+        &mut self,
+        input: InputAdmitted,
+        by: &str,
+        mut bodies: Vec<RecordBody>,
+        end: TurnEnded,
+    ) -> Result<Option<TurnEnded>, DriveError> {
         let withdrawn = InputWithdrawn { input_id: input.input_id, by: by.to_owned() };
         bodies.push(RecordBody::InputWithdrawn(withdrawn));
         bodies.push(RecordBody::TurnEnded(Box::new(end.clone())));

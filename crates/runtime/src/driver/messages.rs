@@ -24,6 +24,7 @@ impl Driver<'_> {
         let facts = engine.model.facts();
         let uuid = new_id();
         let tools = engine.toolbox.names();
+        let commands = self.command_names();
         let agents =
             if engine.toolbox.get(agent::NAME).is_some() { engine.agents.names() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
@@ -34,7 +35,7 @@ impl Driver<'_> {
             permission_mode: self.limits.permission_mode.as_str(),
             tools: tools.iter().map(String::as_str).collect(),
             mcp_servers: engine.toolbox.servers().summary(),
-            slash_commands: Vec::new(),
+            slash_commands: commands.iter().map(String::as_str).collect(),
             agents,
             skills: Vec::new(),
             plugins: Vec::new(),
@@ -57,6 +58,7 @@ impl Driver<'_> {
             tool_use_result: entry.tool_use_result.as_deref(),
             is_replay,
             is_synthetic: entry.is_meta,
+            custom_context: self.engine.custom_context.as_ref(),
         })
     }
 
@@ -104,6 +106,7 @@ pub fn emit_result(host: &dyn Host, session_id: &str, end: &TurnEnded) -> Result
         session_id,
         uuid: &uuid,
         result: end.result.as_deref(),
+        structured_output: end.structured_output.as_ref(),
         stop_reason: end.stop_reason.as_ref(),
         terminal_reason: end.terminal_reason,
         total_cost_usd: end.total_cost_usd,

@@ -2,12 +2,15 @@
 //! session's records, so it may die between any two of them.
 
 mod call_hooks;
+mod checkpoints;
+mod commands;
 mod compact;
 mod decide;
 mod hooks;
 mod messages;
 mod model;
 mod recheck;
+mod servers;
 mod side;
 mod tasks;
 mod tools;
@@ -34,8 +37,10 @@ use crate::interrupt::Interrupt;
 use crate::live::{Arrival, Inbox};
 use crate::session::Session;
 
+pub use commands::is_command;
 pub use decide::decision_reason_type;
 pub use messages::{CAPABILITIES, emit_result};
+pub(crate) use side::side_model;
 
 /// The next arrival; never completes without an inbox or after its end.
 async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {
@@ -114,12 +119,19 @@ impl<'a> Driver<'a> {
         let mut ended = None;
         let mut announced = false;
         self.ensure_mode()?;
+        if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
+            self.engine.spending.begin_turn(&turn.usage);
+        }
+        self.tell_lost_elicitations()?;
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
             }
+            self.limits.exhausted = self.engine.spending.exhausted();
+            self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
+                self.learn_commands().await;
                 self.ensure_epoch()?;
                 self.emit_init()?;
                 if let Some(prompt) = self.echo.take() {
@@ -170,6 +182,25 @@ impl<'a> Driver<'a> {
             self.observe_noticed().await?;
             self.forward_task_events()?;
             self.take_arrived()?;
+            self.keep_pace().await?;
+        }
+    }
+
+    /// Waits until whoever reads has kept up. What arrives meanwhile is taken, and an interrupt ends the wait: a reader
+    /// that waits for an answer itself, or reads no more, holds nothing up for good.
+    async fn keep_pace(&mut self) -> Result<(), DriveError> {
+        if self.engine.host.is_ready() {
+            return Ok(());
+        }
+        let mut ready = self.engine.host.ready();
+        let mut cancelled = self.interrupt.cancelled();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Ok(()),
+                () = &mut ready => return Ok(()),
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+            }
         }
     }
 
@@ -299,6 +330,8 @@ impl<'a> Driver<'a> {
             Some(epoch) if epoch.model != model => "model changed",
             Some(_) => return Ok(()),
         };
+        self.ask_again_about_changed()?;
+        let system = &self.engine.system;
         // Another model has another window.
         let permission_mode = self.limits.permission_mode;
         self.limits = Limits { permission_mode, ..self.engine.limits() };

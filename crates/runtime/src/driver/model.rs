@@ -76,6 +76,7 @@ impl Driver<'_> {
         let mut stream = self.engine.model.stream(request);
         let mut cancelled = self.interrupt.cancelled();
         loop {
+            self.keep_pace().await?;
             let event = tokio::select! {
                 biased;
                 () = &mut cancelled => return Ok(Called::Interrupted),
@@ -136,6 +137,7 @@ impl Driver<'_> {
 
     fn take_reply(&mut self, mut reply: ModelReply) -> Result<(), DriveError> {
         tell_calls_apart(&mut reply.content);
+        self.engine.spending.add(&reply.usage, reply.cost_usd);
         let limits = &self.limits;
         let entry = AssistantEntry {
             uuid: new_id(),

@@ -35,9 +35,13 @@ impl Driver<'_> {
     }
 
     /// Puts what a call spent on record.
-    pub(super) fn record_spent(&mut self, spent: &Spent) -> Result<(), DriveError> {
+    pub(crate) fn record_spent(&mut self, spent: &Spent) -> Result<(), DriveError> {
         let calls = std::mem::take(&mut *spent.lock().unwrap_or_else(PoisonError::into_inner));
         for call in calls {
+            // An agent has counted by itself, as it went.
+            if call.purpose != Purpose::Subagent {
+                self.engine.spending.add(&call.usage, call.cost_usd);
+            }
             self.session.append(RecordBody::SideCalled(Box::new(call)))?;
         }
         Ok(())

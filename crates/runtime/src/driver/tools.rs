@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use super::call_hooks::{AfterCall, FileChange};
 use super::{Driver, arrival};
+use crate::checkpoints::Checkpoints;
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::hooks::Fired;
@@ -169,10 +170,11 @@ impl Driver<'_> {
             session_dir: self.session.folder().map(Path::to_path_buf),
             output_dir: self.session.outputs().to_path_buf(),
             observed: Arc::new(observed),
+            keep_before: self.checkpoints().map(Checkpoints::keeper),
             hidden: self.engine.gate.hidden(permissions),
             cancelled: self.interrupt.cancelled(),
             progress: self.progress_sink(id, output),
-            hidden_environment: Arc::clone(&self.engine.hidden_environment),
+            environment: Arc::clone(&self.engine.environment),
             side_model: Some(self.side_model(id, &spent)),
             spent,
             mode: self.engine.gate.mode(permissions),

@@ -36,6 +36,10 @@ pub enum HookEvent {
     FileChanged,
     /// When a call would ask, before anybody is asked.
     PermissionRequest,
+    /// When a server wants input of a person, before anybody is asked.
+    Elicitation,
+    /// When a server's question has its answer.
+    ElicitationResult,
 }
 
 impl HookEvent {
@@ -58,6 +62,8 @@ impl HookEvent {
             Self::InstructionsLoaded => "InstructionsLoaded",
             Self::FileChanged => "FileChanged",
             Self::PermissionRequest => "PermissionRequest",
+            Self::Elicitation => "Elicitation",
+            Self::ElicitationResult => "ElicitationResult",
         }
     }
 
@@ -79,7 +85,9 @@ impl HookEvent {
             | Self::CwdChanged
             | Self::InstructionsLoaded
             | Self::FileChanged
-            | Self::PermissionRequest => false,
+            | Self::PermissionRequest
+            | Self::Elicitation
+            | Self::ElicitationResult => false,
         }
     }
 
@@ -100,7 +108,9 @@ impl HookEvent {
             | Self::PostCompact
             | Self::CwdChanged
             | Self::InstructionsLoaded
-            | Self::FileChanged => OnFailure::Continue,
+            | Self::FileChanged
+            | Self::Elicitation
+            | Self::ElicitationResult => OnFailure::Continue,
         }
     }
 }

@@ -111,7 +111,10 @@ fn specific(event: HookEvent, fields: &Map<String, Value>, said: &mut Said) -> R
         | HookEvent::PostCompact
         | HookEvent::CwdChanged
         | HookEvent::InstructionsLoaded
-        | HookEvent::FileChanged => {}
+        | HookEvent::FileChanged
+        // They only observe, whatever they answer.
+        | HookEvent::Elicitation
+        | HookEvent::ElicitationResult => {}
     }
     *said = with;
     Ok(())

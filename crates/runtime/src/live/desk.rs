@@ -3,38 +3,41 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use qoder_core::ports::Model;
-use qoder_types::control::HostRequest;
+use qoder_types::control::{HostRequest, TokenLine};
 use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
+use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
 use crate::driver::CAPABILITIES;
-use crate::mcp::{McpPeer, McpServers};
+use crate::mcp::McpServers;
+use crate::mcp::authorization::OAuthToken;
+use crate::mcp::prompts::PromptCommand;
 use crate::setup::Setup;
 use crate::{VERSION, agent, model_policy};
 
 /// The version of the control protocol.
 pub const PROTOCOL_VERSION: u64 = 1;
 
-/// Makes ways to speak with servers from their configurations.
-pub type ServerMaker = Arc<dyn Fn(Map<String, Value>) -> Vec<(String, Arc<dyn McpPeer>)> + Send + Sync>;
+/// How long servers may take to list their prompts for whoever asks.
+const COMMANDS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What requests are answered with.
 pub struct Desk {
     handle: Handle,
     setup: Mutex<Arc<Setup>>,
     callbacks: Callbacks,
-    servers: ServerMaker,
 }
 
 impl Desk {
     /// Answers for the session behind `handle`.
     #[must_use]
-    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks, servers: ServerMaker) -> Self {
-        Self { handle, setup: Mutex::new(setup), callbacks, servers }
+    pub fn new(handle: Handle, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
+        Self { handle, setup: Mutex::new(setup), callbacks }
     }
 
     /// The session.
@@ -48,7 +51,7 @@ impl Desk {
     pub fn greeting(&self) -> Value {
         let facts = self.handle.engine().model.facts();
         json!({
-            "commands": [], "agents": self.agents(), "models": [], "skills": [], "plugins": [],
+            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": [], "plugins": [],
             "account": self.account(), "output_style": "default", "available_output_styles": ["default"],
             "model": facts.name, "protocol_version": PROTOCOL_VERSION, "qodercli_version": VERSION,
             "capabilities": CAPABILITIES, "session_id": self.handle.session_id(), "pid": std::process::id(),
@@ -85,6 +88,16 @@ impl Desk {
             HostRequest::ApplyFlagSettings { settings } => {
                 self.apply_flag_settings(&Value::Object(settings)).await
             }
+            HostRequest::RewindFiles { user_message_id, dry_run } => {
+                self.rewind(user_message_id, RewindScope::Files, dry_run).await
+            }
+            HostRequest::Rewind { user_message_id, scope, dry_run } => {
+                let word = scope.as_deref().unwrap_or("both");
+                let scope = RewindScope::parse(word).ok_or_else(|| {
+                    format!("rewind: `{word}` is no scope; accepted are {}", RewindScope::ACCEPTED)
+                })?;
+                self.rewind(user_message_id, scope, dry_run).await
+            }
             HostRequest::GetContextUsage {} => {
                 let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(text)?;
                 serde_json::to_value(usage).map_err(text)
@@ -95,18 +108,26 @@ impl Desk {
             }
             HostRequest::GetByokConfig {} => Ok(json!({ "providers": self.setup().provider_catalog() })),
             HostRequest::SupportedAgents {} => Ok(json!({ "agents": self.agents() })),
-            HostRequest::SupportedCommands {} => Ok(json!({ "commands": [] })),
+            HostRequest::SupportedCommands {} => {
+                self.learn_commands().await;
+                Ok(json!({ "commands": self.commands() }))
+            }
             HostRequest::AccountInfo {} => Ok(json!({ "account": self.account() })),
             HostRequest::GetUsageInfo {} => Ok(json!({ "usageInfo": null })),
             HostRequest::ListPlugins {} => Ok(json!({ "plugins": [] })),
             HostRequest::ReloadPlugins {} => Ok(json!({
-                "commands": [], "agents": self.agents(), "plugins": [],
+                "commands": self.commands(), "agents": self.agents(), "plugins": [],
                 "mcpServers": self.servers().summary(), "error_count": 0,
             })),
+            HostRequest::GenerateSessionTitle { description, persist } => {
+                Ok(json!({ "title": self.handle.generate_title(&description, persist).await.map_err(text)? }))
+            }
             HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
             HostRequest::McpSetServers { servers } => {
-                let wanted = (self.servers)(servers);
-                serde_json::to_value(self.servers().replace(wanted).await).map_err(text)
+                let (wanted, refused) = self.setup().read_servers(&servers);
+                let replaced = self.servers().replace(wanted, refused).await;
+                self.handle.engine().gate.replace_rules(self.setup().rules_with(self.servers()));
+                serde_json::to_value(replaced).map_err(text)
             }
             HostRequest::McpReconnect { server_name } => {
                 self.servers().reconnect(&server_name).await?;
@@ -116,6 +137,40 @@ impl Desk {
                 self.servers().toggle(&server_name, enabled).await?;
                 Ok(json!({}))
             }
+            HostRequest::McpAuthenticate { server_name, redirect_uri } => {
+                let begun = self.servers().authenticate(&server_name, redirect_uri).await?;
+                serde_json::to_value(begun).map_err(text)
+            }
+            HostRequest::McpSubmitOauthCallbackUrl { server_name, callback_url } => {
+                self.servers().submit_callback(&server_name, callback_url).await?;
+                Ok(json!({}))
+            }
+            HostRequest::InjectMcpToken { server_name, token } => {
+                self.servers().inject_token(&server_name, read_token(token)).await?;
+                Ok(json!({}))
+            }
+            HostRequest::McpClearAuth { server_name } => {
+                self.servers().clear_credentials(&server_name).await?;
+                Ok(json!({}))
+            }
+        }
+    }
+
+    /// The prompts of servers, as far as they are known.
+    fn commands(&self) -> Vec<Value> {
+        let prompts = self.handle.engine().toolbox.prompts();
+        let row = |command: PromptCommand| {
+            let hint = command.hint();
+            json!({ "name": command.name, "description": command.description, "argumentHint": hint })
+        };
+        prompts.map(|prompts| prompts.commands()).unwrap_or_default().into_iter().map(row).collect()
+    }
+
+    /// Whoever asks for commands gets those of all servers that can be reached.
+    async fn learn_commands(&self) {
+        self.servers().ready().await;
+        if let Some(prompts) = self.handle.engine().toolbox.prompts() {
+            prompts.gather(COMMANDS_PATIENCE).await;
         }
     }
 
@@ -161,6 +216,20 @@ impl Desk {
         Ok(json!({ "added": added }))
     }
 
+    /// Goes back to a message, or says what that would change. That it cannot be done is a part of what a dry run says;
+    /// otherwise it is an error, which nobody can overlook.
+    async fn rewind(&self, id: String, scope: RewindScope, dry_run: Option<bool>) -> Result<Value, String> {
+        let dry_run = dry_run.unwrap_or(false);
+        let request = RewindRequest { user_message_id: id, scope, dry_run, by: "host".to_owned() };
+        let idle = Checkpoints::of(&self.setup());
+        let made = self.handle.run(move |driver| Ok(driver.rewind(&request, &idle))).await.map_err(text)?;
+        match made {
+            Ok(report) => serde_json::to_value(report).map_err(text),
+            Err(error) if dry_run => Ok(json!({ "canRewind": false, "error": error.to_string() })),
+            Err(error) => Err(format!("{error}. {}", error.hint())),
+        }
+    }
+
     /// The `--settings` layer with these keys on top. What can change while a session runs takes effect at once: rules,
     /// the mode and the model.
     async fn apply_flag_settings(&self, settings: &Value) -> Result<Value, String> {
@@ -171,7 +240,7 @@ impl Desk {
             let model = after.model(None, &self.callbacks);
             self.handle.set_model(model.map_err(|error| format!("apply_flag_settings: {error}"))?);
         }
-        self.handle.engine().gate.replace_rules(after.rules().clone());
+        self.handle.engine().gate.replace_rules(after.rules_with(self.servers()));
         if after.mode() != before.mode() {
             self.handle.set_permission_mode(after.mode()).await.map_err(text)?;
         }
@@ -195,21 +264,26 @@ impl Desk {
     }
 }
 
+/// Times come as numbers of either kind; a fraction of a second, or a time before 1970, means nothing here.
+fn read_token(line: TokenLine) -> OAuthToken {
+    // A cast of a float stays within the range of what it is cast to.
+    let whole = |seconds: f64| seconds as u64;
+    OAuthToken {
+        access_token: line.access_token,
+        token_type: line.token_type,
+        refresh_token: line.refresh_token,
+        expires_in: line.expires_in.map(whole),
+        expires_at: line.expires_at.map(whole),
+        scope: line.scope,
+    }
+}
+
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 /// Requests that are documented and not built; named apart from those that nobody has heard of.
-const NOT_BUILT: [&str; 8] = [
-    "rewind_files",
-    "rewind",
-    "mcp_authenticate",
-    "mcp_submit_oauth_callback_url",
-    "inject_mcp_token",
-    "mcp_clear_auth",
-    "generate_session_title",
-    "set_goal_max_turns",
-];
+const NOT_BUILT: [&str; 1] = ["set_goal_max_turns"];
 
 fn read(request: Value) -> Result<HostRequest, String> {
     let Some(subtype) = request.get("subtype").and_then(Value::as_str).map(str::to_owned) else {

@@ -39,15 +39,24 @@ pub struct Handle {
     sender: mpsc::UnboundedSender<Arrival>,
     engine: Arc<Engine>,
     session_id: String,
+    /// Dropped with the last clone: whoever drives the session learns by that.
+    _held: Arc<oneshot::Sender<()>>,
 }
 
 impl Handle {
+    /// A handle, and what completes when it and all its clones are gone.
     pub(super) fn new(
         sender: mpsc::UnboundedSender<Arrival>,
         engine: Arc<Engine>,
         session_id: String,
-    ) -> Self {
-        Self { sender, engine, session_id }
+    ) -> (Self, oneshot::Receiver<()>) {
+        let (held, released) = oneshot::channel();
+        (Self { sender, engine, session_id, _held: Arc::new(held) }, released)
+    }
+
+    /// A way to the session that does not keep it going.
+    pub(super) fn inner(&self) -> InnerHandle {
+        InnerHandle { sender: self.sender.clone() }
     }
 
     /// The session.
@@ -137,16 +146,48 @@ impl Handle {
         &self,
         command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<T, DriveError> + Send + 'static,
     ) -> Result<T, ControlError> {
-        let (answer, answered) = oneshot::channel();
-        let command = Box::new(move |driver: &mut Driver<'_>| {
-            let made = command(driver)?;
-            // Whoever asked may have given up waiting.
-            let _ = answer.send(made);
-            Ok(())
-        });
-        self.sender.send(Arrival::Command(command)).map_err(|_| ControlError::Ended)?;
-        answered.await.map_err(|_| ControlError::Ended)
+        run(&self.sender, command).await
     }
+}
+
+/// A way to a session that does not keep it going: for those inside of it that need its log.
+#[derive(Clone)]
+pub(crate) struct InnerHandle {
+    sender: mpsc::UnboundedSender<Arrival>,
+}
+
+impl InnerHandle {
+    /// Does something with the session between two steps and waits for what came of it.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<T, DriveError> + Send + 'static,
+    ) -> Result<T, ControlError> {
+        run(&self.sender, command).await
+    }
+
+    /// Does something with the session between two steps; nobody waits for it.
+    pub(crate) fn send(
+        &self,
+        command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<(), DriveError> + Send + 'static,
+    ) {
+        // A session that has ended has nothing left to do it with.
+        drop(self.sender.send(Arrival::Command(Box::new(command))));
+    }
+}
+
+async fn run<T: Send + 'static>(
+    sender: &mpsc::UnboundedSender<Arrival>,
+    command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<T, DriveError> + Send + 'static,
+) -> Result<T, ControlError> {
+    let (answer, answered) = oneshot::channel();
+    let command = Box::new(move |driver: &mut Driver<'_>| {
+        let made = command(driver)?;
+        // Whoever asked may have given up waiting.
+        let _ = answer.send(made);
+        Ok(())
+    });
+    sender.send(Arrival::Command(command)).map_err(|_| ControlError::Ended)?;
+    answered.await.map_err(|_| ControlError::Ended)
 }
 
 impl Driver<'_> {

@@ -4,24 +4,29 @@
 mod context_usage;
 mod desk;
 mod handle;
+mod suggestion;
+mod title;
 
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_types::Message;
 use qoder_types::record::{InputAdmitted, TurnEnded};
 use qoder_types::wire::{StreamMessage, SystemMessage};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::{Event, Host};
 use crate::interrupt::Interrupt;
+use crate::mcp::StatusListener;
 use crate::session::{Session, new_id};
 
 pub use context_usage::ContextUsage;
-pub use desk::{Desk, PROTOCOL_VERSION, ServerMaker};
+pub use desk::{Desk, PROTOCOL_VERSION};
+pub(crate) use handle::InnerHandle;
 pub use handle::{ControlError, Handle, InterruptReceipt};
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
@@ -81,6 +86,8 @@ pub struct Live {
     engine: Arc<Engine>,
     session: Session,
     inbox: Option<Inbox>,
+    /// Completes when nobody outside can send anything any more.
+    released: oneshot::Receiver<()>,
     connecting: Option<BoxFuture<'static, ()>>,
 }
 
@@ -89,10 +96,29 @@ impl Live {
     #[must_use]
     pub fn new(engine: Arc<Engine>, session: Session) -> (Self, Handle) {
         let (sender, inbox) = mpsc::unbounded_channel();
-        let handle = Handle::new(sender, Arc::clone(&engine), session.id.clone());
-        let shared = Arc::clone(&engine);
-        let connecting = async move { shared.toolbox.servers().connect().await }.boxed();
-        (Self { engine, session, inbox: Some(inbox), connecting: Some(connecting) }, handle)
+        let (handle, released) = Handle::new(sender, Arc::clone(&engine), session.id.clone());
+        let servers = Arc::clone(engine.toolbox.servers());
+        servers.listen(status_listener(&engine.host, &session.id));
+        if let Some(questions) = &engine.questions {
+            questions.belong_to(handle.inner());
+        }
+        let connecting = async move {
+            servers.start();
+            servers.ready().await;
+        }
+        .boxed();
+        (Self { engine, session, inbox: Some(inbox), released, connecting: Some(connecting) }, handle)
+    }
+
+    /// Begins a session that nothing was asked in with this prompt, as the main agent wants it.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn begin_with(&mut self, prompt: &str) -> Result<(), DriveError> {
+        if self.session.state.prompts > 0 || !self.session.state.inputs.is_empty() {
+            return Ok(());
+        }
+        self.driver().admit(InputAdmitted { input_id: new_id(), message: Message::user(prompt) })
     }
 
     /// The session.
@@ -111,12 +137,15 @@ impl Live {
             }
             let Some(inbox) = &mut self.inbox else { return Ok(false) };
             tokio::select! {
+                // What was sent before the last handle was gone still counts.
+                biased;
                 arrival = inbox.recv() => match arrival {
                     Some(arrival) => self.driver().take(arrival)?,
                     None => self.inbox = None,
                 },
                 () = self.session.task_events.arrival() => self.driver().forward_task_events()?,
                 () = connection(&mut self.connecting) => self.connecting = None,
+                _ = &mut self.released => self.inbox = None,
             }
         }
     }
@@ -124,7 +153,7 @@ impl Live {
     /// Drives what there is to drive; `interrupt` stops the turn that runs. Answers with the last turn's end.
     pub async fn turn(&mut self, interrupt: Interrupt) -> Result<Option<TurnEnded>, DriveError> {
         self.state(SessionState::Running)?;
-        let mut driver = Driver::new(&self.engine, &mut self.session, interrupt);
+        let mut driver = Driver::new(&self.engine, &mut self.session, interrupt.clone());
         if let Some(inbox) = self.inbox.take() {
             driver = driver.with_inbox(inbox);
         }
@@ -132,6 +161,9 @@ impl Live {
         self.inbox = driver.into_inbox();
         let ended = ended?;
         self.take_arrived()?;
+        if let Some(end) = ended.as_ref().filter(|end| !end.is_error) {
+            self.suggest(end, &interrupt).await?;
+        }
         if !self.session.state.is_unfinished() {
             self.state(SessionState::Idle)?;
         }
@@ -143,7 +175,7 @@ impl Live {
         self.driver().end_session().await
     }
 
-    /// The first model call shall see the tools of all servers.
+    /// The first model call shall see the tools of all servers that come in time.
     async fn connected(&mut self) -> Result<(), DriveError> {
         while self.connecting.is_some() {
             let arrival = async {
@@ -177,6 +209,22 @@ impl Live {
     fn state(&self, state: SessionState) -> Result<(), DriveError> {
         tell_state(&*self.engine.host, &self.session.id, state)
     }
+}
+
+/// Tells the host of servers that are doing otherwise than before.
+fn status_listener(host: &Arc<dyn Host>, session_id: &str) -> StatusListener {
+    let (host, session_id) = (Arc::downgrade(host), session_id.to_owned());
+    Arc::new(move |rows| {
+        let Some(host) = host.upgrade() else { return };
+        let uuid = new_id();
+        let message = StreamMessage::System(SystemMessage::McpStatusChange {
+            servers: &rows,
+            uuid: &uuid,
+            session_id: &session_id,
+        });
+        // A host that is gone is met again by the next message of the turn.
+        let _ = host.emit(Event::Message(&message));
+    })
 }
 
 async fn connection(connecting: &mut Option<BoxFuture<'static, ()>>) {

@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::Layer;
 use crate::layout;
 
-/// Keys that a project's files may not set: they would let a folder choose who is trusted, where keys go, or what runs.
-const FORBIDDEN_IN_PROJECT: [&str; 11] = [
+/// Keys that a project's files may not set: they would let a folder choose who is trusted, where keys go, what runs, or
+/// what is kept of other projects.
+const FORBIDDEN_IN_PROJECT: [&str; 14] = [
     "/providers",
     "/permissions/trustDirectories",
     "/security",
@@ -24,6 +25,9 @@ const FORBIDDEN_IN_PROJECT: [&str; 11] = [
     "/tools/webSearch",
     "/tools/sandboxAllowedPaths",
     "/tools/sandboxNetworkAccess",
+    "/mcp/enableAllProjectMcpServers",
+    "/mcp/enabledProjectMcpServers",
+    "/general/fileCheckpointing/maxBytes",
 ];
 
 fn is_of_project(layer: &Layer) -> bool {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Lists that a higher layer adds to instead of replacing.
-const UNITED: [&str; 12] = [
+const UNITED: [&str; 13] = [
     "/permissions/allow",
     "/permissions/ask",
     "/permissions/deny",
@@ -13,6 +13,7 @@ const UNITED: [&str; 12] = [
     "/agentsMdExcludes",
     "/tools/exclude",
     "/mcp/excluded",
+    "/mcp/disabledProjectMcpServers",
     "/advanced/excludedEnvVars",
     "/sandbox/filesystem/denyRead",
     "/sandbox/filesystem/denyWrite",

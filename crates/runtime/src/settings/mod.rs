@@ -17,9 +17,9 @@ use serde_json::Value;
 
 pub use keys::{KNOWN_KEYS, KnownKey, is_known as is_known_key};
 pub use kinds::Kind;
-pub use parse::SettingsError;
+pub use parse::{SettingsError, read_plain, read_plain_text};
 pub use rules::collect_rules;
-pub use write::{Change, WriteError, change};
+pub use write::{Change, WriteError, change, change_under, replace_file};
 
 /// One layer as it was read.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl Layer {
     }
 
     /// `:` and the line of the value at a dotted path, then at the names of members below it, which may hold dots.
-    fn lines_at(&self, path: &[&str]) -> String {
+    pub(crate) fn lines_at(&self, path: &[&str]) -> String {
         let escaped = |name: &&str| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
         let below: String = path.iter().skip(1).map(escaped).collect();
         let pointer = path.first().map(|path| pointer(path)).unwrap_or_default() + &below;

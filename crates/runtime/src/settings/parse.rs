@@ -89,6 +89,22 @@ pub(super) fn read_file(
     }
 }
 
+/// Reads a file of JSON with comments as it is, no variable replaced; a file that is not there is `None`.
+pub fn read_plain(path: &Path) -> Result<Option<Layer>, SettingsError> {
+    read_file(RuleSource::ProjectSettings, path, &BTreeMap::new())
+}
+
+/// Reads JSON with comments as it is; errors name it `place`.
+pub fn read_plain_text(place: &str, text: &str) -> Result<Layer, SettingsError> {
+    let read = read_bytes(RuleSource::FlagSettings, None, text.as_bytes(), &BTreeMap::new());
+    read.map_err(|error| match error {
+        SettingsError::Syntax { line, column, problem, .. } => {
+            SettingsError::Syntax { place: place.to_owned(), line, column, problem }
+        }
+        other @ (SettingsError::Unreadable { .. } | SettingsError::Value { .. }) => other,
+    })
+}
+
 /// Whether a text can be read as a layer.
 pub(super) fn check_text(text: &str) -> Result<(), SettingsError> {
     read_bytes(RuleSource::FlagSettings, None, text.as_bytes(), &BTreeMap::new()).map(drop)
@@ -190,6 +206,10 @@ impl Reader<'_> {
         self.lines.insert(pointer.clone(), u32::try_from(line).unwrap_or(u32::MAX));
         let length = pointer.len();
         Ok(match node {
+            // Servers have their own rules for variables, and what is shown of them has none replaced.
+            ast::Value::StringLit(text) if pointer.starts_with("/mcpServers/") => {
+                Value::String(text.value.to_string())
+            }
             ast::Value::StringLit(text) => Value::String(expand(&text.value, self.environment)),
             ast::Value::NumberLit(number) => serde_json::from_str(number.value)
                 .map_err(|_| (node.start(), format!("`{}` is not a number", number.value)))?,

@@ -40,14 +40,16 @@ pub struct WriteError {
 
 /// Changes one key of a file; the file and its folder are created when they are missing.
 pub fn change(path: &Path, key: &str, change: &Change) -> Result<(), WriteError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    change_under(folder, path, key, change)
+}
+
+/// Changes one key of a file while the lock of another folder is held: for files in places where ours has no business.
+pub fn change_under(locked: &Path, path: &Path, key: &str, change: &Change) -> Result<(), WriteError> {
     let fail = |problem: String| WriteError { path: path.to_path_buf(), problem };
     let folder = path.parent().ok_or_else(|| fail("it has no folder".to_owned()))?;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|error| fail(error.to_string()))?;
-    let _lock = lock(folder).map_err(|error| fail(error.to_string()))?;
+    create(folder).and_then(|()| create(locked)).map_err(|error| fail(error.to_string()))?;
+    let _lock = lock(locked).map_err(|error| fail(error.to_string()))?;
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => "{}\n".to_owned(),
@@ -63,6 +65,23 @@ pub fn change(path: &Path, key: &str, change: &Change) -> Result<(), WriteError>
     let changed = format!("{mark}{root}");
     parse::check_text(&changed).map_err(|error| fail(format!("the change would spoil it: {error}")))?;
     replace(path, folder, changed.as_bytes()).map_err(|error| fail(error.to_string()))
+}
+
+/// Replaces a file of the person's own configuration by what `content` makes of it, under the lock of its folder.
+pub fn replace_file(
+    path: &Path,
+    content: impl FnOnce() -> Result<Vec<u8>, String>,
+) -> Result<(), WriteError> {
+    let fail = |problem: String| WriteError { path: path.to_path_buf(), problem };
+    let folder = path.parent().ok_or_else(|| fail("it has no folder".to_owned()))?;
+    create(folder).map_err(|error| fail(error.to_string()))?;
+    let _lock = lock(folder).map_err(|error| fail(error.to_string()))?;
+    let bytes = content().map_err(fail)?;
+    replace(path, folder, &bytes).map_err(|error| fail(error.to_string()))
+}
+
+fn create(folder: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn apply(object: &CstObject, key: &str, change: &Change) -> Result<(), String> {

@@ -1,6 +1,8 @@
 //! Changes of a setup after it was prepared: a token that came with the handshake, settings that a front lays on top
 //! while a session runs, and what a front may show of the configured providers.
 
+use std::collections::BTreeMap;
+
 use qoder_models::ModelOptions;
 use serde_json::{Value, json};
 
@@ -19,8 +21,33 @@ impl Setup {
         }
     }
 
-    /// Makes an agent's definition that of the main conversation: its prompt, tools, model and limits.
-    pub fn become_agent(&mut self, definition: &AgentDefinition) {
+    /// Reaches models through this proxy, in place of those that the environment names.
+    pub fn use_proxy(&mut self, proxy: &str) {
+        self.options.proxy = Some(proxy.to_owned());
+        self.model_options.proxy = Some(proxy.to_owned());
+    }
+
+    /// Makes one of these agents that of the main conversation. Answers with the prompt that it begins a new session
+    /// with.
+    ///
+    /// # Errors
+    /// When there is no agent of this name.
+    pub fn become_named(
+        &mut self,
+        name: &str,
+        agents: &BTreeMap<String, AgentDefinition>,
+    ) -> Result<Option<String>, SetupError> {
+        let Some(definition) = agents.get(name) else {
+            let known: Vec<&str> = agents.keys().map(String::as_str).collect();
+            let problem = format!("there is no agent named `{name}`; known are: {}", known.join(", "));
+            return Err(SetupError::Option { option: "--agent", problem });
+        };
+        self.become_agent(definition);
+        Ok(definition.initial_prompt.clone().filter(|prompt| !prompt.trim().is_empty()))
+    }
+
+    /// Its prompt, tools, model and limits become those of the main conversation.
+    fn become_agent(&mut self, definition: &AgentDefinition) {
         self.options.system_prompt = Some(definition.prompt.clone());
         if let Some(tools) = &definition.tools {
             self.options.tools = Some(tools.clone());

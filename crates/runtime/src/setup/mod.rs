@@ -1,13 +1,12 @@
 //! From options to an engine: settings, trust, rules, tools, model, memory and the system prompt, in the order in which
 //! each may depend on the one before. Every front comes through here, so defaults exist once.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
-use qoder_core::ports::Thinking;
-use qoder_models::{ModelConfigError, ModelOptions, SECRET_ENVIRONMENT};
+use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
+use qoder_models::{ModelOptions, SECRET_ENVIRONMENT};
 use qoder_tools::SessionShared;
 use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
@@ -15,15 +14,18 @@ use serde_json::Value;
 
 use crate::agent::{self, AgentList, AgentTool, Agents};
 use crate::callbacks::Callbacks;
+use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::{Gate, Unattended};
 use crate::hooks::Hooks;
-use crate::mcp::McpServers;
+use crate::mcp::{ByName, McpServers};
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
-use crate::prompt::{PromptParts, Surroundings, build};
+use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
+use crate::questions::Questions;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
+use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
@@ -33,95 +35,13 @@ use crate::{layout, redact, sandbox};
 mod later;
 mod mode;
 mod model;
+mod options;
+mod reworded;
+mod servers;
 mod tools;
 
+pub use options::{Options, SetupError};
 pub use tools::TOOL_NAMES;
-
-/// What a front was asked for. `Default` is a session with nothing special in the current directory.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Working directory; empty takes the process's own.
-    pub cwd: PathBuf,
-    /// More directories to work in.
-    pub additional_directories: Vec<PathBuf>,
-    /// The process environment.
-    pub environment: BTreeMap<String, String>,
-    /// Model or tier.
-    pub model: Option<String>,
-    /// Asked when the main model fails.
-    pub fallback_model: Option<String>,
-    /// Endpoint from the command line.
-    pub base_url: Option<String>,
-    /// Its protocol.
-    pub api_style: Option<String>,
-    /// The variable that holds its key.
-    pub api_key_env: Option<String>,
-    /// Where to record model traffic.
-    pub record: Option<PathBuf>,
-    /// Model calls per turn.
-    pub max_turns: Option<u64>,
-    /// The mode, when it was given explicitly.
-    pub permission_mode: Option<PermissionMode>,
-    /// Rules that allow, as lists.
-    pub allowed_tools: Vec<String>,
-    /// Rules that deny, as lists.
-    pub disallowed_tools: Vec<String>,
-    /// The built-in tools that exist; `None` is all.
-    pub tools: Option<Vec<String>>,
-    /// Replaces the system prompt.
-    pub system_prompt: Option<String>,
-    /// Added to the system prompt.
-    pub append_system_prompt: Option<String>,
-    /// A settings file or JSON.
-    pub settings: Option<String>,
-    /// Which settings files to read; `None` is all.
-    pub setting_sources: Option<Vec<RuleSource>>,
-    /// True: trust the folder for this run.
-    pub trust: bool,
-    /// How much to think.
-    pub thinking: Thinking,
-    /// `low` … `max`.
-    pub effort: Option<String>,
-    /// Limit for a reply.
-    pub max_output_tokens: Option<u32>,
-    /// Context window in tokens.
-    pub context_window: Option<u64>,
-    /// True when prompts are echoed on the stream.
-    pub replay_user_messages: bool,
-    /// True: commands run confined, whatever the settings say.
-    pub sandbox: bool,
-}
-
-/// Options or settings that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// A settings layer is wrong.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// The model's configuration is wrong.
-    #[error(transparent)]
-    Model(#[from] ModelConfigError),
-    /// An option is wrong.
-    #[error("{option}: {problem}")]
-    Option {
-        /// The option's name.
-        option: &'static str,
-        /// What is wrong and what is accepted.
-        problem: String,
-    },
-}
-
-impl SetupError {
-    /// What a person can do.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Settings(error) => error.hint().to_owned(),
-            Self::Model(error) => error.hint(),
-            Self::Option { .. } => "`qodercli --help` shows what each option takes".to_owned(),
-        }
-    }
-}
 
 /// Everything that is known before a session is opened.
 pub struct Setup {
@@ -147,6 +67,8 @@ pub struct Setup {
     mode: PermissionMode,
     mode_is_explicit: bool,
     model_options: ModelOptions,
+    structured: Option<Arc<dyn Tool>>,
+    learned: redact::Learned,
 }
 
 impl Setup {
@@ -177,6 +99,8 @@ impl Setup {
         tools::warn_unknown(&rules, &mut warnings);
         let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
         let model_options = model::model_options(&options, &settings)?;
+        options::check_limits(&options)?;
+        let structured = options::structured_output(&options)?;
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
             Some("power") => Durability::Power,
@@ -197,6 +121,8 @@ impl Setup {
             mode,
             mode_is_explicit,
             model_options,
+            structured,
+            learned: redact::Learned::default(),
         })
     }
 
@@ -221,39 +147,39 @@ impl Setup {
     /// A redactor that knows the configured keys.
     #[must_use]
     pub fn redactor(&self) -> redact::Redactor {
-        redact::Redactor::new(self.secrets())
+        redact::Redactor::new(self.secrets()).learning(&self.learned)
     }
 
     /// Builds the engine.
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let model = Arc::new(SwitchedModel::new(self.model(None, &callbacks)?));
         let models = self.models(&callbacks);
+        let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
+        let servers = Arc::new(self.servers(&callbacks, &questions));
         let agents = AgentList::new(callbacks.agents)
             .map_err(|problem| SetupError::Option { option: "agents", problem })?;
         let agents = Arc::new(agents);
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
-        let servers = Arc::new(McpServers::new(callbacks.tool_servers));
-        let offered = self.offered();
         let roots = self.roots()?;
-        let gate = Arc::new(Gate {
-            rules: RwLock::new(self.rules.clone()),
-            mode: self.mode,
-            mode_is_explicit: self.mode_is_explicit,
-            mode_holds_anywhere: self.mode_is_explicit,
-            trusted: self.trust.is_trusted(),
-            mode_after_plan: mode::after_plan(&self.settings, self.trust),
-            workspace: self.workspace(roots.clone()),
-            unattended: self.unattended(),
-            compiled: Mutex::default(),
-        });
+        let gate = Arc::new(self.gate(&servers, roots.clone()));
+        let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
-        let hidden_environment: Arc<[String]> = self.hidden_environment().into();
+        let environment = Arc::new(CommandEnvironment {
+            hidden: self.hidden_environment(),
+            changed: self.options.command_environment.clone(),
+        });
         let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
-        let mut tools = tools::built_in(self, &gate);
+        let preview = options::preview_format(self.options.tool_config.as_ref())?;
+        let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
+        let checkpoints = Checkpoints::wanted(self);
+        let by_name = Arc::new(ByName::new(Arc::clone(&servers), Arc::clone(&offered)));
+        let lazy = Arc::new(self.lazy(&model)?);
+        let mut tools = tools::built_in(self, &gate, &by_name);
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
+        tools::describe_previews(&mut tools, preview);
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 agents: Arc::clone(&agents),
@@ -262,22 +188,31 @@ impl Setup {
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
                 offered: Arc::clone(&offered),
+                lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
                 gate: Arc::clone(&gate),
                 updates: updates.clone(),
                 classifier: classifier.clone(),
                 system: system.clone(),
                 host: Arc::clone(&host),
-                hidden_environment: Arc::clone(&hidden_environment),
+                environment: Arc::clone(&environment),
                 redactor: self.redactor(),
                 durability: self.durability,
                 confines: Arc::clone(&confines),
+                custom_context: self.options.custom_context.clone(),
+                spending: Arc::clone(&spending),
+                checkpoints: checkpoints.clone(),
             })));
         }
+        let mut tools = tools::in_order(tools);
+        tools.extend(self.structured.clone());
         Ok(Engine {
             model,
             agents,
-            toolbox: Toolbox::new(tools::in_order(tools), servers, offered),
+            toolbox: Toolbox::new(tools, servers, offered)
+                .lazily(lazy)
+                .with_prompts(Arc::clone(by_name.prompts())),
+            questions: Some(questions),
             hooks,
             gate,
             updates,
@@ -286,18 +221,36 @@ impl Setup {
             purpose: Purpose::Main,
             agent: None,
             max_turns: self.max_turns(),
+            spending,
             thinking,
             effort,
             max_output_tokens: self.model_options.max_output_tokens,
             system,
-            hidden_environment,
+            environment,
             auth_expired: Mutex::new(callbacks.auth_expired),
+            checkpoints,
             shared: SessionShared::new(),
             host,
             nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),
             replay_user_messages: self.options.replay_user_messages,
+            custom_context: self.options.custom_context.clone(),
+            prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
         })
+    }
+
+    fn gate(&self, servers: &McpServers, roots: Vec<PathBuf>) -> Gate {
+        Gate {
+            rules: RwLock::new(self.rules_with(servers)),
+            mode: self.mode,
+            mode_is_explicit: self.mode_is_explicit,
+            mode_holds_anywhere: self.mode_is_explicit,
+            trusted: self.trust.is_trusted(),
+            mode_after_plan: mode::after_plan(&self.settings, self.trust),
+            workspace: self.workspace(roots),
+            unattended: self.unattended(),
+            compiled: Mutex::default(),
+        }
     }
 
     /// The directories to work in, the working directory first.
@@ -383,12 +336,12 @@ impl Setup {
     }
 
     /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
-    fn offered(&self) -> Offered {
-        let rules = self.rules.clone();
+    fn offered(&self, gate: &Arc<Gate>) -> Offered {
+        let gate = Arc::clone(gate);
         let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
         let named: Vec<String> = named.cloned().collect();
         Arc::new(move |name| {
-            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !rules.hides(name)
+            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !gate.hides(name)
         })
     }
 
@@ -410,6 +363,7 @@ impl Setup {
             &PromptParts {
                 replacement: self.options.system_prompt.as_deref(),
                 append: self.options.append_system_prompt.as_deref(),
+                plan: self.plan_text(bare),
                 memory: &memory,
                 language: self.settings.text("language"),
             },
@@ -420,6 +374,12 @@ impl Setup {
                 date: &date,
             },
         )
+    }
+
+    /// How plans are made: what the front says, else our own words when the session begins with planning.
+    fn plan_text(&self, bare: bool) -> Option<&str> {
+        let own = (self.mode == PermissionMode::Plan && !bare).then_some(PLANNING);
+        self.options.plan_mode_instructions.as_deref().filter(|text| !text.trim().is_empty()).or(own)
     }
 
     /// The values of every configured key.
@@ -452,7 +412,9 @@ impl Setup {
 
 /// True when an entry of `tools` names the server's tool: exactly, with its whole server, or with a star at the end.
 fn covers(entry: &str, name: &str) -> bool {
-    let server = name.rsplit_once("__").map_or(name, |(server, _)| server);
+    // The name of a server has no `__`; that of a tool may.
+    let length = name.get(5..).and_then(|rest| rest.find("__")).map_or(name.len(), |length| 5 + length);
+    let server = &name[..length];
     match entry.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => entry == name || entry == server,

@@ -46,6 +46,8 @@ pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<Mo
         max_output_tokens: options
             .max_output_tokens
             .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
+        betas: options.betas.clone(),
+        proxy: options.proxy.clone(),
     })
 }
 

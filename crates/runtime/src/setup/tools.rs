@@ -6,14 +6,17 @@ use std::sync::Arc;
 use qoder_core::policy::{Confinement, RuleSet};
 use qoder_core::ports::Tool;
 use qoder_tools::sandbox::{Sandbox, SandboxSettings, is_excluded, leaves_sandbox};
-use qoder_tools::{PrivateHosts, SearchService, SearchSettings, ToolSettings};
+use qoder_tools::{McpPort, PrivateHosts, SearchService, SearchSettings, ToolSettings};
 use secrecy::SecretString;
 use serde_json::Value;
 
 use super::Setup;
+use super::options::PreviewFormat;
+use super::reworded::Reworded;
 use crate::config_tool::ConfigTool;
 use crate::engine::Confines;
 use crate::gate::Gate;
+use crate::mcp::ByName;
 use crate::sandbox;
 
 /// The names that permission configuration may use; a part of them comes with later versions.
@@ -46,7 +49,7 @@ pub const TOOL_NAMES: [&str; 22] = [
 const SEARCH_RESULTS: u64 = 10;
 
 /// The built-in tools of a session but those that start other sessions.
-pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>) -> Vec<Arc<dyn Tool>> {
+pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>, servers: &Arc<ByName>) -> Vec<Arc<dyn Tool>> {
     let number = |path: &str| setup.settings.get(path).and_then(Value::as_u64);
     let defaults = ToolSettings::default();
     let hosts = Arc::clone(gate);
@@ -61,6 +64,7 @@ pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>) -> Vec<Arc<dyn Tool>> {
             let places = sandbox::places(&setup.rules, &gate.workspace);
             Arc::new(Sandbox::new(setup.sandbox.clone(), places))
         }),
+        mcp: Some(Arc::clone(servers) as Arc<dyn McpPort>),
         ..defaults
     };
     let mut tools = qoder_tools::built_in(&settings);
@@ -98,6 +102,21 @@ fn search(setup: &Setup) -> Option<SearchSettings> {
         api_key_env: text("tools.webSearch.apiKeyEnv"),
         max_results: usize::try_from(most.unwrap_or(SEARCH_RESULTS)).unwrap_or(10),
     })
+}
+
+/// Tells the model what previews of options are written in, when a front says it.
+pub(super) fn describe_previews(tools: &mut [Arc<dyn Tool>], format: Option<PreviewFormat>) {
+    let Some(format) = format else { return };
+    let sentence = match format {
+        PreviewFormat::Markdown => "The `preview` of an option is shown to the person as Markdown.",
+        PreviewFormat::Html => {
+            "The `preview` of an option is shown to the person as HTML: write a fragment, without scripts and without \
+             anything that is loaded from elsewhere."
+        }
+    };
+    for tool in tools.iter_mut().filter(|tool| tool.definition().name == "AskUserQuestion") {
+        *tool = Arc::new(Reworded::with(Arc::clone(tool), sentence));
+    }
 }
 
 /// A rule for a tool that does not exist can never match; that is worth a word.

@@ -59,7 +59,7 @@ fn move_strings(
 }
 
 /// Keeps `content` in `folder` under its hash; writing it twice is harmless.
-fn put(folder: &Path, content: &[u8]) -> std::io::Result<String> {
+pub(crate) fn put(folder: &Path, content: &[u8]) -> std::io::Result<String> {
     let name: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
     let path = folder.join(&name);
     if path.exists() {

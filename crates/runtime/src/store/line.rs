@@ -87,6 +87,8 @@ pub fn kind(body: &RecordBody) -> &str {
         RecordBody::Asked(_) => "permission-ask",
         RecordBody::SideCalled(_) => "side-call",
         RecordBody::Answered(_) => "permission-answer",
+        RecordBody::Elicited(_) => "elicitation",
+        RecordBody::ElicitationAnswered(_) => "elicitation-answer",
         RecordBody::PermissionsChanged(_) => "permission-change",
         RecordBody::ToolStarted(_) => "tool-start",
         RecordBody::TaskStarted(_) => "task-start",
@@ -94,6 +96,8 @@ pub fn kind(body: &RecordBody) -> &str {
         RecordBody::Hooked(_) => "hook",
         RecordBody::Interrupted(_) => "interrupt",
         RecordBody::TurnEnded(_) => "turn-end",
+        RecordBody::Cut(_) => "cut",
+        RecordBody::FilesRewound(_) => "files-rewound",
         RecordBody::Unknown(unknown) => &unknown.kind,
     }
 }
@@ -114,6 +118,8 @@ pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<()
         RecordBody::SideCalled(body) => write(record, session_id, &**body, out),
         RecordBody::Asked(body) => write(record, session_id, &**body, out),
         RecordBody::Answered(body) => write(record, session_id, &**body, out),
+        RecordBody::Elicited(body) => write(record, session_id, &**body, out),
+        RecordBody::ElicitationAnswered(body) => write(record, session_id, body, out),
         RecordBody::PermissionsChanged(body) => write(record, session_id, body, out),
         RecordBody::ToolStarted(body) => write(record, session_id, body, out),
         RecordBody::TaskStarted(body) => write(record, session_id, body, out),
@@ -121,6 +127,8 @@ pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<()
         RecordBody::Hooked(body) => write(record, session_id, &**body, out),
         RecordBody::Interrupted(body) => write(record, session_id, body, out),
         RecordBody::TurnEnded(body) => write(record, session_id, &**body, out),
+        RecordBody::Cut(body) => write(record, session_id, &**body, out),
+        RecordBody::FilesRewound(body) => write(record, session_id, &**body, out),
         RecordBody::Unknown(unknown) => {
             out.extend_from_slice(unknown.raw.get().as_bytes());
             out.push(b'\n');
@@ -240,6 +248,8 @@ fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         "side-call" => RecordBody::SideCalled(Box::new(parse(kind, line)?)),
         "permission-ask" => RecordBody::Asked(Box::new(parse(kind, line)?)),
         "permission-answer" => RecordBody::Answered(Box::new(parse(kind, line)?)),
+        "elicitation" => RecordBody::Elicited(Box::new(parse(kind, line)?)),
+        "elicitation-answer" => RecordBody::ElicitationAnswered(parse(kind, line)?),
         "permission-change" => RecordBody::PermissionsChanged(parse(kind, line)?),
         "tool-start" => RecordBody::ToolStarted(parse(kind, line)?),
         "task-start" => RecordBody::TaskStarted(parse(kind, line)?),
@@ -247,6 +257,8 @@ fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         "hook" => RecordBody::Hooked(Box::new(parse(kind, line)?)),
         "interrupt" => RecordBody::Interrupted(parse(kind, line)?),
         "turn-end" => RecordBody::TurnEnded(Box::new(parse(kind, line)?)),
+        "cut" => RecordBody::Cut(Box::new(parse(kind, line)?)),
+        "files-rewound" => RecordBody::FilesRewound(Box::new(parse(kind, line)?)),
         _ => unknown(kind, line)?,
     })
 }

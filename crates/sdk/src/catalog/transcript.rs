@@ -114,6 +114,11 @@ fn read(paths: &SessionPaths, session_id: &str, sidechain: bool) -> Result<Vec<S
             Line::Record(record) => (record.body, Some(record.timestamp)),
             Line::Foreign(body) => (body, None),
         };
+        // The conversation went back: what came after that entry is no part of it any more.
+        if let RecordBody::Cut(cut) = body {
+            leaf = cut.at;
+            return;
+        }
         let Some(mut entry) = entry(body, session_id, sidechain) else { return };
         entry.message.timestamp = timestamp;
         let id = entry.message.uuid.clone();

@@ -38,6 +38,10 @@ pub struct RewindResult {
     pub insertions: u64,
     /// Lines that go.
     pub deletions: u64,
+    /// Places that are left alone because a link leads elsewhere by now.
+    pub skipped_links: Vec<String>,
+    /// Messages that are no part of the conversation any more.
+    pub messages_removed: u64,
 }
 
 /// How full the context is.
@@ -140,8 +144,7 @@ impl QoderSdkClient {
         &self,
         servers: &BTreeMap<String, McpServerConfig>,
     ) -> Result<McpSetServersResult> {
-        let servers = serde_json::to_value(servers).map_err(|error| Error::Protocol(error.to_string()))?;
-        self.ask(Control::McpSetServers(servers)).await
+        self.ask(Control::McpSetServers(servers.clone())).await
     }
 
     /// Connects an MCP server again.

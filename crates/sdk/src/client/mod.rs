@@ -6,12 +6,12 @@ mod controls;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::Value;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::Mutex;
 
 pub use controls::{ContextUsage, InterruptReceipt, RewindResult};
 
 use crate::prompt::Prompt;
-use crate::session::{self, Link};
+use crate::session::{self, Link, MessageReceiver};
 use crate::{Error, Message, QoderAgentOptions, Result, UserMessage};
 
 /// A conversation.
@@ -49,7 +49,7 @@ pub struct QoderSdkClient {
 
 #[derive(Debug)]
 struct Connected {
-    messages: Mutex<mpsc::UnboundedReceiver<Result<Message>>>,
+    messages: Mutex<MessageReceiver>,
     link: Link,
     info: Value,
 }

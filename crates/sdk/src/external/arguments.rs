@@ -83,7 +83,7 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
         }
     }
     out.pair("--effort", options.effort.map(crate::Effort::as_str));
-    out.pair("--json-schema", options.output_format.as_ref().map(ToString::to_string));
+    out.pair("--json-schema", options.schema().map(|schema| schema.to_string()));
     out.pair("--agent", options.agent.as_ref());
     for (name, value) in &options.extra_args {
         match value {

@@ -23,7 +23,7 @@ use crate::{CancellationToken, PermissionUpdate};
 pub(super) struct Incoming {
     options: Arc<QoderAgentOptions>,
     hooks: Arc<[HookCallback]>,
-    servers: BTreeMap<String, RpcServer>,
+    servers: Mutex<BTreeMap<String, Arc<RpcServer>>>,
     messages: MessageSender,
     wire: Wire,
     running: Mutex<HashMap<String, AbortHandle>>,
@@ -36,20 +36,26 @@ impl Incoming {
         messages: MessageSender,
         wire: &Wire,
     ) -> Self {
-        let servers = match &options.mcp_servers {
-            McpServers::File(_) => BTreeMap::new(),
-            McpServers::Map(servers) => servers
-                .iter()
-                .filter_map(|(name, server)| match server {
-                    McpServerConfig::Sdk(server) => {
-                        Some((name.clone(), RpcServer::new(Arc::clone(&server.instance))))
-                    }
-                    McpServerConfig::Stdio(_) | McpServerConfig::Sse(_) | McpServerConfig::Http(_) => None,
-                })
-                .collect(),
-        };
         let (options, wire) = (Arc::clone(options), wire.clone());
-        Self { options, hooks, servers, messages, wire, running: Mutex::default() }
+        let incoming =
+            Self { options, hooks, servers: Mutex::default(), messages, wire, running: Mutex::default() };
+        if let McpServers::Map(servers) = &incoming.options.mcp_servers {
+            incoming.bring(servers);
+        }
+        incoming
+    }
+
+    /// Makes servers of this process known, under the names that the program knows them by.
+    pub(super) fn bring(&self, servers: &BTreeMap<String, McpServerConfig>) {
+        let mut known = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, server) in servers {
+            match server {
+                McpServerConfig::Sdk(server) => {
+                    known.insert(name.clone(), Arc::new(RpcServer::new(Arc::clone(&server.instance))));
+                }
+                McpServerConfig::Stdio(_) | McpServerConfig::Sse(_) | McpServerConfig::Http(_) => {}
+            }
+        }
     }
 
     /// Takes a question.
@@ -140,7 +146,8 @@ impl Incoming {
     async fn mcp_message(&self, request: &Value) -> Result<Value, String> {
         let name = request["server_name"].as_str().unwrap_or_default();
         let message = &request["message"];
-        let response = match self.servers.get(name) {
+        let server = self.servers.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let response = match server {
             Some(server) => server.answer(message).await,
             None => json!({ "jsonrpc": "2.0", "id": message["id"], "error": {
                 "code": -32601, "message": format!("there is no server named `{name}` in this process") } }),

@@ -151,6 +151,9 @@ impl Connected {
     }
 
     fn obey(&self, control: &Control, answer: oneshot::Sender<Result<Value>>) {
+        if let Control::McpSetServers(servers) = control {
+            self.incoming.bring(servers);
+        }
         answer_request(&self.wire, &self.options, control.wire(), control.name().to_owned(), answer);
     }
 
@@ -167,8 +170,7 @@ impl Connected {
                     self.incoming.status_changed(&message);
                 }
                 if !hidden {
-                    // Nobody reads any more; closing is on its way.
-                    let _ = start.messages.send(Ok(Message::from_value(message)));
+                    start.messages.send(Ok(Message::from_value(message)));
                 }
             }
         }

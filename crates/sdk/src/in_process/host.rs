@@ -1,15 +1,18 @@
 //! The host that the engine speaks to: its messages become values on the stream, its questions go to whoever decides.
 //! A stream that nobody reads any more stops nothing by itself; closing does, and puts it on record.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_runtime::events::{Answer, Event, Host, PermissionQuestion};
 use qoder_runtime::session::new_id;
+use qoder_types::wire::{StreamMessage, SystemMessage};
 use serde_json::{Map, Value, json};
 
 use crate::callbacks::{decide, decider};
+use crate::mcp::{McpServerStatus, OnMcpStatusChange};
 use crate::options::OnStderr;
 use crate::permission::{CanUseTool, PermissionResult, ToolPermissionContext};
 use crate::session::MessageSender;
@@ -25,6 +28,7 @@ pub(super) struct SdkHost {
     session_id: OnceLock<String>,
     decider: Option<CanUseTool>,
     stderr: Option<OnStderr>,
+    status: Option<OnMcpStatusChange>,
 }
 
 impl SdkHost {
@@ -36,6 +40,7 @@ impl SdkHost {
             session_id: OnceLock::new(),
             decider: decider(options)?,
             stderr: options.stderr.clone(),
+            status: options.on_mcp_status_change.clone(),
         })
     }
 
@@ -45,9 +50,16 @@ impl SdkHost {
         let _ = self.session_id.set(session_id.to_owned());
     }
 
+    fn tell_status(&self, rows: &[Value]) {
+        let Some(hear) = &self.status else { return };
+        let read = |row: &Value| serde_json::from_value(row.clone()).ok();
+        let rows: Vec<McpServerStatus> = rows.iter().filter_map(read).collect();
+        // A listener that panics must not end the session.
+        let _ = catch_unwind(AssertUnwindSafe(|| hear(rows)));
+    }
+
     fn send(&self, message: Message) {
-        // Nobody reads any more; closing is on its way.
-        let _ = self.messages.send(Ok(message));
+        self.messages.send(Ok(message));
     }
 }
 
@@ -60,6 +72,15 @@ impl Host for SdkHost {
         false
     }
 
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        let messages = self.messages.clone();
+        async move { messages.room().await }.boxed()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.messages.has_room()
+    }
+
     fn wants_hook_events(&self) -> bool {
         self.hook_events
     }
@@ -67,6 +88,9 @@ impl Host for SdkHost {
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message) => {
+                if let StreamMessage::System(SystemMessage::McpStatusChange { servers, .. }) = message {
+                    self.tell_status(servers);
+                }
                 let value = serde_json::to_value(message).map_err(std::io::Error::other)?;
                 self.send(Message::from_value(value));
             }

@@ -3,8 +3,8 @@
 
 mod host;
 mod obey;
+mod servers;
 mod setup;
-mod status;
 
 use std::sync::Arc;
 
@@ -25,14 +25,22 @@ use crate::{Result, UserMessage};
 /// Runs a session to its end.
 pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let options = Arc::clone(&start.options);
-    let setup = Arc::new(Setup::prepare(setup::engine_options(&options)?)?);
+    let mut setup = Setup::prepare(setup::engine_options(&options)?)?;
     if let Some(hear) = &options.stderr {
         for warning in &setup.warnings {
             hear(&format!("warning: {warning}"));
         }
     }
     let host = Arc::new(host::SdkHost::new(&options, start.messages.clone())?);
-    let callbacks = setup::callbacks(&options, &start.messages);
+    let own = servers::OwnInstances::new(&options);
+    let mut callbacks = setup::callbacks(&options, &start.messages, &own);
+    let agent = options.agent.as_deref().map(|name| setup.become_named(name, &callbacks.agents));
+    let initial = agent.transpose()?.flatten();
+    let warnings = setup.bring_servers(&servers::flags(&options)?, &mut callbacks)?;
+    if let Some(hear) = &options.stderr {
+        warnings.iter().for_each(|warning| hear(&format!("warning: {warning}")));
+    }
+    let setup = Arc::new(setup);
     let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
     let mut session = options.session_choice().open(&setup)?;
     host.belongs_to(&session.id);
@@ -40,9 +48,11 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
         Driver::new(&engine, &mut session, Interrupt::default()).close_unfinished_turn()?;
     }
     let outputs = (!options.persist_session).then(|| session.outputs().to_path_buf());
-    let status = Arc::new(status::Status::new(&engine, &session.id, &options, &start.messages));
     let (mut live, handle) = Live::new(engine, session);
-    let desk = Desk::new(handle.clone(), setup, callbacks, Arc::new(|_| Vec::new()));
+    if let Some(prompt) = initial {
+        live.begin_with(&prompt)?;
+    }
+    let desk = Desk::new(handle.clone(), setup, callbacks);
     start.ready.ready(desk.greeting());
     let prompt = start.prompt.take();
     if start.one_shot {
@@ -53,10 +63,10 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
         drop(handle);
         let (_, nobody) = mpsc::unbounded_channel();
         let orders = std::mem::replace(&mut start.orders, nobody);
-        let obeying = obey::Obeying::new(desk, Arc::clone(&status));
+        let obeying = obey::Obeying::new(desk, own);
         tokio::spawn(take_orders(prompt, orders, obeying));
     }
-    let driven = drive(&mut live, &start.closing, &status).await;
+    let driven = drive(&mut live, &start.closing).await;
     let ended = live.end().await;
     drop(live);
     if let Some(outputs) = outputs {
@@ -68,7 +78,7 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
 }
 
 /// Drives turn after turn until nothing can come any more or somebody closes the session.
-async fn drive(live: &mut Live, closing: &Interrupt, status: &status::Status) -> Result<()> {
+async fn drive(live: &mut Live, closing: &Interrupt) -> Result<()> {
     let closed = closing.cancelled();
     loop {
         let more = tokio::select! {
@@ -79,7 +89,6 @@ async fn drive(live: &mut Live, closing: &Interrupt, status: &status::Status) ->
         if !more {
             return Ok(());
         }
-        status.tell();
         let interrupt = Interrupt::default();
         let turn = live.turn(interrupt.clone());
         let stop = async {

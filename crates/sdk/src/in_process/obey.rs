@@ -1,24 +1,22 @@
 //! What the engine in process does when a session is told something: the runtime's desk answers, as it does behind a pipe.
 //! What it has no way to do is refused by name; the same program then works with an external one that has it.
 
-use std::sync::Arc;
-
 use qoder_runtime::live::{ControlError, Desk, Handle};
 use serde_json::Value;
 
-use super::status::Status;
+use super::servers::OwnInstances;
 use crate::session::Control;
 use crate::{Error, Result};
 
 /// What is needed to obey.
 pub(super) struct Obeying {
     desk: Desk,
-    status: Arc<Status>,
+    own: OwnInstances,
 }
 
 impl Obeying {
-    pub(super) fn new(desk: Desk, status: Arc<Status>) -> Self {
-        Self { desk, status }
+    pub(super) fn new(desk: Desk, own: OwnInstances) -> Self {
+        Self { desk, own }
     }
 
     /// The session.
@@ -32,10 +30,11 @@ impl Obeying {
         if is_missing(&control) {
             return Err(Error::unsupported(name));
         }
-        let answer = self.desk.answer(control.wire()).await;
-        if matches!(control, Control::McpReconnect(_) | Control::McpToggle { .. }) {
-            self.status.tell();
+        if let Control::McpSetServers(servers) = &control {
+            // What travels names them; the functions of their tools stay here.
+            self.own.bring(servers);
         }
+        let answer = self.desk.answer(control.wire()).await;
         answer.map_err(|message| {
             if message == ControlError::Ended.to_string() {
                 return Error::Closed;
@@ -45,23 +44,16 @@ impl Obeying {
     }
 }
 
-/// True for what the engine in process cannot do: most of it is not built, and servers that are named while a session runs
-/// cannot bring the functions of their tools.
+/// True for what the engine in process cannot do.
 fn is_missing(control: &Control) -> bool {
     match control {
-        Control::RewindFiles { .. }
-        | Control::Rewind { .. }
-        | Control::GenerateSessionTitle { .. }
-        | Control::SetGoalMaxTurns(_)
-        | Control::McpSetServers(_)
-        | Control::McpAuthenticate { .. }
-        | Control::McpSubmitCallback { .. }
-        | Control::McpInjectToken { .. }
-        | Control::McpClearAuth(_) => true,
+        Control::SetGoalMaxTurns(_) => true,
         Control::Interrupt
         | Control::SetPermissionMode(_)
         | Control::SetModel(_)
         | Control::StopTask(_)
+        | Control::RewindFiles { .. }
+        | Control::Rewind { .. }
         | Control::ApplyFlagSettings(_)
         | Control::ContextUsage
         | Control::AvailableModels { .. }
@@ -71,10 +63,16 @@ fn is_missing(control: &Control) -> bool {
         | Control::CancelAsyncMessage(_)
         | Control::BackgroundTasks(_)
         | Control::AddDirectories(_)
+        | Control::GenerateSessionTitle { .. }
         | Control::ListPlugins
         | Control::ReloadPlugins
         | Control::McpStatus
         | Control::McpReconnect(_)
-        | Control::McpToggle { .. } => false,
+        | Control::McpToggle { .. }
+        | Control::McpSetServers(_)
+        | Control::McpAuthenticate { .. }
+        | Control::McpSubmitCallback { .. }
+        | Control::McpInjectToken { .. }
+        | Control::McpClearAuth(_) => false,
     }
 }

@@ -10,20 +10,20 @@ use qoder_core::ports::Thinking;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure};
-use qoder_runtime::mcp::McpPeer;
 use qoder_runtime::setup::Options;
 use qoder_types::RuleSource;
 use serde_json::{Map, Value};
 
+use super::servers::{self, OwnInstances};
 use crate::auth::ACCESS_TOKEN_VARIABLE;
 use crate::callbacks::{call_hook, resolve_model};
 use crate::hooks::OnFailure;
-use crate::mcp::{McpServerConfig, McpServers, PermissionPolicy};
 use crate::options::{SettingSource, Settings, SystemPrompt, ThinkingConfig, ToolSet};
 use crate::session::MessageSender;
-use crate::tools::Peer;
 use crate::{Error, QoderAgentOptions, Result};
 
+/// Switches file checkpoints on, here as in an external program.
+const CHECKPOINTS_VARIABLE: &str = "QODER_ENABLE_SDK_FILE_CHECKPOINTING";
 /// The switch that an external program takes as an argument and the engine as an option.
 const REPLAY: &str = "replay-user-messages";
 
@@ -36,7 +36,9 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
     if let Some(token) = options.auth.as_ref().map(|auth| auth.token(&environment)).transpose()?.flatten() {
         environment.insert(ACCESS_TOKEN_VARIABLE.to_owned(), token);
     }
-    let (allowed, denied) = policies(options);
+    if options.enable_file_checkpointing == Some(true) {
+        environment.insert(CHECKPOINTS_VARIABLE.to_owned(), "true".to_owned());
+    }
     let (system_prompt, append_system_prompt) = system_prompt(options)?;
     let base = options.cwd.clone().unwrap_or_default();
     Ok(Options {
@@ -46,9 +48,19 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         model: options.model.clone(),
         fallback_model: options.fallback_model.clone(),
         max_turns: options.max_turns,
+        max_budget_usd: options.max_budget_usd,
+        task_budget: options.task_budget,
+        json_schema: options.schema(),
+        betas: options.betas.clone(),
+        proxy: options.proxy.clone(),
+        plan_mode_instructions: options.plan_mode_instructions.clone(),
+        prompt_suggestions: options.prompt_suggestions,
+        custom_context: options.custom_context.clone(),
+        tool_config: options.tool_config.clone(),
+        command_environment: options.env.clone(),
         permission_mode: options.permission_mode,
-        allowed_tools: options.allowed_tools.iter().cloned().chain(allowed).collect(),
-        disallowed_tools: options.disallowed_tools.iter().cloned().chain(denied).collect(),
+        allowed_tools: options.allowed_tools.clone(),
+        disallowed_tools: options.disallowed_tools.clone(),
         tools: match &options.tools {
             Some(ToolSet::Only(names)) => Some(names.clone()),
             Some(ToolSet::Preset) | None => None,
@@ -80,54 +92,14 @@ fn source(source: &SettingSource) -> RuleSource {
 
 /// The first option that the engine does not have.
 fn missing(options: &QoderAgentOptions) -> Option<String> {
-    let foreign = match &options.mcp_servers {
-        McpServers::File(_) => Some("mcp_servers (a file)".to_owned()),
-        McpServers::Map(servers) => servers.iter().find_map(|(name, server)| match server {
-            McpServerConfig::Sdk(_) => None,
-            McpServerConfig::Stdio(_) => Some(format!("mcp_servers.{name} (type stdio)")),
-            McpServerConfig::Sse(_) => Some(format!("mcp_servers.{name} (type sse)")),
-            McpServerConfig::Http(_) => Some(format!("mcp_servers.{name} (type http)")),
-        }),
-    };
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
     let plain = [
-        (options.agent.is_some(), "agent"),
         (options.skills.is_some(), "skills"),
         (!options.plugins.is_empty(), "plugins"),
-        (options.enable_file_checkpointing == Some(true), "enable_file_checkpointing"),
-        (options.output_format.is_some(), "output_format"),
-        (options.max_budget_usd.is_some(), "max_budget_usd"),
-        (options.task_budget.is_some(), "task_budget"),
-        (!options.betas.is_empty(), "betas"),
-        (options.resume_session_at.is_some(), "resume_session_at"),
-        (options.resume_drops_turn.is_some(), "resume_drops_turn"),
-        (options.plan_mode_instructions.is_some(), "plan_mode_instructions"),
-        (options.prompt_suggestions, "prompt_suggestions"),
-        (options.proxy.is_some(), "proxy"),
-        (options.tool_config.is_some(), "tool_config"),
-        (options.custom_context.is_some(), "custom_context"),
         (options.goal_max_turns.is_some(), "goal_max_turns"),
     ];
     let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));
-    foreign.or(plain).or_else(|| argument.map(|name| format!("extra_args.{name}")))
-}
-
-/// Rules that the servers' own policies stand for. What always asks needs none: that is how tools of servers begin.
-fn policies(options: &QoderAgentOptions) -> (Vec<String>, Vec<String>) {
-    let (mut allowed, mut denied) = (Vec::new(), Vec::new());
-    let McpServers::Map(servers) = &options.mcp_servers else { return (allowed, denied) };
-    for (name, server) in servers {
-        let McpServerConfig::Sdk(server) = server else { continue };
-        for policy in &server.tools {
-            let rule = format!("mcp__{name}__{}", policy.name);
-            match policy.permission_policy {
-                PermissionPolicy::AlwaysAllow => allowed.push(rule),
-                PermissionPolicy::AlwaysDeny => denied.push(rule),
-                PermissionPolicy::AlwaysAsk => {}
-            }
-        }
-    }
-    (allowed, denied)
+    plain.or_else(|| argument.map(|name| format!("extra_args.{name}")))
 }
 
 fn system_prompt(options: &QoderAgentOptions) -> Result<(Option<String>, Option<String>)> {
@@ -170,7 +142,11 @@ pub(crate) fn settings(options: &QoderAgentOptions) -> Result<Option<String>> {
 }
 
 /// What the engine calls.
-pub(super) fn callbacks(options: &Arc<QoderAgentOptions>, messages: &MessageSender) -> Callbacks {
+pub(super) fn callbacks(
+    options: &Arc<QoderAgentOptions>,
+    messages: &MessageSender,
+    own: &OwnInstances,
+) -> Callbacks {
     let model_policy = options.resolve_model.clone().map(|provider| {
         let (after_ms, messages) = (options.resolve_model_timeout_ms, messages.clone());
         Arc::new(move |question: Value| {
@@ -189,7 +165,16 @@ pub(super) fn callbacks(options: &Arc<QoderAgentOptions>, messages: &MessageSend
         }) as _
     });
     let agents = agents(options);
-    Callbacks { hooks: hooks(options), tool_servers: servers(options), agents, model_policy, auth_expired }
+    Callbacks {
+        hooks: hooks(options),
+        own_servers: Some(own.ways()),
+        agents,
+        model_policy,
+        auth_expired,
+        elicitation: options.on_elicitation.as_ref().map(servers::elicitation),
+        mcp_oauth: options.on_mcp_oauth_required.as_ref().map(servers::credentials),
+        ..Callbacks::default()
+    }
 }
 
 /// The agents as the engine knows them. The words are the same on both sides, so nothing is lost on the way.
@@ -199,21 +184,6 @@ fn agents(options: &QoderAgentOptions) -> BTreeMap<String, AgentDefinition> {
         Some((name.clone(), serde_json::from_value(value).ok()?))
     };
     options.agents.iter().filter_map(read).collect()
-}
-
-fn servers(options: &QoderAgentOptions) -> Vec<(String, Arc<dyn McpPeer>)> {
-    let empty = BTreeMap::new();
-    let servers = match &options.mcp_servers {
-        McpServers::Map(servers) => servers,
-        McpServers::File(_) => &empty,
-    };
-    let peers = servers.iter().filter_map(|(name, server)| match server {
-        McpServerConfig::Sdk(server) => {
-            Some((name.clone(), Arc::new(Peer(Arc::clone(&server.instance))) as Arc<dyn McpPeer>))
-        }
-        McpServerConfig::Stdio(_) | McpServerConfig::Sse(_) | McpServerConfig::Http(_) => None,
-    });
-    peers.collect()
 }
 
 fn hooks(options: &QoderAgentOptions) -> Vec<Hook> {

@@ -31,6 +31,8 @@ pub enum Message {
     Result(Box<ResultMessage>),
     /// A piece of a reply; only with `include_partial_messages`.
     StreamEvent(Box<StreamEvent>),
+    /// What the person might ask next; only with `prompt_suggestions`, after a result.
+    PromptSuggestion(Box<PromptSuggestion>),
     /// A kind that this version does not know, as it came.
     Unknown(Value),
 }
@@ -62,6 +64,7 @@ impl Message {
             Some("system") => read(value, Self::System),
             Some("result") => read(value, Self::Result),
             Some("stream_event") => read(value, Self::StreamEvent),
+            Some("prompt_suggestion") => read(value, Self::PromptSuggestion),
             Some(_) | None => Self::Unknown(value),
         }
     }
@@ -75,6 +78,7 @@ impl Message {
             Self::System(message) => message.text("session_id"),
             Self::Result(message) => Some(&message.session_id),
             Self::StreamEvent(message) => Some(&message.session_id),
+            Self::PromptSuggestion(message) => Some(&message.session_id),
             Self::Unknown(value) => value.get("session_id").and_then(Value::as_str),
         }
     }
@@ -88,6 +92,7 @@ impl Message {
             | Self::User(_)
             | Self::System(_)
             | Self::StreamEvent(_)
+            | Self::PromptSuggestion(_)
             | Self::Unknown(_) => None,
         }
     }
@@ -97,9 +102,12 @@ impl Message {
     pub fn as_assistant(&self) -> Option<&AssistantMessage> {
         match self {
             Self::Assistant(message) => Some(message),
-            Self::Result(_) | Self::User(_) | Self::System(_) | Self::StreamEvent(_) | Self::Unknown(_) => {
-                None
-            }
+            Self::Result(_)
+            | Self::User(_)
+            | Self::System(_)
+            | Self::StreamEvent(_)
+            | Self::PromptSuggestion(_)
+            | Self::Unknown(_) => None,
         }
     }
 }
@@ -127,6 +135,9 @@ impl Serialize for Message {
             Self::System(message) => Tagged { kind: "system", message }.serialize(serializer),
             Self::Result(message) => Tagged { kind: "result", message }.serialize(serializer),
             Self::StreamEvent(message) => Tagged { kind: "stream_event", message }.serialize(serializer),
+            Self::PromptSuggestion(message) => {
+                Tagged { kind: "prompt_suggestion", message }.serialize(serializer)
+            }
             Self::Unknown(value) => value.serialize(serializer),
         }
     }
@@ -228,4 +239,20 @@ impl StreamEvent {
         let delta = self.event.get("delta").filter(|delta| delta["type"] == "text_delta")?;
         delta.get("text")?.as_str()
     }
+}
+
+/// What the person might ask next.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PromptSuggestion {
+    /// The prompt.
+    pub suggestion: String,
+    /// New for each message.
+    #[serde(default)]
+    pub uuid: String,
+    /// The session.
+    #[serde(default)]
+    pub session_id: String,
+    /// Fields that this version does not know.
+    #[serde(flatten, deserialize_with = "extra")]
+    pub extra: Map<String, Value>,
 }

@@ -100,17 +100,17 @@ setters! {
     plain continue_conversation: bool,
     /// Work on a copy of the session to go on with.
     plain fork_session: bool,
-    /// Go on from this message.
+    /// Go on from this message, without what came after it.
     some resume_session_at: String,
-    /// Go on without the turn of this message.
+    /// What is left out has to belong to the turn of this prompt.
     some resume_drops_turn: String,
     /// False: nothing is kept on disk.
     plain persist_session: bool,
     /// Model calls per turn.
     exact max_turns: u64,
-    /// Money per session.
+    /// Dollars that this run may spend.
     exact max_budget_usd: f64,
-    /// Tokens per task.
+    /// Tokens that one turn may use.
     exact task_budget: u64,
     /// True: pieces of replies arrive as [`StreamEvent`](crate::StreamEvent).
     plain include_partial_messages: bool,
@@ -142,7 +142,7 @@ setters! {
     exact thinking: ThinkingConfig,
     /// How hard to think.
     exact effort: Effort,
-    /// JSON Schema of the reply.
+    /// The reply as JSON of a schema.
     exact output_format: Value,
     /// Betas of the provider.
     list betas: String,

@@ -91,17 +91,17 @@ pub struct QoderAgentOptions {
     pub continue_conversation: bool,
     /// Work on a copy of the session to go on with.
     pub fork_session: bool,
-    /// Go on from this message.
+    /// With `resume`: go on from this message; what came after it is left out of the conversation.
     pub resume_session_at: Option<String>,
-    /// Go on without the turn of this message.
+    /// With `resume_session_at`: fail unless everything that is left out belongs to the turn of this prompt.
     pub resume_drops_turn: Option<String>,
     /// False: nothing is kept on disk.
     pub persist_session: bool,
     /// Model calls per turn.
     pub max_turns: Option<u64>,
-    /// Money per session.
+    /// Dollars that this run may spend, agents included.
     pub max_budget_usd: Option<f64>,
-    /// Tokens per task.
+    /// Tokens that one turn may use, agents included.
     pub task_budget: Option<u64>,
     /// True: pieces of replies arrive as [`StreamEvent`](crate::StreamEvent).
     pub include_partial_messages: bool,
@@ -145,7 +145,8 @@ pub struct QoderAgentOptions {
     pub thinking: Option<ThinkingConfig>,
     /// How hard to think.
     pub effort: Option<Effort>,
-    /// JSON Schema of the reply.
+    /// The reply as JSON: `{"type": "json_schema", "schema": {…}}`, or the schema alone. It is `structured_output` in
+    /// the result.
     pub output_format: Option<Value>,
     /// Betas of the provider.
     pub betas: Vec<String>,
@@ -258,6 +259,14 @@ impl std::fmt::Debug for QoderAgentOptions {
 }
 
 impl QoderAgentOptions {
+    /// The schema that `output_format` asks for, whether it stands alone or in `{"type": "json_schema", "schema": …}`.
+    pub(crate) fn schema(&self) -> Option<Value> {
+        let format = self.output_format.as_ref()?;
+        let wrapped =
+            format.get("schema").filter(|_| format.get("type") == Some(&Value::from("json_schema")));
+        Some(wrapped.unwrap_or(format).clone())
+    }
+
     /// The process environment with `env` laid over it.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         // Names and values that are not text are nothing that a setting could be.

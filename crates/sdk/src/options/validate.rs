@@ -28,6 +28,7 @@ impl QoderAgentOptions {
     pub fn validate(&self) -> Result<()> {
         self.check_permissions()?;
         self.check_session()?;
+        self.check_limits()?;
         self.check_tools()?;
         self.check_servers()?;
         self.check_places()?;
@@ -66,7 +67,58 @@ impl QoderAgentOptions {
         Ok(())
     }
 
+    fn check_cut(&self) -> Result<()> {
+        for (option, value) in
+            [("resume_session_at", &self.resume_session_at), ("resume_drops_turn", &self.resume_drops_turn)]
+        {
+            if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
+                return Err(Error::option(
+                    option,
+                    "the UUID is empty",
+                    "take it from a message of the session",
+                ));
+            }
+        }
+        if self.resume_session_at.is_some() && self.resume.is_none() && !self.continue_conversation {
+            return Err(Error::option(
+                "resume_session_at",
+                "there is no session that it could belong to",
+                "name the session with resume",
+            ));
+        }
+        if self.resume_drops_turn.is_some() && self.resume_session_at.is_none() {
+            return Err(Error::option(
+                "resume_drops_turn",
+                "it needs resume_session_at",
+                "name the last message to keep",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_limits(&self) -> Result<()> {
+        if let Some(money) = self.max_budget_usd.filter(|money| !money.is_finite() || *money <= 0.0) {
+            return Err(Error::option(
+                "max_budget_usd",
+                format!("{money} is no budget"),
+                "give a number of dollars above 0",
+            ));
+        }
+        if self.task_budget == Some(0) {
+            return Err(Error::option("task_budget", "0 is no budget", "give a number of tokens above 0"));
+        }
+        if self.schema().is_some_and(|schema| !schema.is_object()) {
+            return Err(Error::option(
+                "output_format",
+                "there is no schema in it",
+                "write {\"type\": \"json_schema\", \"schema\": {…}}",
+            ));
+        }
+        Ok(())
+    }
+
     fn check_session(&self) -> Result<()> {
+        self.check_cut()?;
         if self.resume.as_deref() == Some("") {
             return Err(Error::option("resume", "the session ID is empty", "list_sessions() shows them"));
         }
@@ -178,6 +230,8 @@ impl QoderAgentOptions {
             continue_newest: self.continue_conversation,
             fork: self.fork_session,
             forget: !self.persist_session,
+            resume_at: self.resume_session_at.clone(),
+            drops_turn: self.resume_drops_turn.clone(),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! What a session can be told to do while it runs. One list for both kinds of sessions: the engine in process obeys
 //! it directly, an external program gets it in the shape in which control requests travel.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
-use crate::mcp::OAuthToken;
+use crate::mcp::{McpServerConfig, OAuthToken};
 use crate::permission::PermissionMode;
 
 /// Something that a session is told to do.
@@ -31,7 +33,7 @@ pub(crate) enum Control {
     McpStatus,
     McpReconnect(String),
     McpToggle { name: String, enabled: bool },
-    McpSetServers(Value),
+    McpSetServers(BTreeMap<String, McpServerConfig>),
     McpAuthenticate { name: String, redirect_uri: Option<String> },
     McpSubmitCallback { name: String, callback_url: String },
     McpInjectToken { name: String, token: OAuthToken },

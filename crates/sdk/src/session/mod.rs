@@ -3,6 +3,7 @@
 //! the host. Nothing here needs a particular executor.
 
 mod control;
+mod messages;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use control::Control;
+pub(crate) use messages::{MessageReceiver, MessageSender};
 
 use crate::answer::panic_text;
 use crate::prompt::Prompt;
-use crate::{Error, Message, QoderAgentOptions, Result, UserMessage, external, in_process};
+use crate::{Error, QoderAgentOptions, Result, UserMessage, external, in_process};
 
 /// What a session is told.
 pub(crate) enum Order {
@@ -25,9 +27,6 @@ pub(crate) enum Order {
     /// Something to do, and where the answer goes.
     Control(Control, oneshot::Sender<Result<Value>>),
 }
-
-/// Where the messages of a session go.
-pub(crate) type MessageSender = mpsc::UnboundedSender<Result<Message>>;
 
 /// Everything that the thread of a session gets.
 pub(crate) struct Start {
@@ -109,7 +108,7 @@ impl Drop for Link {
 
 /// A session that was started.
 pub(crate) struct Connection {
-    pub(crate) messages: mpsc::UnboundedReceiver<Result<Message>>,
+    pub(crate) messages: MessageReceiver,
     pub(crate) link: Link,
     /// Completes when the session is ready; of no use for a query.
     pub(crate) ready: oneshot::Receiver<Result<Value>>,
@@ -128,7 +127,7 @@ pub(crate) fn start(
         return Err(Error::option("prompt", problem, "say what the model shall do"));
     }
     let (orders, order_receiver) = mpsc::unbounded_channel();
-    let (messages, message_receiver) = mpsc::unbounded_channel();
+    let (messages, message_receiver) = messages::channel();
     let (ready, ready_receiver) = oneshot::channel();
     let (alive, ended) = watch::channel(());
     let closing = Interrupt::default();
@@ -180,8 +179,7 @@ fn drive(start: &mut Start) -> Result<()> {
 
 fn tell(start: &mut Start, error: Error) {
     if let Some(error) = start.ready.failed(error) {
-        // Nobody is left to tell when the stream is gone.
-        let _ = start.messages.send(Err(error));
+        start.messages.send(Err(error));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::CancellationToken;
 pub use handler::{ToolFunction, ToolHandler};
 pub use result::{IntoToolResult, ToolContent, ToolResult};
 pub(crate) use rpc::RpcServer;
-pub(crate) use server::Peer;
+pub(crate) use server::{Instance, Peer};
 pub use server::{McpSdkServerConfig, create_sdk_mcp_server};
 
 /// A tool of your program.

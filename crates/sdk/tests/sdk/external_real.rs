@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::support::{Place, all, call_then_done, result, tool_results, within};
 
-fn program() -> PathBuf {
+/// The program.
+pub fn program() -> PathBuf {
     if let Some(path) = std::env::var_os("QODERCLI_PATH") {
         return path.into();
     }
@@ -128,7 +129,7 @@ async fn a_program_says_how_it_is_doing() {
     assert_eq!((status[0].name.as_str(), status[0].status.as_str()), ("clock", "connected"));
     assert!(within(client.get_context_usage()).await.unwrap().total_tokens > 0);
     assert_eq!(client.supported_agents()[0].name, "general-purpose");
-    let error = within(client.rewind_files("u", true)).await.unwrap_err();
+    let error = within(client.rewind_files("u", false)).await.unwrap_err();
     assert_eq!(error.code(), "control_request");
     within(client.disconnect()).await.unwrap();
     assert_eq!(qoder_agent_sdk::list_sessions(&place.sessions()).unwrap().len(), 1);

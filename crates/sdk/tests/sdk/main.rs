@@ -4,18 +4,27 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod catalog;
+mod checkpoints;
 mod client;
 mod documents;
+mod environment;
 mod examples;
 mod external_real;
 mod external_script;
 mod hooks;
+mod limits;
+mod main_agent;
 mod messages;
 mod model_policy;
 mod options;
 mod permissions;
 mod query;
+mod resumed_at;
 mod samples;
 mod scenarios;
+mod servers;
+mod side_calls;
+mod slow_reader;
 mod support;
+mod surroundings;
 mod tools;

@@ -268,6 +268,8 @@ mod linux {
 
     #[cfg(test)]
     mod tests {
+        use qoder_core::ports::CommandEnvironment;
+
         use super::*;
         use crate::process::{ErrorStream, Shell};
         use crate::sandbox::{Sandbox, SandboxPlaces, SandboxSettings};
@@ -290,8 +292,15 @@ mod linux {
                            echo x > ../.git/config; mkdir ../.vscode/x; cat ../../denied > ../copy; \
                            exec 3<>/dev/tcp/127.0.0.1/9 || true; unshare -U true && echo x > ../escaped";
             let confinement = Confinement::wrapped(&plan, program).unwrap();
-            let mut shell =
-                Shell::start(command, &root, &[], &[], ErrorStream::WithOutput, Some(confinement)).unwrap();
+            let mut shell = Shell::start(
+                command,
+                &root,
+                &CommandEnvironment::default(),
+                &[],
+                ErrorStream::WithOutput,
+                Some(confinement),
+            )
+            .unwrap();
             assert!(shell.wait().await.is_ok());
             assert_eq!(shell.final_directory(), Some(root.join("below")));
             shell.end_leftovers().await;

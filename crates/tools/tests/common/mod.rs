@@ -8,13 +8,15 @@ pub mod pdf;
 pub mod sandboxed;
 pub mod server;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
-use qoder_core::ports::{Cancelled, SideModel, Tool, ToolContext, ToolOutcome, ToolProgress};
+use qoder_core::ports::{
+    Cancelled, CommandEnvironment, KeepBefore, SideModel, Tool, ToolContext, ToolOutcome, ToolProgress,
+};
 use qoder_tools::{SessionShared, ToolSettings, built_in};
 use qoder_types::{CallOutcome, Observation, PermissionMode, TaskEnded, Worktree};
 use serde_json::{Value, json};
@@ -30,9 +32,12 @@ pub struct Bench {
     pub outputs: PathBuf,
     pub settings: ToolSettings,
     pub hidden: Vec<String>,
+    /// Variables that commands have otherwise than this process.
+    pub changed: BTreeMap<String, Option<String>>,
     pub shared: Arc<SessionShared>,
     pub observed: Arc<Mutex<HashMap<PathBuf, Observation>>>,
     pub news: Arc<Mutex<Vec<ToolProgress>>>,
+    pub keep_before: Option<KeepBefore>,
     pub side_model: Option<SideModel>,
     pub mode: PermissionMode,
     pub mode_after_plan: PermissionMode,
@@ -51,9 +56,11 @@ impl Bench {
             cwd,
             settings: ToolSettings::default(),
             hidden: Vec::new(),
+            changed: BTreeMap::new(),
             shared: SessionShared::new(),
             observed: Arc::default(),
             news: Arc::default(),
+            keep_before: None,
             side_model: None,
             mode: PermissionMode::Default,
             mode_after_plan: PermissionMode::Default,
@@ -94,6 +101,7 @@ impl Bench {
             roots: Arc::from([self.cwd.clone()]),
             output_dir: self.outputs.clone(),
             observed: Arc::new(move |path: &Path| observed.lock().unwrap().get(path).cloned()),
+            keep_before: self.keep_before.clone(),
             hidden: None,
             cancelled,
             progress: Arc::new(move |item| {
@@ -102,7 +110,10 @@ impl Bench {
                 }
                 news.lock().unwrap().push(item);
             }),
-            hidden_environment: self.hidden.clone().into(),
+            environment: Arc::new(CommandEnvironment {
+                hidden: self.hidden.clone(),
+                changed: self.changed.clone(),
+            }),
             side_model: self.side_model.clone(),
             spent: qoder_core::ports::Spent::default(),
             permissions: qoder_core::permissions::SessionPermissions::default(),

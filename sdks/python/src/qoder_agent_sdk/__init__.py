@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         QoderCliProcessError,
         QoderSDKError,
         QueryResultError,
+        SessionStoreError,
         UnsupportedCliCapabilityError,
     )
     from ._hook_types import (
@@ -131,6 +132,7 @@ if TYPE_CHECKING:
     )
     from ._query import query
     from ._session_edits import ForkSessionResult, delete_session, fork_session, rename_session, tag_session
+    from ._session_facts import SDKSessionInfo, SessionMessage
     from ._session_store import (
         InMemorySessionStore,
         SessionKey,
@@ -159,8 +161,6 @@ if TYPE_CHECKING:
         ToolsPreset,
     )
     from ._sessions import (
-        SDKSessionInfo,
-        SessionMessage,
         get_session_info,
         get_session_messages,
         get_subagent_messages,
@@ -191,7 +191,8 @@ _HOMES = {
             "AuthAccessTokenEnvVarError AuthNotConfiguredError CLIConnectionError CLIJSONDecodeError "
             "CLINotFoundError ControlRequestError ControlRequestTimeoutError MessageParseError "
             "ModelPolicyTimeoutError OptionTypeError OptionValueError ProcessError ProtocolVersionMismatchError "
-            "QoderCliProcessError QoderSDKError QueryResultError UnsupportedCliCapabilityError"
+            "QoderCliProcessError QoderSDKError QueryResultError SessionStoreError "
+            "UnsupportedCliCapabilityError"
         ),
         "_hook_types": (
             "BaseHookInput CwdChangedHookInput ElicitationHookInput ElicitationResultHookInput "
@@ -226,6 +227,7 @@ _HOMES = {
         ),
         "_query": "query",
         "_session_edits": "delete_session fork_session ForkSessionResult rename_session tag_session",
+        "_session_facts": "SDKSessionInfo SessionMessage",
         "_session_store": "InMemorySessionStore SessionKey SessionStore SessionStoreEntry SessionStoreListEntry",
         "_session_types": (
             "AgentDefinition BuiltinToolName EffortLevel InterruptResult OutputFormat RewindFilesResult "
@@ -233,10 +235,7 @@ _HOMES = {
             "SystemPromptPreset ThinkingConfig ThinkingConfigAdaptive ThinkingConfigDisabled "
             "ThinkingConfigEnabled ToolsPreset"
         ),
-        "_sessions": (
-            "get_session_info get_session_messages get_subagent_messages list_sessions list_subagents "
-            "SDKSessionInfo SessionMessage"
-        ),
+        "_sessions": ("get_session_info get_session_messages get_subagent_messages list_sessions list_subagents"),
         "_tools": (
             "create_sdk_mcp_server EmbeddedResourceToolContent EmbeddedResourceValue ImageToolContent "
             "ResourceLinkToolContent SdkMcpTool TextToolContent tool ToolContent ToolHandlerResult "
@@ -372,6 +371,7 @@ __all__ = [
     "SessionStartHookInput",
     "SessionStore",
     "SessionStoreEntry",
+    "SessionStoreError",
     "SessionStoreListEntry",
     "Settings",
     "SettingSource",

@@ -29,6 +29,12 @@ class OptionTypeError(QoderSDKError, TypeError):
     code = "QODER_OPTION_TYPE"
 
 
+class SessionStoreError(QoderSDKError):
+    """A session store failed, did not answer, or gave an answer that cannot be used."""
+
+    code = "QODER_SESSION_STORE"
+
+
 class CLIConnectionError(QoderSDKError):
     """There is no working connection to the runtime."""
 

@@ -1,18 +1,24 @@
 """Copies what the runtime writes to its logs into a session store.
 
-Entries are collected and handed over before the result of a turn is delivered
-(or at once, if asked for). A store that fails never stops the conversation:
-the batch is tried again, then dropped, and a `mirror_error` message says so.
+Entries are collected and handed over before the result of a turn is delivered,
+earlier when many wait, or at once if asked for. A task of its own writes, so
+that a slow store delays nothing but results. A store that fails never stops the
+conversation: the batch is tried again, then dropped, and a `mirror_error`
+message says so.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import uuid
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 
+from ._backend import BackgroundTask, spawn
 from ._session_store import SessionKey, SessionStore, SessionStoreEntry
 
 logger = logging.getLogger("qoder_agent_sdk")
@@ -20,43 +26,78 @@ logger = logging.getLogger("qoder_agent_sdk")
 _ATTEMPTS = 3
 _RETRY_SECONDS = 0.2
 _ATTEMPT_SECONDS = 60.0
+_CLOSE_SECONDS = 5.0
 
-#: More entries than this are handed over before the turn ends.
+#: When so much waits, it is handed over before the turn ends.
 _BATCH_ENTRIES = 500
+_BATCH_CHARACTERS = 1024 * 1024
 
 
 class Mirror:
     """What waits to be copied."""
 
-    def __init__(self, store: SessionStore, config_root: str, eager: bool) -> None:
-        """Copy logs under `config_root`."""
+    def __init__(
+        self, store: SessionStore, config_root: str, eager: bool, report: Callable[[dict[str, Any]], None]
+    ) -> None:
+        """Copy logs under `config_root`; `report` gets messages about what could not be copied."""
         self._store = store
         self._projects = os.path.realpath(os.path.join(config_root, "projects"))
         self._eager = eager
+        self._report = report
         self._waiting: dict[tuple[str, ...], tuple[SessionKey, list[SessionStoreEntry]]] = {}
         self._count = 0
+        self._characters = 0
+        self._writer: BackgroundTask | None = None
 
-    async def take(self, frame: dict[str, Any]) -> list[dict[str, Any]]:
-        """Take one frame of the runtime; returns messages about what could not be copied."""
+    def take(self, frame: dict[str, Any]) -> None:
+        """Take one frame of the runtime."""
         path, entries = frame.get("filePath"), frame.get("entries")
         key = self._key(path) if isinstance(path, str) else None
         if key is None or not isinstance(entries, list):
             logger.warning("qodercli reported changes of %r, which is no session log; they are not copied", path)
-            return []
+            return
         identity = (key["project_key"], key["session_id"], key.get("subpath", ""))
         self._waiting.setdefault(identity, (key, []))[1].extend(entries)
         self._count += len(entries)
-        return await self.flush() if self._eager or self._count >= _BATCH_ENTRIES else []
+        self._characters += len(json.dumps(entries, ensure_ascii=False))
+        if self._eager or self._count >= _BATCH_ENTRIES or self._characters >= _BATCH_CHARACTERS:
+            self._start_writer()
 
-    async def flush(self) -> list[dict[str, Any]]:
-        """Hand over all that waits; returns messages about what could not be copied."""
-        batches, self._waiting, self._count = self._waiting, {}, 0
-        failures = []
-        for key, entries in batches.values():
-            error = await self._append(key, entries)
-            if error is not None:
-                failures.append({"type": "system", "subtype": "mirror_error", "key": dict(key), "error": error})
-        return failures
+    async def flush(self) -> None:
+        """Hand over all that waits."""
+        while self._waiting or (self._writer is not None and not self._writer.done):
+            await self._start_writer().wait()
+
+    async def close(self) -> None:
+        """Hand over what waits, if the store is quick, and end."""
+        with anyio.move_on_after(_CLOSE_SECONDS):
+            await self.flush()
+        if self._writer is not None:
+            self._writer.cancel()
+            await self._writer.wait()
+
+    def _start_writer(self) -> BackgroundTask:
+        # One writer at a time keeps the entries of a log in their order.
+        if self._writer is None or self._writer.done:
+            self._writer = spawn(self._write, "qoder-session-store")
+        return self._writer
+
+    async def _write(self) -> None:
+        while self._waiting:
+            batches, self._waiting, self._count, self._characters = self._waiting, {}, 0, 0
+            for key, entries in batches.values():
+                error = await self._append(key, entries)
+                if error is not None:
+                    self._report(
+                        {
+                            "type": "system",
+                            "subtype": "mirror_error",
+                            "uuid": str(uuid.uuid4()),
+                            "session_id": key["session_id"],
+                            "key": dict(key),
+                            "error": error,
+                        }
+                    )
 
     async def _append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> str | None:
         error = ""

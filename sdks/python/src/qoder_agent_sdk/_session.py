@@ -108,7 +108,7 @@ class Session:
             self._options = options
             self._transport = ProcessTransport(launch_for(options, self._files))
         if store is not None:
-            self._mirror = Mirror(store, config_root_for(options), eager)
+            self._mirror = Mirror(store, config_root_for(options), eager, self._inbox.put)
 
     # ---- messages
 
@@ -273,10 +273,12 @@ class Session:
 
     async def _copy_to_store(self, frame: dict[str, Any] | None) -> None:
         """Take a frame for the store, or hand over all that waits."""
-        if self._mirror is not None:
-            failures = await (self._mirror.take(frame) if frame is not None else self._mirror.flush())
-            for failure in failures:
-                self._inbox.put(failure)
+        if self._mirror is None:
+            return
+        if frame is not None:
+            self._mirror.take(frame)
+        else:
+            await self._mirror.flush()
 
     def _take_answer(self, response: dict[str, Any]) -> None:
         pending = self._pending.get(str(response.get("request_id")))
@@ -361,6 +363,8 @@ class Session:
                 for incoming in list(self._incoming.values()):
                     await incoming.task.wait()
             self._cancel_callbacks()
+            if self._mirror is not None:
+                await self._mirror.close()
             await self._status_changes.close()
             await self.callbacks.close()
 

@@ -2,7 +2,8 @@
 
 A log may be in use while it is renamed or tagged: such a change is one whole
 line, appended in one write. A fork is a new log with new ids; nothing here ever
-rewrites a log in place.
+rewrites a log in place. With a `session_store` the change is made there and has
+to be awaited.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ._errors import OptionValueError
+from ._session_facts import SDKSessionInfo
 from ._sessions import get_session_info
 from ._transcripts import Entry, conversation, existing_session, read_entries, with_blobs
+
+if TYPE_CHECKING:
+    from ._session_store import SessionStore
 
 _CHAINED = ("user", "assistant", "system", "attachment")
 
@@ -33,27 +39,104 @@ class ForkSessionResult:
     session_id: str
 
 
-def rename_session(session_id: str, title: str, directory: str | Path | None = None) -> None:
+@overload
+def rename_session(
+    session_id: str, title: str, directory: str | Path | None = None, session_store: None = None
+) -> None: ...
+
+
+@overload
+def rename_session(
+    session_id: str, title: str, directory: str | Path | None = None, *, session_store: SessionStore
+) -> Coroutine[Any, Any, None]: ...
+
+
+def rename_session(
+    session_id: str, title: str, directory: str | Path | None = None, session_store: SessionStore | None = None
+) -> None | Coroutine[Any, Any, None]:
     """Give a session a title; the newest title counts."""
     if not isinstance(title, str) or not title.strip():
         raise OptionValueError("the title of a session must not be empty")
-    path = existing_session(session_id, directory)
-    _append(path, {"type": "custom-title", "customTitle": title.strip(), "sessionId": session_id})
+    entry = {"type": "custom-title", "customTitle": title.strip(), "sessionId": session_id}
+    return _add(session_id, directory, session_store, entry)
 
 
-def tag_session(session_id: str, tag: str | None, directory: str | Path | None = None) -> None:
+@overload
+def tag_session(
+    session_id: str, tag: str | None, directory: str | Path | None = None, session_store: None = None
+) -> None: ...
+
+
+@overload
+def tag_session(
+    session_id: str, tag: str | None, directory: str | Path | None = None, *, session_store: SessionStore
+) -> Coroutine[Any, Any, None]: ...
+
+
+def tag_session(
+    session_id: str, tag: str | None, directory: str | Path | None = None, session_store: SessionStore | None = None
+) -> None | Coroutine[Any, Any, None]:
     """Give a session a tag; None removes it."""
     if tag is not None and (not isinstance(tag, str) or not tag.strip()):
         raise OptionValueError("the tag of a session must not be empty; None removes it")
-    path = existing_session(session_id, directory)
-    _append(path, {"type": "tag", "tag": tag.strip() if tag else "", "sessionId": session_id})
+    entry = {"type": "tag", "tag": tag.strip() if tag else "", "sessionId": session_id}
+    return _add(session_id, directory, session_store, entry)
 
 
-def delete_session(session_id: str, directory: str | Path | None = None) -> None:
-    """Delete a session and everything stored beside it."""
+def _add(
+    session_id: str, directory: str | Path | None, session_store: SessionStore | None, entry: Entry
+) -> None | Coroutine[Any, Any, None]:
+    if session_store is not None:
+        from . import _store_catalog
+
+        return _store_catalog.add_entry(session_store, session_id, directory, entry)
+    _append(existing_session(session_id, directory), entry)
+    return None
+
+
+@overload
+def delete_session(session_id: str, directory: str | Path | None = None, session_store: None = None) -> None: ...
+
+
+@overload
+def delete_session(
+    session_id: str, directory: str | Path | None = None, *, session_store: SessionStore
+) -> Coroutine[Any, Any, None]: ...
+
+
+def delete_session(
+    session_id: str, directory: str | Path | None = None, session_store: SessionStore | None = None
+) -> None | Coroutine[Any, Any, None]:
+    """Delete a session and everything stored beside it: the local one or, with a store, the one there."""
+    if session_store is not None:
+        from . import _store_catalog
+
+        return _store_catalog.delete_session(session_store, session_id, directory)
     path = existing_session(session_id, directory)
     path.unlink()
     shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+    return None
+
+
+@overload
+def fork_session(
+    session_id: str,
+    directory: str | Path | None = None,
+    up_to_message_id: str | None = None,
+    title: str | None = None,
+    session_store: None = None,
+) -> ForkSessionResult: ...
+
+
+@overload
+def fork_session(
+    session_id: str,
+    directory: str | Path | None = None,
+    up_to_message_id: str | None = None,
+    title: str | None = None,
+    *,
+    session_store: SessionStore,
+) -> Coroutine[Any, Any, ForkSessionResult]: ...
 
 
 def fork_session(
@@ -61,23 +144,35 @@ def fork_session(
     directory: str | Path | None = None,
     up_to_message_id: str | None = None,
     title: str | None = None,
-) -> ForkSessionResult:
+    session_store: SessionStore | None = None,
+) -> ForkSessionResult | Coroutine[Any, Any, ForkSessionResult]:
     """Copy a session, up to and including a message if one is named; the original stays as it is."""
+    if session_store is not None:
+        from . import _store_catalog
+
+        return _store_catalog.fork_session(session_store, session_id, directory, up_to_message_id, title)
     path = existing_session(session_id, directory)
-    entries = _entries_to_copy(path, session_id, up_to_message_id)
     new_id = str(uuid.uuid4())
-    lines = _copied(entries, session_id, new_id)
-    lines.append(
-        {"type": "custom-title", "customTitle": title or _fork_title(session_id, directory), "sessionId": new_id}
-    )
-    _write_new(path.with_name(f"{new_id}.jsonl"), lines)
+    entries = [with_blobs(entry, path.with_suffix("")) for entry in read_entries(path)]
+    chosen = title or fork_title(session_id, get_session_info(session_id, directory))
+    _write_new(path.with_name(f"{new_id}.jsonl"), fork_entries(entries, session_id, new_id, up_to_message_id, chosen))
     return ForkSessionResult(session_id=new_id)
 
 
-def _entries_to_copy(path: Path, session_id: str, up_to: str | None) -> list[Entry]:
+def fork_entries(
+    entries: list[Entry], session_id: str, new_id: str, up_to: str | None, title: str | None
+) -> list[Entry]:
+    """The entries of a fork, with its title if it gets one."""
+    copied = _copied(_entries_to_copy(entries, session_id, up_to), session_id, new_id)
+    if title is not None:
+        copied.append({"type": "custom-title", "customTitle": title, "sessionId": new_id})
+    return copied
+
+
+def _entries_to_copy(entries: list[Entry], session_id: str, up_to: str | None) -> list[Entry]:
     entries = [
-        with_blobs(entry, path.with_suffix(""))
-        for entry in read_entries(path)
+        entry
+        for entry in entries
         if entry.get("type") in (*_CHAINED, "progress")
         and isinstance(entry.get("uuid"), str)
         and not entry.get("isSidechain")
@@ -117,9 +212,9 @@ def _copied(entries: list[Entry], old_id: str, new_id: str) -> list[Entry]:
     return copies
 
 
-def _fork_title(session_id: str, directory: str | Path | None) -> str:
-    info = get_session_info(session_id, directory)
-    return f"{info.summary if info else session_id} (fork)"
+def fork_title(session_id: str, original: SDKSessionInfo | None) -> str:
+    """The title of a fork that was given none."""
+    return f"{original.summary if original else session_id} (fork)"
 
 
 def _line(entry: dict[str, Any]) -> bytes:

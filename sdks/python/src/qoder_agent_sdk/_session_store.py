@@ -60,7 +60,8 @@ class InMemorySessionStore:
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Add entries to a log."""
         self._logs.setdefault(_identity(key), []).extend(copy.deepcopy(entries))
-        self._changed[key["project_key"], key["session_id"]] = time.time_ns() // 1_000_000
+        if not key.get("subpath"):
+            self._changed[key["project_key"], key["session_id"]] = time.time_ns() // 1_000_000
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """All entries of a log."""

@@ -144,6 +144,7 @@ class RewindFilesResult(TypedDict, total=False):
     filesChanged: list[str]
     insertions: int
     deletions: int
+    skippedLinks: list[str]
 
 
 class InterruptResult(TypedDict, total=False):

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import uuid
 from dataclasses import replace
 from typing import Any
 
 from ._errors import OptionValueError
 from ._launch_files import LaunchFiles
 from ._options import QoderAgentOptions
+from ._session_edits import fork_entries
 from ._session_store import SessionKey, SessionStoreEntry
+from ._store_reading import answer_of, as_line, describe, load_log, stored_sessions, stored_subpaths
 from ._transcripts import is_uuid, project_key
 
 
@@ -29,43 +32,71 @@ async def restored(options: QoderAgentOptions, config_root: str, files: LaunchFi
     session_id = options.resume or await _newest(store, project)
     if session_id is None:
         return replace(options, continue_conversation=False, fork_session=False)
-    entries = await store.load({"project_key": project, "session_id": session_id})
+    key: SessionKey = {"project_key": project, "session_id": session_id}
+    entries = await load_log(store, key)
     if entries is None:
         raise OptionValueError(f"the session store has no session {session_id} for this project ({project})")
+    changes: dict[str, Any] = {"resume": session_id, "continue_conversation": False}
+    if options.fork_session:
+        entries, forked = await _forked(options, key, entries)
+        changes.update(forked)
     root = files.folder("config")
     _copy_settings(config_root, root)
     logs = os.path.join(root, "projects", project)
-    _write_log(os.path.join(logs, f"{session_id}.jsonl"), entries)
-    await _restore_agents(store, {"project_key": project, "session_id": session_id}, os.path.join(logs, session_id))
-    environment = {**options.env, "QODER_CONFIG_DIR": root}
-    return replace(options, env=environment, resume=session_id, continue_conversation=False)
+    _write_log(os.path.join(logs, f"{changes['resume']}.jsonl"), entries)
+    if not options.fork_session:
+        await _restore_agents(store, key, os.path.join(logs, session_id))
+    return replace(options, env={**options.env, "QODER_CONFIG_DIR": root}, **changes)
 
 
 async def _newest(store: Any, project: str) -> str | None:
-    rows = await store.list_sessions(project)
-    newest = max(rows, key=lambda row: row["mtime"], default=None)
-    return None if newest is None else str(newest["session_id"])
+    sessions = await stored_sessions(store, project)
+    return max(sessions, key=lambda session_id: sessions[session_id], default=None)
+
+
+async def _forked(
+    options: QoderAgentOptions, key: SessionKey, entries: list[SessionStoreEntry]
+) -> tuple[list[SessionStoreEntry], dict[str, Any]]:
+    """Fork in the store: the runtime reports only what it adds to a fork, so the copied part has to be there before."""
+    store: Any = options.session_store
+    new_id = options.session_id or str(uuid.uuid4())
+    fork = fork_entries(entries, key["session_id"], new_id, None, None)
+    await answer_of(store.append({**key, "session_id": new_id}, fork), f"take a fork of {describe(key)}")
+    names = {entry["forkedFrom"]["messageUuid"]: entry["uuid"] for entry in fork}
+    changes: dict[str, Any] = {"resume": new_id, "fork_session": False, "session_id": None}
+    for option in ("resume_session_at", "resume_drops_turn"):
+        # Messages have new ids in a fork.
+        value = getattr(options, option)
+        changes[option] = names.get(value, value)
+    return fork, changes
 
 
 async def _restore_agents(store: Any, key: SessionKey, folder: str) -> None:
-    if not hasattr(store, "list_subkeys"):
-        return
-    for subpath in await store.list_subkeys(key):
+    for subpath in await stored_subpaths(store, key):
         path = os.path.realpath(os.path.join(folder, f"{subpath}.jsonl"))
         # A store is not trusted to name places outside of the session.
         if os.path.commonpath([path, os.path.realpath(folder)]) != os.path.realpath(folder):
             raise OptionValueError(f"the session store names {subpath!r}, which is outside of the session")
-        entries = await store.load({**key, "subpath": subpath})
-        if entries:
-            _write_log(path, entries)
+        entries = await load_log(store, {**key, "subpath": subpath}) or []
+        about = [entry for entry in entries if entry.get("type") == "agent_metadata"]
+        if len(about) < len(entries):
+            _write_log(path, [entry for entry in entries if entry.get("type") != "agent_metadata"])
+        if about:
+            # What is known of an agent is a file beside its log; the newest counts.
+            described = {name: value for name, value in about[-1].items() if name != "type"}
+            _write_private(path.removesuffix(".jsonl") + ".meta.json", json.dumps(described, ensure_ascii=False))
 
 
 def _write_log(path: str, entries: list[SessionStoreEntry]) -> None:
+    _write_private(path, "".join(map(as_line, entries)))
+
+
+def _write_private(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as log:
-        for entry in entries:
-            log.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+    with os.fdopen(descriptor, "wb") as file:
+        # Half of a surrogate pair, which JSON allows, has no UTF-8.
+        file.write(text.encode("utf-8", "replace"))
 
 
 def _copy_settings(source: str, target: str) -> None:

@@ -120,7 +120,10 @@ def read_entries(path: Path) -> list[Entry]:
 def conversation(entries: list[Entry]) -> list[Entry]:
     """The entries from the newest message back to the start of its chain, oldest first."""
     by_uuid = {entry["uuid"]: entry for entry in entries if isinstance(entry.get("uuid"), str)}
-    leaf = next((entry for entry in reversed(entries) if is_message(entry)), None)
+    leaf = next((entry for entry in reversed(entries) if is_message(entry) or entry.get("type") == "cut"), None)
+    if leaf is not None and leaf.get("type") == "cut":
+        # The conversation went back and nothing was said since: it ends with the last entry that stays.
+        leaf = by_uuid.get(leaf.get("at") or "")
     chain: list[Entry] = []
     seen: set[str] = set()
     while leaf is not None and leaf["uuid"] not in seen:
@@ -170,6 +173,24 @@ def is_message(entry: Entry) -> bool:
         and not entry.get("isMeta")
         and not entry.get("teamName")
     )
+
+
+def shown_messages(entries: list[Entry], include_system_messages: bool) -> list[Entry]:
+    """The messages of a conversation that people should see, oldest first."""
+    return [
+        entry
+        for entry in conversation(entries)
+        if is_message(entry) or (include_system_messages and entry.get("type") == "system")
+    ]
+
+
+def agent_messages(entries: list[Entry]) -> list[Entry]:
+    """The messages of an agent's log, which has no branches."""
+    return [
+        entry
+        for entry in entries
+        if entry.get("type") in ("user", "assistant") and isinstance(entry.get("uuid"), str) and not entry.get("isMeta")
+    ]
 
 
 def with_blobs(entry: Entry, folder: Path) -> Entry:

@@ -129,8 +129,18 @@ function checkStore(options: Options): void {
   if (options.enableFileCheckpointing) {
     throw new OptionsError('options.sessionStore holds no file checkpoints; it excludes enableFileCheckpointing.');
   }
+  if (options.resume !== undefined && !UUID.test(options.resume)) {
+    const given = describeValue(options.resume);
+    throw new OptionsError(`With options.sessionStore, options.resume must be the UUID of a session, not ${given}.`);
+  }
   if (options.continue && typeof store.listSessions !== 'function') {
     throw new OptionsError('options.continue with options.sessionStore needs a store with the method listSessions.');
+  }
+  if (options.spawnQoderCLIProcess !== undefined) {
+    throw new OptionsError(
+      'options.sessionStore excludes options.spawnQoderCLIProcess: a stored session is laid out on this machine, ' +
+        'and a runtime that is started in another way may not find it.',
+    );
   }
 }
 

@@ -8,6 +8,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { OptionsError, SessionNotFoundError } from '../errors.js';
 import type { SDKSessionInfo, SessionDirectoryOptions, SessionKey, SessionStore } from '../types/session-types.js';
 import { isSessionId, projectDirectories, projectKey, type SessionFile, sessionFiles, workTrees } from './paths.js';
+import { answerOf, asLine, describeKey, loadLog, storedSessions, storedSubpaths } from './store-reading.js';
 import { EDGE_BYTES, type Entry, parseEntries, sessionFacts } from './transcript.js';
 
 /** A place with transcripts. */
@@ -179,19 +180,15 @@ class StoreSource implements TranscriptSource {
   }
 
   async list(): Promise<SDKSessionInfo[]> {
-    if (!this.#store.listSessions) {
-      throw new OptionsError('This session store has no method listSessions, so its sessions cannot be listed.');
-    }
-    const sessions = await this.#store.listSessions(this.#projectKey);
-    const infos = await Promise.all(sessions.map(({ sessionId, mtime }) => this.#facts(sessionId, mtime)));
+    const sessions = [...(await storedSessions(this.#store, this.#projectKey))];
+    const infos = await Promise.all(sessions.map(([sessionId, mtime]) => this.#facts(sessionId, mtime)));
     return newestFirst(infos.filter((info) => info !== undefined));
   }
 
   async info(sessionId: string): Promise<SDKSessionInfo | undefined> {
     checkId(sessionId);
-    const sessions = await this.#store.listSessions?.(this.#projectKey);
-    const mtime = sessions?.find((session) => session.sessionId === sessionId)?.mtime;
-    return this.#facts(sessionId, mtime);
+    const sessions = this.#store.listSessions && (await storedSessions(this.#store, this.#projectKey));
+    return this.#facts(sessionId, sessions?.get(sessionId));
   }
 
   async entries(sessionId: string): Promise<Entry[]> {
@@ -201,22 +198,26 @@ class StoreSource implements TranscriptSource {
 
   async append(sessionId: string, entry: Entry): Promise<void> {
     await this.entries(sessionId);
-    await this.#store.append(this.#key(sessionId), [entry as { type: string }]);
+    await this.create(sessionId, sessionId, [entry]);
   }
 
   async create(sessionId: string, _beside: string, entries: Entry[]): Promise<void> {
-    await this.#store.append(this.#key(sessionId), entries as Array<{ type: string }>);
+    const key = this.#key(sessionId);
+    const lines = entries as Array<{ type: string }>;
+    await answerOf(`take a change of ${describeKey(key)}`, () => this.#store.append(key, lines));
   }
 
   async remove(sessionId: string): Promise<void> {
     checkId(sessionId);
-    await this.#store.delete?.(this.#key(sessionId));
+    const key = this.#key(sessionId);
+    // A store that cannot delete keeps its copy.
+    await answerOf(`delete ${describeKey(key)}`, async () => this.#store.delete?.(key));
   }
 
   async agents(sessionId: string): Promise<Map<string, string>> {
-    const subkeys = (await this.#store.listSubkeys?.({ projectKey: this.#projectKey, sessionId })) ?? [];
+    checkId(sessionId);
     const found = new Map<string, string>();
-    for (const subpath of subkeys) {
+    for (const subpath of await storedSubpaths(this.#store, this.#key(sessionId))) {
       const id = AGENT_FILE.exec(subpath)?.[1];
       if (id !== undefined) found.set(id, subpath);
     }
@@ -232,16 +233,17 @@ class StoreSource implements TranscriptSource {
   }
 
   async #load(key: SessionKey, sessionId: string): Promise<Entry[]> {
-    const entries = await this.#store.load(key);
+    const entries = await loadLog(this.#store, key);
     if (entries === null) throw new SessionNotFoundError(sessionId, `The session store has no session ${sessionId}.`);
     return entries;
   }
 
   async #facts(sessionId: string, mtime: number | undefined): Promise<SDKSessionInfo | undefined> {
-    const entries = await this.#store.load(this.#key(sessionId));
+    const entries = await loadLog(this.#store, this.#key(sessionId));
     if (entries === null) return undefined;
-    const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
-    const last = Date.parse(String(entries.at(-1)?.['timestamp'] ?? ''));
-    return sessionFacts({ head: text, tail: text }, sessionId, mtime ?? (Number.isNaN(last) ? 0 : last));
+    const text = entries.map(asLine).join('');
+    const last = entries.filter(({ timestamp }) => typeof timestamp === 'string').at(-1);
+    const changed = Date.parse(String(last?.['timestamp'] ?? ''));
+    return sessionFacts({ head: text, tail: text }, sessionId, mtime ?? (Number.isNaN(changed) ? 0 : changed));
   }
 }

@@ -124,7 +124,9 @@ function promptText(message: unknown): string | undefined {
 export function conversation(entries: Entry[], sessionId: string, withSystem: boolean): SessionMessage[] {
   const chained = entries.filter((entry) => CHAINED.has(String(entry['type'])) && isText(entry['uuid']));
   const byId = new Map(chained.map((entry) => [entry['uuid'] as string, entry]));
-  const leaf = chained.filter(isShown).at(-1);
+  const last = entries.filter((entry) => entry['type'] === 'cut' || (isShown(entry) && isText(entry['uuid']))).at(-1);
+  // After a cut the conversation went back and nothing was said since: it ends with the last entry that stays.
+  const leaf = last?.['type'] === 'cut' ? byId.get(String(last['at'])) : last;
   const chain: Entry[] = [];
   const seen = new Set<string>();
   for (let entry = leaf; entry !== undefined; entry = byId.get(String(entry['parentUuid']))) {

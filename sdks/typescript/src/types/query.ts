@@ -60,8 +60,12 @@ export interface RewindFilesResult {
   canRewind: boolean;
   error?: string;
   filesChanged?: string[];
+  /** Lines that come back into files. */
   insertions?: number;
+  /** Lines that go from files. */
   deletions?: number;
+  /** Places that are left alone because a link leads elsewhere by now. */
+  skippedLinks?: string[];
 }
 
 /** What is rewound. */
@@ -69,6 +73,8 @@ export type RewindScope = 'both' | 'conversation' | 'files';
 
 /** What rewinding a session did, or would do. */
 export interface RewindResult extends Partial<RewindFilesResult> {
+  /** Messages that the model does not see any more. */
+  messagesRemoved?: number;
   [key: string]: unknown;
 }
 

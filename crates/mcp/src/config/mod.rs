@@ -1,11 +1,21 @@
 //! How a server is described: in options, on the command line, in settings and in files. Read once into types; a
 //! description that cannot be used is an error that names the server and the field.
 
+mod error;
+mod expand;
+mod fields;
+mod read;
+mod shown;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
+
+pub use error::{ConfigError, check_name};
+pub use read::unknown_fields;
+pub use shown::{HIDDEN, shown};
 
 /// Where a description came from; the later ones win over the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,164 @@
+//! How servers are doing: all are connected at once, within a bound, and what came of it is shown. Colour is for terminals
+//! alone.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::engine::Engine;
+use qoder_runtime::events::{Event, Host};
+use qoder_runtime::mcp_sources::Flags;
+use qoder_runtime::setup::Setup;
+use serde_json::{Value, json};
+
+use super::get::plain;
+use super::{described, unknown};
+use crate::exit::{Exit, Fault};
+use crate::host::{say, tell};
+
+/// Nobody watches: what a server would tell a session goes nowhere.
+struct Unwatched;
+
+impl Host for Unwatched {
+    fn wants_partial(&self) -> bool {
+        false
+    }
+
+    fn wants_tool_output(&self) -> bool {
+        false
+    }
+
+    fn emit(&self, _: Event<'_>) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One line for each server.
+pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
+    let rows = rows(setup, None)?;
+    if as_json {
+        let rows: Vec<Value> = rows.iter().map(brief).collect();
+        say(&format!("{:#}", Value::Array(rows)))?;
+        return Ok(Exit::Success);
+    }
+    if rows.is_empty() {
+        say("no MCP servers; `qodercli mcp add NAME -- COMMAND` describes one")?;
+    }
+    let width = rows.iter().map(|row| text(row, "name").len()).max().unwrap_or_default();
+    for row in &rows {
+        let target = target(&row["config"]);
+        let count =
+            row["tools"].as_array().map(|tools| format!(", {} tools", tools.len())).unwrap_or_default();
+        let error =
+            row.get("error").map(|error| format!(": {}", first_line(&plain(error)))).unwrap_or_default();
+        let status = coloured(text(row, "status"));
+        say(&format!(
+            "{:<width$}  {status}{count}{error}  [{}] {target}",
+            text(row, "name"),
+            text(row, "scope")
+        ))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Everything that is known about one server, or all.
+pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, Fault> {
+    let rows = rows(setup, name)?;
+    if as_json {
+        let value =
+            if name.is_some() { rows.into_iter().next().unwrap_or_default() } else { Value::Array(rows) };
+        say(&format!("{value:#}"))?;
+        return Ok(Exit::Success);
+    }
+    if rows.is_empty() {
+        say("no MCP servers; `qodercli mcp add NAME -- COMMAND` describes one")?;
+    }
+    for row in &rows {
+        say(&format!("{}  {}", text(row, "name"), coloured(text(row, "status"))))?;
+        say(&format!("  scope   {}\n  reached {}", text(row, "scope"), target(&row["config"])))?;
+        if let Some(info) = row.get("serverInfo") {
+            say(&format!("  server  {} {}", plain(&info["name"]), plain(&info["version"])))?;
+        }
+        if let Some(error) = row.get("error") {
+            say(&format!("  error   {}", plain(error)))?;
+        }
+        for tool in row["tools"].as_array().into_iter().flatten() {
+            let hints = tool["annotations"].as_object().into_iter().flatten();
+            let hints: Vec<&str> =
+                hints.filter(|(_, set)| **set == json!(true)).map(|(hint, _)| hint.as_str()).collect();
+            let hints = if hints.is_empty() { String::new() } else { format!(" [{}]", hints.join(", ")) };
+            let about = first_line(&plain(&tool["description"]));
+            say(&format!("  tool    {}{hints}  {about}", plain(&tool["name"])))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Connects to one server, or all, and answers with the documented rows.
+fn rows(setup: &Setup, name: Option<&str>) -> Result<Vec<Value>, Fault> {
+    let mut callbacks = Callbacks::default();
+    for warning in setup.bring_servers(&Flags::default(), &mut callbacks)? {
+        tell(&format!("warning: {warning}"));
+    }
+    if let Some(name) = name {
+        callbacks.servers.retain(|server| server.name == name);
+        callbacks.refused_servers.retain(|server| server.name == name);
+        if callbacks.servers.is_empty() && callbacks.refused_servers.is_empty() {
+            return Err(unknown(setup, name, &described(setup)));
+        }
+    }
+    let engine = setup.engine(Arc::new(Unwatched), callbacks)?;
+    let connected = super::block_on(connect(&engine))?;
+    Ok(connected)
+}
+
+async fn connect(engine: &Engine) -> Vec<Value> {
+    let servers = engine.toolbox.servers();
+    servers.connect().await;
+    let rows = servers.rows();
+    servers.close().await;
+    rows
+}
+
+/// The row of a list: as many tools as there are, not which.
+fn brief(row: &Value) -> Value {
+    let mut brief = row.clone();
+    let count = row["tools"].as_array().map(Vec::len);
+    if let Some(fields) = brief.as_object_mut() {
+        fields.remove("tools");
+        fields.extend(count.map(|count| ("toolCount".to_owned(), json!(count))));
+    }
+    brief
+}
+
+/// What is started, or where it is.
+fn target(config: &Value) -> String {
+    match config.get("url") {
+        Some(url) => format!("{} ({})", plain(url), text(config, "type")),
+        None => {
+            let args = config["args"].as_array().into_iter().flatten().map(plain);
+            let words: Vec<String> = std::iter::once(plain(&config["command"])).chain(args).collect();
+            words.join(" ")
+        }
+    }
+}
+
+fn text<'a>(row: &'a Value, key: &str) -> &'a str {
+    row.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+/// A status, in colour on a terminal that has not asked for none.
+fn coloured(status: &str) -> String {
+    let wanted = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = match status {
+        "connected" => 32,
+        "failed" => 31,
+        "needs-auth" => 33,
+        _ => 90,
+    };
+    if wanted { format!("\u{1b}[{colour}m{status}\u{1b}[0m") } else { status.to_owned() }
+}

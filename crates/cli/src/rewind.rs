@@ -1,0 +1,91 @@
+//! `qodercli sessions rewind`: takes a session that nobody drives back to one of its messages, or lists the messages that
+//! there are. The same rewind as the one over the pipes.
+
+use std::collections::BTreeMap;
+
+use qoder_runtime::checkpoints::{
+    Checkpoints, RewindError, RewindReport, RewindRequest, RewindScope, rewind,
+};
+use qoder_runtime::session::{Keep, Session};
+use qoder_runtime::setup::{Options, Setup};
+use qoder_types::record::{RecordBody, UserOrigin};
+
+use crate::commands::RewindArguments;
+use crate::exit::{Exit, Fault};
+use crate::host::{say, tell};
+use crate::sessions::{locate, read};
+
+/// Rewinds, or lists the messages when none is named.
+pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
+    let paths = locate(environment, &arguments.id)?;
+    let Some(to) = &arguments.to else {
+        let mut prompts = Vec::new();
+        read(&paths, |body| prompts.extend(prompt(body)))?;
+        prompts.iter().try_for_each(|line| say(line))?;
+        tell("give one of these as --to MESSAGE; --dry-run shows what would change");
+        return Ok(Exit::Success);
+    };
+    // The parser has refused any other word.
+    let scope = RewindScope::parse(&arguments.scope).unwrap_or_default();
+    let setup = Setup::prepare(Options { environment: environment.clone(), ..Options::default() })?;
+    let keep = Keep::Files { paths, durability: setup.durability };
+    let mut session = Session::open(&arguments.id, keep, setup.redactor(), &setup.cwd)?;
+    let request = RewindRequest {
+        user_message_id: to.clone(),
+        scope,
+        dry_run: arguments.dry_run,
+        by: "command line".to_owned(),
+    };
+    let report = rewind(&mut session, &request, &Checkpoints::of(&setup))?;
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&report).map_err(|error| Fault::output(&error.into()))?;
+        say(&text)?;
+    } else {
+        show(&report, arguments.dry_run)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// A message that a session can be taken back to.
+fn prompt(body: &RecordBody) -> Option<String> {
+    let RecordBody::User(entry) = body else { return None };
+    let text = entry.message.content.to_text();
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();
+    (entry.origin == UserOrigin::Prompt).then(|| format!("{}  {line}", entry.uuid))
+}
+
+fn show(report: &RewindReport, dry_run: bool) -> Result<(), Fault> {
+    let would = if dry_run { "would change" } else { "changed" };
+    if let Some(files) = &report.files_changed {
+        let (added, removed) = (report.insertions.unwrap_or(0), report.deletions.unwrap_or(0));
+        say(&format!("{} files {would}, +{added} -{removed} lines", files.len()))?;
+        files.iter().try_for_each(|file| say(&format!("  {file}")))?;
+    }
+    for link in &report.skipped_links {
+        say(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
+    }
+    match report.messages_removed {
+        Some(removed) => {
+            say(&format!("{removed} messages {}", if dry_run { "would go" } else { "are gone" }))
+        }
+        None => Ok(()),
+    }
+}
+
+impl From<RewindError> for Fault {
+    fn from(error: RewindError) -> Self {
+        let hint = error.hint();
+        let message = error.to_string();
+        let exit = match error {
+            RewindError::Session(error) => return error.into(),
+            RewindError::NoCheckpoint(_) | RewindError::NoMessage(_) | RewindError::NotEnabled => Exit::Input,
+            RewindError::Busy
+            | RewindError::InTheWay { .. }
+            | RewindError::NotKept(_)
+            | RewindError::Unusable { .. }
+            | RewindError::Unfinished { .. }
+            | RewindError::Store(_) => Exit::Session,
+        };
+        Self { exit, message, hint }
+    }
+}

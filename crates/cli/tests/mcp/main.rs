@@ -1,0 +1,18 @@
+//! MCP servers through the real program: how they are described and approved, what the commands show, and what a turn in
+//! print mode makes of their tools, resources and prompts. The servers are real ones; `support` says where they are.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[cfg(test)]
+mod approving;
+#[cfg(test)]
+mod describing;
+#[cfg(test)]
+mod looking_up;
+#[cfg(test)]
+mod prompts;
+#[cfg(test)]
+mod resources;
+#[cfg(test)]
+mod sources;
+#[cfg(test)]
+mod support;

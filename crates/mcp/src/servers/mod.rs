@@ -1,0 +1,379 @@
+//! The MCP servers of a session: each is looked after by a task of its own, connects by itself, fails by itself, and
+//! brings its tools when it is ready. Whoever listens hears of every change, and the first model call waits for servers
+//! only as long as it must.
+
+mod authorize;
+mod call;
+mod connection;
+mod replace;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use futures::future::join_all;
+use qoder_core::ports::{Cancelled, Tool};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::authorization::Authorizer;
+use crate::config::{NamedServer, Scope, ToolPolicy, Transport};
+use crate::names::{server_name_problem, tool_name};
+use crate::questions::{Nobody, ServerQuestions};
+use crate::{CallToolResult, Greeting, McpPeer, PeerError, PeerEvent, ToolCall};
+
+pub use authorize::Authentication;
+pub use replace::{RefusedServer, Replaced};
+pub use status::ServerStatus;
+
+use status::Server;
+
+/// How long the first model call waits for servers that still connect, unless the session says otherwise. Servers in the
+/// program that started us are always waited for: nothing but that program can hold them up.
+pub const START_WAIT: Duration = Duration::from_secs(5);
+/// How long servers may take to say goodbye.
+const PARTING_TIME: Duration = Duration::from_secs(5);
+
+/// The way to one server.
+#[derive(Clone)]
+pub struct Made {
+    /// Speaks with it.
+    pub peer: Arc<dyn McpPeer>,
+    /// Its credentials, for a remote one.
+    pub authorizer: Option<Arc<dyn Authorizer>>,
+}
+
+/// Makes the way to a server from its description; nothing is reached by that. The error says why there is none.
+pub type ServerMaker = Arc<dyn Fn(&NamedServer) -> Result<Made, String> + Send + Sync>;
+/// Hears the rows that changed.
+pub type StatusListener = Arc<dyn Fn(Vec<Value>) + Send + Sync>;
+/// Hears what a server tells without being asked, with the server's name.
+pub type EventListener = Arc<dyn Fn(&str, &PeerEvent) + Send + Sync>;
+
+/// The servers of a session, by name.
+pub struct McpServers {
+    inner: Arc<Inner>,
+}
+
+/// What the tasks and the tools share.
+pub(crate) struct Inner {
+    servers: RwLock<BTreeMap<String, Server>>,
+    maker: ServerMaker,
+    questions: Arc<dyn ServerQuestions>,
+    /// Counts changes, for those who wait for one.
+    changes: watch::Sender<u64>,
+    listener: RwLock<Option<StatusListener>>,
+    events: RwLock<Option<EventListener>>,
+    started: OnceLock<Instant>,
+    start_wait: Duration,
+    closed: OnceLock<()>,
+    this: Weak<Inner>,
+}
+
+impl Default for McpServers {
+    fn default() -> Self {
+        let maker: ServerMaker = Arc::new(|_| Err("there is no way to it".to_owned()));
+        Self::new(Vec::new(), maker, Arc::new(Nobody), START_WAIT)
+    }
+}
+
+impl McpServers {
+    /// These servers, none of them connected yet. `start_wait` bounds how long [`ready`](Self::ready) waits for servers
+    /// outside of the program that started us.
+    #[must_use]
+    pub fn new(
+        servers: Vec<NamedServer>,
+        maker: ServerMaker,
+        questions: Arc<dyn ServerQuestions>,
+        start_wait: Duration,
+    ) -> Self {
+        let servers = servers.into_iter().map(|named| (named.name.clone(), new_server(named))).collect();
+        let inner = Arc::new_cyclic(|this| Inner {
+            servers: RwLock::new(servers),
+            maker,
+            questions,
+            changes: watch::Sender::new(0),
+            listener: RwLock::default(),
+            events: RwLock::default(),
+            started: OnceLock::new(),
+            start_wait,
+            closed: OnceLock::new(),
+            this: Weak::clone(this),
+        });
+        Self { inner }
+    }
+
+    /// Servers that are shown and not connected.
+    pub fn add_refused(&self, refused: Vec<RefusedServer>) {
+        let mut servers = self.inner.write();
+        servers.extend(refused.into_iter().map(|one| (one.name.clone(), one.into_server())));
+    }
+
+    /// Tells `listener` of every change from now on.
+    pub fn listen(&self, listener: StatusListener) {
+        *self.inner.listener.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    }
+
+    /// Tells `listener` what servers tell from now on.
+    pub fn listen_to_events(&self, listener: EventListener) {
+        *self.inner.events.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    }
+
+    /// Begins to connect every server that has not been tried, all at once. Needs a runtime of tokio; returns at once.
+    pub fn start(&self) {
+        self.inner.started.get_or_init(Instant::now);
+        for name in self.inner.named(|server| server.status == ServerStatus::Pending) {
+            self.inner.begin(&name, None);
+        }
+    }
+
+    /// Waits until the first model call need not wait any longer: every server in the program that started us has been
+    /// tried, and every other one too or the time is over. Those that come later bring their tools then.
+    pub async fn ready(&self) {
+        let is_inside = |server: &Server| matches!(server.named.config.transport, Transport::Sdk { .. });
+        self.inner
+            .until(|servers| !servers.values().any(|server| is_inside(server) && !server.status.is_settled()))
+            .await;
+        let started = *self.inner.started.get_or_init(Instant::now);
+        let all = self.settled();
+        // Whether all came in time or not, the call goes out now.
+        let _ = tokio::time::timeout_at(started + self.inner.start_wait, all).await;
+    }
+
+    /// Waits until every server has been tried.
+    pub async fn settled(&self) {
+        self.inner.until(|servers| servers.values().all(|server| server.status.is_settled())).await;
+    }
+
+    /// Connects every server and waits until each has been tried.
+    pub async fn connect(&self) {
+        self.start();
+        self.settled().await;
+    }
+
+    /// Connects one server again.
+    ///
+    /// # Errors
+    /// When there is no such server or it cannot be used after all.
+    pub async fn reconnect(&self, name: &str) -> Result<(), String> {
+        self.inner.reconnect(name, None).await
+    }
+
+    /// Switches a server off, or on again.
+    ///
+    /// # Errors
+    /// When there is no such server or it cannot be connected.
+    pub async fn toggle(&self, name: &str, enabled: bool) -> Result<(), String> {
+        if enabled {
+            return self.inner.reconnect(name, None).await;
+        }
+        let peer = self.inner.change(name, None, |server| {
+            server.stop();
+            server.status = ServerStatus::Disabled;
+            server.error = None;
+            server.forget();
+            server.made.as_ref().map(|made| Arc::clone(&made.peer))
+        })?;
+        if let Some(peer) = peer {
+            let _ = tokio::time::timeout(PARTING_TIME, peer.close()).await;
+        }
+        Ok(())
+    }
+
+    /// Calls a tool by the name that the model would use.
+    ///
+    /// # Errors
+    /// When no connected server has such a tool, or the server could not be asked.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Value,
+        cancelled: Cancelled,
+    ) -> Result<CallToolResult, String> {
+        let found = self.inner.read().iter().find_map(|(server, state)| {
+            let tool = state.greeting.tools.iter().find(|tool| tool_name(server, &tool.name) == name)?;
+            Some((server.clone(), tool.name.clone()))
+        });
+        let (server, tool) = found.ok_or_else(|| format!("no connected MCP server has a tool {name}"))?;
+        self.inner.call(&server, ToolCall::new(tool, arguments, cancelled)).await
+    }
+
+    /// Any other request of the protocol to a connected server.
+    ///
+    /// # Errors
+    /// When there is no such server, it is not connected, or it refuses.
+    pub async fn request(
+        &self,
+        server: &str,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, PeerError> {
+        let peer = self.inner.usable(server).await?;
+        peer.request(method, params).await
+    }
+
+    /// What the connected servers say of themselves, by name.
+    #[must_use]
+    pub fn greetings(&self) -> Vec<(String, Greeting)> {
+        let servers = self.inner.read();
+        let connected = servers.iter().filter(|(_, server)| server.status == ServerStatus::Connected);
+        connected.map(|(name, server)| (name.clone(), server.greeting.clone())).collect()
+    }
+
+    /// The tools of all servers, in a fixed order. Those of a server that is being reconnected stay: a call waits for it.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.inner.read().values().flat_map(|server| server.tools.iter().cloned()).collect()
+    }
+
+    /// The server, and the name there, of a tool by the name that the model would use.
+    #[must_use]
+    pub fn origin_of(&self, name: &str) -> Option<(String, String)> {
+        self.inner.read().iter().find_map(|(server, state)| {
+            let listed = state.greeting.tools.iter().find(|tool| tool_name(server, &tool.name) == name)?;
+            Some((server.clone(), listed.name.clone()))
+        })
+    }
+
+    /// What the descriptions decide about tools: where a description came from, the name that rules use, and the policy.
+    #[must_use]
+    pub fn policies(&self) -> Vec<(Scope, String, ToolPolicy)> {
+        let servers = self.inner.read();
+        let of = |server: &Server| {
+            let (name, scope) = (server.named.name.clone(), server.named.scope);
+            let policies = server.named.config.policies.clone();
+            policies.into_iter().map(move |(tool, policy)| (scope, tool_name(&name, &tool), policy))
+        };
+        servers.values().flat_map(of).collect()
+    }
+
+    /// `name` and `status` of every server, as the init message has them.
+    #[must_use]
+    pub fn summary(&self) -> Vec<Value> {
+        let row = |server: &Server| json!({ "name": server.named.name, "status": server.status.as_str(), "source": server.named.scope.as_str() });
+        self.inner.read().values().map(row).collect()
+    }
+
+    /// Everything that is known about every server.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Value> {
+        self.inner.read().values().map(Server::row).collect()
+    }
+
+    /// The session works in other directories now: connected servers are told, without anybody waiting for it.
+    pub fn roots_changed(&self) {
+        let servers = self.inner.read();
+        let connected = servers.values().filter(|server| server.status == ServerStatus::Connected);
+        for made in connected.filter_map(|server| server.made.as_ref()) {
+            tokio::spawn(made.peer.roots_changed());
+        }
+    }
+
+    /// Ends every connection. Nothing connects again.
+    pub async fn close(&self) {
+        let _ = self.inner.closed.set(());
+        let peers: Vec<Arc<dyn McpPeer>> = {
+            let mut servers = self.inner.write();
+            servers
+                .values_mut()
+                .filter_map(|server| {
+                    server.stop();
+                    server.made.take().map(|made| made.peer)
+                })
+                .collect()
+        };
+        // A server that says no goodbye is dropped, and its process ends with that.
+        let _ = tokio::time::timeout(PARTING_TIME, join_all(peers.iter().map(|peer| peer.close()))).await;
+    }
+}
+
+impl Drop for McpServers {
+    /// Tasks must not keep processes alive that nobody can reach any more.
+    fn drop(&mut self) {
+        for server in self.inner.write().values_mut() {
+            server.stop();
+            server.made = None;
+        }
+    }
+}
+
+fn new_server(named: NamedServer) -> Server {
+    let problem = server_name_problem(&named.name);
+    let mut server = Server::new(named);
+    if let Some(problem) = problem {
+        server.refused = Some(problem.clone());
+        server.fail(problem);
+    }
+    server
+}
+
+impl Inner {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Server>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Server>> {
+        self.servers.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn named(&self, wanted: impl Fn(&Server) -> bool) -> Vec<String> {
+        self.read().iter().filter(|(_, server)| wanted(server)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Waits until `reached` is true.
+    async fn until(&self, reached: impl Fn(&BTreeMap<String, Server>) -> bool) {
+        let mut changes = self.changes.subscribe();
+        loop {
+            changes.mark_unchanged();
+            if reached(&self.read()) || changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Looks at one server.
+    fn with<T>(&self, name: &str, look: impl FnOnce(&Server) -> T) -> Result<T, String> {
+        let servers = self.read();
+        servers.get(name).map(look).ok_or_else(|| unknown(name, &servers))
+    }
+
+    /// Changes one server and tells whoever listens; with `attempt`, only while that connection is the present one.
+    fn change<T>(
+        &self,
+        name: &str,
+        attempt: Option<u64>,
+        change: impl FnOnce(&mut Server) -> T,
+    ) -> Result<T, String> {
+        let (made, row) = {
+            let mut servers = self.write();
+            let Some(server) = servers.get_mut(name) else { return Err(unknown(name, &servers)) };
+            if attempt.is_some_and(|attempt| attempt != server.attempt) {
+                return Err(format!("the server `{name}` has another connection now"));
+            }
+            let before = server.row();
+            let made = change(server);
+            let after = server.row();
+            (made, (before != after).then_some(after))
+        };
+        self.changed(row.into_iter().collect());
+        Ok(made)
+    }
+
+    fn changed(&self, rows: Vec<Value>) {
+        self.changes.send_modify(|changes| *changes += 1);
+        let listener = self.listener.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(listener) = listener.filter(|_| !rows.is_empty()) {
+            listener(rows);
+        }
+    }
+}
+
+fn unknown(name: &str, servers: &BTreeMap<String, Server>) -> String {
+    let known: Vec<&str> = servers.keys().map(String::as_str).collect();
+    let known = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };
+    format!("there is no MCP server named `{name}`; known are: {known}")
+}

@@ -1,0 +1,480 @@
+//! The servers of a session against peers that do what a test tells them: connect, fail, hang, drop, want credentials.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::*;
+use crate::authorization::{AuthorizationError, Begun, Callback, OAuthToken};
+use crate::config::{OAuthConfig, ServerConfig};
+use crate::peer::Challenge;
+use crate::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
+use crate::{ListedTool, PeerEvents};
+
+/// What a peer does when it is told to connect.
+#[derive(Clone)]
+enum Does {
+    Connect,
+    Fail(&'static str),
+    Hang,
+    WantToken,
+}
+
+/// A peer that follows a script; the last step repeats.
+struct Scripted {
+    steps: Vec<Does>,
+    connects: AtomicUsize,
+    events: Mutex<Option<PeerEvents>>,
+    tools: Mutex<Vec<&'static str>>,
+    has_token: Arc<Mutex<bool>>,
+    calls: AtomicUsize,
+    closed: AtomicUsize,
+}
+
+impl Scripted {
+    fn new(steps: &[Does]) -> Arc<Self> {
+        Arc::new(Self {
+            steps: steps.to_vec(),
+            connects: AtomicUsize::new(0),
+            events: Mutex::default(),
+            tools: Mutex::new(vec!["find"]),
+            has_token: Arc::default(),
+            calls: AtomicUsize::new(0),
+            closed: AtomicUsize::new(0),
+        })
+    }
+
+    fn listed(&self) -> Vec<ListedTool> {
+        let tool = |name: &&str| ListedTool {
+            name: (*name).to_owned(),
+            description: Some("finds".to_owned()),
+            input_schema: json!({ "type": "object" }),
+            annotations: Some(json!({ "readOnlyHint": true, "title": "T", "idempotentHint": true })),
+            meta: None,
+        };
+        self.tools.lock().unwrap().iter().map(tool).collect()
+    }
+
+    fn tell(&self, event: PeerEvent) {
+        let events = self.events.lock().unwrap().clone().unwrap();
+        events(event);
+    }
+
+    fn refusal() -> PeerError {
+        PeerError::NeedsAuth(Challenge { status: 401, www_authenticate: None })
+    }
+}
+
+impl McpPeer for Scripted {
+    fn connect(&self, events: PeerEvents) -> BoxFuture<'static, Result<Greeting, PeerError>> {
+        *self.events.lock().unwrap() = Some(events);
+        let number = self.connects.fetch_add(1, Ordering::Relaxed).min(self.steps.len() - 1);
+        let greeting = Greeting {
+            server_info: Some(json!({ "name": "kb", "version": "1", "icons": [] })),
+            tools: self.listed(),
+            ..Greeting::default()
+        };
+        match self.steps[number] {
+            Does::Connect => std::future::ready(Ok(greeting)).boxed(),
+            Does::Fail(problem) => std::future::ready(Err(PeerError::Failed(problem.to_owned()))).boxed(),
+            Does::Hang => std::future::pending().boxed(),
+            Does::WantToken if *self.has_token.lock().unwrap() => std::future::ready(Ok(greeting)).boxed(),
+            Does::WantToken => std::future::ready(Err(Self::refusal())).boxed(),
+        }
+    }
+
+    fn list_tools(&self) -> BoxFuture<'static, Result<Vec<ListedTool>, PeerError>> {
+        std::future::ready(Ok(self.listed())).boxed()
+    }
+
+    fn call(&self, call: ToolCall) -> BoxFuture<'static, Result<CallToolResult, PeerError>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        if matches!(self.steps.last(), Some(Does::WantToken)) && !*self.has_token.lock().unwrap() {
+            return std::future::ready(Err(Self::refusal())).boxed();
+        }
+        if call.tool == "drop" {
+            return std::future::ready(Err(PeerError::Closed("reset".to_owned()))).boxed();
+        }
+        let content = vec![json!({ "type": "text", "text": "found" })];
+        std::future::ready(Ok(CallToolResult { content, ..CallToolResult::default() })).boxed()
+    }
+
+    fn request(&self, _: &'static str, _: Value) -> BoxFuture<'static, Result<Value, PeerError>> {
+        std::future::ready(Ok(json!({}))).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        self.closed.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(()).boxed()
+    }
+}
+
+/// Credentials that are there as soon as an authorization ends.
+struct Credentials(Arc<Mutex<bool>>);
+
+impl Authorizer for Credentials {
+    fn token(&self) -> BoxFuture<'static, Result<Option<secrecy::SecretString>, AuthorizationError>> {
+        std::future::ready(Ok(None)).boxed()
+    }
+
+    fn refused(&self, _: Challenge) -> BoxFuture<'static, Result<bool, AuthorizationError>> {
+        std::future::ready(Ok(false)).boxed()
+    }
+
+    fn begin(
+        &self,
+        _: Option<Challenge>,
+        redirect_uri: Option<String>,
+    ) -> BoxFuture<'static, Result<Begun, AuthorizationError>> {
+        let auth_url = format!("https://auth.test/?to={}", redirect_uri.unwrap_or_default());
+        std::future::ready(Ok(Begun::Redirect {
+            auth_url,
+            state: "s".to_owned(),
+            scopes: vec!["read".to_owned()],
+            resource_metadata_url: None,
+            returned: None,
+        }))
+        .boxed()
+    }
+
+    fn finish(&self, callback: Callback) -> BoxFuture<'static, Result<(), AuthorizationError>> {
+        let foreign = match callback {
+            Callback::Url(url) => !url.contains("state=s"),
+            Callback::Code { state, .. } => state != "s",
+        };
+        if foreign {
+            let problem = AuthorizationError::ForeignCallback("another state".to_owned());
+            return std::future::ready(Err(problem)).boxed();
+        }
+        *self.0.lock().unwrap() = true;
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn inject(&self, _: OAuthToken) -> BoxFuture<'static, Result<(), AuthorizationError>> {
+        *self.0.lock().unwrap() = true;
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn clear(&self) -> BoxFuture<'static, Result<(), AuthorizationError>> {
+        *self.0.lock().unwrap() = false;
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// A host that answers every question for credentials alike.
+struct Asked(OAuthAnswer);
+
+impl ServerQuestions for Asked {
+    fn elicit(&self, _: Elicitation) -> BoxFuture<'static, ElicitationAnswer> {
+        std::future::ready(ElicitationAnswer::cancel()).boxed()
+    }
+
+    fn roots(&self) -> Vec<std::path::PathBuf> {
+        Vec::new()
+    }
+
+    fn can_authorize(&self) -> bool {
+        true
+    }
+
+    fn authorize(&self, question: OAuthQuestion) -> BoxFuture<'static, OAuthAnswer> {
+        assert_eq!(question.scopes, Some(vec!["read".to_owned()]));
+        std::future::ready(self.0.clone()).boxed()
+    }
+}
+
+fn named(name: &str, transport: Transport) -> NamedServer {
+    let config = ServerConfig {
+        shown: json!({ "type": transport.kind() }),
+        transport,
+        policies: Vec::new(),
+        include_tools: None,
+        exclude_tools: Vec::new(),
+        timeout: None,
+        enabled: true,
+        oauth: OAuthConfig::default(),
+    };
+    NamedServer { name: name.to_owned(), config, scope: Scope::Flag }
+}
+
+fn stdio(name: &str) -> NamedServer {
+    let env = BTreeMap::new();
+    named(name, Transport::Stdio { command: "x".to_owned(), args: Vec::new(), env, cwd: None })
+}
+
+fn http(name: &str) -> NamedServer {
+    named(name, Transport::Http { url: "https://kb.test/mcp".to_owned(), headers: BTreeMap::new() })
+}
+
+type Peers = Vec<(NamedServer, Arc<Scripted>)>;
+
+fn servers_with(peers: Peers, questions: Arc<dyn ServerQuestions>) -> McpServers {
+    let ways: BTreeMap<String, Arc<Scripted>> =
+        peers.iter().map(|(named, peer)| (named.name.clone(), Arc::clone(peer))).collect();
+    let maker: ServerMaker = Arc::new(move |server| {
+        let peer = ways.get(&server.name).cloned().ok_or("no way")?;
+        let authorizer = server
+            .config
+            .transport
+            .url()
+            .map(|_| Arc::new(Credentials(Arc::clone(&peer.has_token))) as Arc<dyn Authorizer>);
+        Ok(Made { peer, authorizer })
+    });
+    McpServers::new(peers.into_iter().map(|(named, _)| named).collect(), maker, questions, START_WAIT)
+}
+
+fn servers(peers: Peers) -> McpServers {
+    servers_with(peers, Arc::new(Nobody))
+}
+
+fn never() -> Cancelled {
+    std::future::pending().boxed().shared()
+}
+
+/// Statuses as they are told.
+fn listen(servers: &McpServers) -> Arc<Mutex<Vec<String>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&heard);
+    servers.listen(Arc::new(move |rows| {
+        let rows = rows.iter().map(|row| format!("{} {}", row["name"], row["status"]).replace('"', ""));
+        list.lock().unwrap().extend(rows);
+    }));
+    heard
+}
+
+#[tokio::test]
+async fn a_broken_server_harms_no_other_and_every_change_is_told() {
+    let good = Scripted::new(&[Does::Connect]);
+    let bad = Scripted::new(&[Does::Fail("no such program")]);
+    let servers = servers(vec![(stdio("kb"), good), (stdio("bad"), bad)]);
+    let heard = listen(&servers);
+    assert_eq!(servers.rows()[0]["status"], "pending");
+    servers.connect().await;
+    assert_eq!(
+        servers.rows(),
+        [
+            json!({ "name": "bad", "status": "failed", "config": { "type": "stdio" }, "scope": "dynamic",
+                "error": "no such program" }),
+            json!({ "name": "kb", "status": "connected", "config": { "type": "stdio" }, "scope": "dynamic",
+                "serverInfo": { "name": "kb", "version": "1" },
+                "tools": [{ "name": "find", "description": "finds", "annotations": { "readOnly": true } }] }),
+        ]
+    );
+    let names: Vec<String> = servers.tools().iter().map(|tool| tool.definition().name.clone()).collect();
+    assert_eq!(names, ["mcp__kb__find"]);
+    let mut heard = heard.lock().unwrap().clone();
+    heard.sort();
+    assert_eq!(heard, ["bad connecting", "bad failed", "kb connected", "kb connecting"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dead_servers_hold_nobody_up_longer_than_the_bound() {
+    let mut peers: Peers =
+        (0..100).map(|number| (stdio(&format!("dead-{number}")), Scripted::new(&[Does::Hang]))).collect();
+    peers.push((stdio("kb"), Scripted::new(&[Does::Connect])));
+    let servers = servers(peers);
+    servers.start();
+    let begun = Instant::now();
+    servers.ready().await;
+    assert_eq!(begun.elapsed(), START_WAIT);
+    assert_eq!(servers.tools().len(), 1);
+    servers.settled().await;
+    assert_eq!(servers.rows()[0]["error"], "no answer within 30 s");
+}
+
+#[tokio::test]
+async fn a_server_can_be_switched_off_and_on() {
+    let peer = Scripted::new(&[Does::Connect]);
+    let servers = servers(vec![(stdio("kb"), Arc::clone(&peer))]);
+    servers.connect().await;
+    servers.toggle("kb", false).await.unwrap();
+    assert!(servers.tools().is_empty());
+    assert_eq!(
+        (servers.rows()[0]["status"].as_str(), peer.closed.load(Ordering::Relaxed)),
+        (Some("disabled"), 1)
+    );
+    servers.toggle("kb", true).await.unwrap();
+    assert_eq!(servers.tools().len(), 1);
+    let problem = servers.reconnect("other").await.unwrap_err();
+    assert_eq!(problem, "there is no MCP server named `other`; known are: kb");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_remote_server_that_drops_is_reached_again() {
+    let peer = Scripted::new(&[Does::Connect, Does::Fail("refused"), Does::Fail("refused"), Does::Connect]);
+    let servers = servers(vec![(http("kb"), Arc::clone(&peer))]);
+    servers.connect().await;
+    let heard = listen(&servers);
+    peer.tell(PeerEvent::Closed("reset".to_owned()));
+    // A call waits for it, and the tools stay meanwhile.
+    tokio::task::yield_now().await;
+    assert_eq!(servers.tools().len(), 1);
+    let begun = Instant::now();
+    let result = servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
+    assert_eq!(result.content[0]["text"], "found");
+    assert_eq!(begun.elapsed(), Duration::from_secs(1 + 2 + 4));
+    assert_eq!(heard.lock().unwrap().last().unwrap(), "kb connected");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_remote_server_that_stays_away_is_given_up() {
+    let peer = Scripted::new(&[Does::Connect, Does::Fail("refused")]);
+    let servers = servers(vec![(http("kb"), Arc::clone(&peer))]);
+    servers.connect().await;
+    peer.tell(PeerEvent::Closed("reset".to_owned()));
+    tokio::task::yield_now().await;
+    servers.settled().await;
+    assert_eq!(servers.rows()[0]["status"], "failed");
+    let error = servers.rows()[0]["error"].as_str().unwrap().to_owned();
+    assert_eq!(error, "refused (given up after 8 attempts to reconnect)");
+    assert!(servers.tools().is_empty());
+}
+
+#[tokio::test]
+async fn a_process_that_died_is_started_once_more_by_the_next_call() {
+    let peer = Scripted::new(&[Does::Connect, Does::Connect, Does::Fail("gone for good")]);
+    let servers = servers(vec![(stdio("kb"), Arc::clone(&peer))]);
+    servers.connect().await;
+    let died = || async {
+        peer.tell(PeerEvent::Closed("exited with 1: out of memory".to_owned()));
+        servers.inner.until(|all| all["kb"].status == ServerStatus::Failed).await;
+    };
+    died().await;
+    assert_eq!(servers.rows()[0]["error"], "exited with 1: out of memory");
+    servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
+    assert_eq!(servers.rows()[0]["status"], "connected");
+    died().await;
+    let problem = servers.call("mcp__kb__find", json!({}), never()).await.unwrap_err();
+    assert_eq!(problem, "the server `kb` cannot be used: gone for good");
+    assert!(servers.tools().is_empty());
+}
+
+#[tokio::test]
+async fn changed_tools_take_the_place_of_the_old_ones() {
+    let peer = Scripted::new(&[Does::Connect]);
+    let servers = servers(vec![(stdio("kb"), Arc::clone(&peer))]);
+    servers.connect().await;
+    *peer.tools.lock().unwrap() = vec!["with space", "find", "find"];
+    peer.tell(PeerEvent::ToolsChanged);
+    servers.inner.until(|all| all["kb"].tools.len() == 2).await;
+    let names: Vec<String> = servers.tools().iter().map(|tool| tool.definition().name.clone()).collect();
+    assert_eq!(names, [tool_name("kb", "with space"), "mcp__kb__find".to_owned()]);
+    assert_eq!(servers.rows()[0]["tools"][0]["name"], "with space");
+    assert_eq!(servers.rows()[0]["error"], "a second tool \"find\" is left out");
+    assert_eq!(servers.origin_of(&names[0]), Some(("kb".to_owned(), "with space".to_owned())));
+}
+
+#[tokio::test]
+async fn only_wanted_tools_are_offered() {
+    let peer = Scripted::new(&[Does::Connect]);
+    *peer.tools.lock().unwrap() = vec!["a", "b", "c"];
+    let mut server = stdio("kb");
+    server.config.include_tools = Some(vec!["a".to_owned(), "b".to_owned()]);
+    server.config.exclude_tools = vec!["b".to_owned()];
+    let servers = servers(vec![(server, peer)]);
+    servers.connect().await;
+    assert_eq!(servers.rows()[0]["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(servers.tools()[0].definition().name, "mcp__kb__a");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_credentials_waits_where_nobody_can_be_asked() {
+    let peer = Scripted::new(&[Does::WantToken]);
+    let servers = servers(vec![(http("kb"), peer)]);
+    servers.connect().await;
+    assert_eq!(servers.rows()[0]["status"], "needs-auth");
+    let begun = servers.authenticate("kb", Some("app://back".to_owned())).await.unwrap();
+    assert_eq!(begun.auth_url.as_deref(), Some("https://auth.test/?to=app://back"));
+    assert!(begun.requires_user_action);
+    let problem = servers.submit_callback("kb", "app://back?state=other".to_owned()).await.unwrap_err();
+    assert!(problem.contains("another state"), "{problem}");
+    servers.submit_callback("kb", "app://back?code=1&state=s".to_owned()).await.unwrap();
+    assert_eq!(servers.rows()[0]["status"], "connected");
+    servers.clear_credentials("kb").await.unwrap();
+    let problem = servers.call("mcp__kb__find", json!({}), never()).await.unwrap_err();
+    assert!(problem.contains("needs authentication"), "{problem}");
+    assert_eq!(servers.rows()[0]["status"], "needs-auth");
+    let token = OAuthToken {
+        access_token: "t".to_owned(),
+        token_type: None,
+        refresh_token: None,
+        expires_in: None,
+        expires_at: None,
+        scope: None,
+    };
+    servers.inject_token("kb", token).await.unwrap();
+    servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_host_that_brings_credentials_is_asked_and_a_refusal_is_final() {
+    let code = OAuthAnswer::Code { code: "c".to_owned(), state: "s".to_owned() };
+    let peer = Scripted::new(&[Does::WantToken]);
+    let servers = servers_with(vec![(http("kb"), Arc::clone(&peer))], Arc::new(Asked(code)));
+    let heard = listen(&servers);
+    servers.start();
+    servers.inner.done("kb").await.unwrap();
+    assert_eq!(*heard.lock().unwrap(), ["kb connecting", "kb needs-auth", "kb connecting", "kb connected"]);
+    // A refusal in the middle is asked about once, and the call is repeated.
+    *peer.has_token.lock().unwrap() = false;
+    servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
+    assert_eq!(peer.calls.load(Ordering::Relaxed), 2);
+
+    let peer = Scripted::new(&[Does::WantToken]);
+    let servers = servers_with(vec![(http("kb"), peer)], Arc::new(Asked(OAuthAnswer::Rejected)));
+    servers.start();
+    assert!(servers.inner.done("kb").await.is_err());
+    assert_eq!(servers.rows()[0]["status"], "failed");
+}
+
+#[tokio::test]
+async fn replacing_leaves_alone_what_stays() {
+    let (kept, gone, new) = (
+        Scripted::new(&[Does::Connect]),
+        Scripted::new(&[Does::Connect]),
+        Scripted::new(&[Does::Fail("broken")]),
+    );
+    let all =
+        vec![(stdio("kept"), Arc::clone(&kept)), (stdio("gone"), Arc::clone(&gone)), (stdio("new"), new)];
+    let servers = servers(all);
+    servers.replace(vec![stdio("kept"), stdio("gone")], Vec::new()).await;
+    let refused = RefusedServer {
+        name: "odd".to_owned(),
+        scope: Scope::Flag,
+        shown: json!({ "type": "ws" }),
+        reason: "the type `ws` is not supported".to_owned(),
+        disabled: false,
+    };
+    let replaced = servers.replace(vec![stdio("kept"), stdio("new")], vec![refused]).await;
+    assert_eq!(
+        serde_json::to_value(&replaced).unwrap(),
+        json!({ "added": ["new", "odd"], "removed": ["gone"],
+            "errors": { "new": "broken", "odd": "the type `ws` is not supported" } })
+    );
+    assert_eq!((kept.connects.load(Ordering::Relaxed), gone.closed.load(Ordering::Relaxed)), (1, 1));
+    let statuses: Vec<Value> = servers.rows().iter().map(|row| row["status"].clone()).collect();
+    assert_eq!(statuses, ["connected", "failed", "failed"]);
+    assert_eq!(servers.reconnect("odd").await.unwrap_err(), "the type `ws` is not supported");
+}
+
+#[tokio::test]
+async fn a_name_that_no_tool_could_carry_is_a_failed_row() {
+    let servers = servers(vec![(stdio("a__b"), Scripted::new(&[Does::Connect]))]);
+    servers.connect().await;
+    assert_eq!(servers.rows()[0]["status"], "failed");
+    assert!(servers.rows()[0]["error"].as_str().unwrap().contains("__"));
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_during_a_call_is_told_as_what_it_is() {
+    let peer = Scripted::new(&[Does::Connect]);
+    *peer.tools.lock().unwrap() = vec!["drop"];
+    let servers = servers(vec![(stdio("kb"), peer)]);
+    servers.connect().await;
+    let problem = servers.call("mcp__kb__drop", json!({}), never()).await.unwrap_err();
+    assert!(problem.contains("ended during the call") && problem.contains("may or may not"), "{problem}");
+    servers.close().await;
+    assert!(servers.call("mcp__kb__drop", json!({}), never()).await.is_err());
+}

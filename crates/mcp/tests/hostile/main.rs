@@ -1,0 +1,33 @@
+//! Servers and networks that do what they must not: every outcome is a readable error or a success, within time and
+//! memory, and never a hang, a panic or a token in the wrong hands.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(dead_code, reason = "each test binary uses its part of the support")]
+
+#[cfg(test)]
+mod bad_answers;
+#[cfg(test)]
+mod bad_http;
+#[cfg(test)]
+mod bad_lists;
+#[cfg(test)]
+mod bad_starts;
+#[cfg(test)]
+mod credentials;
+#[cfg(test)]
+mod faulty_messages;
+#[cfg(test)]
+mod questions;
+#[path = "../support/mod.rs"]
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod surroundings;
+#[cfg(test)]
+mod web;
+
+/// The description of the scripted server on pipes.
+#[cfg(test)]
+fn scripted(start: &str) -> qoder_mcp::config::NamedServer {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/server.py");
+    support::child(&support::program("venv/bin/python"), &["-u", script, start])
+}

@@ -1,0 +1,218 @@
+//! Checkpoints of files: what each file was before the tools changed it, kept once a file and message, so that a session
+//! can go back to a message. What is to be changed is on the disk before it is changed; what cannot be kept is not
+//! changed. Subagents keep into the checkpoints of the session that started them.
+
+mod manifest;
+mod rewind;
+mod space;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use qoder_core::ports::{BeforeChange, KeepBefore};
+use serde_json::Value;
+
+use crate::setup::Setup;
+use manifest::{Before, Folder, Line, Manifest, blob_name};
+use space::Space;
+
+pub use rewind::{RewindError, RewindReport, RewindRequest, RewindScope, rewind};
+
+/// The setting that switches checkpoints on.
+const ENABLED: &str = "general.fileCheckpointing.enabled";
+/// The setting that bounds them.
+const MOST_BYTES: &str = "general.fileCheckpointing.maxBytes";
+/// The bound without a setting: 1 GiB.
+const DEFAULT_MOST_BYTES: u64 = 1024 * 1024 * 1024;
+/// Variables with which SDKs switch checkpoints on.
+const VARIABLES: [&str; 2] =
+    ["QODER_ENABLE_SDK_FILE_CHECKPOINTING", "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"];
+/// What a line of the manifest takes, counted generously.
+const LINE_BYTES: u64 = 512;
+
+/// Why a file cannot be kept, or kept ones cannot be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CheckpointError {
+    /// There is no room.
+    #[error(
+        "the store of checkpoints {} is full: {taken} of {most} bytes are taken and {bytes} more are needed. Raise {MOST_BYTES}, or delete sessions that are not needed any more",
+        folder.display()
+    )]
+    Full {
+        /// The session's checkpoints.
+        folder: PathBuf,
+        /// The bound.
+        most: u64,
+        /// What is taken.
+        taken: u64,
+        /// What was to be kept.
+        bytes: u64,
+    },
+    /// The system refused.
+    #[error("cannot {what} the store of checkpoints {}: {problem}", folder.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The session's checkpoints.
+        folder: PathBuf,
+        /// What the system said.
+        problem: String,
+    },
+    /// It is not what was written.
+    #[error("the store of checkpoints {} is damaged: {problem}", folder.display())]
+    Damaged {
+        /// The session's checkpoints.
+        folder: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// No message is being worked on.
+    #[error("there is no message to which the change belongs")]
+    NoMessage,
+}
+
+impl CheckpointError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Full { .. } => "checkpoint_store_full",
+            Self::Io { .. } => "checkpoint_io",
+            Self::Damaged { .. } => "checkpoint_damaged",
+            Self::NoMessage => "checkpoint_no_message",
+        }
+    }
+
+    /// What a person can do.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Full { .. } => "`qodercli sessions list --all` shows the sessions that there are",
+            Self::Io { .. } => "check that the folder is writable and the disk has room",
+            Self::Damaged { .. } => "nothing was changed; remove the folder to begin anew",
+            Self::NoMessage => "send a message first",
+        }
+    }
+}
+
+/// Keeps the files of a session and its subagents.
+#[derive(Debug)]
+pub struct Checkpoints {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    space: Space,
+    /// The session's folder and the message that is being worked on.
+    wanted: Option<(PathBuf, String)>,
+    /// Open once something was kept; closed by any error, so that the next use finds out what is on the disk.
+    manifest: Option<Manifest>,
+}
+
+impl Checkpoints {
+    /// Checkpoints in the sessions of a configuration root, which take at most `most` bytes together.
+    #[must_use]
+    pub fn new(config_root: &Path, most: u64) -> Self {
+        let inner = Inner { space: Space::new(config_root, most), wanted: None, manifest: None };
+        Self { inner: Mutex::new(inner) }
+    }
+
+    /// Those that a setup asks for, if it does.
+    #[must_use]
+    pub fn wanted(setup: &Setup) -> Option<Arc<Self>> {
+        let wanted = asked_by_variable(setup) || setup.settings.flag(ENABLED, false);
+        wanted.then(|| Arc::new(Self::of(setup)))
+    }
+
+    /// Checkpoints with the bound of a setup, whether it asks for any or not.
+    #[must_use]
+    pub fn of(setup: &Setup) -> Self {
+        let most = setup.settings.get(MOST_BYTES).and_then(Value::as_u64).unwrap_or(DEFAULT_MOST_BYTES);
+        Self::new(&setup.config_root, most)
+    }
+
+    /// A message is being worked on in the session with this side folder. Nothing happens when that is known.
+    ///
+    /// # Errors
+    /// When it cannot be put on record; no file can be changed then.
+    pub fn message(&self, side: &Path, uuid: &str) -> Result<(), CheckpointError> {
+        let mut inner = self.lock();
+        if inner.wanted.as_ref().is_some_and(|(folder, message)| folder == side && message == uuid) {
+            return Ok(());
+        }
+        inner.wanted = Some((side.to_path_buf(), uuid.to_owned()));
+        inner.manifest().map(|_| ())
+    }
+
+    /// Keeps a file before it is changed, unless that was done for this message.
+    ///
+    /// # Errors
+    /// When it cannot be kept; it must not be changed then.
+    pub fn keep(&self, change: &BeforeChange<'_>) -> Result<(), CheckpointError> {
+        let mut inner = self.lock();
+        let kept = inner.keep(change);
+        if kept.is_err() {
+            inner.manifest = None;
+        }
+        kept
+    }
+
+    /// Keeps for tools.
+    #[must_use]
+    pub fn keeper(self: &Arc<Self>) -> KeepBefore {
+        let checkpoints = Arc::clone(self);
+        Arc::new(move |change| checkpoints.keep(change).map_err(|error| error.to_string()))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// The manifest, with the present message as its last one.
+    fn manifest(&mut self) -> Result<&mut Manifest, CheckpointError> {
+        let Some((side, message)) = &self.wanted else { return Err(CheckpointError::NoMessage) };
+        let folder = Folder::of_session(side);
+        let open = self.manifest.take().filter(|manifest| manifest.folder.path() == folder.path());
+        let mut manifest = match open {
+            Some(manifest) => manifest,
+            None => Manifest::open(&folder)?,
+        };
+        if manifest.message.as_ref() != Some(message) {
+            manifest.append(&[Line::Message { uuid: message.clone() }])?;
+        }
+        Ok(self.manifest.insert(manifest))
+    }
+
+    fn keep(&mut self, change: &BeforeChange<'_>) -> Result<(), CheckpointError> {
+        let manifest = self.manifest()?;
+        if manifest.has(change.path) {
+            return Ok(());
+        }
+        let folder = manifest.folder.clone();
+        self.space.take(&folder, needed(&folder, change.file.map(|(bytes, _)| bytes)))?;
+        let manifest = self.manifest()?;
+        let before = match change.file {
+            None => Before::Absent,
+            Some((bytes, mode)) => Before::File { sha256: manifest.keep(bytes)?, mode },
+        };
+        manifest.append(&[Line::File { path: change.path.to_path_buf(), before }])
+    }
+}
+
+/// The room that keeping a content takes: none for one that is there.
+fn needed(folder: &Folder, content: Option<&[u8]>) -> u64 {
+    let new = content.filter(|content| !folder.blobs().join(blob_name(content)).exists());
+    LINE_BYTES + new.map_or(0, |content| content.len() as u64)
+}
+
+/// True when an SDK asks for checkpoints; that is an order and not a preference.
+#[must_use]
+pub fn asked_by_variable(setup: &Setup) -> bool {
+    VARIABLES.iter().any(|name| {
+        let value = setup.options.environment.get(*name).map(|value| value.trim().to_ascii_lowercase());
+        matches!(value.as_deref(), Some("true" | "1"))
+    })
+}

@@ -1,0 +1,187 @@
+//! Going on from an earlier entry of a session. The log is read once more to find how much of the conversation stays; the
+//! cut itself is a record, so that every later process sees the same conversation. Nothing is removed.
+
+use std::rc::Rc;
+
+use qoder_core::State;
+use qoder_types::record::{Cut, RecordBody, UserOrigin};
+use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
+
+use crate::error::SessionError;
+use crate::session::{Session, apply_line};
+use crate::store::jsonl::scan;
+use crate::store::line::Line;
+
+/// What the model reads about a call whose result is left out.
+const LEFT_OUT: &str = "The result of this call is not known: the conversation was taken back to this point. What the call \
+did, if it ran, was not undone.";
+
+/// An entry of the conversation as it stands.
+struct Mark {
+    uuid: String,
+    /// The prompt of its turn.
+    turn: Rc<str>,
+    /// How long the prompt is with it.
+    messages: usize,
+    /// Results that the last reply's calls have by then, when others are missing.
+    results: Vec<ContentBlock>,
+}
+
+/// The entries of the conversation as it stands: without what summaries replaced and earlier cuts left out.
+#[derive(Default)]
+struct Marks(Vec<Mark>);
+
+/// What a record means for the entries of the conversation.
+enum Seen {
+    /// A prompt: it opens a turn.
+    Prompt(String),
+    /// A summary: it stands for everything before it.
+    Summary(String),
+    /// An entry inside a turn.
+    Within(String),
+    /// The conversation went on from this entry, or began anew.
+    Cut(Option<String>),
+    /// No entry.
+    Nothing,
+}
+
+fn seen(body: &RecordBody) -> Seen {
+    match body {
+        RecordBody::User(entry) => match entry.origin {
+            UserOrigin::Prompt => Seen::Prompt(entry.uuid.clone()),
+            UserOrigin::Summary => Seen::Summary(entry.uuid.clone()),
+            UserOrigin::ToolResult | UserOrigin::Notice => Seen::Within(entry.uuid.clone()),
+        },
+        RecordBody::Assistant(entry) => Seen::Within(entry.uuid.clone()),
+        RecordBody::Cut(cut) => Seen::Cut(cut.at.clone()),
+        RecordBody::SessionStarted(_)
+        | RecordBody::Epoch(_)
+        | RecordBody::InputAdmitted(_)
+        | RecordBody::InputWithdrawn(_)
+        | RecordBody::System(_)
+        | RecordBody::ModelRequested(_)
+        | RecordBody::ModelFailed(_)
+        | RecordBody::Decided(_)
+        | RecordBody::Asked(_)
+        | RecordBody::Answered(_)
+        | RecordBody::Elicited(_)
+        | RecordBody::ElicitationAnswered(_)
+        | RecordBody::PermissionsChanged(_)
+        | RecordBody::SideCalled(_)
+        | RecordBody::ToolStarted(_)
+        | RecordBody::TaskStarted(_)
+        | RecordBody::TaskEnded(_)
+        | RecordBody::Hooked(_)
+        | RecordBody::Interrupted(_)
+        | RecordBody::TurnEnded(_)
+        | RecordBody::FilesRewound(_)
+        | RecordBody::Unknown(_) => Seen::Nothing,
+    }
+}
+
+impl Marks {
+    fn take(&mut self, seen: Seen, after: &State) {
+        let mut turn = self.0.last().map_or_else(|| Rc::from(""), |mark| Rc::clone(&mark.turn));
+        let uuid = match seen {
+            Seen::Prompt(uuid) => {
+                turn = Rc::from(uuid.as_str());
+                uuid
+            }
+            Seen::Summary(uuid) => {
+                self.0.clear();
+                uuid
+            }
+            Seen::Within(uuid) => uuid,
+            Seen::Cut(at) => {
+                let place = |at: &String| self.0.iter().position(|mark| mark.uuid == *at);
+                let end = at.as_ref().and_then(place).map_or(0, |place| place + 1);
+                self.0.truncate(end);
+                return;
+            }
+            Seen::Nothing => return,
+        };
+        let results = after.calls.iter().filter_map(|call| call.result.clone()).collect();
+        self.0.push(Mark { uuid, turn, messages: after.prompt.len(), results });
+    }
+}
+
+/// The entries of a session's conversation, from its log.
+fn marks(session: &Session) -> Result<Marks, SessionError> {
+    let mut marks = Marks::default();
+    let mut state = State::default();
+    if let Some(paths) = session.files() {
+        scan(paths, |line| {
+            let seen = match &line {
+                Line::Record(Record { body, .. }) | Line::Foreign(body) => seen(body),
+            };
+            apply_line(&mut state, line);
+            marks.take(seen, &state);
+        })?;
+    }
+    Ok(marks)
+}
+
+/// The conversation as it was before a prompt.
+pub(crate) struct BeforePrompt {
+    cut: Cut,
+    /// Messages that would be left out.
+    pub(crate) removed: u64,
+}
+
+/// The conversation as it was before the prompt `id`; `None` when it has no such prompt.
+pub(crate) fn before_prompt(session: &Session, id: &str) -> Result<Option<BeforePrompt>, SessionError> {
+    let mut marks = marks(session)?;
+    let is_prompt = |mark: &Mark| mark.uuid == id && *mark.turn == *id;
+    let Some(place) = marks.0.iter().position(is_prompt) else { return Ok(None) };
+    marks.0.truncate(place);
+    let (at, messages, results) = match marks.0.pop() {
+        Some(last) => (Some(last.uuid), last.messages as u64, last.results),
+        None => (None, 0, Vec::new()),
+    };
+    let removed = (session.state.prompt.len() as u64).saturating_sub(messages);
+    Ok(Some(BeforePrompt { cut: Cut { at, messages, results, by: String::new() }, removed }))
+}
+
+/// Takes the conversation back.
+pub(crate) fn go_back(session: &mut Session, back: BeforePrompt, by: &str) -> Result<(), SessionError> {
+    session.append(RecordBody::Cut(Box::new(Cut { by: by.to_owned(), ..back.cut })))?;
+    close_calls(session)
+}
+
+/// Goes on from the entry `at`. With `drops_turn`, everything that this leaves out has to belong to the turn of that
+/// prompt.
+pub(crate) fn go_on_from(
+    session: &mut Session,
+    at: &str,
+    drops_turn: Option<&str>,
+) -> Result<(), SessionError> {
+    let mut marks = marks(session)?;
+    let missing = || SessionError::NoSuchEntry { id: session.id.clone(), at: at.to_owned() };
+    let place = marks.0.iter().position(|mark| mark.uuid == at).ok_or_else(missing)?;
+    let left_out = marks.0.split_off(place + 1);
+    if let Some(turn) = drops_turn.filter(|turn| left_out.iter().any(|mark| &*mark.turn != *turn)) {
+        return Err(SessionError::DropsMore { at: at.to_owned(), turn: turn.to_owned() });
+    }
+    let Some(last) = marks.0.pop().filter(|_| !left_out.is_empty()) else { return Ok(()) };
+    session.append(RecordBody::Cut(Box::new(Cut {
+        at: Some(at.to_owned()),
+        messages: last.messages as u64,
+        results: last.results,
+        by: "resume".to_owned(),
+    })))?;
+    close_calls(session)
+}
+
+/// No call is without a result, whatever was left out.
+fn close_calls(session: &mut Session) -> Result<(), SessionError> {
+    let open: Vec<String> = session.state.open_calls().map(|call| call.id.clone()).collect();
+    for tool_use_id in open {
+        let content = ToolResultContent::Text(LEFT_OUT.to_owned());
+        let block = ContentBlock::ToolResult { tool_use_id, content, is_error: true };
+        let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
+        let mut entry = session.user_entry(UserOrigin::ToolResult, message);
+        entry.outcome = Some(CallOutcome::Unknown);
+        session.append(RecordBody::User(Box::new(entry)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! The session's part in checkpoints: saying which message is being worked on, and going back to one. Subagents say
+//! nothing: what they change belongs to the message of the session that started them.
+
+use std::sync::Arc;
+
+use super::Driver;
+use crate::checkpoints::{Checkpoints, RewindError, RewindReport, RewindRequest, rewind};
+use crate::error::DriveError;
+use crate::events::Event;
+
+impl Driver<'_> {
+    /// Where files are kept before tools change them. A session that leaves no trace keeps none.
+    pub(super) fn checkpoints(&self) -> Option<&Arc<Checkpoints>> {
+        self.engine.checkpoints.as_ref().filter(|_| self.session.folder().is_some())
+    }
+
+    /// Puts on record with the checkpoints which message the turn is about. When that fails, file tools will refuse to
+    /// change anything; the person hears of it before.
+    pub(super) fn mark_message(&self) -> Result<(), DriveError> {
+        let state = &self.session.state;
+        let (Some(checkpoints), Some(side), Some(message), Some(_), None) = (
+            &self.engine.checkpoints,
+            self.session.folder(),
+            &state.last_prompt_id,
+            &state.turn,
+            &self.engine.agent,
+        ) else {
+            return Ok(());
+        };
+        let Err(error) = checkpoints.message(side, message) else { return Ok(()) };
+        let text = format!("{error}. {}; files cannot be changed meanwhile", error.hint());
+        self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)
+    }
+
+    /// Goes back to a message. What was kept earlier counts, also when nothing is kept at the moment.
+    ///
+    /// # Errors
+    /// When it cannot be done.
+    pub fn rewind(
+        &mut self,
+        request: &RewindRequest,
+        idle: &Checkpoints,
+    ) -> Result<RewindReport, RewindError> {
+        if self.session.state.is_unfinished() {
+            return Err(RewindError::Busy);
+        }
+        let checkpoints = self.engine.checkpoints.as_deref().unwrap_or(idle);
+        rewind(self.session, request, checkpoints)
+    }
+}

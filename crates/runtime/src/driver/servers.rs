@@ -1,0 +1,127 @@
+//! What MCP servers mean for a session that is driven: questions to a person that wait, and tools that changed under an
+//! allowance which was given for what they were.
+
+use qoder_types::record::{ElicitationAnswered, Elicited, PermissionsChanged, RecordBody};
+use qoder_types::{Behavior, PermissionUpdate, RuleValue, ToolDefinition, UpdateDestination};
+use serde_json::{Map, Value};
+
+use super::Driver;
+use crate::error::DriveError;
+use crate::events::Event;
+use crate::hooks::{Fired, Occasion};
+use crate::live::{SessionState, tell_state};
+use crate::questions::{Opened, event_of};
+
+impl Driver<'_> {
+    /// A server wants input of a person: on record before anybody is asked.
+    pub(crate) fn open_elicitation(
+        &mut self,
+        question: Elicited,
+        input: &Map<String, Value>,
+    ) -> Result<Opened, DriveError> {
+        self.session.append(RecordBody::Elicited(Box::new(question)))?;
+        tell_state(&*self.engine.host, &self.session.id, SessionState::RequiresAction)?;
+        Ok(self.opened(input))
+    }
+
+    /// The question has its answer, or nobody wants one any more.
+    pub(crate) fn close_elicitation(
+        &mut self,
+        elicitation_id: String,
+        action: &str,
+        by: &str,
+        input: &Map<String, Value>,
+    ) -> Result<Opened, DriveError> {
+        let answer = ElicitationAnswered { elicitation_id, action: action.to_owned(), by: by.to_owned() };
+        self.session.append(RecordBody::ElicitationAnswered(answer))?;
+        if self.session.state.elicitations.is_empty() {
+            let runs = self.session.state.turn.is_some();
+            let state = if runs { SessionState::Running } else { SessionState::Idle };
+            tell_state(&*self.engine.host, &self.session.id, state)?;
+        }
+        Ok(self.opened(input))
+    }
+
+    fn opened(&self, input: &Map<String, Value>) -> Opened {
+        let server = input.get("mcp_server_name").and_then(Value::as_str);
+        let occasion: Option<Occasion> =
+            server.and_then(|server| self.occasion(event_of(input), server, || Value::Object(input.clone())));
+        Opened { firing: self.firing(), occasion, cancelled: self.interrupt.cancelled() }
+    }
+
+    /// Hooks that only observe ran beside the session.
+    pub(crate) fn record_hooks(&mut self, fired: Fired) -> Result<(), DriveError> {
+        self.session.hook_context.extend(fired.joined.context);
+        self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
+        Ok(())
+    }
+
+    /// Questions that an earlier process left open went with their servers.
+    pub(super) fn tell_lost_elicitations(&mut self) -> Result<(), DriveError> {
+        for id in std::mem::take(&mut self.session.lost_elicitations) {
+            let text = format!(
+                "the question {id} of an MCP server was cancelled: its connection ended with the program"
+            );
+            self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+        }
+        Ok(())
+    }
+
+    /// "Do not ask again" was said about a tool as it was. One that its server has changed since is asked about again.
+    pub(super) fn ask_again_about_changed(&mut self) -> Result<(), DriveError> {
+        let Some(epoch) = &self.session.state.epoch else { return Ok(()) };
+        let of_servers = |tool: &&ToolDefinition| tool.name.starts_with("mcp__");
+        let allowed = allowed_tools(self.session.state.permissions.updates());
+        if allowed.is_empty() {
+            return Ok(());
+        }
+        let is_changed = |tool: &&ToolDefinition| {
+            let now = self.engine.toolbox.get(&tool.name);
+            now.is_some_and(|now| now.definition() != *tool)
+        };
+        let before = epoch.tools.iter().filter(of_servers);
+        let changed: Vec<&str> = before.filter(is_changed).map(|tool| tool.name.as_str()).collect();
+        let gone = allowed.into_iter().filter(|(rule, _)| changed.contains(&rule.tool_name.as_str()));
+        let updates: Vec<PermissionUpdate> = gone
+            .map(|(rule, destination)| PermissionUpdate::RemoveRules {
+                rules: vec![rule],
+                behavior: Behavior::Allow,
+                destination,
+            })
+            .collect();
+        if updates.is_empty() {
+            return Ok(());
+        }
+        let changed = PermissionsChanged { updates: updates.clone(), by: "changed tool".to_owned() };
+        self.session.append(RecordBody::PermissionsChanged(changed))?;
+        self.took_updates(&updates)
+    }
+}
+
+/// Allowances of tools of servers that the session was given and still has, with the place where each is kept.
+fn allowed_tools(updates: &[PermissionUpdate]) -> Vec<(RuleValue, UpdateDestination)> {
+    let mut allowed: Vec<(RuleValue, UpdateDestination)> = Vec::new();
+    for update in updates {
+        match update {
+            PermissionUpdate::AddRules { rules, behavior: Behavior::Allow, destination } => {
+                let of_servers = rules.iter().filter(|rule| rule.tool_name.starts_with("mcp__"));
+                allowed.extend(of_servers.map(|rule| (rule.clone(), *destination)));
+            }
+            PermissionUpdate::ReplaceRules { rules, behavior: Behavior::Allow, destination } => {
+                allowed.retain(|(_, place)| place != destination);
+                let of_servers = rules.iter().filter(|rule| rule.tool_name.starts_with("mcp__"));
+                allowed.extend(of_servers.map(|rule| (rule.clone(), *destination)));
+            }
+            PermissionUpdate::RemoveRules { rules, behavior: Behavior::Allow, destination } => {
+                allowed.retain(|(rule, place)| place != destination || !rules.contains(rule));
+            }
+            PermissionUpdate::AddRules { .. }
+            | PermissionUpdate::ReplaceRules { .. }
+            | PermissionUpdate::RemoveRules { .. }
+            | PermissionUpdate::SetMode { .. }
+            | PermissionUpdate::AddDirectories { .. }
+            | PermissionUpdate::RemoveDirectories { .. } => {}
+        }
+    }
+    allowed
+}

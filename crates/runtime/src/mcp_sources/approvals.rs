@@ -1,0 +1,151 @@
+//! What the person has approved: servers of a folder, each bound to the folder's real path and a digest of its whole
+//! description. Kept in the user's own configuration; a file that cannot be read approves nothing.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::settings::{WriteError, replace_file};
+
+/// The most bytes that are read.
+const LONGEST: u64 = 4 * 1024 * 1024;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Approval {
+    project: PathBuf,
+    server: String,
+    digest: String,
+}
+
+/// The approvals of a person.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Approvals {
+    servers: Vec<Approval>,
+}
+
+fn file(config_root: &Path) -> PathBuf {
+    config_root.join("mcp-approvals.json")
+}
+
+impl Approvals {
+    /// Reads them.
+    #[must_use]
+    pub fn load(config_root: &Path) -> Self {
+        let mut bytes = Vec::new();
+        let read = std::fs::File::open(file(config_root))
+            .and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+        read.ok().and_then(|_| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// True when exactly this description was approved for the project.
+    #[must_use]
+    pub fn has(&self, project: &Path, server: &str, digest: &str) -> bool {
+        let same = |one: &Approval| one.project == project && one.server == server && one.digest == digest;
+        self.servers.iter().any(same)
+    }
+
+    /// Approves a description in place of what was approved under its name before.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn add(config_root: &Path, project: &Path, server: &str, digest: &str) -> Result<(), WriteError> {
+        let approval =
+            Approval { project: project.to_path_buf(), server: server.to_owned(), digest: digest.to_owned() };
+        Self::change(config_root, project, server, Some(approval))
+    }
+
+    /// Takes an approval back.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remove(config_root: &Path, project: &Path, server: &str) -> Result<(), WriteError> {
+        Self::change(config_root, project, server, None)
+    }
+
+    fn change(
+        config_root: &Path,
+        project: &Path,
+        server: &str,
+        approval: Option<Approval>,
+    ) -> Result<(), WriteError> {
+        replace_file(&file(config_root), || {
+            let mut all = Self::load(config_root);
+            all.servers.retain(|one| one.project != project || one.server != server);
+            all.servers.extend(approval);
+            let mut bytes = serde_json::to_vec_pretty(&all).map_err(|error| error.to_string())?;
+            bytes.push(b'\n');
+            Ok(bytes)
+        })
+    }
+}
+
+/// A digest of a server's name and whole description; the order of fields does not matter.
+#[must_use]
+pub fn digest(server: &str, value: &Value) -> String {
+    let mut text = String::new();
+    canonical(&Value::String(server.to_owned()), &mut text);
+    canonical(value, &mut text);
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<(&String, &Value)> = map.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            out.push('{');
+            for (name, value) in fields {
+                out.push_str(&Value::String(name.clone()).to_string());
+                out.push(':');
+                canonical(value, out);
+                out.push(',');
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for item in items {
+                canonical(item, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.push_str(&value.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_approval_holds_for_one_description_of_one_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let value = json!({ "command": "a", "args": ["b"] });
+        let mark = digest("git", &value);
+        assert_eq!(mark, digest("git", &json!({ "args": ["b"], "command": "a" })));
+        assert_ne!(mark, digest("git", &json!({ "command": "a", "args": ["b", "c"] })));
+        assert_ne!(mark, digest("gi", &value));
+        Approvals::add(root.path(), Path::new("/p"), "git", &mark).unwrap();
+        let approvals = Approvals::load(root.path());
+        assert!(approvals.has(Path::new("/p"), "git", &mark));
+        assert!(!approvals.has(Path::new("/q"), "git", &mark));
+        Approvals::add(root.path(), Path::new("/p"), "git", "other").unwrap();
+        assert!(!Approvals::load(root.path()).has(Path::new("/p"), "git", &mark));
+        Approvals::remove(root.path(), Path::new("/p"), "git").unwrap();
+        assert!(Approvals::load(root.path()).servers.is_empty());
+    }
+
+    #[test]
+    fn a_damaged_file_approves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(file(root.path()), "{\"servers\": [{]").unwrap();
+        assert!(Approvals::load(root.path()).servers.is_empty());
+    }
+}

@@ -1,0 +1,189 @@
+//! Where the descriptions of MCP servers come from: the project's `.mcp.json`, settings, the command line. Of two with one
+//! name the higher place wins. What stands in a folder needs trust and the person's own approval before it is started.
+
+mod approvals;
+mod files;
+
+use std::collections::BTreeMap;
+
+use qoder_mcp::config::{ConfigError, NamedServer, Scope, ServerConfig, Transport, shown, unknown_fields};
+use serde_json::Value;
+
+use crate::settings::Settings;
+use crate::setup::{Setup, SetupError};
+
+pub use approvals::{Approvals, digest};
+pub use files::{Described, Place, described};
+
+/// What the command line says about servers.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// `--mcp-config`: files, or JSON.
+    pub configs: Vec<String>,
+    /// Nothing but those.
+    pub strict: bool,
+    /// Only these servers, when there are any; those in the program that started us are not meant.
+    pub allowed: Vec<String>,
+}
+
+/// A described server that is not connected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Its name.
+    pub name: String,
+    /// Where it is described.
+    pub scope: Scope,
+    /// Its description without secrets.
+    pub shown: Value,
+    /// Why, for people.
+    pub reason: String,
+    /// True: it is switched off or waits for approval. False: it is described wrongly.
+    pub disabled: bool,
+}
+
+/// The servers of a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sources {
+    /// Those to connect, by name. One that is switched off in its description is among them.
+    pub servers: Vec<NamedServer>,
+    /// Those that are shown and not connected.
+    pub refused: Vec<Refused>,
+    /// For people: files that cannot be read, fields that nobody reads.
+    pub warnings: Vec<String>,
+}
+
+/// All servers that are described for a session.
+///
+/// # Errors
+/// When `--mcp-config` cannot be read. Anything else that is wrong harms its own server alone.
+pub fn servers(setup: &Setup, flags: &Flags) -> Result<Sources, SetupError> {
+    let mut sources = Sources::default();
+    let mut all = Vec::new();
+    if !flags.strict {
+        all = described(setup, &mut sources.warnings);
+    }
+    all.extend(files::flags(&flags.configs)?);
+    if all.is_empty() {
+        return Ok(sources);
+    }
+    let wanted = Wanted::new(setup, flags);
+    let approvals = Approvals::load(&setup.config_root);
+    let mut chosen: BTreeMap<String, Result<NamedServer, Refused>> = BTreeMap::new();
+    // The lowest place first, so that each later one may take over. What may not run takes nothing over.
+    for one in all {
+        let judged = judge(&one, setup, &wanted, &approvals, &mut sources.warnings);
+        let Some(judged) = judged else { continue };
+        let yields = judged.as_ref().is_err_and(|refused| refused.disabled);
+        if !(yields && chosen.contains_key(&one.name)) {
+            chosen.insert(one.name.clone(), judged);
+        }
+    }
+    for judged in chosen.into_values() {
+        match judged {
+            Ok(server) => sources.servers.push(server),
+            Err(refused) => sources.refused.push(refused),
+        }
+    }
+    Ok(sources)
+}
+
+/// Which names may be connected at all.
+struct Wanted {
+    allowed: Vec<String>,
+    listed: Option<Vec<String>>,
+    excluded: Vec<String>,
+}
+
+impl Wanted {
+    fn new(setup: &Setup, flags: &Flags) -> Self {
+        let listed = setup.settings.get("mcp.allowed").is_some().then(|| setup.settings.list("mcp.allowed"));
+        Self { allowed: flags.allowed.clone(), listed, excluded: setup.settings.list("mcp.excluded") }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let in_list = |list: &[String]| list.iter().any(|entry| entry == name);
+        (self.allowed.is_empty() || in_list(&self.allowed))
+            && self.listed.as_ref().is_none_or(|listed| in_list(listed))
+            && !in_list(&self.excluded)
+    }
+}
+
+/// `None` for a server that is filtered out.
+fn judge(
+    one: &Described,
+    setup: &Setup,
+    wanted: &Wanted,
+    approvals: &Approvals,
+    warnings: &mut Vec<String>,
+) -> Option<Result<NamedServer, Refused>> {
+    let scope = one.place.scope();
+    let refused = |shown: Value, reason: String, disabled: bool| {
+        Some(Err(Refused { name: one.name.clone(), scope, shown, reason, disabled }))
+    };
+    let wrong = |error: &ConfigError| refused(shown(&one.value), format!("{error}; {}", error.hint()), false);
+    let config = match ServerConfig::parse(&one.name, &one.value) {
+        Ok(config) => config,
+        Err(_) if !wanted.has(&one.name) => return None,
+        Err(error) => return wrong(&error),
+    };
+    if !matches!(config.transport, Transport::Sdk { .. }) && !wanted.has(&one.name) {
+        return None;
+    }
+    let unread = unknown_fields(&one.value);
+    warnings.extend(unread.into_iter().map(|text| format!("{}: MCP server `{}`: {text}", one.at, one.name)));
+    if matches!(config.transport, Transport::Sdk { .. }) && one.place != Place::Flag {
+        let reason =
+            "a server of type sdk lives in the program that started us; a file cannot bring one".to_owned();
+        return refused(config.shown, reason, false);
+    }
+    let standing = standing(one, &setup.settings, approvals, setup);
+    if let Some(reason) = standing.reason(&one.name) {
+        return refused(config.shown, reason, true);
+    }
+    match config.expanded(&one.name, &setup.options.environment) {
+        Ok(config) => Some(Ok(NamedServer { name: one.name.clone(), config, scope })),
+        Err(error) => wrong(&error),
+    }
+}
+
+/// Whether a described server may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It may: the person described it, or approved exactly this description.
+    Approved,
+    /// The settings switch it off.
+    SwitchedOff,
+    /// Nobody has approved it as it is.
+    Unapproved,
+}
+
+impl Standing {
+    /// Why it does not run.
+    #[must_use]
+    pub fn reason(self, name: &str) -> Option<String> {
+        match self {
+            Self::Approved => None,
+            Self::SwitchedOff => Some("it is in `mcp.disabledProjectMcpServers` of the settings".to_owned()),
+            Self::Unapproved => Some(format!("needs approval: run `qodercli mcp approve {name}`")),
+        }
+    }
+}
+
+/// Whether a described server may run. Settings of the folder itself cannot approve; they were taken away when the settings
+/// were read.
+#[must_use]
+pub fn standing(one: &Described, settings: &Settings, approvals: &Approvals, setup: &Setup) -> Standing {
+    if !one.place.is_of_folder() {
+        return Standing::Approved;
+    }
+    if settings.list("mcp.disabledProjectMcpServers").contains(&one.name) {
+        return Standing::SwitchedOff;
+    }
+    let named = settings.list("mcp.enabledProjectMcpServers").contains(&one.name);
+    let known = approvals.has(&setup.project_root, &one.name, &digest(&one.name, &one.value));
+    if settings.flag("mcp.enableAllProjectMcpServers", false) || named || known {
+        Standing::Approved
+    } else {
+        Standing::Unapproved
+    }
+}

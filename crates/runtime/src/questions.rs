@@ -1,0 +1,210 @@
+//! Who answers the questions of MCP servers: the front's callbacks, with the session in between. A question that waits is a
+//! parked action like an approval: on record before anybody is asked, told to hooks that observe, and on record again when
+//! it is answered, taken back, or lost with the process.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use qoder_types::record::Elicited;
+use serde_json::{Map, Value, json};
+
+use crate::callbacks::{Callbacks, OnElicitation, OnMcpOAuth};
+use crate::hooks::{Firing, HookEvent, Occasion};
+use crate::live::InnerHandle;
+use crate::mcp::questions::{
+    Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, ServerQuestions,
+};
+use crate::session::new_id;
+
+/// Who answered when nobody did.
+const NOBODY: &str = "nobody";
+
+/// Answers the questions of servers.
+pub struct Questions {
+    elicitation: Option<OnElicitation>,
+    oauth: Option<OnMcpOAuth>,
+    roots: RwLock<Vec<PathBuf>>,
+    session: Arc<OnceLock<InnerHandle>>,
+}
+
+/// What the session gives to whoever waits for an answer.
+pub(crate) struct Opened {
+    pub(crate) firing: Firing,
+    pub(crate) occasion: Option<Occasion>,
+    pub(crate) cancelled: qoder_core::ports::Cancelled,
+}
+
+impl Questions {
+    /// Questions for these callbacks; the session works in `roots`.
+    #[must_use]
+    pub fn new(callbacks: &Callbacks, roots: Vec<PathBuf>) -> Self {
+        Self {
+            elicitation: callbacks.elicitation.clone(),
+            oauth: callbacks.mcp_oauth.clone(),
+            roots: RwLock::new(roots),
+            session: Arc::default(),
+        }
+    }
+
+    /// Questions belong to this session from now on.
+    pub(crate) fn belong_to(&self, session: InnerHandle) {
+        // There is one session for one engine.
+        let _ = self.session.set(session);
+    }
+
+    /// The session works in these directories now. True when they are others than before.
+    pub(crate) fn set_roots(&self, roots: &[PathBuf]) -> bool {
+        let mut known = self.roots.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = *known != roots;
+        if changed {
+            *known = roots.to_vec();
+        }
+        changed
+    }
+}
+
+impl ServerQuestions for Questions {
+    fn elicit(&self, question: Elicitation) -> BoxFuture<'static, ElicitationAnswer> {
+        let Some(session) = self.session.get().cloned() else {
+            return std::future::ready(ElicitationAnswer::cancel()).boxed();
+        };
+        let parked = Parked {
+            session,
+            ask: self.elicitation.clone(),
+            id: question.elicitation_id.clone().unwrap_or_else(new_id),
+            open: false,
+        };
+        parked.wait(question).boxed()
+    }
+
+    fn roots(&self) -> Vec<PathBuf> {
+        self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn can_authorize(&self) -> bool {
+        self.oauth.is_some()
+    }
+
+    fn authorize(&self, question: OAuthQuestion) -> BoxFuture<'static, OAuthAnswer> {
+        let Some(ask) = self.oauth.clone() else {
+            return std::future::ready(OAuthAnswer::Rejected).boxed();
+        };
+        // A host that fails has refused.
+        async move { ask(question).await.unwrap_or(OAuthAnswer::Rejected) }.boxed()
+    }
+}
+
+/// A question that waits.
+struct Parked {
+    session: InnerHandle,
+    ask: Option<OnElicitation>,
+    id: String,
+    /// True while the log says that it waits.
+    open: bool,
+}
+
+impl Parked {
+    async fn wait(mut self, question: Elicitation) -> ElicitationAnswer {
+        let cancel = ElicitationAnswer::cancel();
+        let record = Elicited {
+            elicitation_id: self.id.clone(),
+            server_name: question.server_name.clone(),
+            message: question.message.clone(),
+            requested_schema: question.requested_schema.clone(),
+        };
+        let input = told(&question);
+        let opened = self.session.run(move |driver| driver.open_elicitation(record, &input)).await;
+        let Ok(Opened { firing, occasion, cancelled }) = opened else { return cancel };
+        self.open = true;
+        observe(&firing, occasion, &self.session).await;
+        let (answer, by) = match self.ask.clone() {
+            None => (cancel, NOBODY),
+            Some(ask) => tokio::select! {
+                biased;
+                () = cancelled => (cancel, "interrupt"),
+                answer = ask(question.clone()) => match answer {
+                    Ok(answer) => (answer, "host"),
+                    Err(_) => (cancel, NOBODY),
+                },
+            },
+        };
+        self.close(&question, &answer, by).await;
+        answer
+    }
+
+    /// Puts the answer on record and tells hooks.
+    async fn close(&mut self, question: &Elicitation, answer: &ElicitationAnswer, by: &'static str) {
+        self.open = false;
+        let (id, action, input) = (self.id.clone(), word(answer.action), result(question, answer));
+        let closed = self.session.run(move |driver| driver.close_elicitation(id, action, by, &input)).await;
+        if let Ok(Opened { firing, occasion, .. }) = closed {
+            observe(&firing, occasion, &self.session).await;
+        }
+    }
+}
+
+impl Drop for Parked {
+    /// The server gave its question up, or the connection is gone.
+    fn drop(&mut self) {
+        if !self.open {
+            return;
+        }
+        let id = self.id.clone();
+        self.session
+            .send(move |driver| driver.close_elicitation(id, "cancel", "server", &Map::new()).map(drop));
+    }
+}
+
+/// Calls hooks that only observe, and puts on record that they ran.
+async fn observe(firing: &Firing, occasion: Option<Occasion>, session: &InnerHandle) {
+    let Some(occasion) = occasion else { return };
+    // A host that is gone is met again by the turn.
+    let Ok(Some(fired)) = firing.fire(occasion).await else { return };
+    session.send(move |driver| driver.record_hooks(fired));
+}
+
+fn told(question: &Elicitation) -> Map<String, Value> {
+    let mut input = Map::new();
+    input.insert("mcp_server_name".to_owned(), json!(question.server_name));
+    input.insert("message".to_owned(), json!(question.message));
+    input.insert("mode".to_owned(), json!(question.mode));
+    for (key, value) in [
+        ("elicitation_id", question.elicitation_id.as_ref().map(|id| json!(id))),
+        ("requested_schema", question.requested_schema.clone()),
+        ("title", question.title.as_ref().map(|title| json!(title))),
+    ] {
+        if let Some(value) = value {
+            input.insert(key.to_owned(), value);
+        }
+    }
+    input
+}
+
+fn result(question: &Elicitation, answer: &ElicitationAnswer) -> Map<String, Value> {
+    let mut input = Map::new();
+    input.insert("mcp_server_name".to_owned(), json!(question.server_name));
+    input.insert("action".to_owned(), json!(word(answer.action)));
+    input.insert("mode".to_owned(), json!(question.mode));
+    if let Some(id) = &question.elicitation_id {
+        input.insert("elicitation_id".to_owned(), json!(id));
+    }
+    if let Some(content) = &answer.content {
+        input.insert("content".to_owned(), json!(content));
+    }
+    input
+}
+
+fn word(action: ElicitationAction) -> &'static str {
+    match action {
+        ElicitationAction::Accept => "accept",
+        ElicitationAction::Decline => "decline",
+        ElicitationAction::Cancel => "cancel",
+    }
+}
+
+/// The event that a question's input belongs to.
+pub(crate) fn event_of(input: &Map<String, Value>) -> HookEvent {
+    if input.contains_key("action") { HookEvent::ElicitationResult } else { HookEvent::Elicitation }
+}

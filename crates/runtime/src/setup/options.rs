@@ -1,0 +1,167 @@
+//! What a front can ask for, and what is wrong with it when it cannot be used. Values that no settings file changes are
+//! checked here; what depends on settings is checked where it is put together.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use qoder_core::ports::{Thinking, Tool};
+use qoder_models::ModelConfigError;
+use qoder_types::{PermissionMode, RuleSource};
+use serde_json::{Map, Value};
+
+use crate::settings::SettingsError;
+use crate::structured::StructuredOutput;
+
+/// What a front was asked for. `Default` is a session with nothing special in the current directory.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Working directory; empty takes the process's own.
+    pub cwd: PathBuf,
+    /// More directories to work in.
+    pub additional_directories: Vec<PathBuf>,
+    /// The process environment.
+    pub environment: BTreeMap<String, String>,
+    /// Variables that commands have otherwise than this process; `None` takes one away.
+    pub command_environment: BTreeMap<String, Option<String>>,
+    /// Model or tier.
+    pub model: Option<String>,
+    /// Asked when the main model fails.
+    pub fallback_model: Option<String>,
+    /// Endpoint from the command line.
+    pub base_url: Option<String>,
+    /// Its protocol.
+    pub api_style: Option<String>,
+    /// The variable that holds its key.
+    pub api_key_env: Option<String>,
+    /// Where to record model traffic.
+    pub record: Option<PathBuf>,
+    /// Model calls per turn.
+    pub max_turns: Option<u64>,
+    /// Money that this run may spend.
+    pub max_budget_usd: Option<f64>,
+    /// Tokens that one turn may use.
+    pub task_budget: Option<u64>,
+    /// Schema of the answer.
+    pub json_schema: Option<Value>,
+    /// Betas of the provider.
+    pub betas: Vec<String>,
+    /// Proxy for requests to models, in place of those that the environment names.
+    pub proxy: Option<String>,
+    /// The mode, when it was given explicitly.
+    pub permission_mode: Option<PermissionMode>,
+    /// Rules that allow, as lists.
+    pub allowed_tools: Vec<String>,
+    /// Rules that deny, as lists.
+    pub disallowed_tools: Vec<String>,
+    /// The built-in tools that exist; `None` is all.
+    pub tools: Option<Vec<String>>,
+    /// Replaces the system prompt.
+    pub system_prompt: Option<String>,
+    /// Added to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// A settings file or JSON.
+    pub settings: Option<String>,
+    /// Which settings files to read; `None` is all.
+    pub setting_sources: Option<Vec<RuleSource>>,
+    /// True: trust the folder for this run.
+    pub trust: bool,
+    /// How much to think.
+    pub thinking: Thinking,
+    /// `low` … `max`.
+    pub effort: Option<String>,
+    /// Limit for a reply.
+    pub max_output_tokens: Option<u32>,
+    /// Context window in tokens.
+    pub context_window: Option<u64>,
+    /// How plans are made, in place of the built-in text.
+    pub plan_mode_instructions: Option<String>,
+    /// True when suggestions for the next prompt shall follow results.
+    pub prompt_suggestions: bool,
+    /// Attached to user messages on the stream.
+    pub custom_context: Option<Map<String, Value>>,
+    /// How built-in tools behave, as the SDKs write it.
+    pub tool_config: Option<Value>,
+    /// True when prompts are echoed on the stream.
+    pub replay_user_messages: bool,
+    /// True: commands run confined, whatever the settings say.
+    pub sandbox: bool,
+}
+
+/// Options or settings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A settings layer is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The model's configuration is wrong.
+    #[error(transparent)]
+    Model(#[from] ModelConfigError),
+    /// An option is wrong.
+    #[error("{option}: {problem}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong and what is accepted.
+        problem: String,
+    },
+}
+
+impl SetupError {
+    /// What a person can do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Settings(error) => error.hint().to_owned(),
+            Self::Model(error) => error.hint(),
+            Self::Option { .. } => "`qodercli --help` shows what each option takes".to_owned(),
+        }
+    }
+}
+
+/// A limit that nothing can keep to is a mistake.
+pub(super) fn check_limits(options: &Options) -> Result<(), SetupError> {
+    if let Some(money) = options.max_budget_usd.filter(|money| !money.is_finite() || *money <= 0.0) {
+        let problem = format!("{money} is no budget; give a number of dollars above 0");
+        return Err(SetupError::Option { option: "--max-budget-usd", problem });
+    }
+    if options.task_budget == Some(0) {
+        let problem = "0 is no budget; give a number of tokens above 0".to_owned();
+        return Err(SetupError::Option { option: "--task-budget", problem });
+    }
+    Ok(())
+}
+
+pub(super) fn structured_output(options: &Options) -> Result<Option<Arc<dyn Tool>>, SetupError> {
+    let Some(schema) = &options.json_schema else { return Ok(None) };
+    let tool = StructuredOutput::new(schema)
+        .map_err(|problem| SetupError::Option { option: "--json-schema", problem })?;
+    Ok(Some(Arc::new(tool)))
+}
+
+/// What previews of the options of a question are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PreviewFormat {
+    /// Markdown.
+    Markdown,
+    /// A fragment of HTML.
+    Html,
+}
+
+/// What `toolConfig.askUserQuestion.previewFormat` says.
+pub(super) fn preview_format(config: Option<&Value>) -> Result<Option<PreviewFormat>, SetupError> {
+    let bad = |problem: String| Err(SetupError::Option { option: "toolConfig", problem });
+    let Some(config) = config.filter(|config| !config.is_null()) else { return Ok(None) };
+    let Some(tools) = config.as_object() else { return bad("it has to be an object".to_owned()) };
+    if let Some(name) = tools.keys().find(|name| *name != "askUserQuestion") {
+        return bad(format!("`{name}` is not known; accepted is askUserQuestion"));
+    }
+    match tools.get("askUserQuestion").and_then(|question| question.get("previewFormat")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(word)) if word == "markdown" => Ok(Some(PreviewFormat::Markdown)),
+        Some(Value::String(word)) if word == "html" => Ok(Some(PreviewFormat::Html)),
+        Some(other) => {
+            bad(format!("askUserQuestion.previewFormat is {other}; accepted are \"markdown\" and \"html\""))
+        }
+    }
+}

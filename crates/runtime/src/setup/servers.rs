@@ -1,0 +1,169 @@
+//! The MCP servers of a session: made of their descriptions and of what the front brings, with the rules that their
+//! descriptions stand for. Nothing is reached before the session starts them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use qoder_core::policy::{Rule, RuleSet};
+use qoder_core::ports::Model;
+use qoder_types::{Behavior, RuleOrigin, RuleSource};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value, json};
+
+use super::{Setup, SetupError, value_error};
+use crate::callbacks::Callbacks;
+use crate::mcp::authorization::Authorizer;
+use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
+use crate::mcp::lazy::{Lazy, LazyLoad};
+use crate::mcp::oauth::{ServerAuthorizer, Vault};
+use crate::mcp::questions::ServerQuestions;
+use crate::mcp::remote::{self, PeerContext};
+use crate::mcp::{Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
+use crate::mcp_sources::{self, Flags};
+use crate::questions::Questions;
+use crate::switched_model::SwitchedModel;
+
+/// Milliseconds that the first model call waits for servers which still connect.
+const WAIT_VARIABLE: &str = "QODER_MCP_START_WAIT_MS";
+/// The same as a setting.
+const WAIT_SETTING: &str = "mcp.startWaitMs";
+/// Whether tools are looked up by name.
+const LAZY_SETTING: &str = "mcp.lazyLoad";
+
+impl Setup {
+    /// The servers, none of them started.
+    pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> McpServers {
+        let maker = self.server_maker(callbacks, questions);
+        let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
+        let servers = McpServers::new(callbacks.servers.clone(), maker, questions, self.start_wait());
+        servers.add_refused(callbacks.refused_servers.clone());
+        servers
+    }
+
+    fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> ServerMaker {
+        let own = callbacks.own_servers.clone();
+        let hidden = self.hidden_environment();
+        let environment = remote::clean_environment(&self.options.environment, &hidden);
+        let context = PeerContext {
+            environment: Arc::new(environment),
+            ..PeerContext::new(self.cwd.clone(), Arc::clone(questions) as Arc<dyn ServerQuestions>)
+        };
+        let (vault, learned) = (Vault::new(&self.config_root), self.learned.clone());
+        Arc::new(move |server| {
+            if let Transport::Sdk { .. } = server.config.transport {
+                let peer = own.as_ref().and_then(|find| find(&server.name));
+                let peer =
+                    peer.ok_or("it lives in the program that started this one, which did not bring it")?;
+                return Ok(Made { peer, authorizer: None });
+            }
+            let learned = learned.clone();
+            let authorizer = ServerAuthorizer::for_server(server, &vault).transpose();
+            let authorizer = authorizer.map_err(|error| error.to_string())?.map(|authorizer| {
+                let sink = Arc::new(move |secret: &SecretString| learned.add(secret.expose_secret()));
+                Arc::new(authorizer.with_secret_sink(sink)) as Arc<dyn Authorizer>
+            });
+            let context = PeerContext { authorizer: authorizer.clone(), ..context.clone() };
+            Ok(Made { peer: remote::peer(server, &context), authorizer })
+        })
+    }
+
+    fn start_wait(&self) -> Duration {
+        let variable = self.variable(WAIT_VARIABLE).and_then(|text| text.trim().parse().ok());
+        let milliseconds = variable.or_else(|| self.settings.get(WAIT_SETTING).and_then(Value::as_u64));
+        milliseconds.map_or(START_WAIT, Duration::from_millis)
+    }
+
+    /// Whether tools of servers are looked up by name; decided by the setting and the model's context.
+    pub(super) fn lazy(&self, model: &Arc<SwitchedModel>) -> Result<Lazy, SetupError> {
+        let mode = match self.settings.get(LAZY_SETTING) {
+            None => LazyLoad::default(),
+            Some(Value::Bool(true)) => LazyLoad::Always,
+            Some(Value::Bool(false)) => LazyLoad::Never,
+            Some(Value::String(word)) if word == "auto" => LazyLoad::Auto,
+            Some(other) => {
+                let problem = format!("is {other}; accepted are true, false and \"auto\"");
+                return Err(value_error(&self.settings, LAZY_SETTING, problem).into());
+            }
+        };
+        let model = Arc::clone(model);
+        Ok(Lazy::new(mode, Arc::new(move || model.facts().context_window)))
+    }
+
+    /// The rules of all layers together with those that the descriptions of servers stand for.
+    #[must_use]
+    pub fn rules_with(&self, servers: &McpServers) -> RuleSet {
+        let mut rules = self.rules.clone();
+        for (scope, tool, policy) in servers.policies() {
+            let source = match scope {
+                Scope::Project => RuleSource::ProjectSettings,
+                Scope::User => RuleSource::UserSettings,
+                Scope::Local => RuleSource::LocalSettings,
+                Scope::Flag | Scope::Sdk => RuleSource::CliArg,
+            };
+            let behavior = match policy {
+                ToolPolicy::AlwaysAllow => Behavior::Allow,
+                ToolPolicy::AlwaysAsk => Behavior::Ask,
+                ToolPolicy::AlwaysDeny => Behavior::Deny,
+            };
+            // The name of a tool is always a rule: it has no parentheses.
+            if let Ok(rule) = Rule::parse(&tool, RuleOrigin { source, file: None, line: None }) {
+                rules.add(behavior, rule);
+            }
+        }
+        rules
+    }
+
+    /// The servers that the command line, or an SDK's options, name besides those of settings and files. What is wrong with
+    /// one of them is in its row; what is worth a word to people comes back.
+    ///
+    /// # Errors
+    /// When a file or a text of the flags cannot be read.
+    pub fn bring_servers(&self, flags: &Flags, callbacks: &mut Callbacks) -> Result<Vec<String>, SetupError> {
+        let sources = mcp_sources::servers(self, flags)?;
+        callbacks.servers.extend(sources.servers.into_iter().map(|mut server| {
+            server.scope = scope(&server.config.transport, server.scope);
+            server
+        }));
+        callbacks.refused_servers.extend(sources.refused.into_iter().map(|one| RefusedServer {
+            name: one.name,
+            scope: one.scope,
+            shown: one.shown,
+            reason: one.reason,
+            disabled: one.disabled,
+        }));
+        Ok(sources.warnings)
+    }
+
+    /// Reads descriptions that a host sends while the session runs. One that makes no sense harms no other.
+    #[must_use]
+    pub fn read_servers(
+        &self,
+        configurations: &Map<String, Value>,
+    ) -> (Vec<NamedServer>, Vec<RefusedServer>) {
+        let (mut servers, mut refused) = (Vec::new(), Vec::new());
+        for (name, value) in configurations {
+            match ServerConfig::read(name, value, &self.options.environment) {
+                Ok(config) => {
+                    let scope = scope(&config.transport, Scope::Flag);
+                    servers.push(NamedServer { name: name.clone(), config, scope });
+                }
+                Err(error) => refused.push(RefusedServer {
+                    name: name.clone(),
+                    scope: Scope::Flag,
+                    shown: json!({ "type": value.get("type").and_then(Value::as_str).unwrap_or("stdio") }),
+                    reason: error.to_string(),
+                    disabled: false,
+                }),
+            }
+        }
+        (servers, refused)
+    }
+}
+
+/// A server inside the program that started us is that program's, wherever it is named.
+fn scope(transport: &Transport, named: Scope) -> Scope {
+    match transport {
+        Transport::Sdk { .. } => Scope::Sdk,
+        Transport::Stdio { .. } | Transport::Sse { .. } | Transport::Http { .. } => named,
+    }
+}

@@ -1,0 +1,92 @@
+//! The way of messages from a session to whoever reads them. What waits unread is bounded: a session that is ahead of its
+//! reader waits between two steps, and goes on obeying orders meanwhile. No message is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::sync::{Notify, mpsc};
+
+use crate::{Message, Result};
+
+/// How many messages may wait before the session does.
+const MOST_UNREAD: usize = 256;
+
+/// How far the reader is behind.
+#[derive(Debug, Default)]
+struct Pace {
+    unread: AtomicUsize,
+    read: Notify,
+}
+
+/// Where the messages of a session go.
+#[derive(Clone)]
+pub(crate) struct MessageSender {
+    sender: mpsc::UnboundedSender<Result<Message>>,
+    pace: Arc<Pace>,
+}
+
+/// Where they are read.
+#[derive(Debug)]
+pub(crate) struct MessageReceiver {
+    receiver: mpsc::UnboundedReceiver<Result<Message>>,
+    pace: Arc<Pace>,
+}
+
+/// A way for messages.
+pub(crate) fn channel() -> (MessageSender, MessageReceiver) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let pace = Arc::new(Pace::default());
+    (MessageSender { sender, pace: Arc::clone(&pace) }, MessageReceiver { receiver, pace })
+}
+
+impl MessageSender {
+    /// Sends a message. When nobody reads any more it is dropped; closing is on its way then.
+    pub(crate) fn send(&self, message: Result<Message>) {
+        self.pace.unread.fetch_add(1, Ordering::AcqRel);
+        let _ = self.sender.send(message);
+    }
+
+    /// True when the reader has kept up, or is gone.
+    pub(crate) fn has_room(&self) -> bool {
+        self.pace.unread.load(Ordering::Acquire) < MOST_UNREAD || self.sender.is_closed()
+    }
+
+    /// Waits until the reader has kept up, or is gone.
+    pub(crate) async fn room(&self) {
+        loop {
+            let read = self.pace.read.notified();
+            tokio::pin!(read);
+            // From here on a message that is read counts, also one that is read before the wait begins.
+            read.as_mut().enable();
+            if self.has_room() {
+                return;
+            }
+            read.await;
+        }
+    }
+}
+
+impl MessageReceiver {
+    /// The next message; `None` after the last.
+    pub(crate) async fn recv(&mut self) -> Option<Result<Message>> {
+        std::future::poll_fn(|context| self.poll_recv(context)).await
+    }
+
+    /// The next message, as streams want it.
+    pub(crate) fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
+        let polled = self.receiver.poll_recv(context);
+        if let Poll::Ready(Some(_)) = &polled {
+            self.pace.unread.fetch_sub(1, Ordering::AcqRel);
+            self.pace.read.notify_waiters();
+        }
+        polled
+    }
+}
+
+impl Drop for MessageReceiver {
+    fn drop(&mut self) {
+        self.receiver.close();
+        self.pace.read.notify_waiters();
+    }
+}
