@@ -18,6 +18,8 @@ import pytest
 
 from qoder_agent_sdk import QoderAgentOptions
 
+pytest_plugins = ["support.server_fixtures"]
+
 SUPPORT = Path(__file__).parent / "support"
 
 

@@ -1,8 +1,8 @@
 """An MCP server that wants OAuth, with its own authorization server that grants everything.
 
-    python guarded.py [SECONDS]
+    python guarded.py http|sse
 
-SECONDS is how long an access token lasts. `GET /seen` tells what came: registrations, requests for authorization,
+`GET /seen` tells what came: registrations, requests for authorization,
 exchanges and renewals; `POST /forget` makes all access tokens invalid, `POST /accept` with a token accepts it.
 Made with the official Python package; run by the interpreter that has it.
 """
@@ -29,16 +29,16 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from serving import address, listening, serve_application
+from serving import PATHS, address, listening, serve_application
 
 SCOPES = ["notes"]
+TOKEN_SECONDS = 3600
 
 
 class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """Grants everything, and remembers what came."""
 
-    def __init__(self, lifetime: int) -> None:
-        self.lifetime = lifetime
+    def __init__(self) -> None:
         self.clients: dict[str, OAuthClientInformationFull] = {}
         self.codes: dict[str, AuthorizationCode] = {}
         self.tokens: dict[str, AccessToken] = {}
@@ -105,13 +105,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
     def _issue(self, client: str, scopes: list[str]) -> OAuthToken:
         access, refresh = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        ends = int(time.time()) + self.lifetime
+        ends = int(time.time()) + TOKEN_SECONDS
         self.tokens[access] = AccessToken(token=access, client_id=client, scopes=scopes, expires_at=ends)
         self.renewals[refresh] = RefreshToken(token=refresh, client_id=client, scopes=scopes)
         return OAuthToken(
             access_token=access,
             token_type="Bearer",
-            expires_in=self.lifetime,
+            expires_in=TOKEN_SECONDS,
             scope=" ".join(scopes),
             refresh_token=refresh,
         )
@@ -119,16 +119,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
 def main() -> None:
     """Serve until the process is ended."""
-    listener = listening()
-    grants = Grants(int(sys.argv[1]) if len(sys.argv) > 1 else 3600)
+    listener, transport, grants = listening(), sys.argv[1], Grants()
     settings = AuthSettings(
         issuer_url=address(listener),
-        resource_server_url=address(listener) + "/mcp",
+        resource_server_url=address(listener) + PATHS[transport],
         validate_token_resource=False,
         required_scopes=SCOPES,
-        client_registration_options=ClientRegistrationOptions(
-            enabled=True, valid_scopes=SCOPES, default_scopes=SCOPES
-        ),
+        client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=SCOPES, default_scopes=SCOPES),
     )
     server = MCPServer("guarded", version="1.0.0", auth=settings, auth_server_provider=grants)
 
@@ -152,7 +149,8 @@ def main() -> None:
         grants.accept((await request.body()).decode())
         return JSONResponse({})
 
-    serve_application(server.streamable_http_app(), listener, "/mcp")
+    application = server.sse_app() if transport == "sse" else server.streamable_http_app()
+    serve_application(application, listener, PATHS[transport])
 
 
 if __name__ == "__main__":

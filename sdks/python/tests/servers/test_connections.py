@@ -209,6 +209,14 @@ async def test_structured_content_is_kept_beside_the_text(scripted: Any) -> None
     assert set(given.tool_use_result["structuredContent"]) == {"temperature", "conditions", "humidity"}
 
 
+async def test_a_long_result_is_cut_and_says_so(scripted: Any) -> None:
+    name = "mcp__every__echo"
+    given = await called(calling(scripted, (name, {"message": "x" * 60_000}), mcp_servers={"every": everything()}))
+    text = text_of(given[name])
+    assert not given[name].is_error
+    assert text.count("x") < 51_000 and len(text) > text.count("x") > 10_000
+
+
 async def test_links_to_resources_come_as_text(scripted: Any) -> None:
     name = "mcp__every__get-resource-links"
     given = await called(calling(scripted, (name, {"count": 2}), mcp_servers={"every": everything()}))

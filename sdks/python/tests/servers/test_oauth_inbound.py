@@ -83,6 +83,15 @@ async def test_a_callback_url_is_exchanged(guarded: Any, scripted: Any) -> None:
     assert len(guarded.seen("exchange")) == 1
 
 
+async def test_servers_over_events_ask_too(guarded_over: Any, scripted: Any) -> None:
+    guarded = guarded_over("sse")
+    row, result = await signed_in(
+        guarded, scripted, lambda request: {"callbackUrl": guarded.consent(request["authUrl"])}
+    )
+    assert row["status"] == "connected" and row["config"]["type"] == "sse"
+    assert text_of(result) == "a client"
+
+
 async def test_code_and_state_are_exchanged(guarded: Any, scripted: Any) -> None:
     def answer(request: dict[str, Any]) -> dict[str, str]:
         query = urllib.parse.urlsplit(guarded.consent(request["authUrl"])).query

@@ -28,7 +28,7 @@ export class Guarded {
 
   /** Starts it for the tests of a file. */
   static async start(): Promise<Guarded> {
-    return new Guarded(await running('guarded.py'));
+    return new Guarded(await running('guarded.py', 'http'));
   }
 
   /** What came since the server was started. */

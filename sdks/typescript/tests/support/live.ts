@@ -60,8 +60,8 @@ export class Live {
   }
 
   /** One prompt; all messages up to its result. */
-  async go(): Promise<SDKMessage[]> {
-    this.#prompts.say('go');
+  async go(prompt = 'go'): Promise<SDKMessage[]> {
+    this.#prompts.say(prompt);
     const messages: SDKMessage[] = [];
     for (;;) {
       const { value, done } = await this.query.next();

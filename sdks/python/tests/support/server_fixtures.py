@@ -1,4 +1,4 @@
-"""Servers on ports, started once for all tests that need them."""
+"""Fixtures: servers on ports, started once for all tests that need them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from support.real_servers import asking, everything, everything_running, running
 
 ServerKind = Callable[[str], dict[str, Any]]
@@ -38,7 +39,7 @@ class Guarded:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.config: dict[str, Any] = {"type": "http", "url": url}
+        self.config: dict[str, Any] = {"type": "sse" if url.endswith("/sse") else "http", "url": url}
         self._before = len(self._all())
 
     def seen(self, what: str) -> list[dict[str, Any]]:
@@ -65,7 +66,7 @@ class Guarded:
         return seen
 
     def _ask(self, path: str, body: bytes | None = None) -> bytes:
-        with urllib.request.urlopen(self.url.removesuffix("/mcp") + path, data=body) as answer:
+        with urllib.request.urlopen(self.url.rpartition("/")[0] + path, data=body) as answer:
             return bytes(answer.read())
 
 
@@ -77,13 +78,19 @@ class _NoRedirect(urllib.request.HTTPErrorProcessor):
 
 
 @pytest.fixture(scope="session")
-def guarded_address() -> Iterator[str]:
-    with running("guarded.py") as url:
-        yield url
+def guarded_addresses() -> Iterator[dict[str, str]]:
+    with running("guarded.py", "http") as http, running("guarded.py", "sse") as sse:
+        yield {"http": http, "sse": sse}
 
 
 @pytest.fixture
-def guarded(guarded_address: str, monkeypatch: pytest.MonkeyPatch) -> Guarded:
-    """The server that wants OAuth; credentials go to the test's own file, never to a keychain of the machine."""
+def guarded_over(guarded_addresses: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Guarded]:
+    """The server that wants OAuth, by transport; credentials go to the test's own file, never to a keychain."""
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus")
-    return Guarded(guarded_address)
+    return lambda transport: Guarded(guarded_addresses[transport])
+
+
+@pytest.fixture
+def guarded(guarded_over: Callable[[str], Guarded]) -> Guarded:
+    """The server that wants OAuth, over HTTP."""
+    return guarded_over("http")
