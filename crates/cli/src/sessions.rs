@@ -11,7 +11,7 @@ use qoder_runtime::layout::{self, SessionPaths};
 use qoder_runtime::session::{apply_line, new_id};
 use qoder_runtime::store::jsonl::scan;
 use qoder_runtime::store::line::Line;
-use qoder_types::record::{RecordBody, UserOrigin};
+use qoder_types::record::{RecordBody, UserEntry, UserOrigin};
 use qoder_types::{ContentBlock, HookVerdict, Hooked, Record};
 use serde_json::json;
 
@@ -138,16 +138,7 @@ fn describe(body: &RecordBody) -> Vec<String> {
         text.chars().take(100).collect()
     };
     match body {
-        RecordBody::User(entry) => match entry.origin {
-            UserOrigin::Prompt => vec![format!("> {}", one(&entry.message.content.to_text()))],
-            UserOrigin::ToolResult => {
-                let outcome = entry.outcome.map(|outcome| format!("{outcome:?}").to_lowercase());
-                let ran = entry.duration_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
-                vec![format!("    {}{ran}", outcome.unwrap_or_else(|| "result".to_owned()))]
-            }
-            UserOrigin::Summary => vec!["  (older messages were replaced by a summary)".to_owned()],
-            UserOrigin::Notice => vec![format!("  [{}]", one(&entry.message.content.to_text()))],
-        },
+        RecordBody::User(entry) => vec![describe_user(entry, one)],
         RecordBody::Assistant(entry) => entry
             .message
             .content
@@ -216,6 +207,19 @@ fn describe(body: &RecordBody) -> Vec<String> {
         | RecordBody::ModelRequested(_)
         | RecordBody::ToolStarted(_)
         | RecordBody::Unknown(_) => Vec::new(),
+    }
+}
+
+fn describe_user(entry: &UserEntry, one: impl Fn(&str) -> String) -> String {
+    match entry.origin {
+        UserOrigin::Prompt => format!("> {}", one(&entry.message.content.to_text())),
+        UserOrigin::ToolResult => {
+            let outcome = entry.outcome.map(|outcome| format!("{outcome:?}").to_lowercase());
+            let ran = entry.duration_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
+            format!("    {}{ran}", outcome.unwrap_or_else(|| "result".to_owned()))
+        }
+        UserOrigin::Summary => "  (older messages were replaced by a summary)".to_owned(),
+        UserOrigin::Notice => format!("  [{}]", one(&entry.message.content.to_text())),
     }
 }
 

@@ -49,8 +49,8 @@ impl Toolbox {
 
     /// Prompts of servers are commands.
     #[must_use]
-    pub fn with_prompts(mut self, prompts: Arc<Prompts>) -> Self {
-        self.prompts = Some(prompts);
+    pub fn with_prompts(mut self, prompts: &Arc<Prompts>) -> Self {
+        self.prompts = Some(Arc::clone(prompts));
         self
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use qoder_core::ports::Model;
 use qoder_types::control::{HostRequest, TokenLine};
 use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
@@ -75,8 +75,7 @@ impl Desk {
             HostRequest::SetPermissionMode { mode } => self.set_mode(&mode).await,
             HostRequest::SetModel { model } => self.set_model(model.as_deref()),
             HostRequest::StopTask { task_id } => {
-                self.handle.stop_task(&task_id).await.map_err(text)?;
-                Ok(json!({}))
+                self.handle.stop_task(&task_id).await.map(done).map_err(text)
             }
             HostRequest::BackgroundTasks { tool_use_id } => {
                 Ok(json!({ "moved": self.handle.move_to_background(tool_use_id.as_deref()) }))
@@ -92,11 +91,7 @@ impl Desk {
                 self.rewind(user_message_id, RewindScope::Files, dry_run).await
             }
             HostRequest::Rewind { user_message_id, scope, dry_run } => {
-                let word = scope.as_deref().unwrap_or("both");
-                let scope = RewindScope::parse(word).ok_or_else(|| {
-                    format!("rewind: `{word}` is no scope; accepted are {}", RewindScope::ACCEPTED)
-                })?;
-                self.rewind(user_message_id, scope, dry_run).await
+                self.rewind(user_message_id, scope_of(scope.as_deref())?, dry_run).await
             }
             HostRequest::GetContextUsage {} => {
                 let usage = self.handle.run(|driver| Ok(ContextUsage::of(driver))).await.map_err(text)?;
@@ -123,37 +118,34 @@ impl Desk {
                 Ok(json!({ "title": self.handle.generate_title(&description, persist).await.map_err(text)? }))
             }
             HostRequest::McpStatus {} => Ok(json!({ "mcpServers": self.servers().rows() })),
-            HostRequest::McpSetServers { servers } => {
-                let (wanted, refused) = self.setup().read_servers(&servers);
-                let replaced = self.servers().replace(wanted, refused).await;
-                self.handle.engine().gate.replace_rules(self.setup().rules_with(self.servers()));
-                serde_json::to_value(replaced).map_err(text)
-            }
+            HostRequest::McpSetServers { servers } => self.set_servers(&servers).await,
             HostRequest::McpReconnect { server_name } => {
-                self.servers().reconnect(&server_name).await?;
-                Ok(json!({}))
+                self.servers().reconnect(&server_name).await.map(done)
             }
             HostRequest::McpToggle { server_name, enabled } => {
-                self.servers().toggle(&server_name, enabled).await?;
-                Ok(json!({}))
+                self.servers().toggle(&server_name, enabled).await.map(done)
             }
             HostRequest::McpAuthenticate { server_name, redirect_uri } => {
                 let begun = self.servers().authenticate(&server_name, redirect_uri).await?;
                 serde_json::to_value(begun).map_err(text)
             }
             HostRequest::McpSubmitOauthCallbackUrl { server_name, callback_url } => {
-                self.servers().submit_callback(&server_name, callback_url).await?;
-                Ok(json!({}))
+                self.servers().submit_callback(&server_name, callback_url).await.map(done)
             }
             HostRequest::InjectMcpToken { server_name, token } => {
-                self.servers().inject_token(&server_name, read_token(token)).await?;
-                Ok(json!({}))
+                self.servers().inject_token(&server_name, read_token(token)).await.map(done)
             }
             HostRequest::McpClearAuth { server_name } => {
-                self.servers().clear_credentials(&server_name).await?;
-                Ok(json!({}))
+                self.servers().clear_credentials(&server_name).await.map(done)
             }
         }
+    }
+
+    async fn set_servers(&self, servers: &Map<String, Value>) -> Result<Value, String> {
+        let (wanted, refused) = self.setup().read_servers(servers);
+        let replaced = self.servers().replace(wanted, refused).await;
+        self.handle.engine().gate.replace_rules(self.setup().rules_with(self.servers()));
+        serde_json::to_value(replaced).map_err(text)
     }
 
     /// The prompts of servers, as far as they are known.
@@ -280,6 +272,17 @@ fn read_token(line: TokenLine) -> OAuthToken {
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+/// The answer to what only had to be done.
+fn done((): ()) -> Value {
+    json!({})
+}
+
+fn scope_of(word: Option<&str>) -> Result<RewindScope, String> {
+    let word = word.unwrap_or("both");
+    RewindScope::parse(word)
+        .ok_or_else(|| format!("rewind: `{word}` is no scope; accepted are {}", RewindScope::ACCEPTED))
 }
 
 /// Requests that are documented and not built; named apart from those that nobody has heard of.

@@ -19,7 +19,7 @@ use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
-use crate::mcp::McpServers;
+use crate::mcp::ByName;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
@@ -167,21 +167,15 @@ impl Setup {
         let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
-        let environment = Arc::new(CommandEnvironment {
-            hidden: self.hidden_environment(),
-            changed: self.options.command_environment.clone(),
-        });
+        let environment = Arc::new(self.command_environment());
         let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
-        let preview = options::preview_format(self.options.tool_config.as_ref())?;
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
-        let mut tools = tools::built_in(self, &gate, &by_name);
-        tools.retain(|tool| self.is_wanted(&tool.definition().name));
-        tools::describe_previews(&mut tools, preview);
+        let mut tools = self.wanted_tools(&gate, &by_name)?;
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 agents: Arc::clone(&agents),
@@ -211,9 +205,7 @@ impl Setup {
         Ok(Engine {
             model,
             agents,
-            toolbox: Toolbox::new(tools, servers, offered)
-                .lazily(lazy)
-                .with_prompts(Arc::clone(by_name.prompts())),
+            toolbox: Toolbox::new(tools, servers, offered).lazily(lazy).with_prompts(by_name.prompts()),
             questions: Some(questions),
             hooks,
             gate,
@@ -241,18 +233,23 @@ impl Setup {
         })
     }
 
-    fn gate(&self, servers: &McpServers, roots: Vec<PathBuf>) -> Gate {
-        Gate {
-            rules: RwLock::new(self.rules_with(servers)),
-            mode: self.mode,
-            mode_is_explicit: self.mode_is_explicit,
-            mode_holds_anywhere: self.mode_is_explicit,
-            trusted: self.trust.is_trusted(),
-            mode_after_plan: mode::after_plan(&self.settings, self.trust),
-            workspace: self.workspace(roots),
-            unattended: self.unattended(),
-            compiled: Mutex::default(),
+    fn command_environment(&self) -> CommandEnvironment {
+        CommandEnvironment {
+            hidden: self.hidden_environment(),
+            changed: self.options.command_environment.clone(),
         }
+    }
+
+    /// The built-in tools that the options leave.
+    fn wanted_tools(
+        &self,
+        gate: &Arc<Gate>,
+        by_name: &Arc<ByName>,
+    ) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
+        let mut tools = tools::built_in(self, gate, by_name);
+        tools.retain(|tool| self.is_wanted(&tool.definition().name));
+        tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
+        Ok(tools)
     }
 
     /// The directories to work in, the working directory first.
