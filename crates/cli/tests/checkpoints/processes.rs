@@ -27,12 +27,12 @@ fn a_session_is_resumed_and_rewound() {
 #[test]
 fn the_sibling_variable_and_the_setting_switch_them_on() {
     let setting = r#"{"general":{"fileCheckpointing":{"enabled":true}}}"#;
-    let variable = [("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true")];
-    let ways: [(&[&str], &[(&str, &str)]); 2] = [(&[], &variable), (&["--settings", setting], &[])];
-    for (flags, environment) in ways {
+    let variable = ("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true");
+    let (none, flags) = (Vec::new(), vec!["--settings", setting]);
+    for (flags, environment) in [(none, vec![variable]), (flags, Vec::new())] {
         let place = Place::new();
         place.write("file.txt", "one\n");
-        let mut session = place.start_with(flags, environment);
+        let mut session = place.start_with(&flags, &environment);
         session.turn(1, &steps(&[read("file.txt"), edit("file.txt", "one", "two")]));
         session.rewind_files(1).unwrap();
         assert_eq!(place.read("file.txt").unwrap(), "one\n", "{flags:?}");

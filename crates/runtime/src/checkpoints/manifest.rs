@@ -224,8 +224,6 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -133,8 +133,6 @@ fn collect(kept: &Kept) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::super::manifest::{Line, Manifest};
     use super::*;
 
