@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
+use qoder_mcp::ToolCall;
 use qoder_mcp::config::{NamedServer, Scope, ServerConfig};
 use qoder_mcp::questions::Nobody;
 use qoder_mcp::remote::{PeerContext, peer};
-use qoder_mcp::{McpPeer, ToolCall};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};

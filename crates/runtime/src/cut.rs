@@ -29,6 +29,14 @@ struct Mark {
     open: Vec<String>,
 }
 
+impl Mark {
+    /// The cut after this entry, and the calls that it leaves without a result.
+    fn cut(self, by: &str) -> (Cut, Vec<String>) {
+        let (at, messages) = (Some(self.uuid), self.messages as u64);
+        (Cut { at, messages, results: self.results, by: by.to_owned() }, self.open)
+    }
+}
+
 /// The entries of the conversation as it stands: without what summaries replaced and earlier cuts left out.
 #[derive(Default)]
 struct Marks(Vec<Mark>);
@@ -127,6 +135,8 @@ fn marks(session: &Session) -> Result<Marks, SessionError> {
 /// The conversation as it was before a prompt.
 pub(crate) struct BeforePrompt {
     cut: Cut,
+    /// Calls of its last reply that have no result by then.
+    open: Vec<String>,
     /// Messages that would be left out.
     pub(crate) removed: u64,
 }
@@ -137,18 +147,17 @@ pub(crate) fn before_prompt(session: &Session, id: &str) -> Result<Option<Before
     let is_prompt = |mark: &Mark| mark.uuid == id && *mark.turn == *id;
     let Some(place) = marks.0.iter().position(is_prompt) else { return Ok(None) };
     marks.0.truncate(place);
-    let (at, messages, results) = match marks.0.pop() {
-        Some(last) => (Some(last.uuid), last.messages as u64, last.results),
-        None => (None, 0, Vec::new()),
+    let (cut, open) = match marks.0.pop() {
+        Some(last) => last.cut(""),
+        None => (Cut { at: None, messages: 0, results: Vec::new(), by: String::new() }, Vec::new()),
     };
-    let removed = (session.state.prompt.len() as u64).saturating_sub(messages);
-    Ok(Some(BeforePrompt { cut: Cut { at, messages, results, by: String::new() }, removed }))
+    let removed = (session.state.prompt.len() as u64).saturating_sub(cut.messages);
+    Ok(Some(BeforePrompt { cut, open, removed }))
 }
 
 /// Takes the conversation back.
 pub(crate) fn go_back(session: &mut Session, back: BeforePrompt, by: &str) -> Result<(), SessionError> {
-    session.append(RecordBody::Cut(Box::new(Cut { by: by.to_owned(), ..back.cut })))?;
-    close_calls(session)
+    keep(session, Cut { by: by.to_owned(), ..back.cut }, back.open)
 }
 
 /// Goes on from the entry `at`. With `drops_turn`, everything that this leaves out has to belong to the turn of that
@@ -166,30 +175,30 @@ pub(crate) fn go_on_from(
         return Err(SessionError::DropsMore { at: at.to_owned(), turn: turn.to_owned() });
     }
     let Some(last) = marks.0.pop().filter(|_| !left_out.is_empty()) else { return Ok(()) };
-    let mut parent = last.uuid;
-    let mut bodies = vec![RecordBody::Cut(Box::new(Cut {
-        at: Some(parent.clone()),
-        messages: last.messages as u64,
-        results: last.results,
-        by: "resume".to_owned(),
-    }))];
-    for tool_use_id in last.open {
+    let (cut, open) = last.cut("resume");
+    keep(session, cut, open)
+}
+
+/// Puts a cut on record. The results that it makes necessary are kept with it or not at all.
+fn keep(session: &mut Session, cut: Cut, open: Vec<String>) -> Result<(), SessionError> {
+    let mut parent = cut.at.clone();
+    let mut bodies = vec![RecordBody::Cut(Box::new(cut))];
+    for tool_use_id in open {
         let entry = left_out_result(session, tool_use_id, parent);
-        parent = entry.uuid.clone();
+        parent = Some(entry.uuid.clone());
         bodies.push(RecordBody::User(Box::new(entry)));
     }
-    // The cut and the results that it makes necessary are kept together or not at all.
     session.append_all(bodies)?;
     Ok(())
 }
 
 /// No call is without a result, whatever was left out.
-fn left_out_result(session: &Session, tool_use_id: String, parent: String) -> UserEntry {
+fn left_out_result(session: &Session, tool_use_id: String, parent: Option<String>) -> UserEntry {
     let content = ToolResultContent::Text(LEFT_OUT.to_owned());
     let block = ContentBlock::ToolResult { tool_use_id, content, is_error: true };
     let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
     UserEntry {
-        parent_uuid: Some(parent),
+        parent_uuid: parent,
         outcome: Some(CallOutcome::Unknown),
         ..session.user_entry(UserOrigin::ToolResult, message)
     }

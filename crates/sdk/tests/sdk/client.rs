@@ -204,10 +204,10 @@ async fn what_the_engine_in_process_cannot_do_is_named() {
     let place = Place::new();
     let mut client = QoderSdkClient::new(place.playing(&json!([])));
     within(client.connect(None)).await.unwrap();
-    let error = within(client.set_mcp_servers(&BTreeMap::new())).await.unwrap_err();
+    let error = within(client.set_goal_max_turns(Some(3))).await.unwrap_err();
     assert_eq!(
         (error.code(), error.to_string().as_str()),
-        ("unsupported", "mcp_set_servers is not supported by the engine in process")
+        ("unsupported", "set_goal_max_turns is not supported by the engine in process")
     );
     let error = within(client.stop_task("bash_9")).await.unwrap_err();
     assert_eq!(error.code(), "control_request");
