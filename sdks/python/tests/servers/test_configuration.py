@@ -26,6 +26,13 @@ from qoder_agent_sdk import (
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """What the runtime does is the same on every event loop; methods and callbacks are tested on both."""
+    return "asyncio"
+
+
 ECHO = "mcp__every__echo"
 #: Makes the project's own files count.
 TRUST = ("QODER_TRUST", "1")

@@ -33,6 +33,13 @@ from qoder_agent_sdk import QoderSDKClient, UserMessage, create_sdk_mcp_server, 
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """What the runtime does is the same on every event loop; methods and callbacks are tested on both."""
+    return "asyncio"
+
+
 WAYS = ["stdio", "sse", "http"]
 NOWHERE = {"type": "http", "url": "http://127.0.0.1:9/mcp"}
 

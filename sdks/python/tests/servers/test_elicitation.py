@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp.types import ElicitResult
 from support.asking import drain
-from support.looking import results_by_tool, text_of
+from support.looking import results_by_tool, run, text_of
 from support.real_servers import asking, called, calling, rows, settled
 
 from qoder_agent_sdk import HookMatcher, QoderSDKClient, SystemMessage
@@ -98,6 +98,15 @@ async def test_a_callback_may_take_a_signal(scripted: Any) -> None:
 
     result = (await called(booking(scripted, on_elicitation=on_elicitation)))[BOOK]
     assert json.loads(text_of(result))["data"]["guests"] == 1
+
+
+async def test_a_server_asks_during_a_single_query(scripted: Any) -> None:
+    async def on_elicitation(_: dict[str, Any]) -> Any:
+        return {"action": "accept", "content": {"guests": 6}}
+
+    patience = {"QODER_MCP_START_WAIT_MS": "60000"}
+    messages = await run("go", booking(scripted, on_elicitation=on_elicitation, env=patience))
+    assert json.loads(text_of(results_by_tool(messages)[BOOK]))["data"]["guests"] == 6
 
 
 @pytest.mark.parametrize("way", ["sse", "http"])

@@ -18,6 +18,13 @@ from qoder_agent_sdk import QoderSDKClient
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """What the runtime does is the same on every event loop; methods and callbacks are tested on both."""
+    return "asyncio"
+
+
 TEXT = "demo://resource/dynamic/text/1"
 
 

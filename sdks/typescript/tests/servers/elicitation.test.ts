@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 
-import type { ElicitationRequest, HookInput, Options } from '@qoder-ai/qoder-agent-sdk';
+import { type ElicitationRequest, type HookInput, type Options, query } from '@qoder-ai/qoder-agent-sdk';
 
 import { calledOnce, calling, resultsByTool, rowOf, using } from '../support/live.js';
+import { collect } from '../support/runtime.js';
 import { asking, askingOver } from '../support/servers.js';
 
 const BOOK = 'mcp__asking__book';
@@ -73,6 +74,16 @@ test('the request is a form with camelCase keys, and a signal comes with it', as
   assert.deepEqual([Object.keys(schema.properties), schema.required], [['guests', 'vegetarian'], ['guests']]);
   assert.deepEqual(Object.keys(request).filter((key) => key.includes('_') || key === 'subtype'), []);
   assert.equal(signal.aborted, false);
+});
+
+test('a server asks during a single query', async (context) => {
+  const options = calling(context, [BOOK, { place: 'Chez Nous' }]).options({
+    mcpServers: { asking: asking() },
+    env: { QODER_MCP_START_WAIT_MS: '60000' },
+    onElicitation: () => ({ action: 'accept', content: { guests: 6 } }),
+  });
+  const given = resultsByTool(await collect(query({ prompt: 'go', options })))[BOOK];
+  assert.equal((JSON.parse(given?.text ?? '') as Booked).data?.guests, 6);
 });
 
 for (const way of ['sse', 'http'] as const) {
