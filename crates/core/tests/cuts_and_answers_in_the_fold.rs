@@ -50,7 +50,7 @@ fn result(uuid: &str, id: &str, outcome: &str, output: &Value) -> RecordBody {
 }
 
 fn cut(at: &str, messages: u64, results: Vec<ContentBlock>) -> RecordBody {
-    RecordBody::Cut(Box::new(Cut { at: at.to_owned(), messages, results, by: "test".to_owned() }))
+    RecordBody::Cut(Box::new(Cut { at: Some(at.to_owned()), messages, results, by: "test".to_owned() }))
 }
 
 fn shaped() -> RecordBody {

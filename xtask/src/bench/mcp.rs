@@ -16,7 +16,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 fn calls(bench: &Bench) -> Result<Vec<Row>> {
-    let text = example(bench, "qoder-mcp", "overhead")?;
+    let text = example(bench, "qoder-mcp", "call_overhead")?;
     let found: Value = serde_json::from_str(text.trim()).context("the example's answer is not JSON")?;
     let number = |key: &str| {
         found.get(key).and_then(Value::as_f64).with_context(|| format!("the example says nothing of {key}"))
