@@ -201,3 +201,36 @@ async def test_a_session_is_resumed_listed_and_renamed(options: Any, project: Pa
         del os.environ["CLAUDE_CONFIG_DIR"]
     third = [message async for message in query(prompt="x", options=options([{"text": "ok", "repeat": True}], resume="A title"))][-1]
     assert third.session_id == first.session_id
+
+
+async def test_an_answer_in_a_shape(options: Any) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    replies = [{"when": {"turn": 1}, "text": "It is seven."}, call(2, "StructuredOutput", {"n": 7})]
+    made = options(replies, output_format={"type": "json_schema", "schema": schema}, betas=["context-1m-2025-08-07"])
+    result = [message async for message in query(prompt="how many?", options=made)][-1]
+    assert (result.subtype, result.structured_output) == ("success", {"n": 7})
+
+
+async def test_what_a_run_may_spend(options: Any) -> None:
+    replies = [{"toolCalls": [{"name": "Glob", "input": {"pattern": "*"}}], "repeat": True}]
+    messages = []
+    with pytest.raises(Exception) as raised:
+        made = options(replies, task_budget={"total": 10}, max_budget_usd=0.5)
+        async for message in query(prompt="go", options=made):
+            messages.append(message)
+    assert messages[-1].subtype == "error_max_task_budget"
+    assert "tokens of the task" in str(raised.value)
+
+
+async def test_a_session_goes_on_from_an_earlier_message(options: Any) -> None:
+    replies = [{"when": {"contains": "two"}, "text": "second"}, {"text": "answer", "repeat": True}]
+    first = [message async for message in query(prompt="one", options=options(replies))]
+    answer = next(message.uuid for message in first if isinstance(message, AssistantMessage))
+    resumed = {"resume": first[-1].session_id}
+    [message async for message in query(prompt="two", options=options(replies, **resumed))]
+    made = options([{"when": {"turn": 2}, "text": "other way"}], resume_session_at=answer, **resumed)
+    assert texts([message async for message in query(prompt="three", options=made)]) == ["other way"]
+    with pytest.raises(Exception) as raised:
+        refused = options(replies, resume_session_at=answer, resume_drops_turn=first[-1].session_id, **resumed)
+        [message async for message in query(prompt="four", options=refused)]
+    assert "Resume rejected by --resume-drops-turn:" in str(raised.value)

@@ -64,15 +64,29 @@ pub fn configured_secrets(options: &ModelOptions) -> Vec<String> {
     secrets
 }
 
+/// The model that the options name, when it is asked over a network and nobody knows what it costs.
+#[must_use]
+pub fn unpriced_model(options: &ModelOptions) -> Option<String> {
+    let (name, tier) = named(options, options.model.as_deref());
+    let local = name == "offline" || name.starts_with("scripted:") || name.starts_with("replay:");
+    let route = if local { None } else { find_route(options, name, tier).ok().flatten() }?;
+    catalog::lookup(options, &route.model).price.is_none().then_some(route.model)
+}
+
+/// The name that counts, and the tier when it is one that the settings do not map.
+fn named<'a>(options: &'a ModelOptions, name: Option<&'a str>) -> (&'a str, Option<&'a str>) {
+    let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or("auto");
+    let mapped = options.settings.tiers.get(name).filter(|_| TIERS.contains(&name));
+    let name = mapped.map_or(name, String::as_str);
+    (name, TIERS.contains(&name).then_some(name))
+}
+
 fn backend(
     options: &ModelOptions,
     name: Option<&str>,
     recorder: Option<&Arc<Recorder>>,
 ) -> Result<Arc<dyn Backend>, ModelConfigError> {
-    let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or("auto");
-    let mapped = options.settings.tiers.get(name).filter(|_| TIERS.contains(&name));
-    let name = mapped.map_or(name, String::as_str);
-    let tier = TIERS.contains(&name).then_some(name);
+    let (name, tier) = named(options, name);
     if name == "offline" {
         return Ok(Arc::new(Offline::new(catalog::lookup(options, "offline"))));
     }

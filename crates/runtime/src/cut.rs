@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use qoder_core::State;
-use qoder_types::record::{Cut, RecordBody, UserOrigin};
+use qoder_types::record::{Cut, RecordBody, UserEntry, UserOrigin};
 use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
 
 use crate::error::SessionError;
@@ -25,6 +25,8 @@ struct Mark {
     messages: usize,
     /// Results that the last reply's calls have by then, when others are missing.
     results: Vec<ContentBlock>,
+    /// Those calls that have none.
+    open: Vec<String>,
 }
 
 /// The entries of the conversation as it stands: without what summaries replaced and earlier cuts left out.
@@ -99,7 +101,8 @@ impl Marks {
             Seen::Nothing => return,
         };
         let results = after.calls.iter().filter_map(|call| call.result.clone()).collect();
-        self.0.push(Mark { uuid, turn, messages: after.prompt.len(), results });
+        let open = after.open_calls().map(|call| call.id.clone()).collect();
+        self.0.push(Mark { uuid, turn, messages: after.prompt.len(), results, open });
     }
 }
 
@@ -121,7 +124,7 @@ fn marks(session: &Session) -> Result<Marks, SessionError> {
 
 /// The conversation as it was before a prompt.
 pub(crate) struct BeforePrompt {
-    cut: Cut,
+    last: Option<Mark>,
     /// Messages that would be left out.
     pub(crate) removed: u64,
 }
@@ -132,18 +135,15 @@ pub(crate) fn before_prompt(session: &Session, id: &str) -> Result<Option<Before
     let is_prompt = |mark: &Mark| mark.uuid == id && *mark.turn == *id;
     let Some(place) = marks.0.iter().position(is_prompt) else { return Ok(None) };
     marks.0.truncate(place);
-    let (at, messages, results) = match marks.0.pop() {
-        Some(last) => (Some(last.uuid), last.messages as u64, last.results),
-        None => (None, 0, Vec::new()),
-    };
-    let removed = (session.state.prompt.len() as u64).saturating_sub(messages);
-    Ok(Some(BeforePrompt { cut: Cut { at, messages, results, by: String::new() }, removed }))
+    let last = marks.0.pop();
+    let stay = last.as_ref().map_or(0, |last| last.messages);
+    let removed = session.state.prompt.len().saturating_sub(stay) as u64;
+    Ok(Some(BeforePrompt { last, removed }))
 }
 
 /// Takes the conversation back.
 pub(crate) fn go_back(session: &mut Session, back: BeforePrompt, by: &str) -> Result<(), SessionError> {
-    session.append(RecordBody::Cut(Box::new(Cut { by: by.to_owned(), ..back.cut })))?;
-    close_calls(session)
+    cut_after(session, back.last, by)
 }
 
 /// Goes on from the entry `at`. With `drops_turn`, everything that this leaves out has to belong to the turn of that
@@ -161,25 +161,41 @@ pub(crate) fn go_on_from(
         return Err(SessionError::DropsMore { at: at.to_owned(), turn: turn.to_owned() });
     }
     let Some(last) = marks.0.pop().filter(|_| !left_out.is_empty()) else { return Ok(()) };
-    session.append(RecordBody::Cut(Box::new(Cut {
-        at: Some(at.to_owned()),
+    cut_after(session, Some(last), "resume")
+}
+
+/// Puts a cut on record: what came after the entry `last`, or everything, is no part of the conversation any more.
+fn cut_after(session: &mut Session, last: Option<Mark>, by: &str) -> Result<(), SessionError> {
+    let by = by.to_owned();
+    let Some(last) = last else {
+        session.append(RecordBody::Cut(Box::new(Cut { at: None, messages: 0, results: Vec::new(), by })))?;
+        return Ok(());
+    };
+    let mut parent = last.uuid;
+    let mut bodies = vec![RecordBody::Cut(Box::new(Cut {
+        at: Some(parent.clone()),
         messages: last.messages as u64,
         results: last.results,
-        by: "resume".to_owned(),
-    })))?;
-    close_calls(session)
+        by,
+    }))];
+    for tool_use_id in last.open {
+        let entry = left_out_result(session, tool_use_id, parent);
+        parent = entry.uuid.clone();
+        bodies.push(RecordBody::User(Box::new(entry)));
+    }
+    // The cut and the results that it makes necessary are kept together or not at all.
+    session.append_all(bodies)?;
+    Ok(())
 }
 
 /// No call is without a result, whatever was left out.
-fn close_calls(session: &mut Session) -> Result<(), SessionError> {
-    let open: Vec<String> = session.state.open_calls().map(|call| call.id.clone()).collect();
-    for tool_use_id in open {
-        let content = ToolResultContent::Text(LEFT_OUT.to_owned());
-        let block = ContentBlock::ToolResult { tool_use_id, content, is_error: true };
-        let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
-        let mut entry = session.user_entry(UserOrigin::ToolResult, message);
-        entry.outcome = Some(CallOutcome::Unknown);
-        session.append(RecordBody::User(Box::new(entry)))?;
+fn left_out_result(session: &Session, tool_use_id: String, parent: String) -> UserEntry {
+    let content = ToolResultContent::Text(LEFT_OUT.to_owned());
+    let block = ContentBlock::ToolResult { tool_use_id, content, is_error: true };
+    let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
+    UserEntry {
+        parent_uuid: Some(parent),
+        outcome: Some(CallOutcome::Unknown),
+        ..session.user_entry(UserOrigin::ToolResult, message)
     }
-    Ok(())
 }

@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use qoder_types::record::{
-    Answered, Asked, AssistantEntry, Cut, Decided, Epoch, InputAdmitted, Interrupted, ModelFailed, ModelRequested,
-    PermissionsChanged, SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded, UserEntry,
+    Answered, Asked, AssistantEntry, Cut, Decided, Epoch, InputAdmitted, Interrupted, ModelFailed,
+    ModelRequested, PermissionsChanged, SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded,
+    UserEntry,
 };
 use qoder_types::{Hooked, TaskEnded, TaskStarted};
 use serde::Serialize;

@@ -104,7 +104,7 @@ def seen(messages: list[Any]) -> list[dict[str, Any]]:
         elif isinstance(message, ResultMessage):
             denied = [denial["tool_name"] for denial in message.permission_denials or []]
             end = {"end": message.subtype, "result": message.result, "errors": message.errors or [], "denied": denied}
-            said.append(end)
+            said.append({**end, "structured": message.structured_output})
     return said
 
 

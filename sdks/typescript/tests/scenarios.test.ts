@@ -84,7 +84,8 @@ function said(message: SDKMessage, names: Map<string, string>): Data[] {
   const line = message as unknown as Data;
   if (line['type'] === 'result') {
     const denied = (line['permission_denials'] as Data[]).map((denial) => denial['tool_name']);
-    return [{ end: line['subtype'], result: line['result'], errors: line['errors'] ?? [], denied }];
+    const structured = line['structured_output'];
+    return [{ end: line['subtype'], result: line['result'], errors: line['errors'] ?? [], denied, structured }];
   }
   if (line['type'] !== 'assistant' && line['type'] !== 'user') return [];
   const content = line['message'].content as Data[] | string;

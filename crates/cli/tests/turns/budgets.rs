@@ -132,6 +132,18 @@ fn the_tokens_of_a_task_are_those_of_one_turn() {
 }
 
 #[test]
+fn a_model_without_a_price_is_named() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::list(vec![said("one")]));
+    let finished = stream(&sandbox, &server, &["go", "--max-budget-usd", "0.001"]);
+    finished.success();
+    assert!(finished.stderr.contains(&format!("what the model `{MODEL}` costs")), "{}", finished.stderr);
+    let priced = with_prices();
+    let finished = stream(&priced, &server, &["go", "--max-budget-usd", "0.1"]);
+    assert!(!finished.stderr.contains("costs"), "{}", finished.stderr);
+}
+
+#[test]
 fn a_budget_that_is_none_is_bad_input() {
     let sandbox = Sandbox::new();
     for (flag, value) in [

@@ -97,6 +97,7 @@ impl Setup {
         let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
         let model_options = model::model_options(&options, &settings)?;
         options::check_limits(&options)?;
+        warnings.extend(options::unkept_budget(&options, &model_options));
         let structured = options::structured_output(&options)?;
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use qoder_core::ports::{Thinking, Tool};
-use qoder_models::ModelConfigError;
+use qoder_models::{ModelConfigError, ModelOptions};
 use qoder_types::{PermissionMode, RuleSource};
 use serde_json::{Map, Value};
 
@@ -130,6 +130,16 @@ pub(super) fn check_limits(options: &Options) -> Result<(), SetupError> {
         return Err(SetupError::Option { option: "--task-budget", problem });
     }
     Ok(())
+}
+
+/// A budget counts what has a price; that some of it has none is worth a word.
+pub(super) fn unkept_budget(options: &Options, models: &ModelOptions) -> Option<String> {
+    options.max_budget_usd?;
+    let model = qoder_models::unpriced_model(models)?;
+    Some(format!(
+        "nobody knows what the model `{model}` costs, so --max-budget-usd counts its calls as free; give it a price in \
+         `model.prices` of the settings"
+    ))
 }
 
 pub(super) fn structured_output(options: &Options) -> Result<Option<Arc<dyn Tool>>, SetupError> {

@@ -28,6 +28,8 @@ fn with_options(mut options: QoderAgentOptions, described: &Value) -> QoderAgent
             "tools" => options.tools(ToolSet::Only(texts(value))),
             "max_turns" => options.max_turns(value.as_u64().unwrap()),
             "system_prompt" => options.system_prompt(text(value)),
+            "output_format" => options.output_format(value.clone()),
+            "task_budget" => options.task_budget(value.as_u64().unwrap()),
             "allow_dangerously_skip_permissions" => {
                 options.allow_dangerously_skip_permissions(value.as_bool().unwrap())
             }
@@ -116,7 +118,10 @@ fn seen(messages: &[Message]) -> Vec<Value> {
             Message::Result(end) => {
                 let denied: Vec<&str> =
                     end.permission_denials.iter().map(|one| one.tool_name.as_str()).collect();
-                said.push(json!({ "end": end.subtype, "result": end.result, "errors": end.errors, "denied": denied }));
+                said.push(json!({
+                    "end": end.subtype, "result": end.result, "errors": end.errors, "denied": denied,
+                    "structured": end.structured_output,
+                }));
                 continue;
             }
             _ => continue,

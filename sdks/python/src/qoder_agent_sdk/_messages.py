@@ -95,6 +95,7 @@ class UserMessage:
     tool_use_result: Any = None
     is_synthetic: bool | None = None
     is_replay: bool | None = None
+    custom_context: dict[str, str] | None = None
     raw: dict[str, Any] = _raw()
 
 

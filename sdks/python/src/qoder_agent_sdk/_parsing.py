@@ -95,6 +95,7 @@ def _parse_user(data: dict[str, Any]) -> Message:
         tool_use_result=data.get("tool_use_result"),
         is_synthetic=data.get("isSynthetic"),
         is_replay=data.get("isReplay"),
+        custom_context=data.get("custom_context"),
         raw=data,
     )
 

@@ -98,6 +98,7 @@ export type ResultErrorSubtype =
   | 'error_max_turns'
   | 'error_during_execution'
   | 'error_max_budget_usd'
+  | 'error_max_task_budget'
   | 'error_max_structured_output_retries';
 
 /** The end of a turn that did not go well. */
