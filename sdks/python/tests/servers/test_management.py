@@ -118,7 +118,9 @@ async def test_every_change_is_told_to_the_callback_and_on_the_stream(scripted: 
 
 
 async def test_the_messages_have_whole_rows(scripted: Any) -> None:
-    messages = await run("go", scripted({"text": "Hi.", "repeat": True}, mcp_servers={"asking": asking()}))
+    patience = {"QODER_MCP_START_WAIT_MS": "60000"}
+    options = scripted({"text": "Hi.", "repeat": True}, mcp_servers={"asking": asking()}, env=patience)
+    messages = await run("go", options)
     changes = [each for each in messages if isinstance(each, SystemMessage) and each.subtype == "mcp_status_change"]
     (row,) = changes[-1].data["servers"]
     assert row["status"] == "connected" and row["serverInfo"] == {

@@ -137,6 +137,21 @@ async def test_without_a_callback_the_server_needs_authorization(guarded: Any, s
         assert not seen["guarded"].get("tools")
 
 
+async def test_the_server_is_connected_anew_and_its_tools_are_discovered(guarded: Any, scripted: Any) -> None:
+    told: list[tuple[str, int]] = []
+
+    async def changed(servers: list[Any]) -> None:
+        told.extend((row["status"], len(row.get("tools") or [])) for row in servers)
+
+    await signed_in(
+        guarded,
+        scripted,
+        lambda request: {"callbackUrl": guarded.consent(request["authUrl"])},
+        on_mcp_status_change=changed,
+    )
+    assert told == [("connecting", 0), ("needs-auth", 0), ("connecting", 0), ("connected", 1)]
+
+
 async def test_authorization_fires_no_hooks_for_elicitation(guarded: Any, scripted: Any) -> None:
     fired: list[Any] = []
 
