@@ -114,9 +114,13 @@ impl AuthorizationError {
 pub trait Authorizer: Send + Sync {
     /// The token to send now, renewed when it is about to expire; `None` when there is none.
     fn token(&self) -> BoxFuture<'static, Result<Option<SecretString>, AuthorizationError>>;
-    /// The server refused what was sent. True when another token is there now (renewed here, or by another process) and the
+    /// The server refused a request with the token `sent`, or without one. True when another token is there now (renewed here, or by another process) and the
     /// request is worth sending again.
-    fn refused(&self, challenge: Challenge) -> BoxFuture<'static, Result<bool, AuthorizationError>>;
+    fn refused(
+        &self,
+        sent: Option<SecretString>,
+        challenge: Challenge,
+    ) -> BoxFuture<'static, Result<bool, AuthorizationError>>;
     /// Begins an authorization; asks the server for its metadata. `redirect_uri` overrides our own loopback address.
     fn begin(
         &self,

@@ -21,6 +21,7 @@ pub(super) fn python(root: &Path) -> Result<Counts> {
     let package = root.join("sdks/python");
     let mut tests = environment.python(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     tests.arg(package.join("tests")).env("QODER_SDK_REPOSITORY", root).current_dir(&environment.folder);
+    tests.env(packages::MCP_VARIABLE, packages::mcp_folder(root));
     let finished = process::capture(&mut tests)?;
     let mut total = report(&finished, counts::from_pytest(&finished.output));
     let cache = environment.folder.join("mypy");
@@ -37,6 +38,7 @@ pub(super) fn typescript(root: &Path) -> Result<Counts> {
     let mut tests = Command::new("node");
     tests.arg(package.join("scripts/test-packed.mjs")).arg("--dir").arg(package.with_file_name("project"));
     tests.env("QODERCLI_PATH", binary(root)).env("QODER_SDK_REPOSITORY", root).current_dir(&package);
+    tests.env(packages::MCP_VARIABLE, packages::mcp_folder(root));
     let finished = process::capture(&mut tests)?;
     Ok(report(&finished, counts::from_node(&finished.output)))
 }

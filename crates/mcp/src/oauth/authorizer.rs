@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -19,9 +18,6 @@ use super::vault::Vault;
 use crate::authorization::{AuthorizationError, Authorizer, Begun, Callback, OAuthToken};
 use crate::config::{NamedServer, OAuthConfig, Transport};
 use crate::peer::Challenge;
-
-/// A request that has just failed was sent before a token this young was there.
-const JUST_RENEWED: Duration = Duration::from_secs(2);
 
 /// Receives every token and secret as it becomes known, so that they can be taken out of logs and records.
 pub type SecretSink = Arc<dyn Fn(&SecretString) + Send + Sync>;
@@ -70,7 +66,6 @@ struct State {
     entry: Option<Entry>,
     /// The token that was sent last.
     handed: Option<SecretString>,
-    renewed: Option<Instant>,
 }
 
 impl ServerAuthorizer {
@@ -150,9 +145,13 @@ impl Authorizer for ServerAuthorizer {
         async move { inner.token().await }.boxed()
     }
 
-    fn refused(&self, challenge: Challenge) -> BoxFuture<'static, Result<bool, AuthorizationError>> {
+    fn refused(
+        &self,
+        sent: Option<SecretString>,
+        challenge: Challenge,
+    ) -> BoxFuture<'static, Result<bool, AuthorizationError>> {
         let inner = Arc::clone(&self.inner);
-        async move { inner.refused(&challenge).await }.boxed()
+        async move { inner.refused(sent, &challenge).await }.boxed()
     }
 
     fn begin(
@@ -208,11 +207,11 @@ impl Inner {
         }
     }
 
-    async fn refused(self: Arc<Self>, challenge: &Challenge) -> Result<bool, AuthorizationError> {
-        let (sent, just_renewed) = {
-            let state = self.state();
-            (state.handed.clone(), state.renewed.is_some_and(|at| at.elapsed() < JUST_RENEWED))
-        };
+    async fn refused(
+        self: Arc<Self>,
+        sent: Option<SecretString>,
+        challenge: &Challenge,
+    ) -> Result<bool, AuthorizationError> {
         let Some(sent) = sent else {
             // Nothing was sent; another process may have signed in meanwhile.
             let kept = self.look().await?.and_then(|entry| entry.token);
@@ -222,9 +221,6 @@ impl Inner {
             // The same grant again does not help; a wider one of another process does.
             let kept = self.look().await?.and_then(|entry| entry.token);
             return Ok(kept.is_some_and(|token| !token.is_over(now()) && !token.is(&sent)));
-        }
-        if just_renewed {
-            return Ok(true);
         }
         Ok(self.renew(sent).await?.is_some())
     }
@@ -251,7 +247,6 @@ impl Inner {
         self.vault.keep(locked, entry.clone()).await?;
         self.learn(&entry);
         let mut state = self.state();
-        state.renewed = entry.token.is_some().then(Instant::now);
         state.looked = true;
         state.entry = Some(entry);
         Ok(())

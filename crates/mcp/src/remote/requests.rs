@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::{Client, RequestBuilder, Response};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
@@ -18,7 +18,7 @@ use super::PeerContext;
 use super::client::{self, Refused};
 use super::events::shortened;
 use super::fault::Fault;
-use crate::authorization::Authorizer;
+use crate::authorization::{AuthorizationError, Authorizer};
 use crate::peer::Challenge;
 
 /// Bytes of a refusal's body that are looked at.
@@ -99,12 +99,13 @@ impl Requests {
         let mut retried = false;
         loop {
             let mut request = build(&self.client).headers(self.headers.clone());
-            if let Some(token) = self.token().await? {
-                request = request.header(AUTHORIZATION, token);
+            let token = self.token().await?;
+            if let Some(token) = &token {
+                request = request.header(AUTHORIZATION, header(token)?);
             }
             let response = request.send().await.map_err(|error| network(&error))?;
             let Some(challenge) = challenge(&response) else { return Ok(response) };
-            if !retried && challenge.status == 401 && self.has_another_token(&challenge).await {
+            if !retried && challenge.status == 401 && self.has_another_token(token, &challenge).await {
                 retried = true;
                 continue;
             }
@@ -113,24 +114,17 @@ impl Requests {
         }
     }
 
-    async fn token(&self) -> Result<Option<HeaderValue>, HttpProblem> {
+    async fn token(&self) -> Result<Option<SecretString>, HttpProblem> {
         let Some(authorizer) = &self.authorizer else { return Ok(None) };
-        let unusable = |problem: String| HttpProblem::Credentials(problem);
-        let token =
-            authorizer.token().await.map_err(|error| unusable(format!("{error}; {}", error.hint())))?;
-        let header = token.map(|token| {
-            let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
-                .map_err(|_| unusable("the token holds characters that cannot be sent".to_owned()))?;
-            value.set_sensitive(true);
-            Ok(value)
-        });
-        header.transpose()
+        let unusable =
+            |error: AuthorizationError| HttpProblem::Credentials(format!("{error}; {}", error.hint()));
+        authorizer.token().await.map_err(unusable)
     }
 
-    async fn has_another_token(&self, challenge: &Challenge) -> bool {
+    async fn has_another_token(&self, sent: Option<SecretString>, challenge: &Challenge) -> bool {
         match &self.authorizer {
             // Why there is no other one is found out by whoever asks for credentials next.
-            Some(authorizer) => authorizer.refused(challenge.clone()).await.unwrap_or(false),
+            Some(authorizer) => authorizer.refused(sent, challenge.clone()).await.unwrap_or(false),
             None => false,
         }
     }
@@ -158,6 +152,14 @@ impl Requests {
         });
         SseStream::from_bytes_stream(bytes)
     }
+}
+
+/// A token as it travels; never shown.
+fn header(token: &SecretString) -> Result<HeaderValue, HttpProblem> {
+    let unusable = |_| HttpProblem::Credentials("the token holds characters that cannot be sent".to_owned());
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret())).map_err(unusable)?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// What an answer that is no success says. Reads a bounded part of it.

@@ -96,8 +96,7 @@ impl Inner {
 
     /// Waits until nothing is on its way for this server.
     pub(super) async fn done(&self, name: &str) -> Result<(), String> {
-        let is_done = |server: &Server| server.status.is_settled() && !server.authorizing;
-        self.until(|servers| servers.get(name).is_none_or(is_done)).await;
+        self.until(|servers| servers.get(name).is_none_or(Server::is_done)).await;
         self.with(name, complaint)?.map_or(Ok(()), Err)
     }
 

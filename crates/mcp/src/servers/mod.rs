@@ -132,14 +132,15 @@ impl McpServers {
     }
 
     /// Waits until the first model call need not wait any longer: every server in the program that started us has been
-    /// tried, and every other one too or the time is over. Those that come later bring their tools then.
+    /// tried, and every other one too, or the time is over; a host that is asked for credentials has the same time. Those
+    /// that come later bring their tools then.
     pub async fn ready(&self) {
         let is_inside = |server: &Server| matches!(server.named.config.transport, Transport::Sdk { .. });
         self.inner
             .until(|servers| !servers.values().any(|server| is_inside(server) && !server.status.is_settled()))
             .await;
         let started = *self.inner.started.get_or_init(Instant::now);
-        let all = self.settled();
+        let all = self.inner.until(|servers| servers.values().all(Server::is_done));
         // Whether all came in time or not, the call goes out now.
         let _ = tokio::time::timeout_at(started + self.inner.start_wait, all).await;
     }

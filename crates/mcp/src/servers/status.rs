@@ -102,6 +102,11 @@ impl Server {
         }
     }
 
+    /// Nothing is on its way: it has been tried, and nobody is asked for credentials.
+    pub(super) fn is_done(&self) -> bool {
+        self.status.is_settled() && !self.authorizing
+    }
+
     /// It cannot be used; its tools are gone.
     pub(super) fn fail(&mut self, problem: impl Into<String>) {
         self.status = ServerStatus::Failed;

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use secrecy::SecretString;
+
 use super::*;
 use crate::authorization::{AuthorizationError, Begun, Callback, OAuthToken};
 use crate::config::{OAuthConfig, ServerConfig};
@@ -115,11 +117,15 @@ impl McpPeer for Scripted {
 struct Credentials(Arc<Mutex<bool>>);
 
 impl Authorizer for Credentials {
-    fn token(&self) -> BoxFuture<'static, Result<Option<secrecy::SecretString>, AuthorizationError>> {
+    fn token(&self) -> BoxFuture<'static, Result<Option<SecretString>, AuthorizationError>> {
         std::future::ready(Ok(None)).boxed()
     }
 
-    fn refused(&self, _: Challenge) -> BoxFuture<'static, Result<bool, AuthorizationError>> {
+    fn refused(
+        &self,
+        _: Option<SecretString>,
+        _: Challenge,
+    ) -> BoxFuture<'static, Result<bool, AuthorizationError>> {
         std::future::ready(Ok(false)).boxed()
     }
 

@@ -29,7 +29,11 @@ impl Authorizer for Tokens {
         std::future::ready(Ok(Some(SecretString::from(token)))).boxed()
     }
 
-    fn refused(&self, challenge: Challenge) -> BoxFuture<'static, Result<bool, AuthorizationError>> {
+    fn refused(
+        &self,
+        _: Option<SecretString>,
+        challenge: Challenge,
+    ) -> BoxFuture<'static, Result<bool, AuthorizationError>> {
         self.refusals.lock().unwrap().push(challenge);
         let another = self.number.load(Ordering::SeqCst) < self.most;
         if another {

@@ -13,7 +13,7 @@ async fn a_browser_comes_back_to_the_loopback_address() {
     assert!(authorizer.token().await.unwrap().is_none());
     let challenge = server.ask(None).await;
     assert_eq!(challenge.status, 401);
-    assert!(!authorizer.refused(challenge.clone()).await.unwrap());
+    assert!(!authorizer.refused(None, challenge.clone()).await.unwrap());
 
     let Begun::Redirect { auth_url, state, scopes, resource_metadata_url, returned } =
         authorizer.begin(Some(challenge), None).await.unwrap()

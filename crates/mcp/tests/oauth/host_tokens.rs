@@ -26,9 +26,10 @@ async fn an_injected_token_is_sent_and_kept() {
     let next = server.authorizer(root.path());
     assert_eq!(next.token().await.unwrap().unwrap().expose_secret(), "from-the-host");
     // It cannot be renewed, so a person has to act.
-    let challenge = server.ask(Some(&next.token().await.unwrap().unwrap())).await;
+    let sent = next.token().await.unwrap().unwrap();
+    let challenge = server.ask(Some(&sent)).await;
     assert_eq!(challenge.status, 401);
-    assert!(!next.refused(challenge).await.unwrap());
+    assert!(!next.refused(Some(sent), challenge).await.unwrap());
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
-//! The scenarios that all SDKs share: what a user sees, described once in `sdks/scenarios/scenarios.json`. Run with the
-//! engine in process.
+//! The scenarios that all SDKs share: what a user sees, described once in `sdks/scenarios`. Run with the engine in
+//! process.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use qoder_agent_sdk::{
-    ContentBlock, HookEvent, HookMatcher, Message, PermissionResult, QoderAgentOptions, QoderSdkClient,
-    ToolAnnotations, ToolResult, ToolSet, create_sdk_mcp_server, tool_with_schema,
+    ContentBlock, ElicitationResult, HookEvent, HookMatcher, McpStdioServerConfig, Message, PermissionResult,
+    QoderAgentOptions, QoderSdkClient, ToolAnnotations, ToolResult, ToolSet, create_sdk_mcp_server,
+    tool_with_schema,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +27,12 @@ fn with_options(mut options: QoderAgentOptions, described: &Value) -> QoderAgent
             "allowed_tools" => options.allowed_tools(texts(value)),
             "disallowed_tools" => options.disallowed_tools(texts(value)),
             "tools" => options.tools(ToolSet::Only(texts(value))),
+            "allowed_mcp_server_names" => options.allowed_mcp_server_names(texts(value)),
+            "env" => value
+                .as_object()
+                .unwrap()
+                .iter()
+                .fold(options, |options, (name, value)| options.env(name.clone(), text(value))),
             "max_turns" => options.max_turns(value.as_u64().unwrap()),
             "system_prompt" => options.system_prompt(text(value)),
             "output_format" => options.output_format(value.clone()),
@@ -69,6 +76,29 @@ fn with_servers(mut options: QoderAgentOptions, servers: &Value) -> QoderAgentOp
     options
 }
 
+/// Servers outside of the program: those that the test command installed, and the files beside the scenarios.
+fn with_external_servers(mut options: QoderAgentOptions, servers: &Value) -> QoderAgentOptions {
+    for (name, described) in servers.as_object().into_iter().flatten() {
+        let installed = |program: &str| match std::env::var("QODER_TEST_MCP") {
+            Ok(folder) => format!("{folder}/{program}"),
+            Err(_) => {
+                panic!("QODER_TEST_MCP names the folder of MCP servers; `cargo xtask test` sets it")
+            }
+        };
+        let mut config: McpStdioServerConfig = serde_json::from_value(described.clone()).unwrap();
+        if let Some(program) = described["program"].as_str() {
+            config.command = installed(program);
+        }
+        if let Some(file) = described["own"].as_str() {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdks/scenarios/servers").join(file);
+            config.command = installed("venv/bin/python");
+            config.args = vec![file.display().to_string(), "stdio".to_owned()];
+        }
+        options = options.mcp_server(name.clone(), config);
+    }
+    options
+}
+
 fn with_callbacks(mut options: QoderAgentOptions, scenario: &Value) -> QoderAgentOptions {
     if let Some(answers) = scenario.get("can_use_tool").cloned() {
         options = options.can_use_tool(move |name, _, _| {
@@ -84,6 +114,12 @@ fn with_callbacks(mut options: QoderAgentOptions, scenario: &Value) -> QoderAgen
                     (false, _) => PermissionResult::allow_with(answer["updated_input"].clone()),
                 })
             }
+        });
+    }
+    if let Some(answer) = scenario.get("elicitation").cloned() {
+        options = options.on_elicitation(move |_| {
+            let answer: Option<ElicitationResult> = serde_json::from_value(answer.clone()).unwrap();
+            std::future::ready(answer.unwrap_or(ElicitationResult::Cancel))
         });
     }
     for (event, entries) in scenario["hooks"].as_object().into_iter().flatten() {
@@ -164,6 +200,7 @@ async fn play(scenario: &Value) {
         place.0.write(name, text(content));
     }
     let options = with_options(place.playing(&scenario["playbook"]), &scenario["options"]);
+    let options = with_external_servers(options, &scenario["external_servers"]);
     let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario);
     let mut client = QoderSdkClient::new(options);
     within(client.connect(None)).await.unwrap();
@@ -181,12 +218,21 @@ async fn play(scenario: &Value) {
     }
 }
 
-#[tokio::test]
-async fn every_scenario_is_seen_as_it_is_described() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdks/scenarios/scenarios.json");
+async fn play_all(file: &str) -> usize {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdks/scenarios").join(file);
     let scenarios: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    assert!(scenarios.len() > 20);
     for scenario in &scenarios {
         play(scenario).await;
     }
+    scenarios.len()
+}
+
+#[tokio::test]
+async fn every_scenario_is_seen_as_it_is_described() {
+    assert!(play_all("scenarios.json").await > 20);
+}
+
+#[tokio::test]
+async fn scenarios_with_servers_outside_are_seen_as_they_are_described() {
+    assert!(play_all("external-servers.json").await > 10);
 }
