@@ -12,6 +12,7 @@ use qoder_runtime::engine::Engine;
 use qoder_runtime::error::SessionError;
 use qoder_runtime::hooks::HookEvent;
 use qoder_runtime::interrupt::Interrupt;
+use qoder_runtime::live::inner_inbox;
 use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::{Session, new_id};
@@ -166,7 +167,7 @@ async fn one_turn(engine: &Engine, session: &mut Session, prompt: Option<String>
         // The turn meets the interrupt at once and says so.
         () = interrupt.cancelled() => {}
     }
-    let ended = Driver::new(engine, session, interrupt).run().await?;
+    let ended = Driver::new(engine, session, interrupt).with_inbox(inner_inbox(engine)).run().await?;
     Ok(ended.map_or(Exit::Success, |end| of_turn(&end)))
 }
 

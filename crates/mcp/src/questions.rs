@@ -100,6 +100,37 @@ pub enum OAuthAnswer {
     Rejected,
 }
 
+/// One message of a server's question to our model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleMessage {
+    /// True for what a model is said to have answered.
+    pub is_reply: bool,
+    /// What it says: untrusted.
+    pub text: String,
+}
+
+/// A server wants a reply of our model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampling {
+    /// The server, by the name of its configuration.
+    pub server_name: String,
+    /// How the model shall answer.
+    pub system_prompt: Option<String>,
+    /// The conversation.
+    pub messages: Vec<SampleMessage>,
+    /// The longest reply.
+    pub max_tokens: u32,
+}
+
+/// What the model said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampled {
+    /// Which model it was.
+    pub model: String,
+    /// Its words.
+    pub text: String,
+}
+
 /// Who answers the questions of servers.
 pub trait ServerQuestions: Send + Sync {
     /// Input of a person. The answer is checked against the schema by the asker.
@@ -111,6 +142,10 @@ pub trait ServerQuestions: Send + Sync {
     fn can_authorize(&self) -> bool;
     /// Credentials for a server.
     fn authorize(&self, question: OAuthQuestion) -> BoxFuture<'static, OAuthAnswer>;
+    /// A reply of the session's model; only servers whose description allows it get here. The error is for the server.
+    fn sample(&self, _: Sampling) -> BoxFuture<'static, Result<Sampled, String>> {
+        std::future::ready(Err("there is no model to ask".to_owned())).boxed()
+    }
 }
 
 /// Nobody can be asked.

@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_core::ports::{SideQuestion, Spent};
+use qoder_types::Purpose;
 use qoder_types::record::Elicited;
 use serde_json::{Map, Value, json};
 
@@ -14,7 +16,8 @@ use crate::callbacks::{Callbacks, OnElicitation, OnMcpOAuth};
 use crate::hooks::{Firing, HookEvent, Occasion};
 use crate::live::InnerHandle;
 use crate::mcp::questions::{
-    Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, ServerQuestions,
+    Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, SampleMessage, Sampled,
+    Sampling, ServerQuestions,
 };
 use crate::session::new_id;
 
@@ -93,6 +96,45 @@ impl ServerQuestions for Questions {
         };
         // A host that fails has refused.
         async move { ask(question).await.unwrap_or(OAuthAnswer::Rejected) }.boxed()
+    }
+
+    fn sample(&self, question: Sampling) -> BoxFuture<'static, Result<Sampled, String>> {
+        let Some(session) = self.session.get().cloned() else {
+            return std::future::ready(Err("there is no session".to_owned())).boxed();
+        };
+        sample(session, question).boxed()
+    }
+}
+
+/// Asks the session's model for a server. What it costs is counted and on record like any other side call; a budget that is
+/// used up holds for servers too.
+async fn sample(session: InnerHandle, question: Sampling) -> Result<Sampled, String> {
+    let spent = Spent::default();
+    let shared = Arc::clone(&spent);
+    let opened = session.run(move |driver| Ok(driver.side_call(&shared))).await;
+    let ask = opened.map_err(|error| error.to_string())??;
+    let answer = ask(SideQuestion {
+        purpose: Purpose::Sampling,
+        system: question.system_prompt.clone().unwrap_or_default(),
+        prompt: conversation(&question.messages),
+        max_output_tokens: question.max_tokens,
+    });
+    let answer = answer.await;
+    let model = spent.lock().unwrap_or_else(PoisonError::into_inner).first().map(|call| call.model.clone());
+    session.run(move |driver| driver.record_spent(&spent)).await.map_err(|error| error.to_string())?;
+    Ok(Sampled { model: model.unwrap_or_default(), text: answer? })
+}
+
+/// One question stays as it is; a conversation is written out.
+fn conversation(messages: &[SampleMessage]) -> String {
+    match messages {
+        [one] => one.text.clone(),
+        several => {
+            let turn = |message: &SampleMessage| {
+                format!("{}:\n{}", if message.is_reply { "Assistant" } else { "User" }, message.text)
+            };
+            several.iter().map(turn).collect::<Vec<_>>().join("\n\n")
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Purpose {
     Title,
     /// What the person might ask next.
     Suggestion,
+    /// A reply for an MCP server that may ask.
+    Sampling,
 }
 
 /// Token counts of one or several model calls. Parts do not overlap: the total is the sum of all four.

@@ -12,6 +12,8 @@ mod prompts;
 #[cfg(test)]
 mod resources;
 #[cfg(test)]
+mod sampling;
+#[cfg(test)]
 mod sources;
 #[cfg(test)]
 mod support;

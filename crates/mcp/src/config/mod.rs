@@ -142,6 +142,8 @@ pub struct ServerConfig {
     pub timeout: Option<Duration>,
     /// False when it is switched off.
     pub enabled: bool,
+    /// True when it may ask the session's model for replies.
+    pub sampling: bool,
     /// For servers that want OAuth.
     pub oauth: OAuthConfig,
     /// The description as it was written, secrets of `env` and `headers` replaced, for status rows.

@@ -23,6 +23,7 @@ const SHARED: &[&str] = &[
     "description",
     "disabled",
     "enabled",
+    "sampling",
 ];
 /// Fields of a child process.
 const OF_PROCESS: &[&str] = &["command", "args", "env", "cwd"];
@@ -55,6 +56,7 @@ impl ServerConfig {
             exclude_tools: fields.texts(&["exclude_tools", "excludeTools"])?.unwrap_or_default(),
             timeout: fields.milliseconds("timeout")?,
             enabled,
+            sampling: fields.flag(&["sampling"])?.unwrap_or(false),
             oauth: oauth(&fields)?,
             shown,
         })

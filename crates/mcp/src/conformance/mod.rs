@@ -220,6 +220,7 @@ fn described(url: &str, oauth: OAuthConfig) -> ServerConfig {
         policies: Vec::new(),
         include_tools: None,
         exclude_tools: Vec::new(),
+        sampling: false,
         timeout: None,
         enabled: true,
         oauth,

@@ -1,8 +1,8 @@
-//! What a server asks and tells: pings, roots, forms, progress, and notices of change. Sampling is refused and not
-//! declared, as is every way of asking but a form.
+//! What a server asks and tells: pings, roots, forms, progress, and notices of change. Sampling is
+//! declared and served where the server's description says so; every way of asking a person but a form is refused.
 #![expect(
     deprecated,
-    reason = "roots and logging are on their way out of the protocol, and servers use them"
+    reason = "roots, sampling and logging are on their way out of the protocol, and servers use them"
 )]
 
 use std::collections::{HashMap, VecDeque};
@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
-    ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ErrorCode, ErrorData,
-    Implementation, InputRequest, ListRootsResult, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, ResourceUpdatedNotificationParam,
+    ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult, CustomRequest,
+    CustomResult, ElicitRequestParams, ElicitResult, ErrorCode, ErrorData, Implementation, InputRequest,
+    ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -23,6 +24,7 @@ use url::Url;
 use super::elicitation;
 use super::events::{Events, shortened};
 use super::fault::Fault;
+use super::sampling;
 use crate::peer::CallProgress;
 use crate::questions::{ElicitationAnswer, ServerQuestions};
 use crate::{PeerEvent, VERSION};
@@ -56,6 +58,7 @@ pub(super) struct Handler {
     pub(super) fault: Arc<Fault>,
     watchers: Mutex<Watchers>,
     waiting: AtomicUsize,
+    sampling: bool,
 }
 
 impl Handler {
@@ -74,6 +77,27 @@ impl Handler {
             fault,
             watchers: Mutex::default(),
             waiting: AtomicUsize::new(0),
+            sampling: false,
+        }
+    }
+
+    /// Whether the server may ask our model.
+    pub(super) fn sampling(self, sampling: bool) -> Self {
+        Self { sampling, ..self }
+    }
+
+    /// Asks our model. `params` are those of the server, whatever they hold.
+    async fn sample(&self, params: &Value) -> Result<Value, String> {
+        if !self.sampling {
+            return Err("the server wants sampling, which is not offered".to_owned());
+        }
+        let Some(_open) = Open::begin(&self.waiting) else {
+            return Err("too many questions at once".to_owned());
+        };
+        let question = sampling::question(&self.server, params)?;
+        tokio::select! {
+            sampled = self.questions.sample(question) => sampled.map(|sampled| sampling::answer(&sampled)),
+            () = self.fault.gone() => Err("the connection is gone".to_owned()),
         }
     }
 
@@ -153,8 +177,8 @@ impl Handler {
                 self.elicit(&params, None).await.map_err(|error| error.message.into_owned())
             }
             InputRequest::ListRoots(_) => Ok(self.roots()),
-            InputRequest::CreateMessage(_) => {
-                Err("the server wants sampling, which is not offered".to_owned())
+            InputRequest::CreateMessage(request) => {
+                self.sample(&serde_json::to_value(&request.params).unwrap_or_default()).await
             }
             other => Err(format!("the server asks for something unknown: {other:?}")),
         }
@@ -187,7 +211,10 @@ fn display_name(context: &RequestContext<RoleClient>) -> Option<String> {
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        let capabilities = json!({ "roots": { "listChanged": true }, "elicitation": { "form": {} } });
+        let mut capabilities = json!({ "roots": { "listChanged": true }, "elicitation": { "form": {} } });
+        if self.sampling {
+            capabilities["sampling"] = json!({});
+        }
         ClientConfig::new(
             serde_json::from_value(capabilities).unwrap_or_default(),
             Implementation::new("qodercli", VERSION),
@@ -198,6 +225,23 @@ impl ClientHandler for Handler {
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         serde_json::from_value(self.roots())
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        if !self.sampling {
+            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
+        }
+        let params = serde_json::to_value(&params).unwrap_or_default();
+        let answer = tokio::select! {
+            answer = self.sample(&params) => answer,
+            () = context.ct.cancelled() => Err("the request was cancelled".to_owned()),
+        };
+        let answer = answer.map_err(|problem| ErrorData::new(ErrorCode::INVALID_REQUEST, problem, None))?;
+        serde_json::from_value(answer).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
     async fn create_elicitation(

@@ -15,6 +15,7 @@ mod http;
 mod listing;
 mod peer;
 mod requests;
+mod sampling;
 mod sse;
 mod stdio;
 mod wire;

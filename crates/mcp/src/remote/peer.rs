@@ -113,7 +113,8 @@ impl Shared {
             version,
             Arc::clone(events),
             Arc::new(Fault::default()),
-        );
+        )
+        .sampling(self.server.config.sampling);
         Ok(Attempt {
             handler: Arc::new(handler),
             leftovers: Arc::default(),

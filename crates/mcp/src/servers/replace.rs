@@ -47,6 +47,7 @@ impl RefusedServer {
             policies: Vec::new(),
             include_tools: None,
             exclude_tools: Vec::new(),
+            sampling: false,
             timeout: None,
             enabled: false,
             oauth: OAuthConfig::default(),

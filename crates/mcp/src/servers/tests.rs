@@ -198,6 +198,7 @@ fn named(name: &str, transport: Transport) -> NamedServer {
         policies: Vec::new(),
         include_tools: None,
         exclude_tools: Vec::new(),
+        sampling: false,
         timeout: None,
         enabled: true,
         oauth: OAuthConfig::default(),

@@ -20,6 +20,7 @@ fn described(url: String) -> NamedServer {
         policies: Vec::new(),
         include_tools: None,
         exclude_tools: Vec::new(),
+        sampling: false,
         timeout: None,
         enabled: true,
         oauth: OAuthConfig::default(),

@@ -65,6 +65,7 @@ pub fn described(transport: Transport) -> NamedServer {
             policies: Vec::new(),
             include_tools: None,
             exclude_tools: Vec::new(),
+            sampling: false,
             timeout: None,
             enabled: true,
             oauth: OAuthConfig::default(),

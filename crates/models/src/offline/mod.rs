@@ -94,7 +94,7 @@ fn answer(request: &ModelRequest) -> Decoded {
         Purpose::Title => Action::Say(title(request)),
         // It has no idea.
         Purpose::Suggestion => Action::Say(String::new()),
-        Purpose::Main | Purpose::Subagent => {
+        Purpose::Main | Purpose::Subagent | Purpose::Sampling => {
             let conversation = Conversation::read(&request.messages);
             plan::next(&conversation, &request.tools)
         }

@@ -34,6 +34,14 @@ impl Driver<'_> {
         )
     }
 
+    /// A way to ask the model beside the conversation on account of no call. The error says that nothing may be spent.
+    pub(crate) fn side_call(&self, spent: &Spent) -> Result<SideModel, String> {
+        if self.engine.spending.exhausted().is_some() {
+            return Err("the budget of the session is used up".to_owned());
+        }
+        Ok(self.side_model("", spent))
+    }
+
     /// Puts what a call spent on record.
     pub(crate) fn record_spent(&mut self, spent: &Spent) -> Result<(), DriveError> {
         let calls = std::mem::take(&mut *spent.lock().unwrap_or_else(PoisonError::into_inner));

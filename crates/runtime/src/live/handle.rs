@@ -8,7 +8,7 @@ use qoder_types::record::{InputAdmitted, PermissionsChanged, RecordBody};
 use qoder_types::{PermissionMode, PermissionUpdate, UpdateDestination};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Arrival;
+use super::{Arrival, Inbox};
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::DriveError;
@@ -157,6 +157,12 @@ pub(crate) struct InnerHandle {
 }
 
 impl InnerHandle {
+    /// A way to a session that nobody else speaks to, and what arrives by it.
+    pub(super) fn alone() -> (Self, Inbox) {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        (Self { sender }, inbox)
+    }
+
     /// Does something with the session between two steps and waits for what came of it.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

@@ -81,6 +81,16 @@ pub(crate) fn tell_state(host: &dyn Host, session_id: &str, state: SessionState)
     host.emit(Event::Message(&message)).map_err(DriveError::Output)
 }
 
+/// What arrives for a session that runs without a host that could speak to it: questions of its servers.
+#[must_use]
+pub fn inner_inbox(engine: &Engine) -> Inbox {
+    let (inner, inbox) = InnerHandle::alone();
+    if let Some(questions) = &engine.questions {
+        questions.belong_to(inner);
+    }
+    inbox
+}
+
 /// A session with its engine and what arrives for it.
 pub struct Live {
     engine: Arc<Engine>,
