@@ -202,3 +202,10 @@ fn fields_that_nobody_reads_are_told() {
     assert!(told.iter().any(|text| text.contains("`trust` is not used")), "{told:?}");
     assert_eq!(unknown_fields(&json!({ "command": "x", "args": [] })), Vec::<String>::new());
 }
+
+#[test]
+fn what_a_description_grants_is_shown() {
+    let value = json!({ "command": "x", "sampling": true, "alwaysAllow": ["a"], "nonsense": 1 });
+    let shown = json!({ "type": "stdio", "command": "x", "sampling": true, "alwaysAllow": ["a"] });
+    assert_eq!(parse(&value).shown, shown);
+}

@@ -10,7 +10,7 @@ use super::fields::{Fields, kind};
 use super::{ConfigError, OAuthConfig, ServerConfig, ToolPolicy, Transport, check_name, expand, shown};
 
 /// Fields of every kind of server.
-const SHARED: &[&str] = &[
+pub(super) const SHARED: &[&str] = &[
     "type",
     "tools",
     "alwaysAllow",

@@ -3,27 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
+use super::read::SHARED;
+
 /// What stands in place of a value that is not shown.
 pub const HIDDEN: &str = "***";
 
-/// Fields that are shown as they are.
-const OPEN: &[&str] = &[
-    "command",
-    "args",
-    "cwd",
-    "name",
-    "tools",
-    "alwaysAllow",
-    "always_allow",
-    "include_tools",
-    "includeTools",
-    "exclude_tools",
-    "excludeTools",
-    "timeout",
-    "description",
-    "disabled",
-    "enabled",
-];
+/// Fields of one kind of server that are shown as they are; so is what all kinds share.
+const OPEN: &[&str] = &["command", "args", "cwd", "name"];
 
 /// What can be shown of a description, also of one that cannot be used.
 #[must_use]
@@ -37,7 +23,11 @@ pub(super) fn fields(map: &Map<String, Value>, kind: &str) -> Value {
     out.insert("type".to_owned(), json!(kind));
     for (name, value) in map {
         match (name.as_str(), value) {
-            (open, _) if OPEN.contains(&open) => drop(out.insert(name.clone(), value.clone())),
+            // The kind may have been told by other fields and is there already.
+            ("type", _) => {}
+            (open, _) if OPEN.contains(&open) || SHARED.contains(&open) => {
+                drop(out.insert(name.clone(), value.clone()))
+            }
             ("url" | "http_url" | "httpUrl", Value::String(address)) => {
                 out.insert("url".to_owned(), Value::String(without_credentials(address)));
             }
