@@ -10,10 +10,10 @@ use qoder_tools::SessionShared;
 use qoder_types::Purpose;
 use serde_json::{Map, Value};
 
-use crate::agent::AgentList;
 use crate::callbacks::AuthExpired;
 use crate::checkpoints::Checkpoints;
 use crate::events::Host;
+use crate::extensions::Extensions;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::memory::NestedMemory;
@@ -27,8 +27,8 @@ use crate::toolbox::Toolbox;
 pub struct Engine {
     /// The model. Somebody may switch it while the session runs.
     pub model: Arc<SwitchedModel>,
-    /// The agents there are.
-    pub agents: Arc<AgentList>,
+    /// What files define: agents, skills, commands.
+    pub extensions: Arc<Extensions>,
     /// The tools the model may call.
     pub toolbox: Toolbox,
     /// Answers the questions of the servers; none for an agent, whose servers are those of the main session.

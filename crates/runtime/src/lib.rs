@@ -12,6 +12,7 @@ pub mod driver;
 pub mod engine;
 pub mod error;
 pub mod events;
+pub mod extensions;
 pub mod gate;
 pub mod hooks;
 pub mod interrupt;

@@ -26,6 +26,7 @@ use crate::driver::Driver;
 use crate::engine::{AgentIdentity, Classifier, Confines, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::events::Host;
+use crate::extensions::Extensions;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::interrupt::Interrupt;
@@ -103,8 +104,8 @@ pub type ModelByName = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send
 
 /// What children are made of.
 pub struct AgentTool {
-    /// The agents there are.
-    pub agents: Arc<AgentList>,
+    /// The agents there are, among what files define.
+    pub extensions: Arc<Extensions>,
     /// Finds the models that definitions name.
     pub models: ModelByName,
     /// The model they speak with.
@@ -157,7 +158,7 @@ impl Agents {
     pub fn new(tool: AgentTool) -> Self {
         static CELL: OnceLock<ToolDefinition> = OnceLock::new();
         let mut definition = tool_definition::<AgentInput>(&CELL, NAME).clone();
-        definition.description.extend(tool.agents.told());
+        definition.description.extend(tool.extensions.current().agents.told());
         Self { tool: Arc::new(tool), definition }
     }
 }
@@ -192,7 +193,8 @@ impl Tool for Agents {
                 Err(refusal) => return *refusal,
             };
             input.agent = input.agent.take().or(input.subagent_type.take());
-            let known = tool.agents.names();
+            let agents = Arc::clone(&tool.extensions.current().agents);
+            let known = agents.names();
             if let Some(name) = input.agent.as_deref().filter(|name| !known.contains(name)) {
                 return ToolOutcome::failed(format!(
                     "There is no agent named {name}. The agents are: {}.",
@@ -254,7 +256,7 @@ impl AgentTool {
     }
 
     fn engine(&self, name: &str, agent_id: &str, context: &ToolContext) -> Result<Engine, String> {
-        let definition = self.agents.get(name).cloned();
+        let definition = self.extensions.current().agents.get(name).cloned();
         let has = |tool: &str| definition.as_ref().is_none_or(|definition| definition.has(tool));
         let for_children = |tool: &&Arc<dyn Tool>| {
             let name = tool.definition().name.as_str();
@@ -287,7 +289,7 @@ impl AgentTool {
             ChildHost::new(Arc::clone(&self.host), agent_id, &context.tool_use_id, &context.session_id);
         Ok(Engine {
             model,
-            agents: Arc::clone(&self.agents),
+            extensions: Arc::clone(&self.extensions),
             toolbox: Toolbox::new(tools.cloned().collect(), Arc::clone(&self.servers), offered)
                 .lazily(Arc::clone(&self.lazy)),
             questions: None,
@@ -338,7 +340,8 @@ impl AgentTool {
         context: &ToolContext,
     ) -> Result<(), SessionError> {
         let mut updates: Vec<PermissionUpdate> = context.permissions.updates().to_vec();
-        let definition = input.agent.as_deref().and_then(|name| self.agents.get(name));
+        let agents = Arc::clone(&self.extensions.current().agents);
+        let definition = input.agent.as_deref().and_then(|name| agents.get(name));
         let mode = self.mode_in_force(context);
         let mode = definition.map_or(mode, |definition| definition.mode(mode));
         updates.push(PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session });

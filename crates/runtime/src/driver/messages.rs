@@ -25,8 +25,9 @@ impl Driver<'_> {
         let uuid = new_id();
         let tools = engine.toolbox.names();
         let commands = self.command_names();
+        let loaded = engine.extensions.current();
         let agents =
-            if engine.toolbox.get(agent::NAME).is_some() { engine.agents.names() } else { Vec::new() };
+            if engine.toolbox.get(agent::NAME).is_some() { loaded.agents.names() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
             session_id: &self.session.id,
             uuid: &uuid,

@@ -248,7 +248,7 @@ impl Desk {
         if self.handle.engine().toolbox.get(agent::NAME).is_none() {
             return Vec::new();
         }
-        self.handle.engine().agents.rows()
+        self.handle.engine().extensions.current().agents.rows()
     }
 
     fn account(&self) -> Value {

@@ -12,11 +12,12 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentList, AgentTool, Agents};
+use crate::agent::{self, AgentTool, Agents};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
+use crate::extensions::Extensions;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::mcp::ByName;
@@ -32,6 +33,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod extensions;
 mod gate;
 mod later;
 mod mode;
@@ -158,9 +160,7 @@ impl Setup {
         let models = self.models(&callbacks);
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
-        let agents = AgentList::new(callbacks.agents)
-            .map_err(|problem| SetupError::Option { option: "agents", problem })?;
-        let agents = Arc::new(agents);
+        let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let roots = self.roots()?;
         let gate = Arc::new(self.gate(&servers, roots.clone()));
@@ -178,7 +178,7 @@ impl Setup {
         let mut tools = self.wanted_tools(&gate, &by_name)?;
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
-                agents: Arc::clone(&agents),
+                extensions: Arc::clone(&extensions),
                 models,
                 model: Arc::clone(&model),
                 tools: tools.clone(),
@@ -204,7 +204,7 @@ impl Setup {
         tools.extend(self.structured.clone());
         Ok(Engine {
             model,
-            agents,
+            extensions,
             toolbox: Toolbox::new(tools, servers, offered).lazily(lazy).with_prompts(by_name.prompts()),
             questions: Some(questions),
             hooks,

@@ -1,0 +1,18 @@
+//! What files define for a session, read in one go: at its start, and again when somebody asks for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Setup, SetupError};
+use crate::agent::{AgentDefinition, AgentList};
+use crate::extensions::Loaded;
+
+impl Setup {
+    /// Reads everything. `agents` are those of the front; what is wrong with them is an error, what is wrong with files
+    /// is among the problems.
+    pub(super) fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
+        let agents =
+            AgentList::new(agents).map_err(|problem| SetupError::Option { option: "agents", problem })?;
+        Ok(Loaded { agents: Arc::new(agents), ..Loaded::default() })
+    }
+}
