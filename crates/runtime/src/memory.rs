@@ -8,6 +8,7 @@ use globset::{Glob, GlobSetBuilder};
 use ignore::WalkBuilder;
 use serde::Deserialize;
 
+use crate::extensions::bounds;
 use crate::settings::Settings;
 use crate::trust::is_repository;
 
@@ -303,5 +304,5 @@ fn split_head(text: &str) -> (RuleHead, &str) {
     let Some(rest) = text.strip_prefix("---\n") else { return (RuleHead::default(), text) };
     let Some(end) = rest.find("\n---") else { return (RuleHead::default(), text) };
     let body = rest[end + 4..].trim_start_matches('-').trim_start_matches('\n');
-    (serde_saphyr::from_str(&rest[..end]).unwrap_or_default(), body)
+    (serde_saphyr::from_str_with_options(&rest[..end], bounds()).unwrap_or_default(), body)
 }

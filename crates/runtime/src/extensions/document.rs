@@ -86,7 +86,7 @@ impl Document {
         let value: Value = if head.trim().is_empty() {
             Value::Object(Map::new())
         } else {
-            serde_saphyr::from_str(head).map_err(|error| {
+            serde_saphyr::from_str_with_options(head, bounds()).map_err(|error| {
                 let line = error.location().map(|location| location.line() + 1);
                 problem(line, format!("its head is not valid YAML: {}", first_line(&error.to_string())))
             })?
@@ -104,6 +104,13 @@ impl Document {
         let line = self.lines.get(field).copied();
         Problem { path: self.path.clone(), line, text: text.into(), origin: self.origin.clone() }
     }
+}
+
+/// A head is a few lines that a person wrote; one that refers to itself in order to grow is stopped early.
+pub(crate) fn bounds() -> serde_saphyr::Options {
+    let budget = serde_saphyr::budget! { max_events: 20_000, max_nodes: 10_000, max_aliases: 100, max_anchors: 100,
+    max_recorded_anchor_events: 20_000, max_depth: 32 };
+    serde_saphyr::options! { budget: budget }
 }
 
 /// Where the fields of a head begin, counted in the whole file.

@@ -14,6 +14,7 @@ use crate::agent::AgentList;
 use crate::setup::Setup;
 
 pub use document::Document;
+pub(crate) use document::bounds;
 pub use plugin::{Plugin, PluginParts};
 
 /// Who wrote a definition.
