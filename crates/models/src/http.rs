@@ -100,9 +100,8 @@ impl HttpBackend {
             route: Arc::new(route),
             entry,
             timeouts: Timeouts::new(options),
-            environment: client::VARIABLES
-                .iter()
-                .filter_map(|name| Some(((*name).to_owned(), options.variable(name)?.to_owned())))
+            environment: qoder_http::variables()
+                .filter_map(|name| Some((name.to_owned(), options.variable(name)?.to_owned())))
                 .collect(),
             client: OnceLock::new(),
             cached_head: Mutex::new(None),

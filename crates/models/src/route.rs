@@ -2,9 +2,8 @@
 //! completed, how keys travel, and that neither a key nor anything secret in an address gets into a
 //! message.
 
-use std::net::IpAddr;
-
 use ::http::{HeaderMap, HeaderName, HeaderValue};
+use qoder_http::is_loopback;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -173,9 +172,9 @@ impl Route {
         }
     }
 
-    /// True when no TLS is needed.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.base.scheme() == "http"
+    /// The address of the endpoint.
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
     }
 
     /// True for a server on this machine.
@@ -269,12 +268,6 @@ fn is_version(segment: &str) -> bool {
         rest.starts_with(|c: char| c.is_ascii_digit())
             && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
     })
-}
-
-/// True when an address is on this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -14,10 +14,14 @@ use crate::process;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("qoder-types", &[]),
     ("qoder-core", &["qoder-types"]),
-    ("qoder-models", &["qoder-core", "qoder-types"]),
+    ("qoder-http", &[]),
+    ("qoder-models", &["qoder-core", "qoder-http", "qoder-types"]),
     ("qoder-tools", &["qoder-core", "qoder-types"]),
-    ("qoder-mcp", &["qoder-core", "qoder-types", "qoder-tools"]),
-    ("qoder-runtime", &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp"]),
+    ("qoder-mcp", &["qoder-core", "qoder-http", "qoder-types", "qoder-tools"]),
+    (
+        "qoder-runtime",
+        &["qoder-core", "qoder-http", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp"],
+    ),
     ("qodercli", &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp", "qoder-runtime"]),
     ("qoder-agent-sdk", &["qoder-agent-sdk-macros", "qoder-core", "qoder-types", "qoder-runtime"]),
     ("qoder-agent-sdk-macros", &[]),

@@ -47,8 +47,10 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
     let width = rows.iter().map(|row| text(row, "name").len()).max().unwrap_or_default();
     for row in &rows {
         let target = target(&row["config"]);
-        let count =
-            row["tools"].as_array().map(|tools| format!(", {} tools", tools.len())).unwrap_or_default();
+        let count = row["tools"]
+            .as_array()
+            .map(|tools| format!(", {} {}", tools.len(), if tools.len() == 1 { "tool" } else { "tools" }))
+            .unwrap_or_default();
         let error =
             row.get("error").map(|error| format!(": {}", first_line(&plain(error)))).unwrap_or_default();
         let status = coloured(text(row, "status"));

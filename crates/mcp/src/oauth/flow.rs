@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use qoder_http::is_loopback;
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, OAuthClientConfig, WWWAuthenticateParams,
 };
@@ -13,7 +14,7 @@ use url::Url;
 
 use super::authorizer::Inner;
 use super::exchange::{LIFETIME, Pending};
-use super::http::{OAuthHttp, is_here};
+use super::http::OAuthHttp;
 use super::listener::Listener;
 use super::problem::{NO_PKCE, explained, failed};
 use super::registration::METHODS_FIELD;
@@ -245,14 +246,14 @@ fn flag(metadata: &AuthorizationMetadata, name: &str) -> bool {
 /// A person's browser is sent there.
 fn may_be_opened(url: &Url) -> bool {
     let plain = url.username().is_empty() && url.password().is_none();
-    plain && (url.scheme() == "https" || (url.scheme() == "http" && is_here(url)))
+    plain && (url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url)))
 }
 
 fn check_redirect_uri(text: &str) -> Result<(), AuthorizationError> {
     let url = Url::parse(text).map_err(|_| failed("the redirect URI is not a URL"))?;
     // Applications have schemes of their own; these would run or show something instead.
     let harmful = matches!(url.scheme(), "javascript" | "data" | "file" | "blob" | "about" | "vbscript");
-    if harmful || url.fragment().is_some() || (url.scheme() == "http" && !is_here(&url)) {
+    if harmful || url.fragment().is_some() || (url.scheme() == "http" && !is_loopback(&url)) {
         return Err(failed("the redirect URI must be https, on this machine, or an application's own"));
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! is, to addresses that were checked, without following redirects, with bounded answers. The protocol library follows
 //! redirects of metadata within one origin by itself and sends each hop through here again.
 
-use std::io;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,22 +10,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use qoder_core::policy::{HostKind, host_is_public_name, is_public, normal_host};
+use qoder_http::{innermost, is_local_name, is_loopback};
 use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::redirect::Policy;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::Verifier;
-use url::{Host, Url};
+use url::Url;
 
 /// Metadata, registrations and tokens are small.
 const LARGEST_BODY: usize = 1024 * 1024;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Shorter than the patience of those who wait for the lock of a server.
 const TIMEOUT: Duration = Duration::from_secs(30);
-const PROXIES: [&str; 6] =
-    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-
 /// Why a request was not made, or its answer not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
@@ -62,7 +56,7 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn new(server: &Url) -> Self {
         let server_host = normal_host(server.host_str().unwrap_or_default());
-        Self { server_is_here: is_here(server), server_host }
+        Self { server_is_here: is_loopback(server), server_host }
     }
 
     /// Checks what the address itself says; names are checked again by what they resolve to.
@@ -73,10 +67,10 @@ impl Rules {
         let host = normal_host(url.host_str().unwrap_or_default());
         match url.scheme() {
             "https" => {}
-            "http" if is_here(url) => {}
+            "http" if is_loopback(url) => {}
             _ => return Err(Refused::Plain(host)),
         }
-        if self.is_known(&host) || (self.server_is_here && is_here(url)) {
+        if self.is_known(&host) || (self.server_is_here && is_loopback(url)) {
             return Ok(());
         }
         match host_is_public_name(&host) {
@@ -96,20 +90,6 @@ impl Rules {
             || is_public(address.ip())
             || (self.server_is_here && local && is_local_name(host))
     }
-}
-
-/// True for addresses of this machine.
-pub(super) fn is_here(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => is_local_name(&normal_host(name)),
-        None => false,
-    }
-}
-
-fn is_local_name(host: &str) -> bool {
-    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Looks names up and hands on only checked addresses, so that no second lookup can lead elsewhere. A proxy looks the
@@ -140,32 +120,18 @@ impl OAuthHttp {
 
     /// Made at the first request; an address without TLS loads no certificates.
     fn client(&self, url: &Url) -> Result<Client, Refused> {
-        let (slot, tls): (_, fn() -> Result<ClientConfig, Refused>) =
-            if url.scheme() == "http" { (&self.plain, without_roots) } else { (&self.secure, with_roots) };
+        let slot = if url.scheme() == "http" { &self.plain } else { &self.secure };
         if let Some(client) = slot.get() {
             return Ok(client.clone());
         }
-        let proxies: Vec<Url> = PROXIES
-            .iter()
-            .filter_map(|name| std::env::var(name).ok())
-            .filter_map(|value| {
-                let value = if value.contains("://") { value } else { format!("http://{value}") };
-                Url::parse(&value).ok()
-            })
-            .collect();
-        let mut builder = Client::builder();
-        if is_here(url) && !proxies.iter().any(is_here) {
-            // A proxy elsewhere cannot reach a server on this machine.
-            builder = builder.no_proxy();
-        }
+        let environment = qoder_http::variables()
+            .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
+            .collect::<BTreeMap<_, _>>();
+        let proxies = qoder_http::proxies(&environment);
         let names = proxies.iter().filter_map(Url::host_str).map(normal_host).collect();
-        let built = builder
-            .tls_backend_preconfigured(tls()?)
+        let built = qoder_http::builder(url, &environment)
+            .map_err(|error| Refused::Setup(error.to_string()))?
             .dns_resolver(Arc::new(CheckedLookup { rules: Arc::clone(&self.rules), proxies: names }))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(Policy::none())
-            .referer(false)
-            .user_agent(concat!("qodercli/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Refused::Setup(error.to_string()))?;
         Ok(slot.get_or_init(|| built).clone())
@@ -227,48 +193,8 @@ fn named(mut request: http::Request<Vec<u8>>) -> http::Request<Vec<u8>> {
     request
 }
 
-/// The words of the innermost cause: the outer ones only repeat the address.
 fn network(host: &str, error: &reqwest::Error) -> Refused {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    Refused::Network(host.to_owned(), cause.to_string())
-}
-
-/// The provider is passed on explicitly; no process-wide default is installed, so nothing can panic over it.
-fn tls() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Refused> {
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Refused::Setup(error.to_string()))
-}
-
-fn without_roots() -> Result<ClientConfig, Refused> {
-    Ok(tls()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
-}
-
-fn with_roots() -> Result<ClientConfig, Refused> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let extra = extra_roots().map_err(|error| Refused::Setup(error.to_string()))?;
-    let verifier = Verifier::new_with_extra_roots(extra, provider)
-        .map_err(|error| Refused::Setup(format!("cannot load the system's certificates: {error}")))?;
-    let mut tls =
-        tls()?.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
-    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(tls)
-}
-
-fn extra_roots() -> io::Result<Vec<rustls::pki_types::CertificateDer<'static>>> {
-    use rustls::pki_types::pem::PemObject as _;
-
-    let mut extra = Vec::new();
-    for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
-        let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) else { continue };
-        let read = rustls::pki_types::CertificateDer::pem_file_iter(&path).and_then(Iterator::collect);
-        let roots: Vec<_> = read.map_err(|error| io::Error::other(format!("{name}: {error}")))?;
-        extra.extend(roots);
-    }
-    Ok(extra)
+    Refused::Network(host.to_owned(), innermost(error))
 }
 
 #[cfg(test)]
