@@ -29,6 +29,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
+use crate::agents;
 use crate::arguments::{Arguments, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
@@ -87,23 +88,7 @@ impl Connection<'_> {
         let output = Arc::new(JsonLines::new(self.wanted(&setup)));
         let channel = Channel::new(Arc::clone(&output));
         let first = lines.recv().await;
-        let mut initial = None;
-        let (handshake, callbacks) = match &first {
-            Some(Line::Control { id, request }) if is_initialize(request) => {
-                let declared = match self.declared(request, &channel, &mut setup) {
-                    Ok((declared, prompt)) => {
-                        initial = prompt;
-                        declared
-                    }
-                    Err(problem) => {
-                        channel.respond(id, Err(problem.clone()));
-                        return Err(Fault::input(problem, "the program that started qodercli sent it"));
-                    }
-                };
-                (Some(id.clone()), declared)
-            }
-            Some(_) | None => (None, Callbacks::default()),
-        };
+        let (handshake, callbacks, initial) = self.shake_hands(first.as_ref(), &channel, &mut setup)?;
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
         let made = self.with_servers(callbacks, &setup, handshake.is_some());
@@ -118,6 +103,7 @@ impl Connection<'_> {
                 return Err(error.into());
             }
         };
+        agents::tell_problems(&engine);
         asking.know_servers(engine.toolbox.servers());
         let mut session = match self.choice.open(&setup) {
             Ok(session) => session,
@@ -159,6 +145,31 @@ impl Connection<'_> {
         Ok(if exit == Exit::Success && refused.load(Ordering::Relaxed) { Exit::Input } else { exit })
     }
 
+    /// The handshake's id when the first line is one, what comes with it, and the prompt that the main agent begins with.
+    fn shake_hands(
+        &self,
+        first: Option<&Line>,
+        channel: &Arc<Channel>,
+        setup: &mut Setup,
+    ) -> Result<(Option<String>, Callbacks, Option<String>), Fault> {
+        let (handshake, callbacks) = match first {
+            Some(Line::Control { id, request }) if is_initialize(request) => {
+                let declared = declared(request, channel, setup).map_err(|problem| {
+                    channel.respond(id, Err(problem.clone()));
+                    Fault::input(problem, "the program that started qodercli sent it")
+                })?;
+                (Some(id.clone()), declared)
+            }
+            Some(_) | None => (None, Callbacks::default()),
+        };
+        let (callbacks, initial) = agents::bring(self.arguments, setup, callbacks).inspect_err(|fault| {
+            if let Some(id) = &handshake {
+                channel.respond(id, Err(format!("{}. {}", fault.message, fault.hint)));
+            }
+        })?;
+        Ok((handshake, callbacks, initial))
+    }
+
     fn wanted(&self, setup: &Setup) -> Wanted {
         let set = |names: [&str; 2]| {
             names.iter().any(|name| {
@@ -183,30 +194,6 @@ impl Connection<'_> {
             hook_events: self.arguments.protocol.include_hook_events,
             session_state,
         }
-    }
-
-    /// What the program declares, and the prompt that its main agent begins with.
-    fn declared(
-        &self,
-        request: &Value,
-        channel: &Arc<Channel>,
-        setup: &mut Setup,
-    ) -> Result<(Callbacks, Option<String>), String> {
-        let initialize: Initialize =
-            serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
-        if initialize.sdk.is_some() {
-            channel.output().want_early_status();
-        }
-        let handshake = Handshake(&initialize);
-        if let Some(token) = handshake.access_token()? {
-            setup.use_access_token(token);
-        }
-        let callbacks = handshake.callbacks(channel)?;
-        handshake.apply_options(setup)?;
-        let agent = self.arguments.protocol.agent.as_deref();
-        let initial = agent.map(|name| setup.become_named(name, &callbacks.agents));
-        let initial = initial.transpose().map_err(|error| error.to_string())?.flatten();
-        Ok((callbacks, initial))
     }
 
     /// The servers of the session. Without a handshake nobody answers for those inside the program.
@@ -236,6 +223,22 @@ impl Connection<'_> {
             }),
         }
     }
+}
+
+/// What the program declares.
+fn declared(request: &Value, channel: &Arc<Channel>, setup: &mut Setup) -> Result<Callbacks, String> {
+    let initialize: Initialize =
+        serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+    if initialize.sdk.is_some() {
+        channel.output().want_early_status();
+    }
+    let handshake = Handshake(&initialize);
+    if let Some(token) = handshake.access_token()? {
+        setup.use_access_token(token);
+    }
+    let callbacks = handshake.callbacks(channel)?;
+    handshake.apply_options(setup)?;
+    Ok(callbacks)
 }
 
 /// A host that resumes a session speaks next: a turn that an earlier process left open is closed, so that the next result
