@@ -15,6 +15,7 @@ use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::inner_inbox;
 use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::retention::Retention;
 use qoder_runtime::session::{Session, new_id};
 use qoder_runtime::setup::Setup;
 use qoder_types::Message;
@@ -23,6 +24,7 @@ use qoder_types::record::{InputAdmitted, RecordBody};
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, View};
+use crate::sessions::prune_after_run;
 use crate::{control, input, options, signals};
 
 /// Runs print mode to its exit.
@@ -34,9 +36,42 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     for warning in &setup.warnings {
         host::tell(&format!("warning: {warning}"));
     }
-    if arguments.input_format == InputFormat::StreamJson {
-        return control::run(arguments, setup, &choice, format);
+    let after = AfterRun::of(&setup, &choice);
+    let exit = if arguments.input_format == InputFormat::StreamJson {
+        control::run(arguments, setup, &choice, format)
+    } else {
+        one_prompt(arguments, &setup, &choice, format)
+    };
+    after.finish();
+    exit
+}
+
+/// What is done once everybody has their answer.
+struct AfterRun {
+    retention: Option<Retention>,
+    config_root: PathBuf,
+}
+
+impl AfterRun {
+    fn of(setup: &Setup, choice: &SessionChoice) -> Self {
+        // A run that keeps nothing leaves everything else alone as well.
+        let retention = (!choice.forget).then(|| Retention::of(&setup.settings));
+        Self { retention, config_root: setup.config_root.clone() }
     }
+
+    fn finish(self) {
+        if let Some(retention) = self.retention {
+            prune_after_run(retention, &self.config_root);
+        }
+    }
+}
+
+fn one_prompt(
+    arguments: &Arguments,
+    setup: &Setup,
+    choice: &SessionChoice,
+    format: OutputFormat,
+) -> Result<Exit, Fault> {
     if arguments.protocol.agent.is_some() {
         return Err(Fault::input(
             "--agent: only a program that starts qodercli can define agents",
@@ -59,12 +94,12 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     // Nobody answers for servers inside a program that did not shake hands.
     callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
     let engine = setup.engine(Arc::clone(&host), callbacks)?;
-    let mut session = match choice.open(&setup) {
+    let mut session = match choice.open(setup) {
         Ok(session) => session,
         Err(error) => return Err(announce_failure(error.into(), format, "", &State::default())),
     };
     if arguments.debug {
-        debug(&setup, &engine, &session);
+        debug(setup, &engine, &session);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -28,6 +28,7 @@ pub mod permission_updates;
 pub mod prompt;
 pub mod questions;
 pub mod redact;
+pub mod retention;
 pub mod sandbox;
 pub mod session;
 pub mod settings;
