@@ -18,6 +18,7 @@ use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::retention::Retention;
 use qoder_runtime::session::{Session, new_id};
 use qoder_runtime::setup::Setup;
+use qoder_runtime::telemetry::Telemetry;
 use qoder_types::Message;
 use qoder_types::record::{InputAdmitted, RecordBody};
 
@@ -50,16 +51,20 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
 struct AfterRun {
     retention: Option<Retention>,
     config_root: PathBuf,
+    telemetry: Option<Telemetry>,
 }
 
 impl AfterRun {
     fn of(setup: &Setup, choice: &SessionChoice) -> Self {
         // A run that keeps nothing leaves everything else alone as well.
         let retention = (!choice.forget).then(|| Retention::of(&setup.settings));
-        Self { retention, config_root: setup.config_root.clone() }
+        Self { retention, config_root: setup.config_root.clone(), telemetry: setup.telemetry().cloned() }
     }
 
     fn finish(self) {
+        if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
+            host::tell(&format!("warning: telemetry: {problem}"));
+        }
         if let Some(retention) = self.retention {
             prune_after_run(retention, &self.config_root);
         }

@@ -2,6 +2,7 @@
 //! beside its log; never one that a process drives, and never one younger than `minRetention`. After a run this happens
 //! at most once a day and for a bounded number of sessions; a command does it at once and for all.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -87,7 +88,9 @@ impl Retention {
             return None;
         }
         // Without a stamp every run would look at everything.
-        std::fs::write(&stamp, "").ok()?;
+        let mut stamped = std::fs::OpenOptions::new();
+        let stamped = stamped.create(true).truncate(true).write(true).mode(0o600).open(&stamp).ok()?;
+        stamped.set_modified(now).ok()?;
         Some(self.prune_some(config_root, now, false, MOST_AFTER_A_RUN))
     }
 

@@ -17,7 +17,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("qoder-models", &["qoder-core", "qoder-types"]),
     ("qoder-tools", &["qoder-core", "qoder-types"]),
     ("qoder-mcp", &["qoder-core", "qoder-types", "qoder-tools"]),
-    ("qoder-runtime", &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp"]),
+    ("qoder-telemetry", &["qoder-core", "qoder-types"]),
+    (
+        "qoder-runtime",
+        &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp", "qoder-telemetry"],
+    ),
     ("qodercli", &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp", "qoder-runtime"]),
     ("qoder-agent-sdk", &["qoder-agent-sdk-macros", "qoder-core", "qoder-types", "qoder-runtime"]),
     ("qoder-agent-sdk-macros", &[]),

@@ -49,6 +49,15 @@ impl Tracker {
         self.turn.as_ref().map(|turn| turn.number)
     }
 
+    /// The turn that is open began in records that are not seen any more.
+    pub fn go_on(&mut self, turns: u64, prompt: &str, timestamp: &str) -> Vec<Happening> {
+        self.totals.turns = turns.saturating_sub(1);
+        self.now = timestamp.parse::<jiff::Timestamp>().map_or(self.now, |time| time.as_millisecond());
+        let mut out = Vec::new();
+        self.begin_turn(prompt.to_owned(), &mut out);
+        out
+    }
+
     /// A record was written.
     pub fn see(&mut self, record: &Record) -> Vec<Happening> {
         self.records = self.records.max(record.seq);
