@@ -59,9 +59,7 @@ impl Attributes {
 
     /// The fields of a message, under this number.
     pub(crate) fn fields(&self, number: u32) -> impl Iterator<Item = Field> {
-        self.0.iter().map(move |(name, value)| {
-            each(number, "attributes", Node::Message(pair(name, value)))
-        })
+        self.0.iter().map(move |(name, value)| each(number, "attributes", Node::Message(pair(name, value))))
     }
 
     /// A text that is equal for equal attributes.

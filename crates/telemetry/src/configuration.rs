@@ -87,7 +87,9 @@ pub(crate) fn read(environment: &BTreeMap<String, String>) -> Result<Option<Conf
         return Ok(None);
     }
     let headers = traces.iter().chain(&metrics).flat_map(|target| target.headers.values());
-    let secrets = headers.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
+    // A key alone is as secret as the whole header with its scheme in front.
+    let words = |value: &str| value.split_whitespace().chain([value]).map(str::to_owned).collect::<Vec<_>>();
+    let secrets = headers.filter_map(|value| value.to_str().ok()).flat_map(words).collect();
     Ok(Some(Configuration {
         traces,
         metrics,
@@ -188,7 +190,9 @@ impl<'a> Variables<'a> {
         let text = self.text("OTEL_TRACES_SAMPLER_ARG").unwrap_or("1");
         match text.parse::<f64>() {
             Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-            _ => Err(format!("OTEL_TRACES_SAMPLER_ARG is `{}`; accepted is a number from 0 to 1", plain(text))),
+            _ => {
+                Err(format!("OTEL_TRACES_SAMPLER_ARG is `{}`; accepted is a number from 0 to 1", plain(text)))
+            }
         }
     }
 
@@ -321,7 +325,9 @@ mod tests {
         let headers = configuration.traces.unwrap().headers;
         assert_eq!(headers["x-key"], "a b=");
         assert!(configuration.secrets.contains(&"Bearer token-of-the-test".to_owned()));
-        let has = |key: &str, value: &str| configuration.resource.contains(&(key.to_owned(), value.to_owned()));
+        assert!(configuration.secrets.contains(&"token-of-the-test".to_owned()));
+        let has =
+            |key: &str, value: &str| configuration.resource.contains(&(key.to_owned(), value.to_owned()));
         assert!(has("team", "a,b") && has("service.name", "mine") && !has("service.name", "other"));
     }
 

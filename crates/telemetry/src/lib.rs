@@ -27,11 +27,8 @@ pub use observer::{Clean, SessionObserver};
 /// How long the end of a process waits for a collector.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// Variables that may hold keys of a collector.
-pub const SECRET_VARIABLES: [&str; 3] = [
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
-];
+pub const SECRET_VARIABLES: [&str; 3] =
+    ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS"];
 
 /// A place in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +120,11 @@ impl Telemetry {
         (parent_session, tool_use_id): (&str, &str),
         clean: Clean,
     ) -> SessionObserver {
-        SessionObserver::new(Arc::clone(&self.0), agent_id, clean).of_agent(agent_type, parent_session, tool_use_id)
+        SessionObserver::new(Arc::clone(&self.0), agent_id, clean).of_agent(
+            agent_type,
+            parent_session,
+            tool_use_id,
+        )
     }
 
     /// Sends what waits, for no longer than [`PATIENCE`]. The answer is what went wrong since the start, for people.

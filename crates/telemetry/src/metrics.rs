@@ -13,7 +13,19 @@ const CUMULATIVE: u32 = 2;
 
 /// The boundaries that the conventions give for tokens.
 const TOKEN_BOUNDS: [f64; 14] = [
-    1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0,
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
     67_108_864.0,
 ];
 /// The boundaries that the conventions give for seconds.
@@ -111,7 +123,10 @@ impl Meter {
 
     /// The fields of all metrics, for the message that holds them.
     pub(crate) fn fields(&self, start_nanos: u64, now_nanos: u64) -> Vec<Field> {
-        let times = [one(2, "startTimeUnixNano", Node::Fixed64(start_nanos)), one(3, "timeUnixNano", Node::Fixed64(now_nanos))];
+        let times = [
+            one(2, "startTimeUnixNano", Node::Fixed64(start_nanos)),
+            one(3, "timeUnixNano", Node::Fixed64(now_nanos)),
+        ];
         let metric = |(instrument, series): (&Instrument, &BTreeMap<String, Series>)| {
             let (name, unit, description) = instrument.facts();
             let points = series.values().map(|series| {
@@ -185,7 +200,8 @@ mod tests {
         assert_eq!(tokens["name"], "gen_ai.client.token.usage");
         let point = &tokens["histogram"]["dataPoints"][0];
         assert_eq!((point["count"].as_str(), point["sum"].as_f64()), (Some("3"), Some(1_000_000_006.0)));
-        let buckets: Vec<&str> = point["bucketCounts"].as_array().unwrap().iter().filter_map(|n| n.as_str()).collect();
+        let buckets: Vec<&str> =
+            point["bucketCounts"].as_array().unwrap().iter().filter_map(|n| n.as_str()).collect();
         assert_eq!((buckets.len(), buckets[0], buckets[2], buckets[14]), (15, "1", "1", "1"));
         assert_eq!(told["metrics"][1]["sum"]["dataPoints"][0]["asDouble"], 0.75);
         assert_eq!(told["metrics"][1]["sum"]["isMonotonic"], true);

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qoder_core::timeline::{
-    Compaction, Happening, HooksRan, ModelCall, Question, SideCall, Span, ToolCall, Tracker, TurnEnd, TurnStart, What,
+    Compaction, Happening, HooksRan, ModelCall, Question, SideCall, Span, ToolCall, Tracker, TurnEnd,
+    TurnStart, What,
 };
 use qoder_types::{CallOutcome, HookOutcome, Purpose, Record, RecordBody, Usage};
 use serde_json::json;
 
 use crate::attributes::{
-    Attribute, Attributes, behavior, failure, hook_outcome, layer, outcome, provider, purpose, text_of, verdict,
+    Attribute, Attributes, behavior, failure, hook_outcome, layer, outcome, provider, purpose, text_of,
+    verdict,
 };
 use crate::metrics::{Instrument, Measurement};
 use crate::spans::{FinishedSpan, SpanKind, new_span_id, new_trace_id};
@@ -103,11 +105,14 @@ impl SessionObserver {
 
     fn begin(&mut self, start: &TurnStart) {
         let above = self.above.map(|above| (above.trace, above.span, above.sampled));
-        let parent = self.shared.configuration.parent.map(|parent| (parent.trace, parent.span, parent.sampled));
+        let parent =
+            self.shared.configuration.parent.map(|parent| (parent.trace, parent.span, parent.sampled));
         let sampler = self.shared.configuration.sampler;
         let (context, parent) = match (above, parent) {
             // An agent is in the trace of its session, kept or not.
-            (Some((trace, span, sampled)), _) => (SpanContext { trace, span: new_span_id(), sampled }, Some(span)),
+            (Some((trace, span, sampled)), _) => {
+                (SpanContext { trace, span: new_span_id(), sampled }, Some(span))
+            }
             (None, Some((trace, span, sampled))) => {
                 let sampled = if sampler.parent_decides { sampled } else { is_kept(&trace, sampler.share) };
                 (SpanContext { trace, span: new_span_id(), sampled }, Some(span))
@@ -128,10 +133,13 @@ impl SessionObserver {
         let Some((context, parent)) = self.turn.take() else { return };
         self.shared.with_running(|running| running.remove(&self.session_id));
         let agent = self.agent_type.as_deref();
-        let subtype = end.subtype.map_or_else(|| "unfinished".to_owned(), |subtype| text_of(serde_json::to_value(subtype)));
+        let subtype = end
+            .subtype
+            .map_or_else(|| "unfinished".to_owned(), |subtype| text_of(serde_json::to_value(subtype)));
         let counted = Attributes::default().with("qoder.turn.subtype", subtype.clone());
         self.measure(Instrument::Turns, 1.0, counted);
-        let output = end.result.as_deref().and_then(|text| self.content(text)).map(|text| said("assistant", &text));
+        let output =
+            end.result.as_deref().and_then(|text| self.content(text)).map(|text| said("assistant", &text));
         let attributes = self
             .common("invoke_agent")
             .with("gen_ai.agent.name", agent.unwrap_or("qodercli"))
@@ -140,7 +148,10 @@ impl SessionObserver {
             .with("gen_ai.usage.output_tokens", end.usage.output_tokens)
             .with("qoder.turn.number", end.number)
             .with("qoder.turn.model_calls", end.model_calls)
-            .maybe("qoder.turn.terminal_reason", end.terminal_reason.map(|why| text_of(serde_json::to_value(why))))
+            .maybe(
+                "qoder.turn.terminal_reason",
+                end.terminal_reason.map(|why| text_of(serde_json::to_value(why))),
+            )
             .with("qoder.cost.usd", end.cost_usd)
             .maybe("gen_ai.input.messages", self.prompt.take().map(|text| said("user", &text)))
             .maybe("gen_ai.output.messages", output);

@@ -48,8 +48,7 @@ impl FinishedSpan {
         let (attributes, status) = match self.error {
             Some((word, text)) => {
                 // 2 is the code of an error.
-                let status =
-                    vec![one(2, "message", Node::Text(text)), one(3, "code", Node::Enumeration(2))];
+                let status = vec![one(2, "message", Node::Text(text)), one(3, "code", Node::Enumeration(2))];
                 (self.attributes.with("error.type", word), Some(status))
             }
             None => (self.attributes, None),

@@ -84,18 +84,22 @@ impl Queue {
         let wanted = state.wanted;
         self.changed.notify_all();
         let waits = |state: &mut State| state.sent < wanted;
-        let (mut state, waited) = self
-            .changed
-            .wait_timeout_while(state, patience, waits)
-            .unwrap_or_else(PoisonError::into_inner);
-        let late = waited.timed_out().then(|| format!("the collector did not answer within {} s", patience.as_secs()));
+        let (mut state, waited) =
+            self.changed.wait_timeout_while(state, patience, waits).unwrap_or_else(PoisonError::into_inner);
+        let late = waited
+            .timed_out()
+            .then(|| format!("the collector did not answer within {} s", patience.as_secs()));
         let problem = state.problem.take().or(late);
         let dropped = std::mem::take(&mut state.dropped);
         match (problem, dropped) {
             (None, 0) => None,
-            (None, dropped) => Some(format!("{dropped} spans and measurements were dropped: too many waited")),
+            (None, dropped) => {
+                Some(format!("{dropped} spans and measurements were dropped: too many waited"))
+            }
             (Some(problem), 0) => Some(problem),
-            (Some(problem), dropped) => Some(format!("{problem}; {dropped} spans and measurements were dropped")),
+            (Some(problem), dropped) => {
+                Some(format!("{problem}; {dropped} spans and measurements were dropped"))
+            }
         }
     }
 
@@ -170,8 +174,9 @@ impl Worker<'_> {
     /// Waits until there is a batch, the time has come, or somebody wants everything sent.
     fn next(&self) -> (VecDeque<Item>, Option<u64>, bool) {
         let patience = self.configuration.span_delay.min(self.configuration.metric_interval);
-        let waits =
-            |state: &mut State| !state.closed && state.wanted <= state.sent && state.items.len() < MOST_TOGETHER;
+        let waits = |state: &mut State| {
+            !state.closed && state.wanted <= state.sent && state.items.len() < MOST_TOGETHER
+        };
         let waited = self.queue.changed.wait_timeout_while(self.queue.lock(), patience, waits);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let wanted = (state.wanted > state.sent).then_some(state.wanted);
@@ -204,7 +209,7 @@ impl Worker<'_> {
         };
         let request = self.client.post(target.address.clone()).headers(target.headers.clone());
         let request = request.header("content-type", kind).body(body).timeout(self.configuration.timeout);
-        let problem = match self.runtime.block_on(request.send()) {
+        let problem = match self.runtime.block_on(async { request.send().await }) {
             Ok(response) if response.status().is_success() => None,
             Ok(response) => Some(format!("the collector answered {}", response.status().as_u16())),
             Err(error) => Some(format!("the collector cannot be reached: {}", innermost(&error))),

@@ -71,7 +71,8 @@ impl<W: Write> Drawing<'_, W> {
         if at.indent == 0 {
             let when = jiff::Timestamp::from_millisecond(start.began_ms).unwrap_or_default();
             let took = end.map(|end| u64::try_from(end.ended_ms - end.began_ms).unwrap_or(0)).unwrap_or(0);
-            let head = format!("turn {}  {}  {}", start.number, when.strftime("%Y-%m-%d %H:%M:%S"), duration(took));
+            let head =
+                format!("turn {}  {}  {}", start.number, when.strftime("%Y-%m-%d %H:%M:%S"), duration(took));
             writeln!(self.out, "\n{}", self.page.ink(Ink::Faint, &head))?;
         }
         if start.prompt.is_empty() {
@@ -85,16 +86,22 @@ impl<W: Write> Drawing<'_, W> {
     /// The timeline of an agent.
     pub fn others(&mut self, agent: &AgentTimeline) -> io::Result<()> {
         let spans = agent.turns.iter().flat_map(|turn| &turn.spans);
-        let from = agent.turns.iter().filter_map(|turn| turn.start.as_ref()).map(|start| start.began_ms).min();
+        let from =
+            agent.turns.iter().filter_map(|turn| turn.start.as_ref()).map(|start| start.began_ms).min();
         let to = spans.map(|line| line.span.ended_ms).max();
-        let scale = Scale { from: from.unwrap_or(0), to: to.unwrap_or(0), cells: (self.page.width / 5).clamp(10, 30) };
+        let scale = Scale {
+            from: from.unwrap_or(0),
+            to: to.unwrap_or(0),
+            cells: (self.page.width / 5).clamp(10, 30),
+        };
         writeln!(self.out, "\n{}", self.page.ink(Ink::Faint, "an agent without a result"))?;
         self.agent(agent, At { indent: 4, scale })
     }
 
     fn agent(&mut self, agent: &AgentTimeline, at: At) -> io::Result<()> {
         let totals = &agent.totals;
-        let told = format!("{}  {}  ${:.4}", one_line(&agent.agent_id), tokens(&totals.usage), totals.cost_usd);
+        let told =
+            format!("{}  {}  ${:.4}", one_line(&agent.agent_id), tokens(&totals.usage), totals.cost_usd);
         self.plain(Ink::Faint, &told, at.indent)?;
         if let Some(damage) = &agent.damage {
             self.plain(Ink::Bad, &format!("! {}", one_line(damage)), at.indent)?;
@@ -110,7 +117,8 @@ impl<W: Write> Drawing<'_, W> {
             What::Question(question) => self.question(question, span, at),
             What::Task(task) => {
                 let status = task.status.map_or("still runs", TaskStatus::as_str);
-                let text = format!("& {}: {} ({status})", one_line(&task.task_id), one_line(&task.description));
+                let text =
+                    format!("& {}: {} ({status})", one_line(&task.task_id), one_line(&task.description));
                 let ink = if task.status == Some(TaskStatus::Failed) { Ink::Bad } else { Ink::Plain };
                 self.row(ink, &text, span, at, 2)
             }
@@ -122,10 +130,9 @@ impl<W: Write> Drawing<'_, W> {
                 let text = match mark.mark {
                     MarkKind::Notice => format!("  [{text}]"),
                     MarkKind::Interrupted => "  (interrupted)".to_owned(),
-                    MarkKind::Permissions
-                    | MarkKind::Cut
-                    | MarkKind::Rewound
-                    | MarkKind::Withdrawn => format!("  ({text})"),
+                    MarkKind::Permissions | MarkKind::Cut | MarkKind::Rewound | MarkKind::Withdrawn => {
+                        format!("  ({text})")
+                    }
                 };
                 self.plain(Ink::Faint, &text, at.indent)
             }
@@ -185,7 +192,7 @@ impl<W: Write> Drawing<'_, W> {
                 Behavior::Ask => ("ask", Ink::Faint),
                 Behavior::Deny => ("deny", Ink::Bad),
             };
-            let text = format!("{behavior}: {} · {}", one_line(&decision.reason), who(decision));
+            let text = format!("{behavior}: {} · {}", who(decision), one_line(&decision.reason));
             let most = self.page.width.saturating_sub(at.indent + 4);
             self.plain(ink, &format!("    {}", self.page.text(&text, at.indent + 4, most)), at.indent)?;
         }
@@ -208,7 +215,8 @@ impl<W: Write> Drawing<'_, W> {
             None => "",
         };
         let stop = if hooks.stops { ", ends the turn" } else { "" };
-        let reason = hooks.reason.as_ref().map(|reason| format!(" ({})", one_line(reason))).unwrap_or_default();
+        let reason =
+            hooks.reason.as_ref().map(|reason| format!(" ({})", one_line(reason))).unwrap_or_default();
         let count = match hooks.runs.len() {
             1 => "1 hook".to_owned(),
             count => format!("{count} hooks"),
@@ -284,8 +292,10 @@ impl<W: Write> Drawing<'_, W> {
     pub fn totals(&mut self, tracker: &Tracker) -> io::Result<()> {
         let totals: &Totals = &tracker.totals;
         let open = if tracker.is_unfinished() { ", unfinished: --resume goes on" } else { "" };
-        let time: Vec<String> =
-            told_time(&totals.time_ms).iter().map(|(kind, time)| format!("{kind} {}", duration(*time))).collect();
+        let time: Vec<String> = told_time(&totals.time_ms)
+            .iter()
+            .map(|(kind, time)| format!("{kind} {}", duration(*time)))
+            .collect();
         let money = |(model, totals): (&String, &qoder_types::ModelTotals)| {
             format!("{} ${:.4}", one_line(model), totals.cost_usd)
         };

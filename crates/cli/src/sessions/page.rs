@@ -96,7 +96,15 @@ pub fn one_line(text: &str) -> String {
 /// A text in which control characters, and marks that turn the order of letters around, are shown and not obeyed.
 pub fn clean(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let tame = |c: char| if c == '\t' { ' ' } else if c.is_control() || turns(c) { '\u{fffd}' } else { c };
+    let tame = |c: char| {
+        if c == '\t' {
+            ' '
+        } else if c.is_control() || turns(c) {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
     text.chars().map(tame).collect()
 }
 
@@ -188,7 +196,10 @@ mod tests {
 
     #[test]
     fn nothing_in_a_text_is_obeyed_by_a_terminal() {
-        assert_eq!(one_line("a\u{1b}[31mred\n\n b\u{202e}c\u{9b}d\u{7}"), "a\u{fffd}[31mred b\u{fffd}c\u{fffd}d\u{fffd}");
+        assert_eq!(
+            one_line("a\u{1b}[31mred\n\n b\u{202e}c\u{9b}d\u{7}"),
+            "a\u{fffd}[31mred b\u{fffd}c\u{fffd}d\u{fffd}"
+        );
     }
 
     #[test]

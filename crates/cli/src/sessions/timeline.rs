@@ -99,7 +99,8 @@ impl Reading {
         mut each: impl FnMut(TurnLine, &Tracker) -> Result<(), Fault>,
     ) -> Result<Ended, Fault> {
         let mut tracker = Tracker::default();
-        let mut open = Open { reading: self, side: &paths.side, line: TurnLine::default(), shown: BTreeSet::new() };
+        let mut open =
+            Open { reading: self, side: &paths.side, line: TurnLine::default(), shown: BTreeSet::new() };
         let mut fault = None;
         let scanned = scan(paths, |line| {
             let record = match line {
@@ -220,9 +221,8 @@ impl Open<'_> {
     /// Agents that no result names: they still run, or the process died with them.
     fn others(&self) -> Vec<AgentTimeline> {
         let entries = std::fs::read_dir(self.side.join(FOLDER)).into_iter().flatten().filter_map(Result::ok);
-        let id = |entry: std::fs::DirEntry| {
-            Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned())
-        };
+        let id =
+            |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned());
         let mut ids: Vec<String> =
             entries.filter_map(id).filter(|id| !self.shown.contains(id)).take(MOST_AGENTS).collect();
         ids.sort();

@@ -6,7 +6,8 @@ mod tracker;
 
 use qoder_types::record::{TerminalReason, TurnSubtype};
 use qoder_types::{
-    CallOutcome, Decision, HookRun, HookVerdict, ModelFailure, ModelTotals, Purpose, StopReason, TaskStatus, Usage,
+    CallOutcome, Decision, HookRun, HookVerdict, ModelFailure, ModelTotals, Purpose, StopReason, TaskStatus,
+    Usage,
 };
 use serde::Serialize;
 use serde_json::Value;

@@ -9,8 +9,8 @@ use qoder_types::{CallOutcome, ContentBlock, Hooked, MessageContent, ModelFailur
 use serde_json::Value;
 
 use super::{
-    BackgroundTask, Compaction, Happening, HooksRan, Mark, MarkKind, ModelCall, Question, SideCall, Span, ToolCall,
-    Totals, TurnEnd, TurnStart, What,
+    BackgroundTask, Compaction, Happening, HooksRan, Mark, MarkKind, ModelCall, Question, SideCall, Span,
+    ToolCall, Totals, TurnEnd, TurnStart, What,
 };
 
 /// Follows the records of one session.
@@ -85,9 +85,12 @@ impl Tracker {
             RecordBody::Assistant(entry) => self.reply(entry, out),
             RecordBody::System(entry) => self.compacted(entry, out),
             RecordBody::ModelRequested(request) => self.request = Some((self.now, request.model.clone())),
-            RecordBody::ModelFailed(failed) => self.model_failed(&failed.model, Some(failed.failure.clone()), out),
+            RecordBody::ModelFailed(failed) => {
+                self.model_failed(&failed.model, Some(failed.failure.clone()), out)
+            }
             RecordBody::Decided(decided) => {
-                if let Some((_, _, call)) = self.calls.iter_mut().find(|(id, ..)| *id == decided.tool_use_id) {
+                if let Some((_, _, call)) = self.calls.iter_mut().find(|(id, ..)| *id == decided.tool_use_id)
+                {
                     call.decision = Some(decided.decision.clone());
                 }
             }
@@ -121,7 +124,8 @@ impl Tracker {
             }
             RecordBody::ToolStarted(started) => {
                 let now = self.now;
-                if let Some((_, began, _)) = self.calls.iter_mut().find(|(id, ..)| *id == started.tool_use_id) {
+                if let Some((_, began, _)) = self.calls.iter_mut().find(|(id, ..)| *id == started.tool_use_id)
+                {
                     *began = now;
                 }
             }
@@ -192,7 +196,13 @@ impl Tracker {
         self.push_since(self.now.saturating_sub(lasted), call, what, out);
     }
 
-    fn push_since(&mut self, began_ms: i64, tool_use_id: Option<String>, what: What, out: &mut Vec<Happening>) {
+    fn push_since(
+        &mut self,
+        began_ms: i64,
+        tool_use_id: Option<String>,
+        what: What,
+        out: &mut Vec<Happening>,
+    ) {
         let span = Span { began_ms, ended_ms: self.now, tool_use_id, what };
         let (time, lasted) = (&mut self.totals.time_ms, span.duration_ms());
         match &span.what {

@@ -172,11 +172,13 @@ mod tests {
     #[test]
     fn lengths_of_time_are_a_number_and_a_unit() {
         let seconds = |text: &str| age(text).map(|age| age.as_secs());
-        let good = [("30d", 2_592_000), ("1d", 86_400), ("12h", 43_200), ("5m", 300), ("0s", 0), ("2w", 1_209_600)];
+        let good =
+            [("30d", 2_592_000), ("1d", 86_400), ("12h", 43_200), ("5m", 300), ("0s", 0), ("2w", 1_209_600)];
         for (text, expected) in good {
             assert_eq!(seconds(text), Some(expected), "{text}");
         }
-        for text in ["", "d", "30", "-1d", "+1d", "1.5d", "30 d", "30D", "1y", "99999999999999999999d", "９d"] {
+        for text in ["", "d", "30", "-1d", "+1d", "1.5d", "30 d", "30D", "1y", "99999999999999999999d", "９d"]
+        {
             assert_eq!(seconds(text), None, "{text}");
         }
         assert_eq!(seconds(&format!("{}w", u64::MAX)), None);

@@ -10,7 +10,10 @@ use crate::session::Session;
 use crate::telemetry::{Clean, SECRET_VARIABLES, Telemetry};
 
 /// What the environment asks for. What cannot be used is told, and a session goes on without.
-pub(super) fn wanted(environment: &BTreeMap<String, String>, warnings: &mut Vec<String>) -> Option<Telemetry> {
+pub(super) fn wanted(
+    environment: &BTreeMap<String, String>,
+    warnings: &mut Vec<String>,
+) -> Option<Telemetry> {
     Telemetry::from_environment(environment).unwrap_or_else(|problem| {
         warnings.push(format!("telemetry is off: {problem}"));
         None

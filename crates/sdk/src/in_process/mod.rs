@@ -41,6 +41,7 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
         warnings.iter().for_each(|warning| hear(&format!("warning: {warning}")));
     }
     let setup = Arc::new(setup);
+    let telemetry = setup.telemetry().cloned();
     let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
     let mut session = options.session_choice().open(&setup)?;
     host.belongs_to(&session.id);
@@ -69,6 +70,10 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let driven = drive(&mut live, &start.closing).await;
     let ended = live.end().await;
     drop(live);
+    if let Some(telemetry) = telemetry {
+        // Nobody waits for it; a program that ends gives it the moment that it takes.
+        drop(tokio::task::spawn_blocking(move || telemetry.flush()));
+    }
     if let Some(outputs) = outputs {
         // Often there is none; one that cannot be removed is in the system's temporary folder.
         let _ = std::fs::remove_dir_all(outputs);
