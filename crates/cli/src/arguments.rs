@@ -7,7 +7,7 @@ use clap::{Args, Parser, ValueEnum};
 
 const AFTER_HELP: &str = "\
 Commands (each has its own --help):
-  qodercli sessions list|show|delete|export|repair  the sessions on this machine
+  qodercli sessions list|show|export|delete|prune   the sessions on this machine
   qodercli config [KEY]                             effective settings and where they come from
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
   qodercli permissions pending|answer               calls that wait for somebody, and answering them

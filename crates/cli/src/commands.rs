@@ -225,14 +225,8 @@ pub enum SessionsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Show what happened in a session.
-    Show {
-        /// The session.
-        id: String,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    /// Show what happened in a session: its timeline, with what was decided, how long it took and what it cost.
+    Show(ShowArguments),
     /// Delete a session and everything kept for it.
     Delete {
         /// The session.
@@ -251,8 +245,33 @@ pub enum SessionsAction {
         /// The session.
         id: String,
     },
+    /// Delete sessions that are older than general.sessionRetention says. docs/sessions.md explains it.
+    Prune {
+        /// Only say what would go.
+        #[arg(long)]
+        dry_run: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Take a session back to one of its messages: files, conversation, or both. docs/checkpoints.md explains it.
     Rewind(RewindArguments),
+}
+
+/// What to show of a session.
+#[derive(Debug, Args)]
+pub struct ShowArguments {
+    /// The session.
+    pub id: String,
+    /// Print JSON: the same as data.
+    #[arg(long)]
+    pub json: bool,
+    /// Only this turn; the first is 1.
+    #[arg(long, value_name = "N")]
+    pub turn: Option<u64>,
+    /// Whole texts, inputs and results.
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// Where to go back to.

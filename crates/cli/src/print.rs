@@ -15,28 +15,68 @@ use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::inner_inbox;
 use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::retention::Retention;
 use qoder_runtime::session::{Session, new_id};
 use qoder_runtime::setup::Setup;
+use qoder_runtime::telemetry::Telemetry;
 use qoder_types::Message;
 use qoder_types::record::{InputAdmitted, RecordBody};
 
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, View};
+use crate::sessions::prune_after_run;
 use crate::{agents, control, input, options, signals};
 
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let choice = session_choice(arguments)?;
     qoder_tools::own_process_tree();
-    let mut setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
+    let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
     let format = options::output_format(arguments, &setup)?;
     for warning in &setup.warnings {
         host::tell(&format!("warning: {warning}"));
     }
-    if arguments.input_format == InputFormat::StreamJson {
-        return control::run(arguments, setup, &choice, format);
+    let after = AfterRun::of(&setup, &choice);
+    let exit = if arguments.input_format == InputFormat::StreamJson {
+        control::run(arguments, setup, &choice, format)
+    } else {
+        one_prompt(arguments, setup, &choice, format)
+    };
+    after.finish();
+    exit
+}
+
+/// What is done once everybody has their answer.
+struct AfterRun {
+    retention: Option<Retention>,
+    config_root: PathBuf,
+    telemetry: Option<Telemetry>,
+}
+
+impl AfterRun {
+    fn of(setup: &Setup, choice: &SessionChoice) -> Self {
+        // A run that keeps nothing leaves everything else alone as well.
+        let retention = (!choice.forget).then(|| Retention::of(&setup.settings));
+        Self { retention, config_root: setup.config_root.clone(), telemetry: setup.telemetry().cloned() }
     }
+
+    fn finish(self) {
+        if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
+            host::tell(&format!("warning: telemetry: {problem}"));
+        }
+        if let Some(retention) = self.retention {
+            prune_after_run(retention, &self.config_root);
+        }
+    }
+}
+
+fn one_prompt(
+    arguments: &Arguments,
+    mut setup: Setup,
+    choice: &SessionChoice,
+    format: OutputFormat,
+) -> Result<Exit, Fault> {
     let (mut callbacks, initial) = agents::bring(arguments, &mut setup, Callbacks::default())?;
     let prompt = input::prompt(arguments.prompt.as_deref(), choice.resumes() || initial.is_some())?;
     let prompt = agents::begun(initial.filter(|_| !choice.resumes()), prompt);

@@ -1,8 +1,8 @@
 //! The brain: pure functions from a session's records to what happens next. No IO and no async runtime.
 //!
 //! [`fold`] turns records into a [`state::State`], [`mod@next`] says what to do, [`render`] makes the model request,
-//! [`recover`] says what an unfinished call means, [`policy`] decides about calls, and [`ports`] holds the traits that
-//! the outside implements.
+//! [`recover`] says what an unfinished call means, [`policy`] decides about calls, [`timeline`] says what
+//! took how long, and [`ports`] holds the traits that the outside implements.
 
 mod cut;
 pub mod fold;
@@ -15,6 +15,7 @@ pub mod render;
 pub mod shell;
 pub mod state;
 pub mod structured;
+pub mod timeline;
 
 pub use next::{Exhausted, Limits, Step, next};
 pub use state::State;

@@ -14,7 +14,7 @@ use crate::VERSION;
 use crate::error::SessionError;
 use crate::layout::{SessionPaths, project_folder};
 use crate::session::timestamp;
-use crate::store::jsonl::{Durability, JsonlStore, scan};
+use crate::store::jsonl::{Durability, JsonlStore, hold, scan};
 use crate::store::line::{self, Line};
 
 /// How much of the beginning and end of a file a list reads.
@@ -68,7 +68,7 @@ pub fn list(config_root: &Path, cwd: Option<&Path>) -> Vec<SessionInfo> {
     sessions
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path()).collect()
 }
 
@@ -144,13 +144,15 @@ pub fn find_session(config_root: &Path, cwd: &Path, id: &str) -> Result<SessionP
     })
 }
 
-/// Deletes a session that no process drives.
+/// Deletes a session that no process drives. A log that cannot be read can be deleted too.
 pub fn delete(paths: &SessionPaths, id: &str) -> Result<(), SessionError> {
-    // Taking the lock proves that nobody writes; an unreadable log can be deleted too.
-    match JsonlStore::open(paths, id, Durability::Process, |_| ()) {
-        Ok(_) | Err(SessionError::Corrupt { .. }) => {}
-        Err(error) => return Err(error),
-    }
+    // Whoever holds the lock is the only one who writes.
+    let _lock = hold(paths, id)?;
+    remove(paths)
+}
+
+/// Removes the files of a session whose lock is held.
+pub(crate) fn remove(paths: &SessionPaths) -> Result<(), SessionError> {
     std::fs::remove_file(&paths.log).map_err(|error| SessionError::io("delete", &paths.log, &error))?;
     if paths.side.exists() {
         std::fs::remove_dir_all(&paths.side)

@@ -28,6 +28,7 @@ pub mod permission_updates;
 pub mod prompt;
 pub mod questions;
 pub mod redact;
+pub mod retention;
 pub mod sandbox;
 pub mod session;
 pub mod settings;
@@ -45,3 +46,5 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// MCP servers: how they are described, spoken with and watched.
 pub use qoder_mcp as mcp;
+/// Traces and metrics for a collector.
+pub use qoder_telemetry as telemetry;

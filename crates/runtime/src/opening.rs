@@ -93,6 +93,12 @@ impl SessionChoice {
     /// # Errors
     /// When it does not exist, is in use, is damaged, or its id is taken.
     pub fn open(&self, setup: &Setup) -> Result<Session, SessionError> {
+        let mut session = self.open_unobserved(setup)?;
+        setup.observe(&mut session);
+        Ok(session)
+    }
+
+    fn open_unobserved(&self, setup: &Setup) -> Result<Session, SessionError> {
         if let Some(id) = self.session_id.as_ref().filter(|id| !catalog::is_session_id(id)) {
             return Err(SessionError::BadId { id: id.clone() });
         }

@@ -18,6 +18,7 @@ use crate::store::jsonl::{Durability, JsonlStore};
 use crate::store::line::{self, Line};
 use crate::store::memory::MemoryStore;
 use crate::task_events::TaskEvents;
+use crate::telemetry::SessionObserver;
 
 /// A session that this process drives.
 pub struct Session {
@@ -49,6 +50,7 @@ pub struct Session {
     /// What hooks want the model to know before its next reply.
     pub(crate) hook_context: Vec<String>,
     branch: Option<String>,
+    observer: Option<SessionObserver>,
 }
 
 /// Is shown the log's path and lines that were just written to it.
@@ -108,6 +110,7 @@ impl Session {
             has_begun: false,
             hook_context: Vec::new(),
             branch,
+            observer: None,
         };
         // A transcript of another program has entries but no record of ours yet.
         if session.state.last_seq == 0 {
@@ -189,8 +192,20 @@ impl Session {
         }
         for record in &records {
             self.state.apply(record);
+            if let Some(observer) = &mut self.observer {
+                observer.see(record);
+            }
         }
         Ok(records)
+    }
+
+    /// Lets telemetry see every record that is written from now on.
+    pub fn observe(&mut self, observer: SessionObserver) {
+        let observer = match (&self.state.turn, self.state.prompts) {
+            (Some(_), turns) => observer.going_on(turns, &self.state.last_prompt, &timestamp()),
+            (None, _) => observer,
+        };
+        self.observer = Some(observer);
     }
 
     /// Shows every line that is written from now on to `mirror`, together with the first one of a session that this

@@ -1,8 +1,9 @@
 //! The test kit: a scripted model server that speaks three wire protocols, a sandbox to run the program in, a builder
-//! for well-formed logs, and a stable text form of what the model saw. Made for this repository's tests and benchmarks
+//! for well-formed logs, a collector of traces and metrics, and a stable text form of what the model saw. Made for this repository's tests and benchmarks
 //! and for everybody who tests an agent of their own. Functions here panic when the set-up itself is broken: in a test
 //! that is the clearest report.
 
+mod collector;
 mod log_builder;
 mod reply;
 mod sandbox;
@@ -10,6 +11,7 @@ mod script;
 mod server;
 mod snapshot;
 
+pub use collector::{Collector, CollectorManner, ReceivedMetric, ReceivedSpan};
 pub use log_builder::LogBuilder;
 pub use reply::Reply;
 pub use sandbox::Sandbox;

@@ -22,3 +22,4 @@ mod server_credentials;
 mod servers;
 mod session_mirror;
 mod session_state;
+mod telemetry;

@@ -27,6 +27,8 @@ mod resume_at;
 #[cfg(test)]
 mod resume_killed;
 #[cfg(test)]
+mod retention;
+#[cfg(test)]
 mod scripted;
 #[cfg(test)]
 mod secrets;
@@ -42,5 +44,9 @@ mod settings_files;
 mod settings_values;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod telemetry;
+#[cfg(test)]
+mod timeline;
 #[cfg(test)]
 mod trust;

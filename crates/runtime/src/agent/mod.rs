@@ -4,6 +4,7 @@
 
 mod child_host;
 mod definition;
+mod observed;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -39,6 +40,7 @@ use crate::session::{Keep, Session};
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
+use crate::telemetry::Telemetry;
 use crate::toolbox::{Offered, Toolbox};
 use child_host::ChildHost;
 
@@ -145,6 +147,8 @@ pub struct AgentTool {
     pub spending: Arc<Spending>,
     /// The parent's checkpoints keep what children change.
     pub checkpoints: Option<Arc<Checkpoints>>,
+    /// Watches children too, when it is on.
+    pub telemetry: Option<Telemetry>,
 }
 
 /// The tool itself.
@@ -224,6 +228,7 @@ impl AgentTool {
             Ok(session) => session,
             Err(error) => return ToolOutcome::failed(format!("The agent could not be started: {error}.")),
         };
+        self.observe(&mut session, name, &context);
         let began = self.begin(&mut session, &input, &context);
         if let Err(error) = began {
             return ToolOutcome::failed(format!("The agent could not be started: {error}."));

@@ -85,7 +85,24 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "\"process\"",
         "process: survives a crash; power: survives a loss of power too",
     ),
-    key("general.sessionRetention.*", Kind::Any, "", "how long sessions are kept"),
+    key(
+        "general.sessionRetention.enabled",
+        Kind::Boolean,
+        "true",
+        "delete old sessions (not in project settings)",
+    ),
+    key(
+        "general.sessionRetention.maxAge",
+        Kind::Age,
+        "\"30d\"",
+        "how long a session is kept after it was last used",
+    ),
+    key(
+        "general.sessionRetention.minRetention",
+        Kind::Age,
+        "\"1d\"",
+        "no session younger than this is ever deleted",
+    ),
     key(
         "general.fileCheckpointing.enabled",
         Kind::Boolean,

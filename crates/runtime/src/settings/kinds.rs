@@ -1,6 +1,8 @@
 //! What a key takes, and the check of a layer against it. A value of another kind stops the start: a setting that was
 //! meant to protect and does not count would be worse than no start.
 
+use std::time::Duration;
+
 use qoder_types::PermissionMode;
 use serde_json::Value;
 
@@ -28,6 +30,8 @@ pub enum Kind {
     TextOrTexts,
     /// An object.
     Object,
+    /// A length of time such as `30d`.
+    Age,
 }
 
 /// The largest whole number: what every part of the program can count to.
@@ -46,6 +50,7 @@ impl Kind {
             Self::Texts => texts(),
             Self::TextOrTexts => value.is_string() || texts(),
             Self::Object => value.is_object(),
+            Self::Age => value.as_str().is_some_and(|text| age(text).is_some()),
         }
     }
 
@@ -62,8 +67,27 @@ impl Kind {
             Self::Texts => "a list of texts".to_owned(),
             Self::TextOrTexts => "a text or a list of texts".to_owned(),
             Self::Object => "an object".to_owned(),
+            Self::Age => "a whole number and one of s, m, h, d and w, such as \"30d\"".to_owned(),
         }
     }
+}
+
+/// A length of time: a whole number and its unit.
+#[must_use]
+pub fn age(text: &str) -> Option<Duration> {
+    let unit = text.chars().last()?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        'w' => 7 * 24 * 60 * 60,
+        _ => return None,
+    };
+    let number = text.strip_suffix(unit)?;
+    // A sign would be accepted by the number's own reader.
+    let number: u64 = number.chars().all(|c| c.is_ascii_digit()).then(|| number.parse().ok()).flatten()?;
+    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 /// The first value of a layer that its key does not take.
@@ -143,6 +167,23 @@ mod tests {
             let default: Value = serde_json::from_str(known.default).unwrap();
             assert!(known.kind.takes(&default), "{}", known.path);
         }
+    }
+
+    #[test]
+    fn lengths_of_time_are_a_number_and_a_unit() {
+        let seconds = |text: &str| age(text).map(|age| age.as_secs());
+        let good =
+            [("30d", 2_592_000), ("1d", 86_400), ("12h", 43_200), ("5m", 300), ("0s", 0), ("2w", 1_209_600)];
+        for (text, expected) in good {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+        for text in ["", "d", "30", "-1d", "+1d", "1.5d", "30 d", "30D", "1y", "99999999999999999999d", "９d"]
+        {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+        assert_eq!(seconds(&format!("{}w", u64::MAX)), None);
+        let told = problem(json!({"general": {"sessionRetention": {"maxAge": "soon"}}})).unwrap();
+        assert!(told.contains("general.sessionRetention.maxAge") && told.contains("\"30d\""), "{told}");
     }
 
     #[test]

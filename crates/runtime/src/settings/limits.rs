@@ -13,7 +13,7 @@ use crate::layout;
 
 /// Keys that a project's files may not set: they would let a folder choose who is trusted, where keys go, what runs, or
 /// what is kept of other projects.
-const FORBIDDEN_IN_PROJECT: [&str; 14] = [
+const FORBIDDEN_IN_PROJECT: [&str; 15] = [
     "/providers",
     "/permissions/trustDirectories",
     "/security",
@@ -28,6 +28,7 @@ const FORBIDDEN_IN_PROJECT: [&str; 14] = [
     "/mcp/enableAllProjectMcpServers",
     "/mcp/enabledProjectMcpServers",
     "/general/fileCheckpointing/maxBytes",
+    "/general/sessionRetention",
 ];
 
 fn is_of_project(layer: &Layer) -> bool {

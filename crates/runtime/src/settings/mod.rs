@@ -16,7 +16,7 @@ use qoder_types::RuleSource;
 use serde_json::Value;
 
 pub use keys::{KNOWN_KEYS, KnownKey, is_known as is_known_key};
-pub use kinds::Kind;
+pub use kinds::{Kind, age};
 pub use parse::{SettingsError, read_plain, read_plain_text};
 pub use rules::collect_rules;
 pub use write::{Change, WriteError, change, change_under, replace_file};

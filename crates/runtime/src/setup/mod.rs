@@ -29,6 +29,7 @@ use crate::settings::{Places, Settings, SettingsError, collect_rules, load_perso
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
+use crate::telemetry::Telemetry;
 use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
@@ -42,9 +43,11 @@ mod model;
 mod options;
 mod reworded;
 mod servers;
+mod telemetry;
 mod tools;
 
 pub use options::{Options, SetupError};
+pub(crate) use telemetry::cleaning;
 pub use tools::TOOL_NAMES;
 
 /// Everything that is known before a session is opened.
@@ -73,6 +76,7 @@ pub struct Setup {
     model_options: ModelOptions,
     structured: Option<Arc<dyn Tool>>,
     learned: redact::Learned,
+    telemetry: Option<Telemetry>,
 }
 
 impl Setup {
@@ -106,6 +110,7 @@ impl Setup {
         options::check_limits(&options)?;
         warnings.extend(options::unkept_budget(&options, &model_options));
         let structured = options::structured_output(&options)?;
+        let telemetry = telemetry::wanted(&options.environment, &mut warnings);
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
             Some("power") => Durability::Power,
@@ -128,6 +133,7 @@ impl Setup {
             model_options,
             structured,
             learned: redact::Learned::default(),
+            telemetry,
         })
     }
 
@@ -199,6 +205,7 @@ impl Setup {
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
+                telemetry: self.telemetry.clone(),
             })));
         }
         let mut tools = tools::in_order(tools);
@@ -384,6 +391,7 @@ impl Setup {
         secrets.extend(self.settings.text("tools.webSearch.apiKey").map(str::to_owned));
         let variable = self.settings.text("tools.webSearch.apiKeyEnv").and_then(|name| self.variable(name));
         secrets.extend(variable.map(str::to_owned));
+        secrets.extend(self.telemetry.iter().flat_map(Telemetry::secrets).cloned());
         secrets.retain(|secret| !secret.is_empty());
         secrets
     }
@@ -400,6 +408,7 @@ impl Setup {
         });
         let holders = self.options.environment.iter().filter(|(_, value)| secrets.contains(value));
         hidden.extend(holders.map(|(name, _)| name.clone()));
+        hidden.extend(self.hidden_by_telemetry());
         hidden.sort();
         hidden.dedup();
         hidden

@@ -124,12 +124,7 @@ impl JsonlStore {
         durability: Durability,
         visit: impl FnMut(line::Line),
     ) -> Result<Self, SessionError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&paths.side)
-            .map_err(|error| SessionError::io("create", &paths.side, &error))?;
-        let lock = take_lock(&paths.lock(), session_id)?;
+        let lock = hold(paths, session_id)?;
         let created = !paths.log.exists();
         let mut file = OpenOptions::new()
             .create(true)
@@ -245,6 +240,21 @@ impl JsonlStore {
 /// How often and how long a lock is waited for whose holder is already dead.
 const DEAD_HOLDER_TRIES: u32 = 100;
 const DEAD_HOLDER_WAIT: Duration = Duration::from_millis(20);
+
+/// Takes the lock of a session; it is free again when the answer is dropped.
+pub(crate) fn hold(paths: &SessionPaths, session_id: &str) -> Result<File, SessionError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&paths.side)
+        .map_err(|error| SessionError::io("create", &paths.side, &error))?;
+    take_lock(&paths.lock(), session_id)
+}
+
+/// True when a process drives the session. Nothing is changed for the answer.
+pub(crate) fn is_held(paths: &SessionPaths) -> bool {
+    File::open(paths.lock()).is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+}
 
 fn take_lock(path: &Path, session_id: &str) -> Result<File, SessionError> {
     let fault = |error: std::io::Error| SessionError::io("lock", path, &error);

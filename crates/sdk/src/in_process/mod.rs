@@ -43,6 +43,7 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
         warnings.iter().for_each(|warning| hear(&format!("warning: {warning}")));
     }
     let setup = Arc::new(setup);
+    let telemetry = setup.telemetry().cloned();
     let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
     if let Some(hear) = &options.stderr {
         let loaded = engine.extensions.current();
@@ -75,6 +76,10 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let driven = drive(&mut live, &start.closing).await;
     let ended = live.end().await;
     drop(live);
+    if let Some(telemetry) = telemetry {
+        // Nobody waits for it; a program that ends gives it the moment that it takes.
+        drop(tokio::task::spawn_blocking(move || telemetry.flush()));
+    }
     if let Some(outputs) = outputs {
         // Often there is none; one that cannot be removed is in the system's temporary folder.
         let _ = std::fs::remove_dir_all(outputs);

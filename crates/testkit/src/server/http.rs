@@ -11,11 +11,11 @@ const LARGEST_HEAD: u64 = 256 * 1024;
 const LARGEST_BODY: u64 = 512 * 1024 * 1024;
 
 /// A request as it arrived.
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
@@ -24,13 +24,13 @@ impl Request {
     }
 
     /// True when the client will close the connection after the answer.
-    pub(super) fn closes(&self) -> bool {
+    pub(crate) fn closes(&self) -> bool {
         self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
     }
 }
 
 /// Reads the next request; `None` when the client closed the connection between two requests.
-pub(super) fn read_request(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>> {
+pub(crate) fn read_request(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>> {
     let Some(first) = read_line(reader)? else { return Ok(None) };
     let mut words = first.split(' ');
     let (Some(method), Some(path)) = (words.next(), words.next()) else { return Err(bad("request line")) };
@@ -104,7 +104,7 @@ fn read_chunks(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
 }
 
 /// Writes a complete answer.
-pub(super) fn write_answer(
+pub(crate) fn write_answer(
     writer: &mut impl Write,
     status: u16,
     headers: &[(String, String)],
@@ -122,7 +122,7 @@ pub(super) fn write_answer(
 }
 
 /// Writes the head of an answer that comes in chunks.
-pub(super) fn write_stream_head(writer: &mut impl Write, request_id: &str) -> Result<()> {
+pub(crate) fn write_stream_head(writer: &mut impl Write, request_id: &str) -> Result<()> {
     write!(
         writer,
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n\
@@ -131,12 +131,12 @@ pub(super) fn write_stream_head(writer: &mut impl Write, request_id: &str) -> Re
 }
 
 /// Writes one chunk.
-pub(super) fn write_chunk(writer: &mut impl Write, data: &str) -> Result<()> {
+pub(crate) fn write_chunk(writer: &mut impl Write, data: &str) -> Result<()> {
     write!(writer, "{:x}\r\n{data}\r\n", data.len())
 }
 
 /// Writes the end of an answer in chunks.
-pub(super) fn write_end(writer: &mut impl Write) -> Result<()> {
+pub(crate) fn write_end(writer: &mut impl Write) -> Result<()> {
     writer.write_all(b"0\r\n\r\n")?;
     writer.flush()
 }

@@ -2,7 +2,7 @@
 //! connection has a thread of its own, so that it works from any test without a runtime. It remembers every request
 //! with the moment it was complete and the moment the last byte of its answer was written.
 
-mod http;
+pub(crate) mod http;
 mod render;
 
 use std::io::{BufReader, BufWriter, Result, Write};

@@ -1,0 +1,140 @@
+//! `qodercli sessions`: list, show, delete, export, repair, prune and rewind. Reading never changes a session. What is
+//! here finds and lists sessions; each larger command has a file of its own.
+
+mod draw;
+mod export;
+mod page;
+mod prune;
+mod show;
+mod timeline;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::UNIX_EPOCH;
+
+use qoder_core::State;
+use qoder_runtime::catalog::{self, SessionInfo};
+use qoder_runtime::error::SessionError;
+use qoder_runtime::layout::{self, SessionPaths};
+use qoder_runtime::session::{apply_line, new_id};
+use qoder_runtime::store::jsonl::{Scan, scan};
+use qoder_runtime::store::line::Line;
+use qoder_types::Record;
+use qoder_types::record::RecordBody;
+use serde_json::json;
+
+use crate::commands::SessionsAction;
+use crate::exit::{Exit, Fault};
+use crate::host::{say, tell};
+use crate::print::current_directory;
+
+pub use prune::after_run as prune_after_run;
+
+/// Runs a sessions command.
+pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
+    match action {
+        SessionsAction::List { all, json } => list(environment, *all, *json),
+        SessionsAction::Show(arguments) => show::run(arguments, environment),
+        SessionsAction::Delete { id } => {
+            catalog::delete(&locate(environment, id)?, id)?;
+            say(&format!("deleted {id}"))?;
+            Ok(Exit::Success)
+        }
+        SessionsAction::Export { id, format } => export::run(environment, id, format),
+        SessionsAction::Repair { id } => repair(environment, id),
+        SessionsAction::Prune { dry_run, json } => prune::run(environment, *dry_run, *json),
+        SessionsAction::Rewind(arguments) => crate::rewind::run(arguments, environment),
+    }
+}
+
+/// Sessions are found from any directory here: these commands only name them.
+pub fn locate(environment: &BTreeMap<String, String>, id: &str) -> Result<SessionPaths, Fault> {
+    let root = layout::config_root(environment);
+    let cwd = current_directory(None)?;
+    match catalog::find_session(&root, &cwd, id) {
+        Err(SessionError::NotFound { elsewhere: Some(_), .. }) => {
+            let found = catalog::list(&root, None).into_iter().find(|session| session.id == id);
+            found.map(|session| session.paths).ok_or_else(|| {
+                SessionError::NotFound { id: id.to_owned(), project: cwd, elsewhere: None }.into()
+            })
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Lists sessions, newest first.
+pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) -> Result<Exit, Fault> {
+    let root = layout::config_root(environment);
+    let cwd = current_directory(None)?;
+    let sessions = catalog::list(&root, (!all).then_some(cwd.as_path()));
+    if as_json {
+        let rows: Vec<_> = sessions.iter().map(info_json).collect();
+        say(&format!("{:#}", serde_json::Value::Array(rows)))?;
+        return Ok(Exit::Success);
+    }
+    if sessions.is_empty() {
+        tell("no sessions here; `qodercli sessions list --all` shows those of other directories");
+    }
+    let mut out = std::io::stdout().lock();
+    for session in sessions {
+        let modified = jiff::Timestamp::try_from(session.modified)
+            .map(|time| time.strftime("%Y-%m-%d %H:%M").to_string())
+            .unwrap_or_default();
+        let summary: String = session.summary().chars().take(80).collect();
+        let place = if all { session.cwd.clone().unwrap_or_default() + "  " } else { String::new() };
+        if writeln!(out, "{}  {modified}  {place}{summary}", session.id).is_err() {
+            return Ok(Exit::OutputClosed);
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn info_json(session: &SessionInfo) -> serde_json::Value {
+    let modified = session.modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    json!({
+        "sessionId": session.id, "summary": session.summary(), "lastModified": u64::try_from(modified).unwrap_or(0),
+        "customTitle": session.title, "firstPrompt": session.first_prompt, "gitBranch": session.branch,
+        "cwd": session.cwd, "fileSize": session.size,
+    })
+}
+
+/// Reads all records. A damaged log is shown up to the damage.
+pub fn read(paths: &SessionPaths, mut visit: impl FnMut(&RecordBody)) -> Result<State, Fault> {
+    let mut state = State::default();
+    let scanned = scan(paths, |line| {
+        match &line {
+            Line::Record(Record { body, .. }) | Line::Foreign(body) => visit(body),
+        }
+        apply_line(&mut state, line);
+    });
+    tell_damage(scanned)?;
+    Ok(state)
+}
+
+/// Tells what is wrong with a log; answers with it. A log that cannot be read at all is a fault.
+fn tell_damage(scanned: Result<Scan, SessionError>) -> Result<Option<String>, Fault> {
+    let damage = match scanned {
+        Ok(scanned) if scanned.torn > 0 => {
+            format!("the last record was never completed ({} bytes)", scanned.torn)
+        }
+        Ok(_) => return Ok(None),
+        Err(error @ SessionError::Corrupt { .. }) => format!("{error}; showing what stands before it"),
+        Err(error) => return Err(error.into()),
+    };
+    tell(&format!("warning: {damage}"));
+    Ok(Some(damage))
+}
+
+fn repair(environment: &BTreeMap<String, String>, id: &str) -> Result<Exit, Fault> {
+    let paths = locate(environment, id)?;
+    let new = new_id();
+    let folder = paths.log.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
+    let saved = catalog::repair(&paths, id, &SessionPaths::new(&folder, &new), &new)?;
+    say(&new)?;
+    tell(&format!("saved {} records as {new}; the original is unchanged", saved.saved));
+    if !saved.lost.is_empty() {
+        let lines: Vec<String> = saved.lost.iter().take(20).map(u64::to_string).collect();
+        tell(&format!("lost {} lines: {}", saved.lost.len(), lines.join(", ")));
+    }
+    Ok(Exit::Success)
+}

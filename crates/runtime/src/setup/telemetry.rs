@@ -1,0 +1,47 @@
+//! Telemetry of the sessions of a setup: whether the environment wants it, and what it may see. No settings file has a
+//! say in where it goes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Setup;
+use crate::redact::Redactor;
+use crate::session::Session;
+use crate::telemetry::{Clean, SECRET_VARIABLES, Telemetry};
+
+/// What the environment asks for. What cannot be used is told, and a session goes on without.
+pub(super) fn wanted(
+    environment: &BTreeMap<String, String>,
+    warnings: &mut Vec<String>,
+) -> Option<Telemetry> {
+    Telemetry::from_environment(environment).unwrap_or_else(|problem| {
+        warnings.push(format!("telemetry is off: {problem}"));
+        None
+    })
+}
+
+/// Takes the secrets that a redactor knows out of texts.
+pub(crate) fn cleaning(redactor: Redactor) -> Clean {
+    Arc::new(move |text| redactor.text(text).into_owned())
+}
+
+impl Setup {
+    /// The telemetry of this setup, when it is on.
+    #[must_use]
+    pub fn telemetry(&self) -> Option<&Telemetry> {
+        self.telemetry.as_ref()
+    }
+
+    /// Lets telemetry watch a session, when it is on.
+    pub fn observe(&self, session: &mut Session) {
+        if let Some(telemetry) = &self.telemetry {
+            session.observe(telemetry.session(&session.id, cleaning(self.redactor())));
+        }
+    }
+
+    /// Variables with keys of the collector; commands have no business with them.
+    pub(super) fn hidden_by_telemetry(&self) -> Vec<String> {
+        let names = SECRET_VARIABLES.iter().filter(|_| self.telemetry.is_some());
+        names.map(|name| (*name).to_owned()).collect()
+    }
+}
