@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::mcp::ByName;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
+use crate::model_policy::PolicyMemory;
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
@@ -72,6 +73,7 @@ pub struct Setup {
     model_options: ModelOptions,
     structured: Option<Arc<dyn Tool>>,
     learned: redact::Learned,
+    policy_memory: PolicyMemory,
 }
 
 impl Setup {
@@ -127,6 +129,7 @@ impl Setup {
             model_options,
             structured,
             learned: redact::Learned::default(),
+            policy_memory: PolicyMemory::default(),
         })
     }
 

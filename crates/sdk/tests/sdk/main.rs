@@ -16,6 +16,8 @@ mod limits;
 mod main_agent;
 mod messages;
 mod model_policy;
+mod model_policy_custom;
+mod model_policy_purposes;
 mod options;
 mod permissions;
 mod query;
