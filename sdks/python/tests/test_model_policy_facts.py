@@ -36,7 +36,9 @@ def keeping(options: QoderAgentOptions, is_async: bool = False) -> list[Any]:
 
 
 def test_there_are_13_purposes() -> None:
-    named = "main plan task compact title suggestion generate hook_prompt subagent web_fetch image_gen compression utility"
+    named = (
+        "main plan task compact title suggestion generate hook_prompt subagent web_fetch image_gen compression utility"
+    )
     assert sorted(get_args(QoderModelPurpose)) == sorted(named.split())
 
 
