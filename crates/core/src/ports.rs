@@ -84,6 +84,8 @@ pub struct ModelRequest {
     pub thinking: Thinking,
     /// `low`, `medium`, `high`, `xhigh` or `max`.
     pub effort: Option<String>,
+    /// What the provider's request gets besides, such as `temperature`; usually nothing.
+    pub parameters: BTreeMap<String, Value>,
     /// False when nobody reads partial replies; the model then sends no [`ModelEvent::Partial`].
     pub partial: bool,
 }

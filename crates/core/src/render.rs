@@ -1,6 +1,7 @@
 //! From the state to a model request. Within an epoch the request only grows: messages are appended, never changed, so
 //! what the model saw last time is a byte prefix of what it sees next.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qoder_types::{ContentBlock, Message, MessageContent, Purpose, Role, ToolResultContent};
@@ -38,6 +39,7 @@ pub fn request(state: &State, options: &RenderOptions) -> ModelRequest {
         max_output_tokens: options.max_output_tokens,
         thinking: options.thinking,
         effort: options.effort.clone(),
+        parameters: BTreeMap::new(),
         partial: options.partial,
     }
 }

@@ -16,6 +16,7 @@ use futures::stream::{self, StreamExt};
 use qoder_core::ports::{ModelFacts, ModelRequest, Thinking};
 use qoder_types::{ModelFailure, ModelFailureClass, ToolDefinition};
 use reqwest::Client;
+use serde_json::Value;
 
 use crate::body::{self, Body};
 use crate::call::{Backend, Decoded, Sink};
@@ -72,6 +73,7 @@ struct CachedHead {
     tools: Arc<[ToolDefinition]>,
     thinking: Thinking,
     effort: Option<String>,
+    parameters: BTreeMap<String, Value>,
     session_id: String,
     options: HeadOptions,
     head: (Bytes, Bytes),
@@ -129,6 +131,7 @@ impl HttpBackend {
             && Arc::ptr_eq(&known.tools, &request.tools)
             && known.thinking == request.thinking
             && known.effort == request.effort
+            && known.parameters == request.parameters
             && known.session_id == request.session_id
             && known.options == options
         {
@@ -140,6 +143,7 @@ impl HttpBackend {
             tools: Arc::clone(&request.tools),
             thinking: request.thinking,
             effort: request.effort.clone(),
+            parameters: request.parameters.clone(),
             session_id: request.session_id.clone(),
             options,
             head: head.clone(),

@@ -7,7 +7,7 @@ use qoder_core::ports::ModelRequest;
 use qoder_types::{Message, ModelFailure};
 
 use crate::call::{Decoded, Sink};
-use crate::{anthropic, openai_chat, openai_responses};
+use crate::{anthropic, json, openai_chat, openai_responses};
 
 /// A wire protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,38 @@ pub(crate) enum Protocol {
 pub(crate) struct HeadOptions {
     pub(crate) model: String,
     pub(crate) max_tokens: u64,
+}
+
+/// Fields that requests have by themselves.
+const OWN_FIELDS: [&str; 19] = [
+    "model",
+    "stream",
+    "stream_options",
+    "store",
+    "include",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "system",
+    "instructions",
+    "tools",
+    "thinking",
+    "reasoning",
+    "reasoning_effort",
+    "output_config",
+    "cache_control",
+    "prompt_cache_key",
+    "messages",
+    "input",
+];
+
+/// Writes the parameters of a request that it does not have by itself.
+pub(crate) fn write_parameters(out: &mut Vec<u8>, request: &ModelRequest) {
+    for (name, value) in &request.parameters {
+        if !OWN_FIELDS.contains(&name.as_str()) {
+            json::field(out, name, value);
+        }
+    }
 }
 
 /// Reads the events of one response.

@@ -11,16 +11,20 @@ use qoder_core::ports::{Model, ModelEvent, ModelFacts, ModelRequest};
 use qoder_models::{ModelConfigError, ModelOptions};
 use qoder_types::{ModelFailure, ModelFailureClass, Purpose, Role};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::callbacks::ModelPolicy;
 
-/// How long a list of models counts as present.
-const LIST_AGE: Duration = Duration::from_secs(60);
+/// A list of models that is not older counts as present: calls that begin together share one.
+const LIST_AGE: Duration = Duration::from_secs(1);
+/// How long nobody is asked again after a list could not be fetched.
+const LIST_PAUSE: Duration = Duration::from_secs(60);
 /// How long listing may take before the question goes out without a list.
 const LIST_PATIENCE: Duration = Duration::from_secs(2);
 /// The variable that carries a chosen key to the route; it exists in no process.
 const KEY_VARIABLE: &str = "QODER_CHOSEN_KEY";
+/// The agent that a session itself is.
+const MAIN_AGENT: &str = "main";
 
 /// A model that a front chooses.
 #[derive(Clone)]
@@ -31,8 +35,27 @@ struct Inner {
     policy: ModelPolicy,
     /// What is known before the first choice.
     usual: Arc<dyn Model>,
+    memory: PolicyMemory,
+}
+
+/// What the models of one session know together, those of its agents included.
+#[derive(Clone, Default)]
+pub struct PolicyMemory(Arc<Memory>);
+
+#[derive(Default)]
+struct Memory {
+    /// The session itself; its agents speak under ids of their own.
+    session: Mutex<Option<String>>,
+    /// Models that were chosen before.
     chosen: Mutex<HashMap<String, Arc<dyn Model>>>,
-    listed: Mutex<Option<(Instant, Vec<Value>)>>,
+    listed: Mutex<Option<Listed>>,
+}
+
+/// A list of models, and until when it counts.
+#[derive(Clone)]
+struct Listed {
+    until: Instant,
+    models: Vec<Value>,
 }
 
 /// What a front answered.
@@ -41,7 +64,7 @@ struct Choice {
     #[serde(default)]
     model: String,
     #[serde(default)]
-    parameters: Option<Value>,
+    parameters: Option<Map<String, Value>>,
     #[serde(default)]
     credentials: Option<Credentials>,
 }
@@ -59,10 +82,13 @@ impl PolicyModel {
     ///
     /// # Errors
     /// When the options name a model that does not exist.
-    pub fn new(options: ModelOptions, policy: ModelPolicy) -> Result<Self, ModelConfigError> {
+    pub fn new(
+        options: ModelOptions,
+        policy: ModelPolicy,
+        memory: PolicyMemory,
+    ) -> Result<Self, ModelConfigError> {
         let usual = qoder_models::resolve(&options)?;
-        let (chosen, listed) = (Mutex::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { options, policy, usual, chosen, listed })))
+        Ok(Self(Arc::new(Inner { options, policy, usual, memory })))
     }
 }
 
@@ -92,21 +118,22 @@ impl Inner {
         &self,
         mut request: ModelRequest,
     ) -> Result<BoxStream<'static, Result<ModelEvent, ModelFailure>>, String> {
+        let session = self.memory.session(&request);
         let question = json!({
-            "purpose": request.purpose,
-            "sessionId": request.session_id,
-            "agentId": if request.purpose == Purpose::Subagent { request.session_id.as_str() } else { "main" },
+            "purpose": word(request.purpose),
+            "agentId": if session == request.session_id { MAIN_AGENT } else { request.session_id.as_str() },
+            "sessionId": session,
             "turnIndex": request.messages.iter().filter(|each| each.message.role == Role::Assistant).count(),
             "availableModels": self.available().await,
         });
         let answer =
             (self.policy)(question).await.map_err(|problem| format!("resolve_model failed: {problem}"))?;
-        let choice: Choice = serde_json::from_value(answer)
+        let mut choice: Choice = serde_json::from_value(answer)
             .map_err(|error| format!("resolve_model answered something unreadable: {error}"))?;
         if choice.model.trim().is_empty() {
             return Err("resolve_model answered with an empty model; it must name one".to_owned());
         }
-        apply(choice.parameters.as_ref(), &mut request);
+        apply(choice.parameters.take(), &mut request);
         let own_key = choice.credentials.is_some();
         let reply = self.model(&choice)?.stream(request);
         // What runs on the user's own key costs the platform nothing.
@@ -125,7 +152,7 @@ impl Inner {
         let route =
             choice.credentials.as_ref().map(|with| (&with.provider, &with.api_key, &with.url, &with.style));
         let key = format!("{:?} {route:?}", choice.model);
-        let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chosen = self.memory.0.chosen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(model) = chosen.get(&key) {
             return Ok(Arc::clone(model));
         }
@@ -158,19 +185,45 @@ impl Inner {
         }
     }
 
-    /// What can be chosen now; empty when nobody can say.
+    /// What can be chosen now; what was known last, or nothing, when nobody can say.
     async fn available(&self) -> Vec<Value> {
-        let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((when, models)) = kept
-            && when.elapsed() < LIST_AGE
-        {
-            return models;
+        let listed = &self.memory.0.listed;
+        let kept = listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(kept) = kept.as_ref().filter(|kept| Instant::now() < kept.until) {
+            return kept.models.clone();
         }
-        let models: Vec<Value> =
-            tokio::time::timeout(LIST_PATIENCE, list(&self.options)).await.unwrap_or_default();
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), models.clone()));
+        let fetched = tokio::time::timeout(LIST_PATIENCE, list(&self.options)).await.unwrap_or_default();
+        let (age, models) = if fetched.is_empty() {
+            (LIST_PAUSE, kept.map(|kept| kept.models).unwrap_or_default())
+        } else {
+            (LIST_AGE, fetched)
+        };
+        let now = Listed { until: Instant::now() + age, models: models.clone() };
+        *listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         models
     }
+}
+
+impl PolicyMemory {
+    /// The session that a request belongs to, also when an agent of it makes the request.
+    fn session(&self, request: &ModelRequest) -> String {
+        let mut session = self.0.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if request.purpose == Purpose::Main || session.is_none() {
+            *session = Some(request.session_id.clone());
+        }
+        session.clone().unwrap_or_default()
+    }
+}
+
+/// The documented word for a purpose; those that are our own have the nearest one.
+fn word(purpose: Purpose) -> Value {
+    if purpose == Purpose::Classifier {
+        return json!("utility");
+    }
+    if purpose == Purpose::Sampling {
+        return json!("generate");
+    }
+    json!(purpose)
 }
 
 /// The models that the configured providers offer, as the documented `ModelInfo`; empty when none can say.
@@ -183,14 +236,21 @@ pub async fn list(options: &ModelOptions) -> Vec<Value> {
     listed.into_iter().map(info).collect()
 }
 
-/// Parameters that a request can carry; others are the provider's own business and stay as configured.
-fn apply(parameters: Option<&Value>, request: &mut ModelRequest) {
-    let value = |names: [&str; 2]| names.iter().find_map(|name| parameters?.get(name));
-    let tokens = value(["max_tokens", "maxTokens"]).and_then(Value::as_u64);
-    if let Some(tokens) = tokens.and_then(|tokens| u32::try_from(tokens).ok()) {
-        request.max_output_tokens = Some(tokens);
-    }
-    if let Some(effort) = value(["reasoningEffort", "reasoning_effort"]).and_then(Value::as_str) {
-        request.effort = Some(effort.to_owned());
+/// Overrides: some have a place in the request, the others go to the provider as they are.
+fn apply(parameters: Option<Map<String, Value>>, request: &mut ModelRequest) {
+    for (name, value) in parameters.into_iter().flatten() {
+        match name.as_str() {
+            "max_tokens" | "maxTokens" => {
+                let tokens = value.as_u64().and_then(|tokens| u32::try_from(tokens).ok());
+                request.max_output_tokens = tokens.or(request.max_output_tokens);
+            }
+            "reasoningEffort" | "reasoning_effort" | "effort" => {
+                let effort = value.as_str().map(str::to_owned);
+                request.effort = effort.or_else(|| request.effort.take());
+            }
+            "topP" => drop(request.parameters.insert("top_p".to_owned(), value)),
+            "topK" => drop(request.parameters.insert("top_k".to_owned(), value)),
+            _ => drop(request.parameters.insert(name, value)),
+        }
     }
 }

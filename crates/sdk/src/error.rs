@@ -106,6 +106,12 @@ pub enum Error {
         /// The limit.
         after_ms: u64,
     },
+    /// A session store cannot be read, or has not what is needed.
+    #[error("{problem}")]
+    SessionStore {
+        /// What was tried, and what came of it.
+        problem: String,
+    },
     /// The program wrote something that is not the protocol, or an answer has another shape than documented.
     #[error("{0}")]
     Protocol(String),
@@ -157,6 +163,7 @@ impl Error {
             Self::ControlRequest { .. } => "control_request",
             Self::ControlRequestTimeout { .. } => "control_request_timeout",
             Self::ModelPolicyTimeout { .. } => "model_policy_timeout",
+            Self::SessionStore { .. } => "session_store",
             Self::Protocol(_) => "protocol",
             Self::Io { .. } => "io",
         }
@@ -199,6 +206,7 @@ impl Error {
             Self::ModelPolicyTimeout { .. } => {
                 "answer from memory, or raise resolve_model_timeout_ms".to_owned()
             }
+            Self::SessionStore { .. } => "check the store; the local log has what it lacks".to_owned(),
             Self::Protocol(_) => "check that cli_path is a qodercli and no other program".to_owned(),
             Self::Io { .. } => "check the path, its permissions and the disk".to_owned(),
         }

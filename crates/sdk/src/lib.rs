@@ -5,7 +5,7 @@
 //! * [`query()`] asks one question; [`QoderSdkClient`] holds a conversation.
 //! * [`QoderAgentOptions`] says what a session may do, [`macro@tool`] and [`create_sdk_mcp_server`] what it can.
 //! * [`Message`] is what comes back.
-//! * [`list_sessions`] and its neighbours look at sessions on disk.
+//! * [`list_sessions`] and its neighbours look at sessions on disk, [`StoredSessions`] at those of a [`SessionStore`].
 //!
 //! Without a key the model `offline` answers, so every example here runs as it is.
 
@@ -27,9 +27,12 @@ mod messages;
 mod model_policy;
 mod options;
 mod permission;
+mod private_files;
 mod prompt;
 mod query;
 mod session;
+mod session_store;
+pub mod testing;
 mod tools;
 
 pub use qoder_agent_sdk_macros::tool;
@@ -44,8 +47,9 @@ pub use auth::{
 };
 pub use cancellation::CancellationToken;
 pub use catalog::{
-    SessionInfo, SessionMessage, SessionPlace, delete_session, fork_session, get_session_info,
-    get_session_messages, get_subagent_messages, list_sessions, list_subagents, rename_session, tag_session,
+    SessionInfo, SessionMessage, SessionPlace, StoredSessions, delete_session, fork_session,
+    get_session_info, get_session_messages, get_subagent_messages, list_sessions, list_subagents,
+    rename_session, tag_session,
 };
 pub use client::{ContextUsage, InterruptReceipt, QoderSdkClient, RewindResult};
 pub use error::{Error, Result};
@@ -77,6 +81,10 @@ pub use permission::{
 };
 pub use prompt::Prompt;
 pub use query::{Query, query};
+pub use session_store::{
+    InMemorySessionStore, SessionKey, SessionStore, SessionStoreEntry, SessionStoreError, SessionStoreFlush,
+    SessionStoreListEntry, SharedSessionStore, StoreResult,
+};
 pub use tools::{
     IntoToolResult, McpSdkServerConfig, NoArguments, SdkMcpTool, ToolAnnotations, ToolContent, ToolContext,
     ToolFunction, ToolHandler, ToolResult, create_sdk_mcp_server, tool, tool_with_schema,

@@ -9,7 +9,7 @@ use qoder_types::{ContentBlock, Message, MessageContent, ToolResultContent};
 use serde_json::{Value, json};
 
 use crate::json;
-use crate::protocol::HeadOptions;
+use crate::protocol::{HeadOptions, write_parameters};
 
 /// The smallest budget the protocol takes.
 const LEAST_BUDGET: u64 = 1024;
@@ -58,6 +58,7 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
     if let Some(effort) = &request.effort {
         json::field(&mut out, "output_config", &json!({"effort": effort}));
     }
+    write_parameters(&mut out, request);
     json::field(&mut out, "cache_control", &mark);
     out.extend_from_slice(b",\"messages\":[");
     out.into()

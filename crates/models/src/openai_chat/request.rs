@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::reasoning::Kept;
 use crate::json;
-use crate::protocol::{HeadOptions, is_reasoning_model, openai_effort};
+use crate::protocol::{HeadOptions, is_reasoning_model, openai_effort, write_parameters};
 
 /// The body up to and including `"messages":[`, and the system message.
 pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> (Bytes, Bytes) {
@@ -24,6 +24,7 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> (Bytes, Byt
     if let Some(effort) = &request.effort {
         json::field(&mut out, "reasoning_effort", openai_effort(effort));
     }
+    write_parameters(&mut out, request);
     if !request.tools.is_empty() {
         let tools: Vec<Value> = request
             .tools

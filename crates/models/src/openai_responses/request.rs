@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::SIGNATURE;
 use crate::json;
 use crate::openai_chat::request::{arguments, source_url};
-use crate::protocol::{HeadOptions, is_plain_model, openai_effort};
+use crate::protocol::{HeadOptions, is_plain_model, openai_effort, write_parameters};
 
 /// The body up to and including `"input":[`.
 pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
@@ -33,6 +33,7 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
             json::field(&mut out, "reasoning", &reasoning);
         }
     }
+    write_parameters(&mut out, request);
     let system: Vec<&str> =
         request.system.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
     if !system.is_empty() {

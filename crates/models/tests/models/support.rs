@@ -251,6 +251,7 @@ pub fn request(messages: Vec<Arc<PromptMessage>>) -> ModelRequest {
         max_output_tokens: None,
         thinking: Thinking::Default,
         effort: None,
+        parameters: BTreeMap::new(),
         partial: true,
     }
 }

@@ -1,6 +1,7 @@
 //! Models asked beside the conversation: for a tool that reads a page, and to judge a call in auto mode. What they cost
 //! is put on record with the call that needed it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt;
@@ -128,6 +129,7 @@ pub(crate) fn side_model(
             max_output_tokens: Some(question.max_output_tokens),
             thinking: Thinking::Default,
             effort: None,
+            parameters: BTreeMap::new(),
             partial: false,
         };
         let mut stream = model.stream(request);

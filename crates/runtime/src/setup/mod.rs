@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::mcp::ByName;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
+use crate::model_policy::PolicyMemory;
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
@@ -77,6 +78,7 @@ pub struct Setup {
     structured: Option<Arc<dyn Tool>>,
     learned: redact::Learned,
     telemetry: Option<Telemetry>,
+    policy_memory: PolicyMemory,
 }
 
 impl Setup {
@@ -134,6 +136,7 @@ impl Setup {
             structured,
             learned: redact::Learned::default(),
             telemetry,
+            policy_memory: PolicyMemory::default(),
         })
     }
 

@@ -10,7 +10,7 @@ use super::{Options, Setup, SetupError, value_error};
 use crate::agent::ModelByName;
 use crate::callbacks::{Callbacks, ModelPolicy};
 use crate::engine::Classifier;
-use crate::model_policy::PolicyModel;
+use crate::model_policy::{PolicyMemory, PolicyModel};
 use crate::settings::Settings;
 
 pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions, SetupError> {
@@ -59,25 +59,30 @@ impl Setup {
         if let Some(name) = name {
             options.model = Some(name.to_owned());
         }
-        Ok(model(options, callbacks.model_policy.as_ref())?)
+        Ok(model(options, callbacks.model_policy.as_ref(), &self.policy_memory)?)
     }
 
     /// Finds models by name later, as this setup would.
     pub(super) fn models(&self, callbacks: &Callbacks) -> ModelByName {
         let (options, policy) = (self.model_options.clone(), callbacks.model_policy.clone());
+        let memory = self.policy_memory.clone();
         Arc::new(move |name| {
             let options = ModelOptions { model: Some(name.to_owned()), ..options.clone() };
-            model(options, policy.as_ref()).map_err(|error| format!("{error}. {}", error.hint()))
+            model(options, policy.as_ref(), &memory).map_err(|error| format!("{error}. {}", error.hint()))
         })
     }
 }
 
-fn model(options: ModelOptions, policy: Option<&ModelPolicy>) -> Result<Arc<dyn Model>, ModelConfigError> {
+fn model(
+    options: ModelOptions,
+    policy: Option<&ModelPolicy>,
+    memory: &PolicyMemory,
+) -> Result<Arc<dyn Model>, ModelConfigError> {
     match policy {
         None => qoder_models::resolve(&options),
         Some(policy) => {
             let options = ModelOptions { fallback_model: None, ..options };
-            Ok(Arc::new(PolicyModel::new(options, Arc::clone(policy))?))
+            Ok(Arc::new(PolicyModel::new(options, Arc::clone(policy), memory.clone())?))
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Sessions on disk: listing them, reading them, giving them titles and tags, copying and deleting them. Nothing here
-//! starts a session; what another process drives right now can be read and tagged, but not deleted.
+//! starts a session; what another process drives right now can be read and tagged, but not deleted. `stored` does the
+//! same with sessions in a store.
 
 mod fork;
 mod glance;
+mod stored;
 mod transcript;
 
 use std::collections::BTreeMap;
@@ -18,24 +20,47 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use fork::fork_session;
+pub use stored::StoredSessions;
 pub use transcript::{SessionMessage, get_session_messages, get_subagent_messages, list_subagents};
 
 use crate::{Error, Result};
 
-/// Where to look for sessions. `Default` is everywhere, below the usual configuration directory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Where to look for sessions, and how much of what is found to show. `Default` is everything, below the usual
+/// configuration directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionPlace {
     /// The project whose sessions are meant; `None` is any.
     pub directory: Option<PathBuf>,
     /// The configuration directory; `None` is the one of the environment, usually `~/.qoder`.
     pub config_dir: Option<PathBuf>,
+    /// Lists have the sessions of the project's other git worktrees too.
+    pub include_worktrees: bool,
+    /// Messages of the runtime, such as the mark of a compaction, are shown as well.
+    pub include_system_messages: bool,
+    /// So many sessions or messages at most.
+    pub limit: Option<usize>,
+    /// So many sessions or messages are passed over first.
+    pub offset: usize,
+}
+
+impl Default for SessionPlace {
+    fn default() -> Self {
+        Self {
+            directory: None,
+            config_dir: None,
+            include_worktrees: true,
+            include_system_messages: false,
+            limit: None,
+            offset: 0,
+        }
+    }
 }
 
 impl SessionPlace {
     /// The sessions of one project.
     #[must_use]
     pub fn of(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: Some(directory.into()), config_dir: None }
+        Self { directory: Some(directory.into()), ..Self::default() }
     }
 
     /// The same, below another configuration directory.
@@ -43,6 +68,50 @@ impl SessionPlace {
     pub fn in_config_dir(mut self, config_dir: impl Into<PathBuf>) -> Self {
         self.config_dir = Some(config_dir.into());
         self
+    }
+
+    /// The same, with or without the project's other git worktrees in lists.
+    #[must_use]
+    pub fn include_worktrees(mut self, included: bool) -> Self {
+        self.include_worktrees = included;
+        self
+    }
+
+    /// The same, with or without messages of the runtime.
+    #[must_use]
+    pub fn include_system_messages(mut self, included: bool) -> Self {
+        self.include_system_messages = included;
+        self
+    }
+
+    /// The same, with so many sessions or messages at most.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// The same, after so many sessions or messages.
+    #[must_use]
+    pub fn offset(mut self, offset: usize) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// The part of what was found that is asked for.
+    fn part<T>(&self, found: Vec<T>) -> Vec<T> {
+        found.into_iter().skip(self.offset).take(self.limit.unwrap_or(usize::MAX)).collect()
+    }
+
+    /// The projects whose sessions a list has; `None` is all.
+    fn projects(&self) -> Result<Option<Vec<PathBuf>>> {
+        let Some(project) = self.project()? else { return Ok(None) };
+        let mut projects = vec![project.clone()];
+        if self.include_worktrees {
+            let others = worktrees(&project).into_iter().filter_map(|folder| folder.canonicalize().ok());
+            projects.extend(others.filter(|folder| *folder != project));
+        }
+        Ok(Some(projects))
     }
 
     fn root(&self) -> PathBuf {
@@ -102,11 +171,12 @@ pub struct SessionInfo {
     /// Its tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// When it was started, as RFC 3339.
+    /// When it was started, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_at: Option<String>,
-    /// Size of its log.
-    pub file_size: u64,
+    pub created_at: Option<u64>,
+    /// Size of its log; a store does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_size: Option<u64>,
 }
 
 impl From<catalog::SessionInfo> for SessionInfo {
@@ -116,13 +186,13 @@ impl From<catalog::SessionInfo> for SessionInfo {
             summary: session.summary().to_owned(),
             last_modified: u64::try_from(modified).unwrap_or(u64::MAX),
             tag: glance::tag(&session.paths.log),
-            created_at: glance::created(&session.paths.log),
+            created_at: glance::created(&session.paths.log).as_deref().and_then(milliseconds),
             session_id: session.id,
             custom_title: session.title,
             first_prompt: session.first_prompt,
             git_branch: session.branch,
             cwd: session.cwd,
-            file_size: session.size,
+            file_size: Some(session.size),
         }
     }
 }
@@ -140,8 +210,30 @@ impl From<catalog::SessionInfo> for SessionInfo {
 /// # Errors
 /// When the directory does not exist.
 pub fn list_sessions(place: &SessionPlace) -> Result<Vec<SessionInfo>> {
-    let sessions = catalog::list(&place.root(), place.project()?.as_deref());
-    Ok(sessions.into_iter().map(SessionInfo::from).collect())
+    let root = place.root();
+    let Some(projects) = place.projects()? else {
+        let sessions = place.part(catalog::list(&root, None));
+        return Ok(sessions.into_iter().map(SessionInfo::from).collect());
+    };
+    let mut sessions: Vec<_> =
+        projects.iter().flat_map(|project| catalog::list(&root, Some(project))).collect();
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.modified));
+    Ok(place.part(sessions).into_iter().map(SessionInfo::from).collect())
+}
+
+/// The git worktrees of a project; none without git or a repository.
+fn worktrees(project: &Path) -> Vec<PathBuf> {
+    let mut git = std::process::Command::new("git");
+    git.arg("-C").arg(project).args(["worktree", "list", "--porcelain"]);
+    let Ok(output) = git.stdin(std::process::Stdio::null()).output() else { return Vec::new() };
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from).collect()
+}
+
+/// A time of a log in milliseconds since 1970.
+fn milliseconds(stamp: &str) -> Option<u64> {
+    let time: jiff::Timestamp = stamp.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok()
 }
 
 /// One session; `None` when there is none of this id.
@@ -161,22 +253,33 @@ pub fn get_session_info(session_id: &str, place: &SessionPlace) -> Result<Option
 /// # Errors
 /// When the title is empty, or the session does not exist or cannot be written.
 pub fn rename_session(session_id: &str, title: &str, place: &SessionPlace) -> Result<()> {
+    let entry = title_entry(session_id, title)?;
+    append(&place.find(session_id)?.log, &entry)
+}
+
+fn title_entry(session_id: &str, title: &str) -> Result<Value> {
     let title = title.trim();
     if title.is_empty() {
         return Err(Error::option("title", "the title is empty", "give one, or leave the session as it is"));
     }
-    let paths = place.find(session_id)?;
-    append(&paths.log, &json!({ "type": "custom-title", "customTitle": title, "sessionId": session_id }))
+    Ok(json!({ "type": "custom-title", "customTitle": title, "sessionId": session_id }))
+}
+
+fn tag_entry(session_id: &str, tag: Option<&str>) -> Result<Value> {
+    let tag = tag.map(str::trim);
+    if tag == Some("") {
+        return Err(Error::option("tag", "the tag is empty", "None takes a tag away"));
+    }
+    Ok(json!({ "type": "tag", "tag": tag.unwrap_or_default(), "sessionId": session_id }))
 }
 
 /// Gives a session a tag; `None` takes it away.
 ///
 /// # Errors
-/// When the session does not exist or cannot be written.
+/// When the tag is empty, or the session does not exist or cannot be written.
 pub fn tag_session(session_id: &str, tag: Option<&str>, place: &SessionPlace) -> Result<()> {
-    let paths = place.find(session_id)?;
-    let tag = tag.unwrap_or_default();
-    append(&paths.log, &json!({ "type": "tag", "tag": tag, "sessionId": session_id }))
+    let entry = tag_entry(session_id, tag)?;
+    append(&place.find(session_id)?.log, &entry)
 }
 
 /// Deletes a session that no process drives.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use qoder_runtime::agent;
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::store::jsonl::scan;
-use qoder_runtime::store::line::Line;
+use qoder_runtime::store::line::{self, Line};
 use qoder_types::RecordBody;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,14 +16,14 @@ use super::SessionPlace;
 use crate::{Error, Result};
 
 /// How files of subagents begin.
-const PREFIX: &str = "agent-";
+pub(super) const PREFIX: &str = "agent-";
 /// How deep folders of subagents may lie in one another.
 const DEPTH: usize = 8;
 
 /// A message of a session on disk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionMessage {
-    /// `user` or `assistant`.
+    /// `user` or `assistant`, or `system` when those are asked for.
     #[serde(rename = "type")]
     pub kind: String,
     /// The transcript entry.
@@ -38,6 +38,12 @@ pub struct SessionMessage {
     /// When it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
+    /// What a message of the runtime is about, such as `compact_boundary`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    /// What a compaction was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compact_metadata: Option<Value>,
 }
 
 /// The messages of a session.
@@ -45,7 +51,7 @@ pub struct SessionMessage {
 /// # Errors
 /// When the session does not exist or cannot be read.
 pub fn get_session_messages(session_id: &str, place: &SessionPlace) -> Result<Vec<SessionMessage>> {
-    read(&place.find(session_id)?, session_id, false)
+    Ok(place.part(read(&place.find(session_id)?, session_id, Shown::Main(place.include_system_messages))?))
 }
 
 /// The ids of a session's subagents.
@@ -77,7 +83,7 @@ pub fn get_subagent_messages(
         ));
     };
     let side = log.with_extension("");
-    read(&SessionPaths { log, side }, session_id, true)
+    Ok(place.part(read(&SessionPaths { log, side }, session_id, Shown::Agent)?))
 }
 
 /// The files of a session's subagents, by id.
@@ -100,48 +106,93 @@ fn collect(folder: &Path, depth: usize, found: &mut HashMap<String, PathBuf>) {
     }
 }
 
+/// Which messages of a log are shown.
+#[derive(Clone, Copy)]
+pub(super) enum Shown {
+    /// Those of the session itself, with those of the runtime if true.
+    Main(bool),
+    /// Those of a subagent.
+    Agent,
+}
+
 struct Entry {
     message: SessionMessage,
     parent: Option<String>,
     shown: bool,
 }
 
-fn read(paths: &SessionPaths, session_id: &str, sidechain: bool) -> Result<Vec<SessionMessage>> {
-    let mut entries: HashMap<String, Entry> = HashMap::new();
-    let mut leaf = None;
-    scan(paths, |line| {
-        let (body, timestamp) = match line {
-            Line::Record(record) => (record.body, Some(record.timestamp)),
-            Line::Foreign(body) => (body, None),
-        };
-        // The conversation went back: what came after that entry is no part of it any more.
-        if let RecordBody::Cut(cut) = body {
-            leaf = cut.at;
-            return;
-        }
-        let Some(mut entry) = entry(body, session_id, sidechain) else { return };
-        entry.message.timestamp = timestamp;
-        let id = entry.message.uuid.clone();
-        if entry.shown {
-            leaf = Some(id.clone());
-        }
-        entries.insert(id, entry);
+fn read(paths: &SessionPaths, session_id: &str, shown: Shown) -> Result<Vec<SessionMessage>> {
+    let mut chain = Chain::new(session_id, shown);
+    scan(paths, |line| match line {
+        Line::Record(record) => chain.take(record.body, Some(record.timestamp)),
+        Line::Foreign(body) => chain.take(body, None),
     })?;
-    let mut chain = Vec::new();
-    let mut next = leaf;
-    // Taken out as it is walked, so that a chain which bites its own tail ends.
-    while let Some(entry) = next.and_then(|id| entries.remove(&id)) {
-        next = entry.parent;
-        if entry.shown {
-            chain.push(entry.message);
-        }
-    }
-    chain.reverse();
-    Ok(chain)
+    Ok(chain.messages())
 }
 
-/// A link of the chain; other records are none. Notices of the runtime are links that are not shown.
-fn entry(body: RecordBody, session_id: &str, sidechain: bool) -> Option<Entry> {
+/// The messages of entries of a store, in order. What cannot be read is no message.
+pub(super) fn read_entries(entries: &[Value], session_id: &str, shown: Shown) -> Vec<SessionMessage> {
+    let mut chain = Chain::new(session_id, shown);
+    for entry in entries {
+        let timestamp = entry.get("timestamp").and_then(Value::as_str).map(str::to_owned);
+        match line::decode(entry.to_string().as_bytes(), Path::new("")) {
+            Ok(Line::Record(record)) => chain.take(record.body, timestamp),
+            Ok(Line::Foreign(body)) => chain.take(body, timestamp),
+            Err(_) => {}
+        }
+    }
+    chain.messages()
+}
+
+/// Links on their way to a chain.
+struct Chain<'a> {
+    session_id: &'a str,
+    shown: Shown,
+    entries: HashMap<String, Entry>,
+    leaf: Option<String>,
+}
+
+impl<'a> Chain<'a> {
+    fn new(session_id: &'a str, shown: Shown) -> Self {
+        Self { session_id, shown, entries: HashMap::new(), leaf: None }
+    }
+
+    fn take(&mut self, body: RecordBody, timestamp: Option<String>) {
+        // The conversation went back: what came after that entry is no part of it any more.
+        if let RecordBody::Cut(cut) = body {
+            self.leaf = cut.at;
+            return;
+        }
+        let Some(mut entry) = entry(body, self.session_id, self.shown) else { return };
+        entry.message.timestamp = timestamp;
+        let id = entry.message.uuid.clone();
+        if entry.shown && entry.message.kind != "system" {
+            self.leaf = Some(id.clone());
+        }
+        self.entries.insert(id, entry);
+    }
+
+    fn messages(mut self) -> Vec<SessionMessage> {
+        let mut chain = Vec::new();
+        let mut next = self.leaf.take();
+        // Taken out as it is walked, so that a chain which bites its own tail ends.
+        while let Some(entry) = next.and_then(|id| self.entries.remove(&id)) {
+            next = entry.parent;
+            if entry.shown {
+                chain.push(entry.message);
+            }
+        }
+        chain.reverse();
+        chain
+    }
+}
+
+/// A link of the chain; other records are none. Notices of the runtime are links that are shown only on demand.
+fn entry(body: RecordBody, session_id: &str, shown: Shown) -> Option<Entry> {
+    let (sidechain, with_system) = match shown {
+        Shown::Main(with_system) => (false, with_system),
+        Shown::Agent => (true, false),
+    };
     let link = |kind: &str, uuid: String, message: Value| SessionMessage {
         kind: kind.to_owned(),
         uuid,
@@ -164,6 +215,8 @@ fn entry(body: RecordBody, session_id: &str, sidechain: bool) -> Option<Entry> {
         });
     }
     let RecordBody::System(entry) = body else { return None };
-    let message = link("system", entry.uuid, Value::Null);
-    Some(Entry { message, parent: entry.parent_uuid, shown: false })
+    let mut message = link("system", entry.uuid, Value::from(entry.content));
+    message.subtype = Some(entry.subtype);
+    message.compact_metadata = entry.compact_metadata.and_then(|about| serde_json::to_value(about).ok());
+    Some(Entry { message, parent: entry.parent_uuid, shown: with_system })
 }

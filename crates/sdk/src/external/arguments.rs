@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use serde_json::json;
 use tokio::process::Command;
 
-use super::private::{LONGEST_ARGUMENT, PrivateFiles};
 use crate::mcp::{McpServerConfig, McpServers};
 use crate::options::{SdkPluginConfig, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet};
+use crate::private_files::{LONGEST_ARGUMENT, PrivateFiles};
 use crate::{Error, QoderAgentOptions, Result, VERSION};
 
 /// Collects arguments.
@@ -74,6 +74,7 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
     servers(options, files, &mut out)?;
     out.switch("--include-partial-messages", options.include_partial_messages);
     out.switch("--include-hook-events", options.include_hook_events);
+    out.switch("--session-mirror", options.session_store.is_some());
     match options.thinking {
         None => {}
         Some(ThinkingConfig::Adaptive) => out.pair("--thinking", Some("adaptive")),

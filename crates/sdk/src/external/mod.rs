@@ -5,10 +5,10 @@ mod arguments;
 mod incoming;
 mod initialize;
 mod lines;
-mod private;
 mod process;
 mod wire;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -162,7 +162,8 @@ impl Connected {
             Some("control_response") => self.wire.answered(message),
             Some("control_request") => Incoming::take(&self.incoming, message),
             Some("control_cancel_request") => self.incoming.cancel(&message),
-            Some("keep_alive" | "transcript_mirror") | None => {}
+            Some("transcript_mirror") => copy(&message, start),
+            Some("keep_alive") | None => {}
             Some(_) => {
                 self.talk.heard(&message);
                 let hidden = message.get("sdk_host_only") == Some(&Value::Bool(true));
@@ -174,6 +175,15 @@ impl Connected {
                 }
             }
         }
+    }
+}
+
+/// Takes lines of a log for the store.
+fn copy(message: &Value, start: &Start) {
+    let log = message.get("filePath").and_then(Value::as_str);
+    let entries = message.get("entries").and_then(Value::as_array);
+    if let (Some(copier), Some(log), Some(entries)) = (&start.copier, log, entries) {
+        copier.take(Path::new(log), entries);
     }
 }
 

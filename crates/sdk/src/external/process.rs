@@ -11,8 +11,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 use super::arguments;
-use super::private::PrivateFiles;
 use crate::options::OnStderr;
+use crate::private_files::PrivateFiles;
 use crate::{Error, QoderAgentOptions, Result};
 
 /// How long the program may take after each step of ending it.

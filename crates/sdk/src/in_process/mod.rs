@@ -51,6 +51,9 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     }
     let mut session = options.session_choice().open(&setup)?;
     host.belongs_to(&session.id);
+    if let Some(copier) = start.copier.clone() {
+        session.mirror_to(Arc::new(move |log, lines| copier.take(log, lines)));
+    }
     if start.prompt.is_some() && session.state.turn.is_some() {
         Driver::new(&engine, &mut session, Interrupt::default()).close_unfinished_turn()?;
     }

@@ -22,6 +22,7 @@ use crate::mcp::{
 };
 use crate::model_policy::{ModelPolicyContext, ModelPolicyResult};
 use crate::permission::{PermissionMode, PermissionResult, ToolPermissionContext};
+use crate::session_store::{SessionStore, SessionStoreFlush, SharedSessionStore};
 
 /// Writes methods that set a field: `some` converts and wraps, `exact` only wraps, `plain` sets as it is, and `list` takes
 /// anything that can be listed.
@@ -106,6 +107,8 @@ setters! {
     some resume_drops_turn: String,
     /// False: nothing is kept on disk.
     plain persist_session: bool,
+    /// When copies are handed over to the session store.
+    plain session_store_flush: SessionStoreFlush,
     /// Model calls per turn.
     exact max_turns: u64,
     /// Dollars that this run may spend.
@@ -199,6 +202,13 @@ impl QoderAgentOptions {
         };
         servers.insert(name.into(), server.into());
         self.mcp_servers = McpServers::Map(servers);
+        self
+    }
+
+    /// Keeps copies of the session's logs in a store, and takes sessions to go on with from there.
+    #[must_use]
+    pub fn session_store(mut self, store: impl SessionStore) -> Self {
+        self.session_store = Some(SharedSessionStore::new(store));
         self
     }
 

@@ -18,6 +18,7 @@ use crate::hooks::{HookEvent, HookMatcher};
 use crate::mcp::{McpServers, OnAuthExpired, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange};
 use crate::model_policy::ModelPolicyProvider;
 use crate::permission::{CanUseTool, PermissionMode};
+use crate::session_store::{SessionStoreFlush, SharedSessionStore};
 
 pub use parts::{
     Effort, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet,
@@ -97,6 +98,10 @@ pub struct QoderAgentOptions {
     pub resume_drops_turn: Option<String>,
     /// False: nothing is kept on disk.
     pub persist_session: bool,
+    /// Gets copies of the session's logs, and is where `resume` and `continue_conversation` look.
+    pub session_store: Option<SharedSessionStore>,
+    /// When copies are handed over.
+    pub session_store_flush: SessionStoreFlush,
     /// Model calls per turn.
     pub max_turns: Option<u64>,
     /// Dollars that this run may spend, agents included.
@@ -196,6 +201,8 @@ impl Default for QoderAgentOptions {
             resume_session_at: None,
             resume_drops_turn: None,
             persist_session: true,
+            session_store: None,
+            session_store_flush: SessionStoreFlush::default(),
             max_turns: None,
             max_budget_usd: None,
             task_budget: None,
@@ -252,6 +259,7 @@ impl std::fmt::Debug for QoderAgentOptions {
             .field("hooks", &self.hooks)
             .field("session_id", &self.session_id)
             .field("resume", &self.resume)
+            .field("session_store", &self.session_store)
             .field("max_turns", &self.max_turns)
             .field("cli_path", &self.cli_path)
             .finish_non_exhaustive()

@@ -28,6 +28,7 @@ impl QoderAgentOptions {
     pub fn validate(&self) -> Result<()> {
         self.check_permissions()?;
         self.check_session()?;
+        self.check_store()?;
         self.check_limits()?;
         self.check_tools()?;
         self.check_servers()?;
@@ -161,6 +162,34 @@ impl QoderAgentOptions {
             ));
         }
         Ok(())
+    }
+
+    fn check_store(&self) -> Result<()> {
+        if self.session_store.is_none() {
+            return Ok(());
+        }
+        if self.enable_file_checkpointing == Some(true) {
+            return Err(Error::option(
+                "session_store",
+                "it cannot be combined with enable_file_checkpointing: checkpoints are files of this machine",
+                "leave one of them out",
+            ));
+        }
+        if !self.persist_session {
+            return Err(Error::option(
+                "session_store",
+                "it needs persist_session = true: it holds copies of the local log",
+                "leave persist_session as it is",
+            ));
+        }
+        match &self.resume {
+            Some(id) if !is_session_id(id) => Err(Error::option(
+                "resume",
+                format!("with a session_store it must be the id of a session, and `{id}` is none"),
+                "StoredSessions lists what the store has",
+            )),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn check_tools(&self) -> Result<()> {

@@ -2,11 +2,12 @@
 //! reader waits between two steps, and goes on obeying orders meanwhile. No message is lost.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::sync::{Notify, mpsc};
 
+use crate::session_store::Item;
 use crate::{Message, Result};
 
 /// How many messages may wait before the session does.
@@ -17,13 +18,23 @@ const MOST_UNREAD: usize = 256;
 struct Pace {
     unread: AtomicUsize,
     read: Notify,
+    /// Nobody reads any more.
+    is_closed: AtomicBool,
 }
 
 /// Where the messages of a session go.
 #[derive(Clone)]
 pub(crate) struct MessageSender {
-    sender: mpsc::UnboundedSender<Result<Message>>,
+    way: Way,
     pace: Arc<Pace>,
+}
+
+/// How messages get to the reader.
+#[derive(Clone)]
+enum Way {
+    Direct(mpsc::UnboundedSender<Result<Message>>),
+    /// Through whoever copies the session to a store.
+    Courier(mpsc::UnboundedSender<Item>),
 }
 
 /// Where they are read.
@@ -37,19 +48,36 @@ pub(crate) struct MessageReceiver {
 pub(crate) fn channel() -> (MessageSender, MessageReceiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let pace = Arc::new(Pace::default());
-    (MessageSender { sender, pace: Arc::clone(&pace) }, MessageReceiver { receiver, pace })
+    (MessageSender { way: Way::Direct(sender), pace: Arc::clone(&pace) }, MessageReceiver { receiver, pace })
 }
 
 impl MessageSender {
     /// Sends a message. When nobody reads any more it is dropped; closing is on its way then.
     pub(crate) fn send(&self, message: Result<Message>) {
         self.pace.unread.fetch_add(1, Ordering::AcqRel);
-        let _ = self.sender.send(message);
+        self.pass(message);
+    }
+
+    /// Passes a message on that was sent before and is counted already.
+    pub(crate) fn pass(&self, message: Result<Message>) {
+        match &self.way {
+            Way::Direct(sender) => drop(sender.send(message)),
+            Way::Courier(courier) => drop(courier.send(Item::Message(message))),
+        }
+    }
+
+    /// The same way, through a courier who passes messages on to it.
+    pub(crate) fn through(&self, courier: mpsc::UnboundedSender<Item>) -> Self {
+        Self { way: Way::Courier(courier), pace: Arc::clone(&self.pace) }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.pace.is_closed.load(Ordering::Acquire)
     }
 
     /// True when the reader has kept up, or is gone.
     pub(crate) fn has_room(&self) -> bool {
-        self.pace.unread.load(Ordering::Acquire) < MOST_UNREAD || self.sender.is_closed()
+        self.pace.unread.load(Ordering::Acquire) < MOST_UNREAD || self.is_closed()
     }
 
     /// Waits until the reader has kept up, or is gone.
@@ -87,6 +115,7 @@ impl MessageReceiver {
 impl Drop for MessageReceiver {
     fn drop(&mut self) {
         self.receiver.close();
+        self.pace.is_closed.store(true, Ordering::Release);
         self.pace.read.notify_waiters();
     }
 }

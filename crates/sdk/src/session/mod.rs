@@ -17,7 +17,9 @@ pub(crate) use control::Control;
 pub(crate) use messages::{MessageReceiver, MessageSender};
 
 use crate::answer::panic_text;
+use crate::private_files::PrivateFiles;
 use crate::prompt::Prompt;
+use crate::session_store::{self, Copier, SharedSessionStore};
 use crate::{Error, QoderAgentOptions, Result, UserMessage, external, in_process};
 
 /// What a session is told.
@@ -37,6 +39,8 @@ pub(crate) struct Start {
     pub(crate) one_shot: bool,
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
     pub(crate) messages: MessageSender,
+    /// Where lines of logs go when there is a store.
+    pub(crate) copier: Option<Copier>,
     /// Triggered when the session shall end.
     pub(crate) closing: Interrupt,
     pub(crate) ready: Ready,
@@ -137,6 +141,7 @@ pub(crate) fn start(
         one_shot,
         orders: order_receiver,
         messages,
+        copier: None,
         closing: closing.clone(),
         ready: Ready((!one_shot).then_some(ready)),
     };
@@ -169,11 +174,40 @@ fn drive(start: &mut Start) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| Error::Io { what: "start a session".to_owned(), problem: error.to_string() })?;
-    let external = start.options.cli_path.is_some();
-    let ended = runtime
-        .block_on(async { if external { external::run(start).await } else { in_process::run(start).await } });
+    let ended = runtime.block_on(async {
+        match start.options.session_store.clone() {
+            None => run_kind(start).await,
+            Some(store) => run_copied(start, &store).await,
+        }
+    });
     // A walk of a tree or a blocking read must not hold the end up.
     runtime.shutdown_background();
+    ended
+}
+
+/// Runs the session in process, or in the external program that the options name.
+async fn run_kind(start: &mut Start) -> Result<()> {
+    if start.options.cli_path.is_some() { external::run(start).await } else { in_process::run(start).await }
+}
+
+/// Brings the session from the store, and copies to the store what happens now.
+async fn run_copied(start: &mut Start, store: &SharedSessionStore) -> Result<()> {
+    // Held until the end, because the restored logs are in it.
+    let mut files = PrivateFiles::default();
+    let closed = start.closing.cancelled();
+    let options = tokio::select! {
+        biased;
+        () = closed => return Ok(()),
+        options = session_store::restored(&start.options, store, &mut files) => options?,
+    };
+    start.options = Arc::new(options);
+    let direct = start.messages.clone();
+    let courier = session_store::begin(&start.options, store, direct.clone());
+    start.messages = direct.through(courier.inbox());
+    start.copier = Some(courier.copier());
+    let ended = run_kind(start).await;
+    courier.end().await;
+    start.messages = direct;
     ended
 }
 

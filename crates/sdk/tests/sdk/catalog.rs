@@ -22,7 +22,7 @@ async fn a_session_is_listed_with_what_it_was_about() {
     let info = &listed[0];
     assert_eq!((info.session_id.as_str(), info.summary.as_str()), (id.as_str(), "What is this?"));
     assert_eq!(info.cwd.as_deref(), place.0.project().to_str());
-    assert!(info.created_at.is_some() && info.last_modified > 0 && info.file_size > 0);
+    assert!(info.created_at.is_some() && info.last_modified > 0 && info.file_size > Some(0));
     assert_eq!(get_session_info(&id, &place.sessions()).unwrap().as_ref(), Some(info));
     let everywhere = SessionPlace::default().in_config_dir(place.0.config());
     assert_eq!(list_sessions(&everywhere).unwrap().len(), 1);
@@ -41,6 +41,77 @@ async fn messages_come_back_in_order() {
     assert_eq!(messages[0].message["content"], "Hello?");
     assert_eq!(messages[1].message["content"][0]["text"], "one");
     assert!(messages[1].timestamp.is_some());
+}
+
+#[tokio::test]
+async fn limit_and_offset_take_a_part() {
+    let place = Place::new();
+    let mut ids = Vec::new();
+    for prompt in ["one", "two", "three"] {
+        ids.push(session(&place, prompt).await);
+        // Clocks of file systems count in milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let list = |place: SessionPlace| -> Vec<String> {
+        list_sessions(&place).unwrap().into_iter().map(|info| info.session_id).collect()
+    };
+    let newest: Vec<String> = ids.iter().rev().cloned().collect();
+    assert_eq!(list(place.sessions()), newest);
+    assert_eq!(list(place.sessions().offset(1).limit(1)), newest[1..2]);
+    let everywhere = SessionPlace::default().in_config_dir(place.0.config());
+    assert_eq!(list(everywhere.limit(2)), newest[..2]);
+    let messages = get_session_messages(&ids[0], &place.sessions().offset(1).limit(1)).unwrap();
+    assert_eq!((messages.len(), messages[0].kind.as_str()), (1, "assistant"));
+}
+
+#[tokio::test]
+async fn sessions_of_other_worktrees_are_listed_unless_they_are_not_wanted() {
+    let place = Place::new();
+    let tree = place.0.home().join("tree");
+    let git = |arguments: &[&str]| {
+        let done =
+            std::process::Command::new("git").arg("-C").arg(place.0.project()).args(arguments).output();
+        assert!(done.unwrap().status.success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["-c", "user.name=n", "-c", "user.email=e@example.com", "commit", "-q", "--allow-empty", "-m", "x"]);
+    git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let here = session(&place, "Here.").await;
+    let options = place.playing(&json!([{ "text": "one", "repeat": true }])).cwd(&tree);
+    let there = result(&all(query("There.", options).unwrap()).await).session_id.clone();
+    let list = |place: SessionPlace| -> std::collections::BTreeSet<String> {
+        list_sessions(&place).unwrap().into_iter().map(|info| info.session_id).collect()
+    };
+    assert_eq!(list(place.sessions()), [here.clone(), there].into());
+    assert_eq!(list(place.sessions().include_worktrees(false)), [here].into());
+}
+
+#[tokio::test]
+async fn messages_of_the_runtime_are_shown_when_they_are_asked_for() {
+    let place = Place::new();
+    let id = session(&place, "Hello?").await;
+    let last = get_session_messages(&id, &place.sessions()).unwrap().pop().unwrap();
+    let boundary = json!({
+        "type": "system", "subtype": "compact_boundary", "uuid": "s1", "parentUuid": last.uuid,
+        "content": "Conversation compacted", "compactMetadata": { "trigger": "manual", "preTokens": 10 },
+    });
+    let summary = json!({
+        "type": "user", "uuid": "u2", "parentUuid": "s1", "isCompactSummary": true,
+        "message": { "role": "user", "content": "Summary." },
+    });
+    let log = place.0.session_files().remove(0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, format!("{text}{boundary}\n{summary}\n")).unwrap();
+    let kinds = |place: SessionPlace| -> Vec<String> {
+        get_session_messages(&id, &place).unwrap().into_iter().map(|message| message.kind).collect()
+    };
+    assert!(!kinds(place.sessions()).contains(&"system".to_owned()));
+    let with = place.sessions().include_system_messages(true);
+    assert!(kinds(with.clone()).contains(&"system".to_owned()), "{:?}", kinds(with.clone()));
+    let messages = get_session_messages(&id, &with).unwrap();
+    let boundary = messages.iter().find(|message| message.kind == "system").unwrap();
+    assert_eq!(boundary.subtype.as_deref(), Some("compact_boundary"));
+    assert_eq!(boundary.compact_metadata.as_ref().unwrap()["trigger"], "manual");
 }
 
 #[tokio::test]

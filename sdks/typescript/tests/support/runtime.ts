@@ -19,6 +19,7 @@ export interface Reply {
   chunks?: number;
   repeat?: boolean;
   error?: Record<string, unknown>;
+  usage?: Record<string, number>;
 }
 
 /** A project folder with options that use it. */
