@@ -3,7 +3,7 @@
 //! each kind of file means is read in a place of its own. A file that cannot be read is a [`Problem`], never a failure.
 
 mod document;
-mod plugin;
+pub mod plugin;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,7 +14,7 @@ use crate::agent::AgentList;
 use crate::setup::Setup;
 
 pub use document::Document;
-pub use plugin::{Plugin, PluginParts};
+pub use plugin::{Found, Plugin, PluginParts};
 
 /// Who wrote a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,9 @@
-//! Where the descriptions of MCP servers come from: the project's `.mcp.json`, settings, the command line. Of two with one
+//! Where the descriptions of MCP servers come from: plugins, the project's `.mcp.json`, settings, the command line. Of two with one
 //! name the higher place wins. What stands in a folder needs trust and the person's own approval before it is started.
 
 mod approvals;
 mod files;
+mod plugins;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::setup::{Setup, SetupError};
 
 pub use approvals::{Approvals, digest};
 pub use files::{Described, Place, described};
+pub(crate) use plugins::of_plugin;
 
 /// What the command line says about servers.
 #[derive(Debug, Clone, Default)]
@@ -140,7 +142,7 @@ fn judge(
     if let Some(reason) = standing.reason(&one.name) {
         return refused(config.shown, reason, true);
     }
-    match config.expanded(&one.name, &setup.options.environment) {
+    match plugins::expanded(config, one, &setup.options.environment) {
         Ok(config) => Some(Ok(NamedServer { name: one.name.clone(), config, scope })),
         Err(error) => wrong(&error),
     }

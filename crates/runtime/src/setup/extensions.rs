@@ -13,6 +13,7 @@ impl Setup {
     pub(super) fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
         let agents =
             AgentList::new(agents).map_err(|problem| SetupError::Option { option: "agents", problem })?;
-        Ok(Loaded { agents: Arc::new(agents), ..Loaded::default() })
+        let found = self.plugins();
+        Ok(Loaded { plugins: found.plugins.clone(), agents: Arc::new(agents), problems: found.problems.clone() })
     }
 }

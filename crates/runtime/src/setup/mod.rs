@@ -2,7 +2,7 @@
 //! each may depend on the one before. Every front comes through here, so defaults exist once.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
@@ -17,7 +17,7 @@ use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
-use crate::extensions::Extensions;
+use crate::extensions::{Extensions, Found};
 use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::mcp::ByName;
@@ -72,6 +72,7 @@ pub struct Setup {
     model_options: ModelOptions,
     structured: Option<Arc<dyn Tool>>,
     learned: redact::Learned,
+    pub(crate) plugins: OnceLock<Found>,
 }
 
 impl Setup {
@@ -127,6 +128,7 @@ impl Setup {
             model_options,
             structured,
             learned: redact::Learned::default(),
+            plugins: OnceLock::new(),
         })
     }
 

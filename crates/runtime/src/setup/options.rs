@@ -20,6 +20,8 @@ pub struct Options {
     pub cwd: PathBuf,
     /// More directories to work in.
     pub additional_directories: Vec<PathBuf>,
+    /// Plugins for this run: folders, in order.
+    pub plugin_dirs: Vec<PathBuf>,
     /// The process environment.
     pub environment: BTreeMap<String, String>,
     /// Variables that commands have otherwise than this process; `None` takes one away.

@@ -98,7 +98,8 @@ impl Setup {
         for (scope, tool, policy) in servers.policies() {
             let source = match scope {
                 Scope::Project => RuleSource::ProjectSettings,
-                Scope::User => RuleSource::UserSettings,
+                // Whoever brings a plugin has vouched for all of it.
+                Scope::User | Scope::Plugin => RuleSource::UserSettings,
                 Scope::Local => RuleSource::LocalSettings,
                 Scope::Flag | Scope::Sdk => RuleSource::CliArg,
             };
