@@ -1,5 +1,5 @@
-//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, MCP servers and
-//! trust.
+//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, MCP servers,
+//! plugins and trust.
 
 use std::path::PathBuf;
 
@@ -83,6 +83,15 @@ pub enum Command {
     Mcp {
         #[command(subcommand)]
         action: crate::mcp::McpAction,
+    },
+    /// Plugins: folders that bring commands, agents, skills, hooks and MCP servers.
+    ///
+    /// An installed plugin is a copy in your configuration, approved as it is: one whose files change is not used until you
+    /// approve it again. docs/plugins.md has the rest.
+    #[command(after_help = crate::plugins::HELP)]
+    Plugins {
+        #[command(subcommand)]
+        action: crate::plugins::PluginsAction,
     },
     /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
     Trust {

@@ -11,6 +11,7 @@ mod mcp;
 mod mcp_conformance;
 mod options;
 mod permissions;
+mod plugins;
 mod print;
 mod rewind;
 mod sandbox;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "help") => command(&words),
+        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "plugins" | "help") => command(&words),
         _ => run(&words),
     };
     match outcome {
@@ -100,6 +101,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
+        Command::Plugins { action } => plugins::run(action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }
 }

@@ -59,6 +59,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     // Nobody answers for servers inside a program that did not shake hands.
     callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
     let engine = setup.engine(Arc::clone(&host), callbacks)?;
+    tell_problems(&engine);
     let mut session = match choice.open(&setup) {
         Ok(session) => session,
         Err(error) => return Err(announce_failure(error.into(), format, "", &State::default())),
@@ -89,6 +90,13 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
             Err(announce_failure(fault, format, &session.id, &session.state))
         }
         other => other,
+    }
+}
+
+/// Definitions that cannot be used, each with its file; the others are.
+pub fn tell_problems(engine: &Engine) {
+    for problem in &engine.extensions.current().problems {
+        host::tell(&format!("warning: {problem}"));
     }
 }
 

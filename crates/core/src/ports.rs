@@ -377,6 +377,10 @@ pub trait Tool: Send + Sync {
     fn accesses(&self, input: &Value) -> Vec<Access>;
     /// Runs the call. The input has passed the schema.
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome>;
+    /// The same tool as it would be made now, when its definition is made of something that may have changed since.
+    fn renewed(&self) -> Option<Arc<dyn Tool>> {
+        None
+    }
 }
 
 /// Why a store cannot go on.

@@ -2,7 +2,7 @@
 //! schema. The schema is compiled at the first call of a tool, never at start.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use jsonschema::Validator;
 use qoder_core::ports::Tool;
@@ -20,7 +20,7 @@ type Tools = Vec<Arc<dyn Tool>>;
 
 /// The tools of a session.
 pub struct Toolbox {
-    built_in: Vec<Arc<dyn Tool>>,
+    built_in: RwLock<Vec<Arc<dyn Tool>>>,
     servers: Arc<McpServers>,
     offered: Offered,
     lazy: Option<Arc<Lazy>>,
@@ -36,13 +36,14 @@ impl Toolbox {
     /// that are `offered`.
     #[must_use]
     pub fn new(built_in: Vec<Arc<dyn Tool>>, servers: Arc<McpServers>, offered: Offered) -> Self {
+        let built_in = RwLock::new(built_in);
         Self { built_in, servers, offered, lazy: None, prompts: None, validators: Mutex::default() }
     }
 
     /// Tools of servers are looked up by name when `lazy` says so and the tool for that is there.
     #[must_use]
     pub fn lazily(mut self, lazy: Arc<Lazy>) -> Self {
-        let can_look_up = self.built_in.iter().any(|tool| tool.definition().name == LOOK_UP);
+        let can_look_up = self.built_in().iter().any(|tool| tool.definition().name == LOOK_UP);
         self.lazy = can_look_up.then_some(lazy);
         self
     }
@@ -60,9 +61,22 @@ impl Toolbox {
         self.prompts.as_ref()
     }
 
+    fn built_in(&self) -> Tools {
+        self.built_in.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes the tools anew whose definitions say what files define.
+    pub fn renew(&self) {
+        for tool in self.built_in.write().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+            if let Some(renewed) = tool.renewed() {
+                *tool = renewed;
+            }
+        }
+    }
+
     /// The tools that are advertised, in their order, and those of servers that are left out.
     fn tools(&self) -> (Tools, Tools) {
-        let mut tools = self.built_in.clone();
+        let mut tools = self.built_in();
         let offered = |tool: &Arc<dyn Tool>| (self.offered)(&tool.definition().name);
         let of_servers: Vec<Arc<dyn Tool>> = self.servers.tools().into_iter().filter(offered).collect();
         if self.lazy.as_ref().is_some_and(|lazy| lazy.hides(&of_servers)) {
@@ -105,7 +119,7 @@ impl Toolbox {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let named = |tool: &&Arc<dyn Tool>| tool.definition().name == name;
-        if let Some(tool) = self.built_in.iter().find(named) {
+        if let Some(tool) = self.built_in().iter().find(named) {
             return Some(Arc::clone(tool));
         }
         self.servers.tools().iter().find(named).filter(|_| (self.offered)(name)).cloned()

@@ -298,6 +298,9 @@ pub struct InitMessage<'a> {
     pub skills: Vec<&'a str>,
     /// Plugins.
     pub plugins: Vec<serde_json::Value>,
+    /// What could not be loaded of plugins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plugin_errors: Vec<serde_json::Value>,
     /// Output style.
     pub output_style: &'a str,
     /// Where the key came from.

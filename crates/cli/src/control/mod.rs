@@ -33,7 +33,7 @@ use crate::arguments::{Arguments, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
 use crate::input::{self, Line};
-use crate::print::announce_failure;
+use crate::print::{announce_failure, tell_problems};
 use crate::signals;
 use asking::{AskingHost, Asks};
 use channel::Channel;
@@ -118,6 +118,7 @@ impl Connection<'_> {
                 return Err(error.into());
             }
         };
+        tell_problems(&engine);
         asking.know_servers(engine.toolbox.servers());
         let mut session = match self.choice.open(&setup) {
             Ok(session) => session,

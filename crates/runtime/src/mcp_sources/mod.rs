@@ -59,14 +59,27 @@ pub struct Sources {
 /// # Errors
 /// When `--mcp-config` cannot be read. Anything else that is wrong harms its own server alone.
 pub fn servers(setup: &Setup, flags: &Flags) -> Result<Sources, SetupError> {
-    let mut sources = Sources::default();
+    let mut warnings = Vec::new();
     let mut all = Vec::new();
     if !flags.strict {
-        all = described(setup, &mut sources.warnings);
+        all = described(setup, &mut warnings);
     }
     all.extend(files::flags(&flags.configs)?);
+    Ok(choose(all, warnings, setup, flags))
+}
+
+/// The servers that plugins describe.
+#[must_use]
+pub fn servers_of_plugins(setup: &Setup, flags: &Flags) -> Sources {
+    let all = if flags.strict { Vec::new() } else { setup.plugins().servers.clone() };
+    choose(all, Vec::new(), setup, flags)
+}
+
+/// The description that counts of each name, and whether it may run.
+fn choose(all: Vec<Described>, warnings: Vec<String>, setup: &Setup, flags: &Flags) -> Sources {
+    let mut sources = Sources { warnings, ..Sources::default() };
     if all.is_empty() {
-        return Ok(sources);
+        return sources;
     }
     let wanted = Wanted::new(setup, flags);
     let approvals = Approvals::load(&setup.config_root);
@@ -86,7 +99,7 @@ pub fn servers(setup: &Setup, flags: &Flags) -> Result<Sources, SetupError> {
             Err(refused) => sources.refused.push(refused),
         }
     }
-    Ok(sources)
+    sources
 }
 
 /// Which names may be connected at all.

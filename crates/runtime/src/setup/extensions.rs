@@ -8,9 +8,17 @@ use crate::agent::{AgentDefinition, AgentList};
 use crate::extensions::Loaded;
 
 impl Setup {
+    /// What files alone define, for commands that show it.
+    ///
+    /// # Errors
+    /// When settings that concern definitions cannot be used.
+    pub fn defined_by_files(&self) -> Result<Loaded, SetupError> {
+        self.extensions(BTreeMap::new())
+    }
+
     /// Reads everything. `agents` are those of the front; what is wrong with them is an error, what is wrong with files
     /// is among the problems.
-    pub(super) fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
+    pub(crate) fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
         let agents =
             AgentList::new(agents).map_err(|problem| SetupError::Option { option: "agents", problem })?;
         let found = self.plugins();

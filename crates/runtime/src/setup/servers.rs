@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
 use crate::callbacks::Callbacks;
+use crate::extensions::Plugin;
 use crate::gate::Gate;
 use crate::mcp::authorization::Authorizer;
 use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
@@ -35,6 +36,7 @@ const LAZY_SETTING: &str = "mcp.lazyLoad";
 impl Setup {
     /// The servers, none of them started.
     pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> McpServers {
+        self.plugins().plugins.iter().for_each(Plugin::prepare_data);
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
         let servers = McpServers::new(callbacks.servers.clone(), maker, questions, self.start_wait());
@@ -123,18 +125,20 @@ impl Setup {
     /// When a file or a text of the flags cannot be read.
     pub fn bring_servers(&self, flags: &Flags, callbacks: &mut Callbacks) -> Result<Vec<String>, SetupError> {
         let sources = mcp_sources::servers(self, flags)?;
+        callbacks.server_flags = flags.clone();
         callbacks.servers.extend(sources.servers.into_iter().map(|mut server| {
             server.scope = scope(&server.config.transport, server.scope);
             server
         }));
-        callbacks.refused_servers.extend(sources.refused.into_iter().map(|one| RefusedServer {
-            name: one.name,
-            scope: one.scope,
-            shown: one.shown,
-            reason: one.reason,
-            disabled: one.disabled,
-        }));
+        callbacks.refused_servers.extend(sources.refused.into_iter().map(refused));
         Ok(sources.warnings)
+    }
+
+    /// The servers that plugins describe.
+    #[must_use]
+    pub fn servers_of_plugins(&self, flags: &Flags) -> (Vec<NamedServer>, Vec<RefusedServer>) {
+        let sources = mcp_sources::servers_of_plugins(self, flags);
+        (sources.servers, sources.refused.into_iter().map(refused).collect())
     }
 
     /// Reads descriptions that a host sends while the session runs. One that makes no sense harms no other.
@@ -161,6 +165,11 @@ impl Setup {
         }
         (servers, refused)
     }
+}
+
+fn refused(one: mcp_sources::Refused) -> RefusedServer {
+    let mcp_sources::Refused { name, scope, shown, reason, disabled } = one;
+    RefusedServer { name, scope, shown, reason, disabled }
 }
 
 /// A server inside the program that started us is that program's, wherever it is named.

@@ -42,6 +42,10 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     }
     let setup = Arc::new(setup);
     let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
+    if let Some(hear) = &options.stderr {
+        let loaded = engine.extensions.current();
+        loaded.problems.iter().for_each(|problem| hear(&format!("warning: {problem}")));
+    }
     let mut session = options.session_choice().open(&setup)?;
     host.belongs_to(&session.id);
     if start.prompt.is_some() && session.state.turn.is_some() {

@@ -71,7 +71,6 @@ pub(super) fn find(setup: &Setup) -> Found {
         }
     }
     for plugin in &found.plugins {
-        plugin.prepare_data();
         found.servers.extend(mcp_sources::of_plugin(plugin, &mut found.problems));
     }
     found

@@ -22,7 +22,7 @@ const PLACES: [&str; 6] = ["commands", "agents", "skills", "hooks", "outputStyle
 
 /// What is wrong with a name, if something is.
 pub(super) fn name_problem(name: &str) -> Option<String> {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '-';
     let starts = name.starts_with(|first: char| first.is_ascii_alphanumeric());
     let good = starts && name.len() <= LONGEST_NAME && name.chars().all(is_plain);
     (!good).then(|| {
@@ -344,6 +344,7 @@ mod tests {
             ("{\n\"name\": 3}", Some(2)),
             ("{\n\"name\": \"a\",\n}", Some(3)),
             ("{\"name\": \"a/b\"}", Some(1)),
+            ("{\"name\": \"a_b\"}", Some(1)),
         ] {
             let (_folder, root) = plugin(&[(MANIFEST, text)]);
             let problem = load(&root).0.unwrap_err();

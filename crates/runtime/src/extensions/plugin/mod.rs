@@ -87,7 +87,7 @@ impl Plugin {
     }
 
     /// Makes the folder that it may write into, for programs that it brings.
-    fn prepare_data(&self) {
+    pub(crate) fn prepare_data(&self) {
         use std::os::unix::fs::DirBuilderExt;
         if !(self.parts.hooks.is_empty() && self.parts.servers.is_empty()) {
             // A program that cannot write there says so itself, and many never want to.
