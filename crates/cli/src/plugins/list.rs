@@ -1,5 +1,7 @@
 //! The installed plugins: which there are, which are on, what each brings, and what is wrong with them.
 
+use std::collections::BTreeMap;
+
 use qoder_runtime::extensions::plugin::{Installed, MARKET, folder_of, switched_on};
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
@@ -26,7 +28,7 @@ pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
             lines.push(format!("{name} (not used): {reason}"));
         } else {
             let alone = alone(&folder, setup.options.environment.clone())?;
-            let loaded = alone.defined_by_files()?;
+            let loaded = alone.extensions(BTreeMap::new())?;
             one["approved"] = json!(true);
             for plugin in &loaded.plugins {
                 extend(&mut one, row(plugin, &loaded, alone.plugins()));

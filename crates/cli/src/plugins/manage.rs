@@ -1,6 +1,7 @@
 //! Installing plugins and removing them, switching them on and off, and approving them again. What becomes active is
 //! shown in full by each command that makes something active.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use qoder_runtime::extensions::plugin::{self, Installed, MARKET, PluginError, folder_of};
@@ -26,7 +27,7 @@ fn file(setup: &Setup, scope: PluginScope) -> PathBuf {
 /// Shows what the plugin in a folder makes active, and what is wrong with it.
 fn show(folder: &Path, setup: &Setup) -> Result<(), Fault> {
     let alone = alone(folder, setup.options.environment.clone())?;
-    let loaded = alone.defined_by_files()?;
+    let loaded = alone.extensions(BTreeMap::new())?;
     for plugin in &loaded.plugins {
         active(plugin, &loaded, alone.plugins()).iter().try_for_each(|line| say(line))?;
     }

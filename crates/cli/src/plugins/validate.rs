@@ -25,7 +25,7 @@ pub fn alone(folder: &Path, environment: BTreeMap<String, String>) -> Result<Set
 /// Tells what is wrong and what would become active.
 pub fn run(folder: &Path, as_json: bool, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let setup = alone(folder, environment)?;
-    let loaded = setup.defined_by_files()?;
+    let loaded = setup.extensions(BTreeMap::new())?;
     let is_own = |problem: &&Problem| matches!(problem.origin, Origin::Plugin(_));
     let problems: Vec<&Problem> = loaded.problems.iter().filter(is_own).collect();
     if as_json {

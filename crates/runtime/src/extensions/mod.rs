@@ -123,8 +123,10 @@ pub struct Loaded {
 impl Loaded {
     /// How many definitions of each kind a plugin brings.
     #[must_use]
-    pub fn brought_by(&self, _plugin: &Plugin) -> Vec<(&'static str, usize)> {
-        Vec::new()
+    pub fn brought_by(&self, plugin: &Plugin) -> Vec<(&'static str, usize)> {
+        let origin = Origin::Plugin(plugin.name.clone());
+        let agents = self.agents.all().filter(|one| one.definition.origin == origin).count();
+        vec![("agents", agents)]
     }
 }
 

@@ -46,7 +46,7 @@ fn row(plugin: &Plugin, loaded: &Loaded, servers: &[Value]) -> Value {
     let start = format!("plugin_{}_", plugin.name);
     let is_own = |server: &&Value| server["name"].as_str().is_some_and(|name| name.starts_with(&start));
     let own = |problem: &&Problem| problem.origin == Origin::Plugin(plugin.name.clone());
-    let mut counts = BTreeMap::new();
+    let mut counts: BTreeMap<&str, usize> = loaded.brought_by(plugin).into_iter().collect();
     counts.insert("mcpServers", servers.iter().filter(is_own).count());
     row["description"] = json!(plugin.description);
     row["parts"] = json!(counts);
