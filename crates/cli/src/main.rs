@@ -34,7 +34,8 @@ fn main() -> ExitCode {
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
         Some(
-            "sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "agents" | "plugins" | "help",
+            "sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "agents" | "plugins"
+            | "help",
         ) => command(&words),
         _ => run(&words),
     };

@@ -107,7 +107,9 @@ fn write(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result<(), 
     let key = format!("enabledPlugins.{name}{MARKET}");
     changed(change(&file(setup, scope), &key, &Change::Set(Value::Bool(on))))?;
     if scope != PluginScope::User && !setup.trust.is_trusted() {
-        tell("warning: this folder is not trusted, so its settings are not used; `qodercli trust` changes that");
+        tell(
+            "warning: this folder is not trusted, so its settings are not used; `qodercli trust` changes that",
+        );
     }
     Ok(())
 }

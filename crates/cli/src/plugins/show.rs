@@ -36,7 +36,8 @@ fn hooks(plugin: &Plugin) -> Vec<(String, String, Value)> {
 /// What becomes active, line by line.
 pub fn active(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Vec<String> {
     let version = plugin.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let mut lines = vec![format!("{}{}: {}", plugin.name, plain(&json!(version)), counts(plugin, loaded, found))];
+    let mut lines =
+        vec![format!("{}{}: {}", plugin.name, plain(&json!(version)), counts(plugin, loaded, found))];
     if let Some(description) = &plugin.description {
         lines.push(format!("  {}", plain(&json!(description))));
     }
@@ -64,8 +65,11 @@ fn numbers(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Vec<(&'static str
 
 fn counts(plugin: &Plugin, loaded: &Loaded, found: &Found) -> String {
     let all = numbers(plugin, loaded, found);
-    let some: Vec<String> =
-        all.iter().filter(|(_, number)| *number > 0).map(|(what, number)| format!("{what}: {number}")).collect();
+    let some: Vec<String> = all
+        .iter()
+        .filter(|(_, number)| *number > 0)
+        .map(|(what, number)| format!("{what}: {number}"))
+        .collect();
     if some.is_empty() { "nothing".to_owned() } else { some.join(", ") }
 }
 

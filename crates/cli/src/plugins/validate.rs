@@ -46,6 +46,9 @@ pub fn run(folder: &Path, as_json: bool, environment: BTreeMap<String, String>) 
     match problems.len() {
         0 => Ok(Exit::Success),
         1 => Err(Fault::input("1 problem", "correct it at the file and line that it names")),
-        several => Err(Fault::input(format!("{several} problems"), "correct each at the file and line that it names")),
+        several => Err(Fault::input(
+            format!("{several} problems"),
+            "correct each at the file and line that it names",
+        )),
     }
 }

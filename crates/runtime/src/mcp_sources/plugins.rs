@@ -45,7 +45,10 @@ pub(crate) fn of_plugin(plugin: &Plugin, problems: &mut Vec<Problem>) -> Vec<Des
             match ServerConfig::parse(&one.name, &one.value) {
                 Err(error) => problem(line, format!("{error}; {}", error.hint())),
                 Ok(config) if matches!(config.transport, Transport::Sdk { .. }) => {
-                    problem(line, format!("MCP server `{}`: a plugin cannot bring a server of type sdk", one.name));
+                    problem(
+                        line,
+                        format!("MCP server `{}`: a plugin cannot bring a server of type sdk", one.name),
+                    );
                 }
                 Ok(_) => {}
             }

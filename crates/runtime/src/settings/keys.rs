@@ -218,7 +218,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     key("autoMode.allow", Kind::Texts, "[]", "what the classifier should usually allow, in words"),
     key("autoMode.soft_deny", Kind::Texts, "[]", "what the classifier should usually deny, in words"),
     key("autoMode.environment", Kind::Texts, "[]", "what the classifier should know about the surroundings"),
-    key("enabledPlugins.*", Kind::Boolean, "", "switches an installed plugin on or off, by its identifier such as `name@local`"),
+    key(
+        "enabledPlugins.*",
+        Kind::Boolean,
+        "",
+        "switches an installed plugin on or off, by its identifier such as `name@local`",
+    ),
     key("sandbox.enabled", Kind::Boolean, "false", "confine commands"),
     key(
         "sandbox.autoAllowBashIfSandboxed",

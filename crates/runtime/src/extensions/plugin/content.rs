@@ -187,7 +187,10 @@ mod tests {
         assert_eq!(digest(&root).unwrap(), seen[0]);
         let changes: [&dyn Fn(); 4] = [
             &|| std::fs::write(root.join("commands/a.md"), "b").unwrap(),
-            &|| std::fs::set_permissions(root.join("commands/a.md"), PermissionsExt::from_mode(0o755)).unwrap(),
+            &|| {
+                std::fs::set_permissions(root.join("commands/a.md"), PermissionsExt::from_mode(0o755))
+                    .unwrap()
+            },
             &|| std::fs::rename(root.join("commands/a.md"), root.join("commands/b.md")).unwrap(),
             &|| symlink("/etc/hostname", root.join("c")).unwrap(),
         ];
@@ -215,7 +218,9 @@ mod tests {
 
     #[test]
     fn links_out_of_the_plugin_and_pipes_are_refused() {
-        for (target, code) in [("/etc/hostname", "plugin_link"), ("nowhere", "plugin_link"), ("commands", "plugin_link")] {
+        for (target, code) in
+            [("/etc/hostname", "plugin_link"), ("nowhere", "plugin_link"), ("commands", "plugin_link")]
+        {
             let (folder, root) = root();
             symlink(target, root.join("x")).unwrap();
             assert_eq!(copy(&root, &folder.path().join("to")).unwrap_err().code(), code, "{target}");

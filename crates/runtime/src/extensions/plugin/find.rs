@@ -39,9 +39,9 @@ fn switch<'a>(settings: &'a Settings, id: &str) -> Option<Switch<'a>> {
         let said = layer.value.get(KEY).and_then(|switches| switches.get(id)).and_then(Value::as_bool);
         let Some(on) = said else { continue };
         let of_folder = matches!(layer.source, RuleSource::ProjectSettings | RuleSource::LocalSettings);
-        let refused = chosen.as_ref().is_some_and(|chosen| {
-            chosen.layer.source == RuleSource::UserSettings && !chosen.on && of_folder
-        });
+        let refused = chosen
+            .as_ref()
+            .is_some_and(|chosen| chosen.layer.source == RuleSource::UserSettings && !chosen.on && of_folder);
         if !refused {
             chosen = Some(Switch { on, layer });
         }
@@ -53,8 +53,7 @@ fn switch<'a>(settings: &'a Settings, id: &str) -> Option<Switch<'a>> {
 pub(super) fn find(setup: &Setup) -> Found {
     let mut found = Found::default();
     for folder in &setup.options.plugin_dirs {
-        let read =
-            manifest::read(folder, |_| INLINE.to_owned(), &setup.config_root, &mut found.problems);
+        let read = manifest::read(folder, |_| INLINE.to_owned(), &setup.config_root, &mut found.problems);
         add(read, &mut found);
     }
     let named = setup.settings.layers.iter().filter_map(|layer| layer.value.get(KEY)?.as_object());
@@ -124,7 +123,9 @@ fn add_installed(setup: &Setup, installed: &Installed, id: &str, switch: &Switch
         return;
     }
     if id.strip_suffix(MARKET).is_none_or(|name| manifest::name_problem(name).is_some()) {
-        found.problems.push(told(format!("`{id}` is no installed plugin; accepted are names such as `name{MARKET}`")));
+        found
+            .problems
+            .push(told(format!("`{id}` is no installed plugin; accepted are names such as `name{MARKET}`")));
         return;
     }
     let folder = folder_of(&setup.config_root, name);
@@ -164,7 +165,9 @@ mod tests {
             (vec![(ProjectSettings, true)], true),
             (vec![], false),
         ] {
-            let all = layers.iter().map(|(source, on)| layer(*source, json!({ "enabledPlugins": { "p@local": on } })));
+            let all = layers
+                .iter()
+                .map(|(source, on)| layer(*source, json!({ "enabledPlugins": { "p@local": on } })));
             let settings = Settings { layers: all.collect(), ..Settings::default() };
             assert_eq!(switched_on(&settings, "p@local"), on, "{layers:?}");
         }

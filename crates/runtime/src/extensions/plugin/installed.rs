@@ -239,8 +239,13 @@ mod tests {
         uninstall(&root, "demo").unwrap();
         assert!(!folder.exists());
         assert_eq!(uninstall(&root, "demo").unwrap_err().code(), "plugin_not_installed");
-        let left: Vec<_> = std::fs::read_dir(root.join("plugins")).unwrap().map(|one| one.unwrap().file_name()).collect();
-        assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(".st") && !name.to_string_lossy().starts_with(".r")), "{left:?}");
+        let left: Vec<_> =
+            std::fs::read_dir(root.join("plugins")).unwrap().map(|one| one.unwrap().file_name()).collect();
+        assert!(
+            left.iter().all(|name| !name.to_string_lossy().starts_with(".st")
+                && !name.to_string_lossy().starts_with(".r")),
+            "{left:?}"
+        );
     }
 
     #[test]

@@ -36,7 +36,9 @@ pub(super) fn name_problem(name: &str) -> Option<String> {
 
 /// What a server or a part is called in problems before the plugin's own name is known.
 fn provisional(folder: &Path) -> String {
-    folder.file_name().map_or_else(|| folder.to_string_lossy().into_owned(), |name| name.to_string_lossy().into_owned())
+    folder
+        .file_name()
+        .map_or_else(|| folder.to_string_lossy().into_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Reads the plugin in a folder. What is wrong with a part of it is added to `problems`.
@@ -57,7 +59,8 @@ pub(super) fn read(
     };
     let root = folder.canonicalize().map_err(|error| {
         let missing = error.kind() == std::io::ErrorKind::NotFound;
-        let text = if missing { "there is no such folder".to_owned() } else { format!("cannot be read: {error}") };
+        let text =
+            if missing { "there is no such folder".to_owned() } else { format!("cannot be read: {error}") };
         whole(folder, None, text)
     })?;
     if !root.is_dir() {
@@ -134,7 +137,9 @@ fn inside(root: &Path, path: &Path) -> Result<PathBuf, Outside> {
     match path.canonicalize() {
         Ok(real) if real.starts_with(root) => Ok(real),
         Ok(_) => Err(Outside::Leaves),
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+        {
             Err(Outside::Missing)
         }
         Err(error) => Err(Outside::Unreadable(error.to_string())),
@@ -197,7 +202,8 @@ impl Reader<'_> {
 
     fn notes(&mut self) -> Vec<String> {
         let styles = self.places("outputStyles", &["output-styles"], Shape::Either);
-        let styles = (!styles.is_empty()).then(|| "output styles are not supported; they do nothing".to_owned());
+        let styles =
+            (!styles.is_empty()).then(|| "output styles are not supported; they do nothing".to_owned());
         let bin = self.root.join("bin").is_dir().then(|| {
             "bin/ is reached as ${QODER_PLUGIN_ROOT}/bin; it is not in the PATH of commands".to_owned()
         });
@@ -288,15 +294,14 @@ mod tests {
     fn load(root: &Path) -> (Result<Plugin, Problem>, Vec<String>) {
         let mut problems = Vec::new();
         let read = read(root, |_| "inline".to_owned(), Path::new("/c"), &mut problems);
-        let short = |problem: &Problem| {
-            problem.to_string().replace(&format!("{}/", root.display()), "")
-        };
+        let short = |problem: &Problem| problem.to_string().replace(&format!("{}/", root.display()), "");
         (read, problems.iter().map(short).collect())
     }
 
     #[test]
     fn without_a_manifest_the_folder_names_the_plugin_and_the_usual_places_count() {
-        let (_folder, root) = plugin(&[("commands/a.md", ""), ("hooks/hooks.json", "{}"), ("mcp.json", "{}")]);
+        let (_folder, root) =
+            plugin(&[("commands/a.md", ""), ("hooks/hooks.json", "{}"), ("mcp.json", "{}")]);
         let (plugin, problems) = load(&root);
         let plugin = plugin.unwrap();
         assert_eq!((plugin.name.as_str(), problems.len()), ("demo", 0));
@@ -328,7 +333,9 @@ mod tests {
         std::os::unix::fs::symlink("/tmp", root.join("link")).unwrap();
         let (plugin, problems) = load(&root);
         assert!(plugin.unwrap().parts.is_empty());
-        let at = |line: u64| problems.iter().filter(|one| one.starts_with(&format!("{MANIFEST}:{line}: "))).count();
+        let at = |line: u64| {
+            problems.iter().filter(|one| one.starts_with(&format!("{MANIFEST}:{line}: "))).count()
+        };
         for line in [3, 4, 6, 7, 8, 9] {
             assert_eq!(at(line), 1, "{line}: {problems:?}");
         }

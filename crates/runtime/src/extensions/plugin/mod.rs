@@ -17,8 +17,8 @@ use crate::setup::Setup;
 
 pub use error::PluginError;
 pub use find::switched_on;
-pub(crate) use manifest::told;
 pub use installed::{Installed, MARKET, Staged, approve, folder_of, stage, uninstall};
+pub(crate) use manifest::told;
 
 /// The source of a plugin that was named for this run.
 pub const INLINE: &str = "inline";
