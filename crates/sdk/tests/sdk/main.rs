@@ -18,6 +18,7 @@ mod messages;
 mod model_policy;
 mod options;
 mod permissions;
+mod plugins;
 mod query;
 mod resumed_at;
 mod samples;
