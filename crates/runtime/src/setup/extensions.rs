@@ -13,6 +13,24 @@ impl Setup {
     pub(super) fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
         let agents =
             AgentList::new(agents).map_err(|problem| SetupError::Option { option: "agents", problem })?;
-        Ok(Loaded { agents: Arc::new(agents), ..Loaded::default() })
+        let plugins = Vec::new();
+        let mut problems = Vec::new();
+        let skills = self.skills(&plugins, &mut problems);
+        let commands = self.commands(&plugins, &mut problems);
+        Ok(Loaded {
+            plugins,
+            agents: Arc::new(agents),
+            skills: Arc::new(skills),
+            commands: Arc::new(commands),
+            problems,
+        })
+    }
+
+    /// What files define here, for lists.
+    ///
+    /// # Errors
+    /// When an option cannot be used.
+    pub fn definitions(&self) -> Result<Loaded, SetupError> {
+        self.extensions(BTreeMap::new())
     }
 }
