@@ -24,9 +24,9 @@ impl Setup {
         let mut places = self.places(Kind::Commands, plugins);
         places.sort_by_key(|place| place.origin == Origin::User);
         for place in &places {
-            let boundary = self.boundary(place, plugins);
+            let boundary = self.boundary(&place.origin, plugins);
             for (file, name) in files(place, problems) {
-                match read(&file, &name, place, boundary.as_deref()) {
+                match read(&file, &name, place, boundary) {
                     Ok(command) => list.add(command),
                     Err(problem) => problems.push(problem),
                 }

@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Origin, Place, Plugin, Problem};
-use crate::setup::Setup;
+use super::{Origin, Problem};
 
 /// The most entries of one folder that are looked at.
 pub(crate) const MOST_ENTRIES: usize = 500;
@@ -41,18 +40,4 @@ pub(crate) fn real_file(path: &Path, origin: &Origin, boundary: Option<&Path>) -
         boundary.canonicalize().is_ok_and(|boundary| real.starts_with(boundary))
     });
     if inside { Ok(real) } else { Err(problem(format!("leads out of the {} it belongs to", origin.as_str()))) }
-}
-
-impl Setup {
-    /// The folder that links of a place must not lead out of; none for what the person wrote.
-    pub(crate) fn boundary(&self, place: &Place, plugins: &[Plugin]) -> Option<PathBuf> {
-        match &place.origin {
-            Origin::Project => Some(self.project_root.clone()),
-            Origin::Plugin(name) => {
-                let plugin = plugins.iter().find(|plugin| plugin.name == *name);
-                Some(plugin.map_or_else(|| place.path.clone(), |plugin| plugin.root.clone()))
-            }
-            Origin::BuiltIn | Origin::User | Origin::Flag => None,
-        }
-    }
 }

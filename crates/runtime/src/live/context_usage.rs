@@ -7,8 +7,10 @@ use qoder_types::ToolDefinition;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::agent;
 use crate::commands;
 use crate::driver::Driver;
+use crate::engine::Engine;
 use crate::skills::Skill;
 
 /// What fills the context.
@@ -80,7 +82,7 @@ impl ContextUsage {
                 .iter()
                 .map(|tool| json!({ "name": tool.name, "tokens": size(tool) }))
                 .collect(),
-            agents: Vec::new(),
+            agents: agents(driver.engine()),
             skills: skills(driver, window),
             slash_commands: json!({ "totalCommands": commands::rows(driver.engine()).len() }),
             grid_rows: Vec::new(),
@@ -117,6 +119,14 @@ fn skills(driver: &Driver<'_>, window: u64) -> Value {
     };
     let items: Vec<Value> = loaded.skills.for_model().filter(|_| offered).map(row).collect();
     json!({ "totalSkills": items.len(), "items": items })
+}
+
+/// What the agents take of the tool that starts them.
+fn agents(engine: &Engine) -> Vec<Value> {
+    if engine.toolbox.get(agent::NAME).is_none() {
+        return Vec::new();
+    }
+    engine.extensions.current().agents.usage()
 }
 
 /// Whole and half percents are enough for people and easy to compare.

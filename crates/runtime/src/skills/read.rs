@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::{FILE, LONGEST_NAME, Skill, SkillList, check_name, glob};
+use crate::agent::AgentDefinition;
 use crate::extensions::files::{entries, real_file};
 use crate::extensions::{Document, Kind, Origin, Place, Plugin, Problem, head};
 use crate::setup::Setup;
@@ -24,9 +25,9 @@ impl Setup {
         let mut places = self.places(Kind::Skills, plugins);
         places.sort_by_key(|place| rank(&place.origin));
         for place in &places {
-            let boundary = self.boundary(place, plugins);
+            let boundary = self.boundary(&place.origin, plugins);
             for folder in entries(&place.path, &place.origin, problems) {
-                match read(&folder, place, boundary.as_deref()) {
+                match read(&folder, place, boundary) {
                     Ok(Some(skill)) => list.add(skill),
                     Ok(None) => {}
                     Err(problem) => problems.push(problem),
@@ -43,6 +44,20 @@ impl Setup {
             }));
         }
         list
+    }
+
+    /// The main agent knows its skills from the start.
+    pub(crate) fn begin_with_skills(&mut self, agent: &AgentDefinition, skills: &SkillList) {
+        for name in &agent.skills {
+            match skills.body(name) {
+                Some(text) => {
+                    let prompt = self.options.system_prompt.get_or_insert_default();
+                    prompt.push_str("\n\n");
+                    prompt.push_str(&text);
+                }
+                None => self.warnings.push(format!("the main agent's skill `{name}` cannot be used: there is none")),
+            }
+        }
     }
 }
 
