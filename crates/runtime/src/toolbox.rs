@@ -2,7 +2,7 @@
 //! schema. The schema is compiled at the first call of a tool, never at start.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::Validator;
 use qoder_core::ports::Tool;
@@ -20,7 +20,7 @@ type Tools = Vec<Arc<dyn Tool>>;
 
 /// The tools of a session.
 pub struct Toolbox {
-    built_in: RwLock<Vec<Arc<dyn Tool>>>,
+    built_in: Vec<Arc<dyn Tool>>,
     servers: Arc<McpServers>,
     offered: Offered,
     lazy: Option<Arc<Lazy>>,
@@ -36,14 +36,13 @@ impl Toolbox {
     /// that are `offered`.
     #[must_use]
     pub fn new(built_in: Vec<Arc<dyn Tool>>, servers: Arc<McpServers>, offered: Offered) -> Self {
-        let built_in = RwLock::new(built_in);
         Self { built_in, servers, offered, lazy: None, prompts: None, validators: Mutex::default() }
     }
 
     /// Tools of servers are looked up by name when `lazy` says so and the tool for that is there.
     #[must_use]
     pub fn lazily(mut self, lazy: Arc<Lazy>) -> Self {
-        let can_look_up = self.built_in().iter().any(|tool| tool.definition().name == LOOK_UP);
+        let can_look_up = self.built_in.iter().any(|tool| tool.definition().name == LOOK_UP);
         self.lazy = can_look_up.then_some(lazy);
         self
     }
@@ -61,22 +60,9 @@ impl Toolbox {
         self.prompts.as_ref()
     }
 
-    fn built_in(&self) -> Tools {
-        self.built_in.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Makes the tools anew whose definitions say what files define.
-    pub fn renew(&self) {
-        for tool in self.built_in.write().unwrap_or_else(PoisonError::into_inner).iter_mut() {
-            if let Some(renewed) = tool.renewed() {
-                *tool = renewed;
-            }
-        }
-    }
-
     /// The tools that are advertised, in their order, and those of servers that are left out.
     fn tools(&self) -> (Tools, Tools) {
-        let mut tools = self.built_in();
+        let mut tools: Tools = self.built_in.iter().filter(|tool| tool.is_offered()).cloned().collect();
         let offered = |tool: &Arc<dyn Tool>| (self.offered)(&tool.definition().name);
         let of_servers: Vec<Arc<dyn Tool>> = self.servers.tools().into_iter().filter(offered).collect();
         if self.lazy.as_ref().is_some_and(|lazy| lazy.hides(&of_servers)) {
@@ -90,8 +76,7 @@ impl Toolbox {
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         let (tools, hidden) = self.tools();
-        let mut definitions: Vec<ToolDefinition> =
-            tools.iter().map(|tool| tool.definition().clone()).collect();
+        let mut definitions: Vec<ToolDefinition> = tools.iter().map(|tool| whole_definition(&**tool)).collect();
         let look_up = definitions.iter_mut().find(|definition| definition.name == LOOK_UP);
         if let Some(look_up) = look_up.filter(|_| !hidden.is_empty()) {
             look_up.description.push_str(&note(&hidden));
@@ -106,7 +91,11 @@ impl Toolbox {
         if !hidden.is_empty() {
             return self.definitions() == offered;
         }
-        tools.len() == offered.len() && tools.iter().zip(offered).all(|(tool, one)| tool.definition() == one)
+        let is_same = |tool: &dyn Tool, one: &ToolDefinition| match tool.addition() {
+            Some(_) => whole_definition(tool) == *one,
+            None => tool.definition() == one,
+        };
+        tools.len() == offered.len() && tools.iter().zip(offered).all(|(tool, one)| is_same(&**tool, one))
     }
 
     /// The names of all tools.
@@ -119,8 +108,8 @@ impl Toolbox {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let named = |tool: &&Arc<dyn Tool>| tool.definition().name == name;
-        if let Some(tool) = self.built_in().iter().find(named) {
-            return Some(Arc::clone(tool));
+        if let Some(tool) = self.built_in.iter().find(named) {
+            return tool.is_offered().then(|| Arc::clone(tool));
         }
         self.servers.tools().iter().find(named).filter(|_| (self.offered)(name)).cloned()
     }
@@ -183,6 +172,13 @@ impl Toolbox {
         validators.insert(definition.name.clone(), compiled);
         Ok(validator)
     }
+}
+
+/// A tool as the model is told of it now.
+fn whole_definition(tool: &dyn Tool) -> ToolDefinition {
+    let mut definition = tool.definition().clone();
+    definition.description.extend(tool.addition());
+    definition
 }
 
 fn start(text: &str) -> String {

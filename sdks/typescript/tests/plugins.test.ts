@@ -44,8 +44,8 @@ test('listPlugins and reloadPlugins', async (context) => {
     { type: 'local' as const, path: demo },
     { type: 'local' as const, path: late },
   ];
-  const prompts = new Prompts();
-  const session = query({ prompt: prompts, options: project.options({ plugins }) });
+  const session = query({ prompt: new Prompts(), options: project.options({ plugins }) });
+  context.after(() => session.close());
   const [row] = await session.listPlugins();
   assert.equal(row?.name, 'demo');
   assert.equal(row.parts?.['agents'], 1);
@@ -59,6 +59,4 @@ test('listPlugins and reloadPlugins', async (context) => {
     ['demo', 'late'],
   );
   assert.ok(told.agents.some((one) => one.name === 'second'));
-  prompts.end();
-  await session.return();
 });

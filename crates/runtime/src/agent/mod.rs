@@ -157,14 +157,10 @@ impl Agents {
     /// The tool that starts these agents; its description names those that a front defined.
     #[must_use]
     pub fn new(tool: AgentTool) -> Self {
-        Self::of(Arc::new(tool))
-    }
-
-    fn of(tool: Arc<AgentTool>) -> Self {
         static CELL: OnceLock<ToolDefinition> = OnceLock::new();
         let mut definition = tool_definition::<AgentInput>(&CELL, NAME).clone();
         definition.description.extend(tool.extensions.current().agents.told());
-        Self { tool, definition }
+        Self { tool: Arc::new(tool), definition }
     }
 }
 
@@ -188,10 +184,6 @@ impl Tool for Agents {
 
     fn accesses(&self, input: &Value) -> Vec<Access> {
         vec![Access::Agent(named(input))]
-    }
-
-    fn renewed(&self) -> Option<Arc<dyn Tool>> {
-        Some(Arc::new(Self::of(Arc::clone(&self.tool))))
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {

@@ -40,7 +40,7 @@ impl Driver<'_> {
             mcp_servers: engine.toolbox.servers().summary(),
             slash_commands: commands.iter().map(String::as_str).collect(),
             agents,
-            skills: Vec::new(),
+            skills: loaded.skills.names(),
             plugins: loaded.plugins.iter().map(Plugin::row).collect(),
             plugin_errors: error_rows(&loaded.problems),
             output_style: "default",

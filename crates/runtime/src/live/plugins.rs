@@ -28,7 +28,6 @@ impl Desk {
         let errors = error_rows(&loaded.problems).len();
         let engine = self.handle.engine();
         engine.extensions.replace(loaded);
-        engine.toolbox.renew();
         after.plugins().plugins.iter().for_each(Plugin::prepare_data);
         let (wanted, refused) = after.servers_of_plugins(&self.callbacks.server_flags);
         let replaced = self.servers().replace_scope(Scope::Plugin, wanted, refused).await;

@@ -14,8 +14,17 @@ impl Setup {
     /// When settings about what was read cannot be used.
     pub fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
         let found = self.plugins();
+        let plugins = found.plugins.clone();
         let mut problems = found.problems.clone();
-        let agents = self.agents(&found.plugins, agents, &mut problems)?;
-        Ok(Loaded { plugins: found.plugins.clone(), agents: Arc::new(agents), problems })
+        let agents = self.agents(&plugins, agents, &mut problems)?;
+        let skills = self.skills(&plugins, &mut problems);
+        let commands = self.commands(&plugins, &mut problems);
+        Ok(Loaded {
+            plugins,
+            agents: Arc::new(agents),
+            skills: Arc::new(skills),
+            commands: Arc::new(commands),
+            problems,
+        })
     }
 }
