@@ -203,6 +203,9 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "how long the first model call waits for servers that still connect",
     ),
     key("agents.*", Kind::Any, "", "subagents"),
+    key("agents.maxConcurrent", Kind::Whole(1), "8", "agents that work at the same time, at each depth; no more"),
+    key("agents.maxDepth", Kind::Whole(0), "3", "how deep agents may start agents; no more"),
+    key("agents.maxTotal", Kind::Whole(0), "200", "agents of one session; no more"),
     key(
         "autoMode.classifier",
         Kind::Text,

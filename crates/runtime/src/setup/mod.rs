@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents};
+use crate::agent::{self, AgentLimits, AgentTool, Agents, Family};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
@@ -173,6 +173,7 @@ impl Setup {
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
+        let mirror = Arc::default();
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = self.wanted_tools(&gate, &by_name)?;
@@ -198,6 +199,7 @@ impl Setup {
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
+                family: Family::new(AgentLimits::of(&self.settings), Arc::clone(&mirror)),
             })));
         }
         let mut tools = tools::in_order(tools);
@@ -230,6 +232,7 @@ impl Setup {
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+            mirror,
         })
     }
 
