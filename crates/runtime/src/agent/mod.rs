@@ -34,7 +34,8 @@ use crate::switched_model::SwitchedModel;
 use crate::toolbox::Offered;
 use limits::Room;
 
-pub use definition::{AgentDefinition, AgentList};
+pub use definition::{AgentDefinition, AgentList, Isolation, Listed, ServerReference, Standing};
+pub(crate) use definition::{apply_overrides, covers, read_place};
 pub use limits::AgentLimits;
 pub use tool::{Agents, named};
 

@@ -62,11 +62,6 @@ impl Sidecar {
         std::fs::rename(unfinished, path)
     }
 
-    /// The one of this agent, if it can be read.
-    pub(crate) fn read(folder: &Path, agent_id: &str) -> Option<Self> {
-        read(&path(folder, agent_id))
-    }
-
     /// The agent that a call has started, if it has.
     pub(super) fn of_call(folder: &Path, tool_use_id: &str) -> Option<(String, Self)> {
         let named = entries(folder).filter_map(|path| Some((id_of(&path)?, read(&path)?)));

@@ -36,11 +36,11 @@ pub(super) struct AgentInput {
     #[serde(default)]
     description: Option<String>,
     /// Which agent; `general-purpose` when left out.
-    #[serde(default)]
-    agent: Option<String>,
+    #[serde(default, rename = "agent")]
+    _agent: Option<String>,
     /// Another name of `agent`.
-    #[serde(default)]
-    subagent_type: Option<String>,
+    #[serde(default, rename = "subagent_type")]
+    _subagent_type: Option<String>,
     /// Another model than the agent's own.
     #[serde(default)]
     pub(super) model: Option<String>,

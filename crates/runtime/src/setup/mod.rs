@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentLimits, AgentTool, Agents, Family};
+use crate::agent::{self, AgentLimits, AgentTool, Agents, Family, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
@@ -33,6 +33,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod agents;
 mod extensions;
 mod gate;
 mod later;
@@ -327,6 +328,7 @@ impl Setup {
         wanted.is_none_or(|wanted| has(wanted))
             && !has(&self.settings.list("tools.exclude"))
             && !self.rules.hides(name)
+            && self.options.main_agent.as_ref().is_none_or(|agent| agent.has(name))
     }
 
     /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
@@ -334,8 +336,11 @@ impl Setup {
         let gate = Arc::clone(gate);
         let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
         let named: Vec<String> = named.cloned().collect();
+        let main = self.options.main_agent.clone();
         Arc::new(move |name| {
-            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !gate.hides(name)
+            (named.is_empty() || named.iter().any(|entry| covers(entry, name)))
+                && main.as_ref().is_none_or(|agent| agent.has(name))
+                && !gate.hides(name)
         })
     }
 
@@ -401,17 +406,6 @@ impl Setup {
         hidden.sort();
         hidden.dedup();
         hidden
-    }
-}
-
-/// True when an entry of `tools` names the server's tool: exactly, with its whole server, or with a star at the end.
-fn covers(entry: &str, name: &str) -> bool {
-    // The name of a server has no `__`; that of a tool may.
-    let length = name.get(5..).and_then(|rest| rest.find("__")).map_or(name.len(), |length| 5 + length);
-    let server = &name[..length];
-    match entry.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => entry == name || entry == server,
     }
 }
 
