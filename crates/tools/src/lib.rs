@@ -4,6 +4,7 @@
 //! decides nothing about permission: it declares what it would touch, and the gate judges that before it runs. Every
 //! file is opened by its real path without following further links, so that what was judged is what is used.
 
+pub mod agent_worktree;
 mod ask_user_question;
 mod atomic;
 mod bash;

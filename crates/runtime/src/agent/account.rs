@@ -4,7 +4,7 @@
 use qoder_core::State;
 use qoder_core::ports::ToolOutcome;
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
-use qoder_types::{AgentAccount, CallOutcome, TaskStarted, TaskStatus, Usage};
+use qoder_types::{AgentAccount, CallOutcome, TaskStarted, TaskStatus, Usage, Worktree};
 use serde_json::{Value, json};
 
 /// What the agent `start` used, by its log. The figures of its own agents are in it.
@@ -38,6 +38,8 @@ pub(super) struct Ending {
     pub(super) status: TaskStatus,
     /// Its last words, or why there are none.
     pub(super) text: String,
+    /// Its worktree, when there is something in it.
+    worktree: Option<Worktree>,
 }
 
 impl Ending {
@@ -47,7 +49,7 @@ impl Ending {
             let text = end.result.clone().unwrap_or_default();
             let silent = text.trim().is_empty();
             let text = if silent { "(The agent ended without text.)".to_owned() } else { text };
-            return Self { status: TaskStatus::Completed, text };
+            return Self { status: TaskStatus::Completed, text, worktree: None };
         }
         let aborted = matches!(
             end.terminal_reason,
@@ -56,18 +58,25 @@ impl Ending {
         let why = if timed_out { "its time limit was reached".to_owned() } else { end.errors.join("; ") };
         let status =
             if aborted && stopped && !timed_out { TaskStatus::Stopped } else { TaskStatus::Failed };
-        Self { status, text: format!("The agent did not finish: {why}.") }
+        Self { status, text: format!("The agent did not finish: {why}."), worktree: None }
     }
 
     /// It did not come to an end of its own.
     pub(super) fn failed(text: impl Into<String>) -> Self {
-        Self { status: TaskStatus::Failed, text: text.into() }
+        Self { status: TaskStatus::Failed, text: text.into(), worktree: None }
     }
 
     /// Somebody ended it before it began.
     pub(super) fn stopped() -> Self {
         let text = "The agent did not finish: it was stopped before it began.".to_owned();
-        Self { status: TaskStatus::Stopped, text }
+        Self { status: TaskStatus::Stopped, text, worktree: None }
+    }
+
+    /// It has left something in a worktree of its own.
+    pub(super) fn keep(&mut self, worktree: Worktree) {
+        let Worktree { path, branch, .. } = &worktree;
+        self.text.push_str(&format!("\n\n[Its worktree {path} on the branch {branch} is kept: it has changes.]"));
+        self.worktree = Some(worktree);
     }
 
     /// What became of it, after its name.
@@ -83,6 +92,10 @@ impl Ending {
     pub(super) fn outcome(self, text: String, account: &AgentAccount, transcript: &Value) -> ToolOutcome {
         let mut structured = figures(account);
         structured["transcript"] = transcript.clone();
+        if let Some(worktree) = &self.worktree {
+            structured["worktreePath"] = json!(worktree.path);
+            structured["worktreeBranch"] = json!(worktree.branch);
+        }
         let outcome = match self.status {
             TaskStatus::Completed => {
                 structured["status"] = json!("completed");

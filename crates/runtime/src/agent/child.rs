@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use qoder_core::ports::{Thinking, Tool, ToolContext};
-use qoder_tools::SessionShared;
+use qoder_tools::{SessionShared, agent_worktree};
 use qoder_types::record::{PermissionsChanged, RecordBody};
-use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination};
+use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
 
 use super::child_host::{ChildHost, Used};
 use super::sidecar::{PREFIX, Sidecar};
 use super::tool::AgentInput;
-use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Parent};
+use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Parent};
 use crate::engine::{AgentIdentity, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::layout::SessionPaths;
+use crate::mcp::McpServers;
 use crate::session::{Keep, Session};
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
@@ -38,12 +39,22 @@ pub(super) struct Child {
     pub(super) definition: Option<AgentDefinition>,
     pub(super) engine: Engine,
     pub(super) session: Session,
+    /// Those that its definition describes for it alone.
+    own_servers: Option<McpServers>,
 }
 
 impl Child {
-    /// Takes back what was made for a child that does not run.
-    pub(super) async fn give_up(self) {
-        self.engine.shared.shutdown().await;
+    /// Says goodbye to its own servers.
+    pub(super) async fn leave_servers(&mut self) {
+        if let Some(servers) = self.own_servers.take() {
+            servers.close().await;
+        }
+    }
+
+    /// Removes its worktree, if it has one and changed nothing in it. Answers with the one that is left.
+    pub(super) async fn leave_worktree(&mut self, context: &ToolContext) -> Option<Worktree> {
+        let worktree = self.sidecar.worktree.take()?;
+        (!agent_worktree::settle(&worktree, context).await).then_some(worktree)
     }
 }
 
@@ -58,7 +69,8 @@ impl AgentTool {
         context: &ToolContext,
     ) -> Result<Child, String> {
         let agent_id = earlier.as_ref().map_or_else(new_id, |(id, _)| id.clone());
-        let sidecar = earlier.map_or_else(
+        let is_new = earlier.is_none();
+        let mut sidecar = earlier.map_or_else(
             || Sidecar {
                 agent_type: name,
                 tool_use_id: context.tool_use_id.clone(),
@@ -68,9 +80,43 @@ impl AgentTool {
             },
             |(_, sidecar)| sidecar,
         );
-        let engine = self.child_engine(&sidecar, definition.as_ref(), &agent_id, input, context)?;
-        let session = self.open(&agent_id, &sidecar, context).map_err(|error| error.to_string())?;
-        Ok(Child { agent_id, sidecar, definition, engine, session })
+        let wants_own = input.isolation.is_some()
+            || definition.as_ref().is_some_and(|one| one.isolation == Some(Isolation::Worktree));
+        if is_new && wants_own {
+            let name = format!("agent-{}", &agent_id[..12.min(agent_id.len())]);
+            sidecar.worktree = Some(agent_worktree::isolate(&name, context).await?);
+        }
+        let own = self.connect(definition.as_ref()).await;
+        let made = own.and_then(|own| self.made(&agent_id, &sidecar, definition, input, context, own));
+        if let (Err(_), true, Some(worktree)) = (&made, is_new, &sidecar.worktree) {
+            agent_worktree::settle(worktree, context).await;
+        }
+        made
+    }
+
+    /// The servers that its definition describes for it alone, connected as far as they came in time.
+    async fn connect(&self, definition: Option<&AgentDefinition>) -> Result<Option<McpServers>, String> {
+        let servers = definition.map(|definition| (self.own_servers)(definition)).transpose()?.flatten();
+        if let Some(servers) = &servers {
+            servers.start();
+            servers.ready().await;
+        }
+        Ok(servers)
+    }
+
+    fn made(
+        &self,
+        agent_id: &str,
+        sidecar: &Sidecar,
+        definition: Option<AgentDefinition>,
+        input: &AgentInput,
+        context: &ToolContext,
+        own_servers: Option<McpServers>,
+    ) -> Result<Child, String> {
+        let own = own_servers.as_ref().map(McpServers::tools).unwrap_or_default();
+        let engine = self.child_engine(sidecar, definition.as_ref(), agent_id, (input, own), context)?;
+        let session = self.open(agent_id, sidecar, context).map_err(|error| error.to_string())?;
+        Ok(Child { agent_id: agent_id.to_owned(), sidecar: sidecar.clone(), definition, engine, session, own_servers })
     }
 
     fn child_engine(
@@ -78,7 +124,7 @@ impl AgentTool {
         sidecar: &Sidecar,
         definition: Option<&AgentDefinition>,
         agent_id: &str,
-        input: &AgentInput,
+        (input, own): (&AgentInput, Vec<Arc<dyn Tool>>),
         context: &ToolContext,
     ) -> Result<Engine, String> {
         let name = sidecar.agent_type.as_str();
@@ -107,7 +153,7 @@ impl AgentTool {
         let gate = Arc::new(self.gate.of_child(mode));
         let prompt = definition.map_or("", |definition| definition.prompt.as_str());
         let source = format!("{}+agent {name} {prompt}", self.system.source);
-        let mut tools = self.child_tools(definition);
+        let mut tools = self.child_tools(definition, own);
         if let Some(nested) = self.nested(definition, agent_id, context) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 host: Arc::clone(&host) as _,
@@ -148,13 +194,18 @@ impl AgentTool {
         })
     }
 
-    /// The built-in tools of a child.
-    fn child_tools(&self, definition: Option<&AgentDefinition>) -> Vec<Arc<dyn Tool>> {
+    /// The built-in tools of a child, and those of the servers that it alone has.
+    fn child_tools(
+        &self,
+        definition: Option<&AgentDefinition>,
+        own: Vec<Arc<dyn Tool>>,
+    ) -> Vec<Arc<dyn Tool>> {
         let for_children = |tool: &&Arc<dyn Tool>| {
             let name = tool.definition().name.as_str();
             !NOT_FOR_CHILDREN.contains(&name) && definition.is_none_or(|definition| definition.has(name))
         };
-        self.tools.iter().filter(for_children).cloned().collect()
+        let own = own.into_iter().filter(|tool| !self.gate.hides(&tool.definition().name));
+        self.tools.iter().cloned().chain(own).filter(|tool| for_children(&tool)).collect()
     }
 
     /// Its tools with those of servers. An agent that can do nothing is none.

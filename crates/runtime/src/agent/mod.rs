@@ -52,6 +52,10 @@ const DESCRIPTION: &str =
 /// Finds a model by its name; the error is for the model that called.
 pub type ModelByName = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>;
 
+/// Makes the servers that a definition describes for its agent alone, none of them started. The error says why the agent
+/// cannot have one of them.
+pub type OwnServers = Arc<dyn Fn(&AgentDefinition) -> Result<Option<McpServers>, String> + Send + Sync>;
+
 /// What children are made of.
 #[derive(Clone)]
 pub struct AgentTool {
@@ -65,6 +69,8 @@ pub struct AgentTool {
     pub tools: Vec<Arc<dyn Tool>>,
     /// The session's servers.
     pub servers: Arc<McpServers>,
+    /// Makes the servers that a definition describes for its agent alone.
+    pub own_servers: OwnServers,
     /// Which tools of the servers the session's model sees.
     pub offered: Offered,
     /// Decides whether tools of servers are looked up by name.

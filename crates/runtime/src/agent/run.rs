@@ -45,15 +45,20 @@ impl Run {
             () = self.task.stop_wanted() => None,
             place = room.place(self.tool.family.depth()) => place,
         };
-        let ending = match place {
+        let mut ending = match place {
             Some(_) => self.work().await,
             None => Ending::stopped(),
         };
         drop(place);
+        self.child.leave_servers().await;
         let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let session = &self.child.session;
         let account = account(&session.state, self.task.start(), ending.status, milliseconds);
         let transcript = json!(session.log_path());
+        if let Some(worktree) = self.child.leave_worktree(&self.context).await {
+            ending.keep(worktree);
+        }
+        let session = &self.child.session;
         let (text, _) = qoder_tools::bounded_text(ending.text.clone(), session.outputs(), "agent");
         self.task.finish(ending.status, ending.words(), &ending.text, account.clone());
         ending.outcome(text, &account, &transcript)

@@ -156,7 +156,7 @@ impl AgentTool {
         let shared = shared.map_err(|_| "this session has no tasks".to_owned())?;
         let background = definition.as_ref().is_some_and(|definition| definition.background);
         let background = input.run_in_background.unwrap_or(background);
-        let child = self.child(name, definition, &input, earlier, &context).await?;
+        let mut child = self.child(name, definition, &input, earlier, &context).await?;
         let task = TaskStarted {
             task_id: child.agent_id.clone(),
             tool_use_id: context.tool_use_id.clone(),
@@ -169,7 +169,8 @@ impl AgentTool {
         let task = match AgentTask::begin(&shared, task, &context).await {
             Ok(task) => task,
             Err(problem) => {
-                child.give_up().await;
+                child.leave_servers().await;
+                child.leave_worktree(&context).await;
                 return Err(problem);
             }
         };

@@ -161,6 +161,7 @@ impl Setup {
         let models = self.models(&callbacks);
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
+        let own_servers = self.own_servers(&callbacks, &questions);
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let roots = self.roots()?;
@@ -185,6 +186,7 @@ impl Setup {
                 model: Arc::clone(&model),
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
+                own_servers,
                 offered: Arc::clone(&offered),
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
