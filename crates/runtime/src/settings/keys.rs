@@ -202,7 +202,6 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "5000",
         "how long the first model call waits for servers that still connect",
     ),
-    key("agent", Kind::Text, "", "the agent that the main conversation runs as; see subagents.md"),
     key(
         "agents.overrides.*",
         Kind::Object,
@@ -277,7 +276,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     ),
     key("ui.*", Kind::Any, "", "terminal"),
     key("statusLine.*", Kind::Any, "", "status line"),
-    key("agent", Kind::Text, "", "agent of the main thread"),
+    key("agent", Kind::Text, "", "the agent that the main conversation runs as; see subagents.md"),
     key("outputStyle", Kind::Text, "", "output style"),
     key("language", Kind::Text, "", "language of replies"),
     key("autoMemoryEnabled", Kind::Boolean, "false", "memory that writes itself"),
