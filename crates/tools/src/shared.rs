@@ -109,6 +109,12 @@ impl SessionShared {
         *self.running.borrow()
     }
 
+    /// True when there is such a task and it has ended.
+    #[must_use]
+    pub fn has_ended(&self, id: &str) -> bool {
+        self.task(id).is_some_and(|task| task.end().is_some())
+    }
+
     /// Makes tasks of earlier processes known, so that their output can be asked for. Known ones stay as they are.
     pub fn adopt<'a>(&self, past: impl IntoIterator<Item = &'a TaskState>) {
         let mut tasks = lock(&self.tasks);

@@ -7,6 +7,7 @@ mod child;
 mod child_host;
 mod definition;
 mod limits;
+mod logs;
 pub(crate) mod lost;
 mod run;
 mod sidecar;
@@ -37,6 +38,7 @@ use limits::Room;
 pub use definition::{AgentDefinition, AgentList, Isolation, Listed, ServerReference, Standing};
 pub(crate) use definition::{apply_overrides, covers, read_place};
 pub use limits::AgentLimits;
+pub use logs::{AgentLog, agent_logs};
 pub use tool::{Agents, named};
 
 /// The name the model calls.

@@ -62,10 +62,22 @@ impl Sidecar {
         std::fs::rename(unfinished, path)
     }
 
-    /// The agent that a call has started, if it has.
-    pub(super) fn of_call(folder: &Path, tool_use_id: &str) -> Option<(String, Self)> {
-        let named = entries(folder).filter_map(|path| Some((id_of(&path)?, read(&path)?)));
-        named.into_iter().find(|(_, sidecar)| sidecar.tool_use_id == tool_use_id)
+    /// The one of this agent, if it can be read.
+    pub(super) fn read(folder: &Path, agent_id: &str) -> Option<Self> {
+        read(&path(folder, agent_id))
+    }
+
+    /// The agent that a call has started, if it has. Those that have ended do not count: some models use the id of a call
+    /// again for another one.
+    pub(super) fn of_call(
+        folder: &Path,
+        tool_use_id: &str,
+        has_ended: impl Fn(&str) -> bool,
+    ) -> Option<(String, Self)> {
+        let ids = entries(folder).filter_map(|path| Some((id_of(&path)?, path)));
+        let open = ids.filter(|(id, _)| !has_ended(id));
+        let mut named = open.filter_map(|(id, path)| Some((id, read(&path)?)));
+        named.find(|(_, sidecar)| sidecar.tool_use_id == tool_use_id)
     }
 }
 
@@ -102,7 +114,7 @@ mod tests {
     fn a_call_finds_the_agent_that_it_started() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("subagents");
-        assert_eq!(Sidecar::of_call(&folder, "toolu_1"), None);
+        assert_eq!(Sidecar::of_call(&folder, "toolu_1", |_| false), None);
         let sidecar = |call: &str| Sidecar {
             agent_type: "Explore".to_owned(),
             tool_use_id: call.to_owned(),
@@ -113,8 +125,9 @@ mod tests {
         sidecar("toolu_1").write(&folder, "aa").unwrap();
         sidecar("toolu_2").write(&folder, "bb").unwrap();
         std::fs::write(folder.join("agent-cc.meta.json"), "{ broken").unwrap();
-        assert_eq!(Sidecar::of_call(&folder, "toolu_2"), Some(("bb".to_owned(), sidecar("toolu_2"))));
-        assert_eq!(Sidecar::of_call(&folder, "toolu_3"), None);
+        assert_eq!(Sidecar::of_call(&folder, "toolu_2", |_| false), Some(("bb".to_owned(), sidecar("toolu_2"))));
+        assert_eq!(Sidecar::of_call(&folder, "toolu_2", |id| id == "bb"), None);
+        assert_eq!(Sidecar::of_call(&folder, "toolu_3", |_| false), None);
         assert_eq!(count(&folder), 3);
         assert_eq!(sidecar("toolu_1").entry()["type"], "agent_metadata");
     }

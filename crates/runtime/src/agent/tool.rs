@@ -147,13 +147,15 @@ impl AgentTool {
         context: ToolContext,
     ) -> Result<ToolOutcome, String> {
         let folder = context.session_dir.as_ref().map(|folder| folder.join(FOLDER));
-        let earlier = folder.as_deref().and_then(|folder| Sidecar::of_call(folder, &context.tool_use_id));
+        let shared = Arc::clone(&context.shared).downcast::<SessionShared>();
+        let shared = shared.map_err(|_| "this session has no tasks".to_owned())?;
+        let has_ended = |id: &str| shared.has_ended(id);
+        let of_call = |folder| Sidecar::of_call(folder, &context.tool_use_id, has_ended);
+        let earlier = folder.as_deref().and_then(of_call);
         if earlier.is_none() {
             self.family.room.enter(folder.as_deref())?;
         }
         let definition = self.extensions.current().agents.get(&name).cloned();
-        let shared = Arc::clone(&context.shared).downcast::<SessionShared>();
-        let shared = shared.map_err(|_| "this session has no tasks".to_owned())?;
         let background = definition.as_ref().is_some_and(|definition| definition.background);
         let background = input.run_in_background.unwrap_or(background);
         let mut child = self.child(name, definition, &input, earlier, &context).await?;
