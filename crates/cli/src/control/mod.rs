@@ -131,7 +131,10 @@ impl Connection<'_> {
             Err(error) => return Err(announce_failure(error.into(), self.format, "", &State::default())),
         };
         if self.arguments.protocol.session_mirror {
-            session.mirror_to(mirror(&output));
+            let mirror = mirror(&output);
+            session.mirror_to(Arc::clone(&mirror));
+            // It is the first one.
+            let _ = engine.mirror.set(mirror);
         }
         if handshake.is_some() {
             close_old_turn(&engine, &mut session)?;

@@ -4,8 +4,10 @@
 mod approvals;
 mod files;
 mod plugins;
+mod inline;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use qoder_mcp::config::{ConfigError, NamedServer, Scope, ServerConfig, Transport, shown, unknown_fields};
 use serde_json::Value;
@@ -16,6 +18,7 @@ use crate::setup::{Setup, SetupError};
 pub use approvals::{Approvals, digest};
 pub use files::{Described, Place, described};
 pub(crate) use plugins::of_plugin;
+pub use inline::InlineServers;
 
 /// What the command line says about servers.
 #[derive(Debug, Clone, Default)]
@@ -188,6 +191,10 @@ impl Standing {
 /// were read.
 #[must_use]
 pub fn standing(one: &Described, settings: &Settings, approvals: &Approvals, setup: &Setup) -> Standing {
+    standing_in(one, settings, approvals, &setup.project_root)
+}
+
+fn standing_in(one: &Described, settings: &Settings, approvals: &Approvals, project_root: &Path) -> Standing {
     if !one.place.is_of_folder() {
         return Standing::Approved;
     }
@@ -195,7 +202,7 @@ pub fn standing(one: &Described, settings: &Settings, approvals: &Approvals, set
         return Standing::SwitchedOff;
     }
     let named = settings.list("mcp.enabledProjectMcpServers").contains(&one.name);
-    let known = approvals.has(&setup.project_root, &one.name, &digest(&one.name, &one.value));
+    let known = approvals.has(project_root, &one.name, &digest(&one.name, &one.value));
     if settings.flag("mcp.enableAllProjectMcpServers", false) || named || known {
         Standing::Approved
     } else {

@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents, covers};
+use crate::agent::{self, AgentLimits, AgentTool, Agents, Family, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
@@ -165,6 +165,7 @@ impl Setup {
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         options::check_skills(self.options.skills.as_ref())?;
+        let own_servers = self.own_servers(&callbacks, &questions);
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let roots = self.roots()?;
@@ -178,6 +179,7 @@ impl Setup {
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
+        let mirror = Arc::default();
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
@@ -188,6 +190,7 @@ impl Setup {
                 model: Arc::clone(&model),
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
+                own_servers,
                 offered: Arc::clone(&offered),
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
@@ -203,6 +206,7 @@ impl Setup {
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
+                family: Family::new(AgentLimits::of(&self.settings), Arc::clone(&mirror)),
             })));
         }
         let mut tools = tools::in_order(tools);
@@ -235,6 +239,7 @@ impl Setup {
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+            mirror,
         })
     }
 

@@ -187,7 +187,7 @@ impl Fields<'_> {
     fn required(&self, field: &str) -> Result<String, Wrong> {
         match self.text(field)? {
             Some(text) => Ok(text),
-            None if self.object.contains_key(field) => wrong(field, "it is empty"),
+            None if self.object.contains_key(field) => wrong(field, "is empty"),
             None => wrong(field, format!("`{field}` is missing")),
         }
     }

@@ -122,7 +122,11 @@ fn read_document(document: &Document) -> Result<(String, AgentDefinition), Probl
             Err(missing("description"))
         }
         Err(wrong) if wrong.field == "prompt" => Err(document.problem("prompt", wrong.text)),
-        Err(wrong) => Err(document.problem(&wrong.field, format!("`{}` {}", wrong.field, wrong.text))),
+        Err(wrong) => {
+            let joint =
+                if ["is ", "has "].iter().any(|verb| wrong.text.starts_with(verb)) { "" } else { ":" };
+            Err(document.problem(&wrong.field, format!("`{}`{joint} {}", wrong.field, wrong.text)))
+        }
     }
 }
 

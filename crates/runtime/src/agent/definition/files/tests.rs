@@ -30,7 +30,7 @@ fn name_and_description_are_required_and_the_body_is_the_prompt() {
     for (text, told) in [
         ("just text", "a.md: `name` is missing"),
         ("---\nname: a\n---\nP", "a.md: `description` is missing"),
-        ("---\nname: a\ndescription: \"\"\n---\nP", "a.md:3: `description` it is empty"),
+        ("---\nname: a\ndescription: \"\"\n---\nP", "a.md:3: `description` is empty"),
         ("---\nname: 7\ndescription: d\n---\nP", "a.md:2: `name` has to be a text"),
         ("---\nname: a/b\ndescription: d\n---\nP", "a.md:2: the name has the character '/'"),
         ("---\nname: a\ndescription: d\n---\n \n", "a.md: there is no text below the head"),
@@ -172,7 +172,7 @@ fn what_the_flag_holds_has_only_the_listed_keys() {
         ),
         (json!({ "name": "x" }), "agents.r.name: "),
         (json!({ "tools": "Read" }), "agents.r.tools: is \"Read\""),
-        (json!({ "prompt": " " }), "agents.r.prompt: it is empty"),
+        (json!({ "prompt": " " }), "agents.r.prompt: is empty"),
         (json!({ "maxTurns": 0 }), "agents.r.maxTurns: is 0"),
     ] {
         let problem = flag(more).unwrap_err();
