@@ -10,6 +10,7 @@ use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::extensions::{Loaded, Origin, Problem};
 use qoder_runtime::setup::{Options, Setup};
+use qoder_types::PermissionMode;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Arguments;
@@ -168,7 +169,7 @@ fn row(one: &Listed) -> Value {
     put("disallowedTools", listed(&definition.disallowed_tools));
     let effort = definition.effort.as_ref().map(|word| json!(word));
     put("effort", effort.unwrap_or_else(|| json!(definition.thinking_tokens)));
-    put("permissionMode", json!(definition.permission_mode.map(|mode| mode.as_str())));
+    put("permissionMode", json!(definition.permission_mode.map(PermissionMode::as_str)));
     put("maxTurns", json!(definition.max_turns));
     put("timeoutMins", json!(definition.timeout.map(|time| time.as_secs_f64() / 60.0)));
     put("temperature", json!(definition.temperature));

@@ -88,28 +88,7 @@ impl Connection<'_> {
         let output = Arc::new(JsonLines::new(self.wanted(&setup)));
         let channel = Channel::new(Arc::clone(&output));
         let first = lines.recv().await;
-        let (handshake, callbacks) = match &first {
-            Some(Line::Control { id, request }) if is_initialize(request) => {
-                let declared = match self.declared(request, &channel, &mut setup) {
-                    Ok(declared) => declared,
-                    Err(problem) => {
-                        channel.respond(id, Err(problem.clone()));
-                        return Err(Fault::input(problem, "the program that started qodercli sent it"));
-                    }
-                };
-                (Some(id.clone()), declared)
-            }
-            Some(_) | None => (None, Callbacks::default()),
-        };
-        let (callbacks, initial) = match agents::bring(self.arguments, &mut setup, callbacks) {
-            Ok(brought) => brought,
-            Err(fault) => {
-                if let Some(id) = &handshake {
-                    channel.respond(id, Err(format!("{}. {}", fault.message, fault.hint)));
-                }
-                return Err(fault);
-            }
-        };
+        let (handshake, callbacks, initial) = self.shake_hands(first.as_ref(), &channel, &mut setup)?;
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
         let made = self.with_servers(callbacks, &setup, handshake.is_some());
@@ -169,6 +148,31 @@ impl Connection<'_> {
         Ok(if exit == Exit::Success && refused.load(Ordering::Relaxed) { Exit::Input } else { exit })
     }
 
+    /// The handshake's id when the first line is one, what comes with it, and the prompt that the main agent begins with.
+    fn shake_hands(
+        &self,
+        first: Option<&Line>,
+        channel: &Arc<Channel>,
+        setup: &mut Setup,
+    ) -> Result<(Option<String>, Callbacks, Option<String>), Fault> {
+        let (handshake, callbacks) = match first {
+            Some(Line::Control { id, request }) if is_initialize(request) => {
+                let declared = declared(request, channel, setup).map_err(|problem| {
+                    channel.respond(id, Err(problem.clone()));
+                    Fault::input(problem, "the program that started qodercli sent it")
+                })?;
+                (Some(id.clone()), declared)
+            }
+            Some(_) | None => (None, Callbacks::default()),
+        };
+        let (callbacks, initial) = agents::bring(self.arguments, setup, callbacks).inspect_err(|fault| {
+            if let Some(id) = &handshake {
+                channel.respond(id, Err(format!("{}. {}", fault.message, fault.hint)));
+            }
+        })?;
+        Ok((handshake, callbacks, initial))
+    }
+
     fn wanted(&self, setup: &Setup) -> Wanted {
         let set = |names: [&str; 2]| {
             names.iter().any(|name| {
@@ -193,27 +197,6 @@ impl Connection<'_> {
             hook_events: self.arguments.protocol.include_hook_events,
             session_state,
         }
-    }
-
-    /// What the program declares.
-    fn declared(
-        &self,
-        request: &Value,
-        channel: &Arc<Channel>,
-        setup: &mut Setup,
-    ) -> Result<Callbacks, String> {
-        let initialize: Initialize =
-            serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
-        if initialize.sdk.is_some() {
-            channel.output().want_early_status();
-        }
-        let handshake = Handshake(&initialize);
-        if let Some(token) = handshake.access_token()? {
-            setup.use_access_token(token);
-        }
-        let callbacks = handshake.callbacks(channel)?;
-        handshake.apply_options(setup)?;
-        Ok(callbacks)
     }
 
     /// The servers of the session. Without a handshake nobody answers for those inside the program.
@@ -243,6 +226,22 @@ impl Connection<'_> {
             }),
         }
     }
+}
+
+/// What the program declares.
+fn declared(request: &Value, channel: &Arc<Channel>, setup: &mut Setup) -> Result<Callbacks, String> {
+    let initialize: Initialize =
+        serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+    if initialize.sdk.is_some() {
+        channel.output().want_early_status();
+    }
+    let handshake = Handshake(&initialize);
+    if let Some(token) = handshake.access_token()? {
+        setup.use_access_token(token);
+    }
+    let callbacks = handshake.callbacks(channel)?;
+    handshake.apply_options(setup)?;
+    Ok(callbacks)
 }
 
 /// A host that resumes a session speaks next: a turn that an earlier process left open is closed, so that the next result

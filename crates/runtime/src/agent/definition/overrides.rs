@@ -29,7 +29,7 @@ pub(crate) fn apply(
         let known = list.names().join(", ");
         let Some(one) = list.winner(name) else {
             problems.push(
-                change.problem(&[], format!("there is no agent `{name}` to change; there are: {known}")),
+                change.problem(&[], &format!("there is no agent `{name}` to change; there are: {known}")),
             );
             continue;
         };
@@ -107,7 +107,7 @@ impl Change<'_> {
         if self.settings.layers.iter().any(|layer| of_project(&layer)) && all.iter().any(is_inline) {
             all.retain(|server| !is_inline(server));
             let text = "a project's settings cannot describe servers here; they are left out, describe them in .mcp.json";
-            problems.push(self.problem(&["mcpServers"], text.to_owned()));
+            problems.push(self.problem(&["mcpServers"], text));
         }
         Ok(all)
     }
@@ -203,10 +203,10 @@ impl Change<'_> {
     }
 
     fn unknown(&self, path: &[&str]) -> Problem {
-        self.problem(path, "is not known and has no effect".to_owned())
+        self.problem(path, "is not known and has no effect")
     }
 
-    fn problem(&self, path: &[&str], text: String) -> Problem {
+    fn problem(&self, path: &[&str], text: &str) -> Problem {
         let layer = self.layer(path);
         let origin = match layer.map(|layer| layer.source) {
             Some(RuleSource::UserSettings) => Origin::User,
