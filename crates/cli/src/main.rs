@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod control;
 mod exit;
+mod hooks;
 mod host;
 mod input;
 mod mcp;
@@ -31,7 +32,9 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "help") => command(&words),
+        Some("sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "help") => {
+            command(&words)
+        }
         _ => run(&words),
     };
     match outcome {
@@ -99,6 +102,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         }
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
+        Command::Hooks { action } => hooks::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }

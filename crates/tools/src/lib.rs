@@ -9,6 +9,7 @@ mod atomic;
 mod bash;
 mod bounds;
 mod capture;
+mod captured;
 mod declared;
 mod difference;
 mod edit;
@@ -56,6 +57,7 @@ mod web_error;
 mod web_fetch;
 mod web_html;
 mod web_page;
+mod web_post;
 mod web_request;
 mod web_search;
 mod work;
@@ -68,6 +70,9 @@ use qoder_core::ports::Tool;
 use crate::declared::Declared;
 
 pub use bounds::{bounded, bounded_text};
+pub use captured::{
+    CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream,
+};
 pub use difference::{LineChanges, line_changes};
 pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
@@ -77,6 +82,7 @@ pub use search_provider::{SearchService, SearchSettings};
 pub use server_process::ServerProcess;
 pub use shared::SessionShared;
 pub use task_text::last_lines;
+pub use web_post::post_json;
 
 /// What a person may set about the tools.
 #[derive(Debug, Clone)]

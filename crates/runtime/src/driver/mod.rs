@@ -6,6 +6,7 @@ mod checkpoints;
 mod commands;
 mod compact;
 mod decide;
+mod hook_events;
 mod hooks;
 mod messages;
 mod model;
@@ -123,6 +124,10 @@ impl<'a> Driver<'a> {
             self.engine.spending.begin_turn(&turn.usage);
         }
         self.tell_lost_elicitations()?;
+        self.refresh_hooks().await?;
+        if self.session.state.turn.is_some() {
+            self.begin_turn_of_hooks(false);
+        }
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;

@@ -8,9 +8,11 @@ use qoder_core::state::TaskState;
 use qoder_types::record::{RecordBody, UserOrigin};
 use qoder_types::wire::{StreamMessage, SystemMessage, TaskUsage};
 use qoder_types::{Message, TaskStatus};
+use serde_json::json;
 
 use super::Driver;
 use crate::error::DriveError;
+use crate::hooks::HookEvent;
 use crate::session::new_id;
 
 /// How many last lines of a task's output a notice holds.
@@ -37,6 +39,7 @@ impl Driver<'_> {
                     let task_id = start.task_id.clone();
                     self.session.append(RecordBody::TaskStarted(start))?;
                     receipt.confirm();
+                    self.tell_task(HookEvent::TaskCreated, &task_id);
                     news.push(News::Started(task_id));
                 }
                 ToolProgress::TaskProgress { task_id, duration_ms, last_line } => {
@@ -45,6 +48,7 @@ impl Driver<'_> {
                 ToolProgress::TaskEnded(end) => {
                     let task_id = end.task_id.clone();
                     self.session.append(RecordBody::TaskEnded(end))?;
+                    self.tell_task(HookEvent::TaskCompleted, &task_id);
                     news.push(News::Ended(task_id));
                 }
                 ToolProgress::Output(_) => {}
@@ -62,6 +66,23 @@ impl Driver<'_> {
             self.session.state.running_tasks().map(|task| task.start.task_id.clone()).collect();
         self.session.end_lost_tasks()?;
         told.and_then(|()| self.forward_task_events())
+    }
+
+    /// Tells hooks of a task, in the words of the stream.
+    fn tell_task(&self, event: HookEvent, task_id: &str) {
+        let Some(TaskState { start, end, .. }) = self.session.state.tasks.get(task_id) else { return };
+        let fields = || {
+            let mut fields = json!({
+                "task_id": task_id, "task_type": start.task_type, "description": start.description,
+                "tool_use_id": start.tool_use_id,
+            });
+            if let Some(end) = end {
+                fields["status"] = json!(end.status.on_the_stream());
+                fields["summary"] = json!(end.summary);
+            }
+            fields
+        };
+        self.aside(self.occasion(event, "", fields));
     }
 
     fn tell_host(&self, news: &News) -> Result<(), DriveError> {
