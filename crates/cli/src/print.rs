@@ -51,6 +51,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         format,
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
+        hook_events: arguments.protocol.include_hook_events,
     });
     let mut callbacks = Callbacks::default();
     for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {

@@ -24,6 +24,7 @@ impl Driver<'_> {
         }
         self.take_all_late()?;
         let hooks = &self.engine.hooks;
+        hooks.follow(&self.engine.extensions.current());
         if let Some(settings) = hooks.settings() {
             let changed = settings.changed();
             if !changed.is_empty() {

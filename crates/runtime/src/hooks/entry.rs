@@ -57,7 +57,9 @@ pub(super) fn read(
         ),
         "agent" => (agent(&reader)?, 60, &["prompt", "tools", "maxTurns", "model"]),
         other => {
-            return Err(format!("the type `{other}` is not known; known are command, http, prompt and agent"));
+            return Err(format!(
+                "the type `{other}` is not known; known are command, http, prompt and agent"
+            ));
         }
     };
     for field in

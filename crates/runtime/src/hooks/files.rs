@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::action::{Action, HookPlace, PluginFolders, Traits};
 use super::entry::{self, Entry};
 use super::{Hook, HookEvent, OnFailure};
-use crate::extensions::{Origin, Problem};
-use crate::settings::Layer;
+use crate::extensions::{Origin, Plugin, Problem};
+use crate::settings::{Layer, read_plain};
 
 /// The most hooks of one file.
 const MOST_HOOKS: usize = 500;
@@ -88,6 +88,31 @@ pub fn read(object: &Value, source: &HookSource) -> (Vec<Hook>, Vec<Problem>) {
         _ => reader.complain("", "`hooks` is an object with the names of events".to_owned()),
     }
     (reader.hooks, reader.problems)
+}
+
+/// Reads the files of hooks that a plugin has, each an object with `hooks`.
+#[must_use]
+pub fn of_plugin(plugin: &Plugin) -> (Vec<Hook>, Vec<Problem>) {
+    let (mut hooks, mut problems) = (Vec::new(), Vec::new());
+    let origin = Origin::Plugin(plugin.name.clone());
+    for file in &plugin.parts.hooks {
+        let layer = match read_plain(file) {
+            Ok(Some(layer)) => layer,
+            Ok(None) => continue,
+            Err(error) => {
+                let (path, text) = (file.clone(), error.to_string());
+                problems.push(Problem { path, line: None, text, origin: origin.clone() });
+                continue;
+            }
+        };
+        let folders = PluginFolders { root: plugin.root.clone(), data: plugin.data.clone() };
+        let source =
+            HookSource { origin: origin.clone(), plugin: Some(folders), ..HookSource::of_layer(&layer) };
+        let (read, wrong) = read(layer.value.get("hooks").unwrap_or(&Value::Null), &source);
+        hooks.extend(read);
+        problems.extend(wrong);
+    }
+    (hooks, problems)
 }
 
 struct Reader<'a> {

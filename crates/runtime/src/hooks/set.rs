@@ -17,9 +17,9 @@ use super::late::Late;
 use super::matcher::Matcher;
 use super::run::Occasion;
 use super::settings::SettingsHooks;
-use super::{Hook, HookEvent, OnFailure};
+use super::{Hook, HookEvent, OnFailure, files};
 use crate::agent::ModelByName;
-use crate::extensions::Problem;
+use crate::extensions::{Loaded, Problem};
 use crate::live::InnerHandle;
 use crate::switched_model::SwitchedModel;
 
@@ -69,6 +69,8 @@ pub struct Hooks {
 struct Shared {
     files: RwLock<Files>,
     settings: Mutex<Option<SettingsHooks>>,
+    /// What the hooks of plugins were read from.
+    loaded: Mutex<Option<Arc<Loaded>>>,
     problems: Mutex<Vec<Problem>>,
     services: Option<HookServices>,
     session: OnceLock<InnerHandle>,
@@ -125,9 +127,20 @@ impl Hooks {
         Self { without_agents: true, ..self.clone() }
     }
 
-    /// Puts other hooks in the place of those of plugins.
-    pub fn replace_plugins(&self, hooks: Vec<Hook>) {
+    /// Takes the hooks of these plugins over, unless they are those that it has.
+    pub(crate) fn follow(&self, loaded: &Arc<Loaded>) {
+        let mut known = self.shared.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, loaded)) {
+            return;
+        }
+        let (mut hooks, mut problems) = (Vec::new(), Vec::new());
+        for (read, wrong) in loaded.plugins.iter().map(files::of_plugin) {
+            hooks.extend(read);
+            problems.extend(wrong);
+        }
         self.shared.files.write().unwrap_or_else(PoisonError::into_inner).plugins = register(hooks);
+        self.shared.problems.lock().unwrap_or_else(PoisonError::into_inner).extend(problems);
+        *known = Some(Arc::clone(loaded));
     }
 
     /// Puts what was read in the place of the hooks of settings.

@@ -7,6 +7,7 @@ use qoder_types::RuleSource;
 
 use super::Setup;
 use crate::agent::ModelByName;
+use crate::extensions::Extensions;
 use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
 use crate::memory::{MemoryPlaces, loaded};
 use crate::settings::Places;
@@ -21,6 +22,7 @@ impl Setup {
         model: &Arc<SwitchedModel>,
         models: &ModelByName,
         environment: &Arc<CommandEnvironment>,
+        extensions: &Extensions,
     ) -> Arc<Hooks> {
         let (settings, trusted) = (self.settings.clone(), self.trust.is_trusted());
         let (config_root, cwd, project_root) =
@@ -39,7 +41,9 @@ impl Setup {
             instructions: Box::new(instructions),
             judge: OnceLock::new(),
         };
-        Arc::new(Hooks::new(own).with_settings(services, self.settings_hooks()))
+        let hooks = Hooks::new(own).with_settings(services, self.settings_hooks());
+        hooks.follow(&extensions.current());
+        Arc::new(hooks)
     }
 
     /// The hooks of settings, for a session or for a list.

@@ -162,7 +162,7 @@ impl Setup {
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let environment = Arc::new(self.command_environment());
-        let hooks = self.hooks(callbacks.hooks, &model, &models, &environment);
+        let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
         let roots = self.roots()?;
         let gate = Arc::new(self.gate(&servers, roots.clone()));
         let offered = self.offered(&gate);
