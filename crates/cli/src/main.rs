@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod control;
 mod exit;
+mod hooks;
 mod host;
 mod input;
 mod mcp;
@@ -32,7 +33,9 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "agents" | "help") => {
+        Some(
+            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "agents" | "help",
+        ) => {
             command(&words)
         }
         _ => run(&words),
@@ -103,6 +106,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
         Command::Agents { action } => agents::run(action, environment),
+        Command::Hooks { action } => hooks::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }

@@ -25,7 +25,10 @@ impl Driver<'_> {
         let trigger = "auto";
         let fields = || json!({ "trigger": trigger, "custom_instructions": null });
         let occasion = self.occasion(HookEvent::PreCompact, trigger, fields);
-        self.observe(occasion).await?;
+        // The record of the objection keeps the turn from trying again.
+        if self.is_blocked(occasion).await? {
+            return self.emit_status(None);
+        }
         let state = &self.session.state;
         let requested = ModelRequested {
             model: self.engine.model.facts().name,
@@ -44,6 +47,7 @@ impl Driver<'_> {
                 // What hooks told the model at the start is gone with the rest.
                 let again = self.engine.agent.is_none().then(|| self.session_start("compact")).flatten();
                 self.observe(again).await?;
+                self.tell_instructions("compact").await?;
             }
             Called::Failed(failure) => {
                 let model = self.engine.model.facts().name;
