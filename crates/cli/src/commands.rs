@@ -83,6 +83,11 @@ pub enum Command {
         #[command(subcommand)]
         action: AgentsAction,
     },
+    /// Hooks: what runs around the steps of a turn, and who wrote it. docs/hooks.md has the rest.
+    Hooks {
+        #[command(subcommand)]
+        action: crate::hooks::HooksAction,
+    },
     /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
     ///
     /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
@@ -111,7 +116,7 @@ pub enum Command {
         #[command(subcommand)]
         action: DefinitionsAction,
     },
-    /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
+    /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,

@@ -7,6 +7,7 @@ mod config;
 mod control;
 mod definitions;
 mod exit;
+mod hooks;
 mod host;
 mod input;
 mod mcp;
@@ -36,8 +37,8 @@ fn main() -> ExitCode {
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
         Some(
-            "sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "skills" | "commands" | "agents"
-            | "plugins" | "help",
+            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "skills" | "commands"
+            | "agents" | "plugins" | "help",
         ) => command(&words),
         _ => run(&words),
     };
@@ -107,6 +108,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
         Command::Agents { action } => agents::run(action, environment),
+        Command::Hooks { action } => hooks::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
         Command::Plugins { action } => plugins::run(action, environment),
         Command::Skills { action } => definitions::list(Kind::Skills, action, environment),

@@ -47,6 +47,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         format,
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
+        hook_events: arguments.protocol.include_hook_events,
     });
     for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {
         host::tell(&format!("warning: {warning}"));

@@ -179,6 +179,7 @@ impl State {
         if let Some(reason) = &hooked.stop {
             turn.stopped.get_or_insert_with(|| reason.clone());
         }
+        turn.compaction_blocked |= hooked.event == "PreCompact" && hooked.verdict == Some(HookVerdict::Deny);
         let ends = matches!(hooked.event.as_str(), "Stop" | "SubagentStop");
         turn.stop_blocks += u32::from(ends && hooked.verdict == Some(HookVerdict::Deny));
     }

@@ -105,6 +105,8 @@ pub struct Turn {
     pub stopped: Option<String>,
     /// How often hooks have kept the turn from ending.
     pub stop_blocks: u32,
+    /// True when hooks did not let the conversation be summarised.
+    pub compaction_blocked: bool,
     /// What it has of an answer in a shape.
     pub structured: StructuredAnswer,
 }

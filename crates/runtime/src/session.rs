@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::VERSION;
 use crate::agent::lost;
 use crate::error::SessionError;
+use crate::hooks::Remembered;
 use crate::layout::SessionPaths;
 use crate::redact::Redactor;
 use crate::store::jsonl::{Durability, JsonlStore};
@@ -51,6 +52,8 @@ pub struct Session {
     pub(crate) has_begun: bool,
     /// What hooks want the model to know before its next reply.
     pub(crate) hook_context: Vec<String>,
+    /// What it keeps of its hooks.
+    pub(crate) remembered: Remembered,
     branch: Option<String>,
 }
 
@@ -136,6 +139,7 @@ impl Session {
             is_resumed,
             has_begun: false,
             hook_context: Vec::new(),
+            remembered: Remembered::default(),
             branch,
         };
         // A transcript of another program has entries but no record of ours yet.

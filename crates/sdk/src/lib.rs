@@ -60,7 +60,7 @@ pub use mcp::{
 };
 pub use messages::{
     AssistantContent, AssistantMessage, ContentBlock, ImageSource, InitMessage, Message, MessageContent,
-    ModelUsage, PermissionDenial, PromptSuggestion, ResultMessage, Role, StreamEvent, SystemMessage,
+    ModelUsage, PermissionDenial, PromptSuggestion, ResultMessage, Role, StreamEvent, SubagentAccount, SystemMessage,
     ToolResultContent, Usage, UserContent, UserMessage,
 };
 pub use model_policy::{

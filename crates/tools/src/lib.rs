@@ -10,6 +10,7 @@ mod atomic;
 mod bash;
 mod bounds;
 mod capture;
+mod captured;
 mod declared;
 mod difference;
 mod edit;
@@ -58,6 +59,7 @@ mod web_error;
 mod web_fetch;
 mod web_html;
 mod web_page;
+mod web_post;
 mod web_request;
 mod web_search;
 mod work;
@@ -70,6 +72,9 @@ use qoder_core::ports::Tool;
 use crate::declared::Declared;
 
 pub use bounds::{bounded, bounded_text};
+pub use captured::{
+    CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream,
+};
 pub use difference::{LineChanges, line_changes};
 pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
@@ -80,6 +85,7 @@ pub use server_process::ServerProcess;
 pub use shared::{Foreground, SessionShared};
 pub use task_agent::AgentTask;
 pub use task_text::last_lines;
+pub use web_post::post_json;
 
 /// What a person may set about the tools.
 #[derive(Debug, Clone)]

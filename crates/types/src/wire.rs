@@ -180,6 +180,25 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// A hook that is a program wrote something.
+    HookProgress {
+        /// This run of it.
+        hook_id: &'a str,
+        /// The hook.
+        hook_name: &'a str,
+        /// The event.
+        hook_event: &'a str,
+        /// What it wrote since the last message.
+        stdout: &'a str,
+        /// See `stdout`.
+        stderr: &'a str,
+        /// Both.
+        output: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// A hook answered, failed or was withdrawn.
     HookResponse {
         /// This run of it.
@@ -194,6 +213,9 @@ pub enum SystemMessage<'a> {
         stdout: &'a str,
         /// See `stdout`.
         stderr: &'a str,
+        /// How a command ended.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
         /// `success`, `error` or `cancelled`.
         outcome: &'a str,
         /// New for each message.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
-use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
+use qoder_runtime::hooks::{Action, DEFAULT_TIMEOUT, Hook, OnFailure, Traits};
 use qoder_runtime::setup::Setup;
 use qoder_types::control::{Initialize, RuntimeRequest};
 use serde_json::Value;
@@ -95,7 +95,8 @@ impl Handshake<'_> {
                     name: id.clone(),
                     timeout,
                     on_failure,
-                    function: hook(channel, id),
+                    action: Action::Function(hook(channel, id)),
+                    traits: Traits::default(),
                 }));
             }
         }

@@ -223,6 +223,7 @@ impl Connection<'_> {
                 format,
                 partial: self.arguments.include_partial_messages,
                 verbose: self.arguments.verbose || self.arguments.debug,
+                hook_events: self.arguments.protocol.include_hook_events,
             }),
         }
     }

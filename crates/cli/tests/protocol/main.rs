@@ -23,3 +23,5 @@ mod server_credentials;
 mod servers;
 mod session_mirror;
 mod session_state;
+#[cfg(test)]
+mod settings_hooks;

@@ -217,7 +217,7 @@ impl Driver<'_> {
         }))?;
         let (output, mut pieces) = mpsc::channel(1);
         let context = self.context(id, &output);
-        let after = self.after_call(id, &name, &input);
+        let after = self.after_call(id, &name, &input, &context.spent);
         let ready = Ready { id: id.to_owned(), tool, input };
         // The tool hears of an interrupt through its context and ends by itself.
         let mut running = Box::pin(run_one(ready, context, after, None));

@@ -23,8 +23,9 @@ impl Driver<'_> {
     /// Makes room because the conversation is too long.
     pub(super) async fn compact(&mut self) -> Result<(), DriveError> {
         match self.summarised("auto", None).await? {
-            Called::Reply(_) => {}
-            Called::Failed(failure) => {
+            // The record of the objection keeps the turn from trying again.
+            None | Some(Called::Reply(_)) => {}
+            Some(Called::Failed(failure)) => {
                 let model = self.engine.model.facts().name;
                 let failure = ModelFailure {
                     message: format!(
@@ -39,22 +40,24 @@ impl Driver<'_> {
                     failure,
                 }))?;
             }
-            Called::Interrupted => self.interrupt_turn()?,
+            Some(Called::Interrupted) => self.interrupt_turn()?,
         }
         self.emit_status(None)
     }
 
     /// Replaces the conversation by a summary. `instructions` say what it is to keep. Hosts are told that it begins; that
-    /// it is over is told by whoever called, when what came of it is on record.
+    /// it is over is told by whoever called, when what came of it is on record. `None`: a hook objects.
     pub(super) async fn summarised(
         &mut self,
         trigger: &'static str,
         instructions: Option<&str>,
-    ) -> Result<Called, DriveError> {
+    ) -> Result<Option<Called>, DriveError> {
         self.emit_status(Some("compacting"))?;
         let fields = || json!({ "trigger": trigger, "custom_instructions": instructions });
         let occasion = self.occasion(HookEvent::PreCompact, trigger, fields);
-        self.observe(occasion).await?;
+        if self.is_blocked(occasion).await? {
+            return Ok(None);
+        }
         let state = &self.session.state;
         let requested = ModelRequested {
             model: self.engine.model.facts().name,
@@ -72,8 +75,9 @@ impl Driver<'_> {
             // What hooks told the model at the start is gone with the rest.
             let again = self.engine.agent.is_none().then(|| self.session_start("compact")).flatten();
             self.observe(again).await?;
+            self.tell_instructions("compact").await?;
         }
-        Ok(outcome)
+        Ok(Some(outcome))
     }
 
     async fn summarise(&mut self, instructions: Option<&str>) -> Result<Called, DriveError> {

@@ -1,10 +1,11 @@
 //! Hooks around the turn: what they are told, waiting for them, and what follows for prompts, for the end of a turn and for
 //! the events that are only observed. Hooks around calls have a file of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_core::next::{EndReason, turn_end};
-use qoder_core::ports::Model;
+use qoder_core::ports::{Model, Spent};
 use qoder_types::record::{InputAdmitted, InputWithdrawn, PermissionsChanged, RecordBody, TurnEnded, UserOrigin};
 use qoder_types::{HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
@@ -31,10 +32,13 @@ pub(super) enum Waited {
 }
 
 impl Driver<'_> {
-    /// Calls hooks.
-    pub(super) fn firing(&self) -> Firing {
+    /// Calls hooks of an event.
+    pub(super) fn firing(&self, event: HookEvent) -> Firing {
         let agent = self.engine.agent.as_ref();
+        let context = self.engine.hooks.has_agents(event).then(|| Arc::new(self.context_of_hook()));
         Firing {
+            spent: Spent::default(),
+            context,
             hooks: self.engine.hooks.clone(),
             host: self.engine.host.clone(),
             redactor: self.session.redactor().clone(),
@@ -80,7 +84,14 @@ impl Driver<'_> {
     /// Waits for hooks; what arrives meanwhile is taken.
     pub(super) async fn wait_for_hooks(&mut self, occasion: Option<Occasion>) -> Result<Waited, DriveError> {
         let Some(occasion) = occasion else { return Ok(Waited::Nobody) };
-        let firing = self.firing();
+        let firing = self.firing(occasion.event);
+        let spent = Arc::clone(&firing.spent);
+        let waited = self.wait_for(firing, occasion).await;
+        self.record_spent(&spent)?;
+        waited
+    }
+
+    async fn wait_for(&mut self, firing: Firing, occasion: Occasion) -> Result<Waited, DriveError> {
         let mut fired = Box::pin(firing.fire(occasion));
         let mut cancelled = self.interrupt.cancelled();
         loop {
@@ -99,10 +110,14 @@ impl Driver<'_> {
 
     /// Calls hooks that only observe. What they add reaches the model before its next reply.
     pub(super) async fn observe(&mut self, occasion: Option<Occasion>) -> Result<(), DriveError> {
+        let event = occasion.as_ref().map(|occasion| occasion.event);
         match self.wait_for_hooks(occasion).await? {
             Waited::Fired(fired) => {
                 self.session.hook_context.extend(fired.joined.context);
                 self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
+                if let Some(event) = event {
+                    self.remember(event, fired.joined.more)?;
+                }
             }
             // An interrupt is met by the next step of the turn.
             Waited::Nobody | Waited::Interrupted => {}
@@ -112,6 +127,7 @@ impl Driver<'_> {
 
     /// Calls the hooks of what was noticed during a step.
     pub(super) async fn observe_noticed(&mut self) -> Result<(), DriveError> {
+        self.notice_watched();
         for occasion in std::mem::take(&mut self.noticed) {
             self.observe(Some(occasion)).await?;
         }
@@ -123,9 +139,15 @@ impl Driver<'_> {
         self.session.has_begun = true;
         let occasion = match &self.engine.agent {
             Some(agent) => self.occasion(HookEvent::SubagentStart, &agent.agent_type, || json!({})),
-            None => self.session_start(if self.session.is_resumed { "resume" } else { "startup" }),
+            None => {
+                let setup = (!self.session.is_resumed)
+                    .then(|| self.occasion(HookEvent::Setup, "init", || json!({ "trigger": "init" })));
+                self.observe(setup.flatten()).await?;
+                self.session_start(if self.session.is_resumed { "resume" } else { "startup" })
+            }
         };
-        self.observe(occasion).await
+        self.observe(occasion).await?;
+        self.tell_instructions("session_start").await
     }
 
     pub(super) fn session_start(&self, source: &str) -> Option<Occasion> {
@@ -143,14 +165,16 @@ impl Driver<'_> {
     /// When the log or the host takes nothing any more.
     pub async fn end_session(&mut self) -> Result<(), DriveError> {
         let begun = std::mem::take(&mut self.session.has_begun);
-        let told = if begun { self.tell_end().await } else { Ok(()) };
+        let told = if begun { self.tell_session_end().await } else { Ok(()) };
         // Whatever became of the hooks, no task may outlive the session.
         let ended = self.end_tasks().await;
+        self.engine.hooks.end(PARTING_TIME).await;
+        let late = self.take_all_late();
         self.engine.toolbox.servers().close().await;
-        ended.and(told)
+        ended.and(told).and(late)
     }
 
-    async fn tell_end(&mut self) -> Result<(), DriveError> {
+    async fn tell_session_end(&mut self) -> Result<(), DriveError> {
         let reason = "other";
         let occasion = self.occasion(HookEvent::SessionEnd, reason, || json!({ "reason": reason }));
         let Some(occasion) = occasion else { return Ok(()) };
@@ -169,12 +193,13 @@ impl Driver<'_> {
 
     /// Starts the turn of the oldest waiting input, if the hooks let it. Answers with the turn's end when they do not.
     pub(super) async fn promote(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        self.refresh_hooks().await?;
         let Some(input) = self.session.state.inputs.front().cloned() else { return Ok(None) };
-        let occasion = self.occasion(
-            HookEvent::UserPromptSubmit,
-            "",
-            || json!({ "prompt": input.message.content.to_text() }),
-        );
+        // What hooks say themselves is no prompt of a person.
+        let by_hook = self.session.remembered.own_inputs.remove(&input.input_id);
+        let prompt = || json!({ "prompt": input.message.content.to_text() });
+        let occasion = if by_hook { None } else { self.occasion(HookEvent::UserPromptSubmit, "", prompt) };
+        self.begin_turn_of_hooks(by_hook);
         self.promoting = true;
         let waited = self.wait_for_hooks(occasion).await;
         self.promoting = false;
@@ -203,6 +228,7 @@ impl Driver<'_> {
             let by = format!("hook {}", joined.by.as_deref().unwrap_or("UserPromptSubmit"));
             return self.refuse_prompt(input, &by, vec![record], &EndReason::HookStopped(reason));
         }
+        self.remember(HookEvent::UserPromptSubmit, joined.more)?;
         self.open_expanded(input, vec![record], joined.context).await
     }
 
@@ -275,7 +301,18 @@ impl Driver<'_> {
         if *reason == EndReason::Completed && self.is_held().await? {
             return Ok(None);
         }
-        self.end(reason).map(Some)
+        self.tell_failure(reason).await?;
+        let end = self.end(reason)?;
+        if std::mem::take(&mut self.session.remembered.clear_context) {
+            let by = "hook at the end of a turn".to_owned();
+            self.session.append(RecordBody::Cut(Box::new(qoder_types::record::Cut {
+                at: None,
+                messages: 0,
+                results: Vec::new(),
+                by,
+            })))?;
+        }
+        Ok(Some(end))
     }
 
     /// True when the turn does not end now: hooks hold it, or something else came up while they were asked.
@@ -284,6 +321,11 @@ impl Driver<'_> {
             Some(agent) => (HookEvent::SubagentStop, agent.agent_type.clone()),
             None => (HookEvent::Stop, String::new()),
         };
+        let wake = std::mem::take(&mut self.session.remembered.wake);
+        if !wake.is_empty() {
+            self.notice(&wake.join("\n\n"))?;
+            return Ok(true);
+        }
         let Some(turn) = &self.session.state.turn else { return Ok(false) };
         let blocks = turn.stop_blocks;
         let fields = || json!({ "stop_hook_active": blocks > 0, "last_assistant_message": turn.last_text });
@@ -301,6 +343,7 @@ impl Driver<'_> {
                 return Ok(true);
             }
         };
+        self.session.remembered.clear_context |= joined.more.clear_context;
         if joined.stop.is_some() {
             self.session.append(RecordBody::Hooked(Box::new(record)))?;
             return Ok(true);

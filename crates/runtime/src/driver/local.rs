@@ -143,20 +143,21 @@ impl Driver<'_> {
         let called = self.summarised("manual", Some(wish).filter(|wish| !wish.is_empty())).await?;
         self.emit_status(None)?;
         Ok(match called {
-            Called::Reply(_) => {
+            None => Answer::Failed("A hook objects to a summary of the conversation.".to_owned()),
+            Some(Called::Reply(_)) => {
                 let after = self.session.state.context.tokens();
                 Answer::Text(format!(
                     "The conversation was replaced by a summary: about {before} tokens before, {after} now."
                 ))
             }
-            Called::Failed(failure) => {
+            Some(Called::Failed(failure)) => {
                 let problem = format!("The conversation could not be summarised: {}", failure.message);
                 let model = self.engine.model.facts().name;
                 let failed = ModelFailed { model, compaction: true, failure };
                 self.session.append(RecordBody::ModelFailed(failed))?;
                 Answer::Failed(problem)
             }
-            Called::Interrupted => Answer::Interrupted,
+            Some(Called::Interrupted) => Answer::Interrupted,
         })
     }
 }

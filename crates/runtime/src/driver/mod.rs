@@ -1,6 +1,7 @@
 //! The driver: asks what happens next, does it, and appends what happened. It keeps nothing that is not in the
 //! session's records, so it may die between any two of them.
 
+mod agents;
 mod call_hooks;
 mod checkpoints;
 mod command_calls;
@@ -8,6 +9,7 @@ mod command_files;
 mod commands;
 mod compact;
 mod decide;
+mod hook_events;
 mod hooks;
 mod local;
 mod messages;
@@ -126,6 +128,10 @@ impl<'a> Driver<'a> {
             self.engine.spending.begin_turn(&turn.usage);
         }
         self.tell_lost_elicitations()?;
+        self.refresh_hooks().await?;
+        if self.session.state.turn.is_some() {
+            self.begin_turn_of_hooks(false);
+        }
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;

@@ -120,7 +120,7 @@ impl Driver<'_> {
             .map(|ready| {
                 let context = self.context(&ready.id, &output);
                 let name = ready.tool.definition().name.clone();
-                let after = self.after_call(&ready.id, &name, &ready.input);
+                let after = self.after_call(&ready.id, &name, &ready.input, &context.spent);
                 let change = self.file_change(&name, &ready.input);
                 run_one(ready, context, after, change)
             })
@@ -183,6 +183,12 @@ impl Driver<'_> {
             worktree: self.session.state.worktree.clone(),
             shared: Arc::clone(&self.engine.shared) as Arc<dyn std::any::Any + Send + Sync>,
         }
+    }
+
+    /// What an agent is given that judges for a hook.
+    pub(super) fn context_of_hook(&self) -> ToolContext {
+        let (output, _) = mpsc::channel(1);
+        self.context("", &output)
     }
 
     fn progress_sink(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ProgressSink {

@@ -234,6 +234,7 @@ impl Desk {
             self.handle.set_model(model.map_err(|error| format!("apply_flag_settings: {error}"))?);
         }
         self.handle.engine().gate.replace_rules(after.rules_with(self.servers()));
+        self.handle.engine().hooks.take_settings(after.settings_hooks());
         if after.mode() != before.mode() {
             self.handle.set_permission_mode(after.mode()).await.map_err(text)?;
         }

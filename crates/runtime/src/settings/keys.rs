@@ -173,7 +173,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "\"text\"",
         "text, json or stream-json",
     ),
-    key("hooks.*", Kind::Any, "", "hooks"),
+    key("hooks.*", Kind::Any, "", "hooks by event; those of all layers run; see hooks.md"),
     key("mcpServers.*", Kind::Any, "", "MCP servers by name; see mcp.md"),
     key("mcp.allowed", Kind::Texts, "", "only these MCP servers"),
     key("mcp.excluded", Kind::Texts, "[]", "not these MCP servers"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Setup, SetupError};
 use crate::agent::AgentDefinition;
 use crate::extensions::Loaded;
+use crate::hooks::files;
 
 impl Setup {
     /// Reads everything. `agents` are those of the front; what is wrong with files is among the problems.
@@ -16,6 +17,7 @@ impl Setup {
         let found = self.plugins();
         let plugins = found.plugins.clone();
         let mut problems = found.problems.clone();
+        problems.extend(plugins.iter().flat_map(|plugin| files::of_plugin(plugin).1));
         let agents = self.agents(&plugins, agents, &mut problems)?;
         let skills = self.skills(&plugins, &mut problems);
         let commands = self.commands(&plugins, &mut problems);

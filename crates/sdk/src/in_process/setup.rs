@@ -10,7 +10,7 @@ use futures::FutureExt;
 use qoder_core::ports::Thinking;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure};
+use qoder_runtime::hooks::{Action, DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure, Traits};
 use qoder_runtime::setup::{Options, SetupError};
 use qoder_types::RuleSource;
 use serde_json::{Map, Value};
@@ -211,10 +211,11 @@ fn hooks(options: &QoderAgentOptions) -> Vec<Hook> {
                         OnFailure::Ask => EngineOnFailure::Ask,
                         OnFailure::Block => EngineOnFailure::Block,
                     }),
-                    function: Arc::new(move |call: HookCall| {
+                    action: Action::Function(Arc::new(move |call: HookCall| {
                         let callback = Arc::clone(&callback);
                         async move { call_hook(&callback, call.input, call.tool_use_id).await }.boxed()
-                    }),
+                    })),
+                    traits: Traits::default(),
                 });
             }
         }
