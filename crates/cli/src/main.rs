@@ -37,8 +37,8 @@ fn main() -> ExitCode {
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
         Some(
-            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "skills" | "commands"
-            | "agents" | "plugins" | "help",
+            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "skills"
+            | "commands" | "agents" | "plugins" | "help",
         ) => command(&words),
         _ => run(&words),
     };

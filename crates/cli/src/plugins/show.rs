@@ -58,7 +58,6 @@ pub fn active(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Vec<String> {
 /// What a plugin brings, in numbers.
 fn numbers(plugin: &Plugin, loaded: &Loaded, found: &Found) -> Vec<(&'static str, usize)> {
     let mut numbers = loaded.brought_by(plugin);
-    numbers.push(("hooks", hooks(plugin).len()));
     numbers.push(("MCP servers", servers(plugin, found).len()));
     numbers
 }

@@ -19,18 +19,26 @@ fn a_good_plugin_is_shown_and_a_bad_one_ends_with_42_and_every_place() {
             (".qoder-plugin/plugin.json", "{\n\"name\": \"bad\",\n\"skills\": \"./absent\"}"),
             ("agents/a.md", "---\nname: a\n---\nDo it.\n"),
             (".mcp.json", "{\n\"mcpServers\": {\n\"x\": {\"command\": 1}}}"),
+            ("commands/c.md", "---\ndescription: [\n---\nDo it.\n"),
+            ("hooks/hooks.json", "{\n\"hooks\": {\n\"PreToolUse\": 3}}"),
         ],
     );
     let ran = plugins(&sandbox, &["validate", text(&bad)]);
     assert_eq!(ran.code, 42, "{ran:?}");
-    for place in [".qoder-plugin/plugin.json:3: ", "agents/a.md", ".mcp.json:3: "] {
+    for place in [
+        ".qoder-plugin/plugin.json:3: ",
+        "agents/a.md",
+        ".mcp.json:3: ",
+        "commands/c.md:",
+        "hooks/hooks.json:3: ",
+    ] {
         let place = bad.join(place);
         assert!(ran.stdout.contains(text(&place)), "{}: {}", place.display(), ran.stdout);
     }
-    assert!(ran.stderr.contains("3 problems"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("5 problems"), "{}", ran.stderr);
     let ran = plugins(&sandbox, &["validate", text(&bad), "--json"]);
     let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((ran.code, told["problems"].as_array().unwrap().len()), (42, 3), "{told}");
+    assert_eq!((ran.code, told["problems"].as_array().unwrap().len()), (42, 5), "{told}");
     assert_eq!(told["plugin"]["name"], json!("bad"));
     let broken = plugin(&sandbox, "broken", &[(".qoder-plugin/plugin.json", "{")]);
     let ran = plugins(&sandbox, &["validate", text(&broken)]);

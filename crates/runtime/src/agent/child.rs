@@ -116,7 +116,14 @@ impl AgentTool {
         let own = own_servers.as_ref().map(McpServers::tools).unwrap_or_default();
         let engine = self.child_engine(sidecar, definition.as_ref(), agent_id, (input, own), context)?;
         let session = self.open(agent_id, sidecar, context).map_err(|error| error.to_string())?;
-        Ok(Child { agent_id: agent_id.to_owned(), sidecar: sidecar.clone(), definition, engine, session, own_servers })
+        Ok(Child {
+            agent_id: agent_id.to_owned(),
+            sidecar: sidecar.clone(),
+            definition,
+            engine,
+            session,
+            own_servers,
+        })
     }
 
     fn child_engine(
@@ -176,7 +183,9 @@ impl AgentTool {
             agent: Some(self.identity(name, agent_id, context)),
             max_turns: Some(definition.and_then(|definition| definition.max_turns).unwrap_or(MOST_TURNS)),
             spending: Arc::clone(&self.spending),
-            thinking: definition.and_then(|one| one.thinking_tokens).map_or(Thinking::Default, Thinking::Budget),
+            thinking: definition
+                .and_then(|one| one.thinking_tokens)
+                .map_or(Thinking::Default, Thinking::Budget),
             effort: definition.and_then(|definition| definition.effort.clone()),
             max_output_tokens: None,
             system: SystemPrompt { blocks, source },
@@ -219,8 +228,7 @@ impl AgentTool {
         let offered: Offered = Arc::new(move |tool| {
             offered(tool) && limits.as_ref().is_none_or(|definition| definition.has(tool))
         });
-        let toolbox =
-            Toolbox::new(tools, Arc::clone(&self.servers), offered).lazily(Arc::clone(&self.lazy));
+        let toolbox = Toolbox::new(tools, Arc::clone(&self.servers), offered).lazily(Arc::clone(&self.lazy));
         if toolbox.names().is_empty() {
             let listed = definition.and_then(|definition| definition.tools.clone()).unwrap_or_default();
             return Err(format!(
@@ -253,7 +261,12 @@ impl AgentTool {
         })
     }
 
-    fn open(&self, agent_id: &str, sidecar: &Sidecar, context: &ToolContext) -> Result<Session, SessionError> {
+    fn open(
+        &self,
+        agent_id: &str,
+        sidecar: &Sidecar,
+        context: &ToolContext,
+    ) -> Result<Session, SessionError> {
         let keep = match &context.session_dir {
             Some(folder) => {
                 let folder = folder.join(FOLDER);

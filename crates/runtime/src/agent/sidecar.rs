@@ -125,7 +125,10 @@ mod tests {
         sidecar("toolu_1").write(&folder, "aa").unwrap();
         sidecar("toolu_2").write(&folder, "bb").unwrap();
         std::fs::write(folder.join("agent-cc.meta.json"), "{ broken").unwrap();
-        assert_eq!(Sidecar::of_call(&folder, "toolu_2", |_| false), Some(("bb".to_owned(), sidecar("toolu_2"))));
+        assert_eq!(
+            Sidecar::of_call(&folder, "toolu_2", |_| false),
+            Some(("bb".to_owned(), sidecar("toolu_2")))
+        );
         assert_eq!(Sidecar::of_call(&folder, "toolu_2", |id| id == "bb"), None);
         assert_eq!(Sidecar::of_call(&folder, "toolu_3", |_| false), None);
         assert_eq!(count(&folder), 3);

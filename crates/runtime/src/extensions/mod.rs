@@ -14,6 +14,7 @@ use qoder_types::RuleSource;
 
 use crate::agent::AgentList;
 use crate::commands::CommandList;
+use crate::hooks::files as hook_files;
 use crate::setup::Setup;
 use crate::skills::SkillList;
 
@@ -136,7 +137,8 @@ impl Loaded {
         let agents = self.agents.all().filter(|one| one.definition.origin == origin).count();
         let commands = self.commands.iter().filter(|one| one.origin == origin).count();
         let skills = self.skills.iter().filter(|one| one.origin == origin).count();
-        vec![("commands", commands), ("agents", agents), ("skills", skills)]
+        let hooks = hook_files::of_plugin(plugin).0.len();
+        vec![("commands", commands), ("agents", agents), ("skills", skills), ("hooks", hooks)]
     }
 }
 

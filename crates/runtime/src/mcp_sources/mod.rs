@@ -3,8 +3,8 @@
 
 mod approvals;
 mod files;
-mod plugins;
 mod inline;
+mod plugins;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::setup::{Setup, SetupError};
 
 pub use approvals::{Approvals, digest};
 pub use files::{Described, Place, described};
-pub(crate) use plugins::of_plugin;
 pub use inline::InlineServers;
+pub(crate) use plugins::of_plugin;
 
 /// What the command line says about servers.
 #[derive(Debug, Clone, Default)]

@@ -17,10 +17,8 @@ async fn plugins_load_local_plugins_in_order() {
     let place = Place::new();
     agent(&place, &place.0.project().join("one"), "first");
     agent(&place, &place.0.home().join("two"), "second");
-    let plugins = vec![
-        SdkPluginConfig::Local("one".into()),
-        SdkPluginConfig::Local(place.0.home().join("two")),
-    ];
+    let plugins =
+        vec![SdkPluginConfig::Local("one".into()), SdkPluginConfig::Local(place.0.home().join("two"))];
     let options = place.playing(&json!([{ "text": "done" }])).plugins(plugins);
     let messages = all(query("Hi.", options).unwrap()).await;
     let init = messages.iter().find_map(|message| match message {
@@ -39,8 +37,7 @@ async fn list_plugins_and_reload_plugins() {
     let (demo, late) = (place.0.project().join("demo"), place.0.project().join("late"));
     agent(&place, &demo, "first");
     let plugins = vec![SdkPluginConfig::Local(demo.clone()), SdkPluginConfig::Local(late.clone())];
-    let mut client =
-        QoderSdkClient::new(place.playing(&json!([{ "text": "done" }])).plugins(plugins));
+    let mut client = QoderSdkClient::new(place.playing(&json!([{ "text": "done" }])).plugins(plugins));
     within(client.connect(None)).await.unwrap();
     let rows = within(client.list_plugins()).await.unwrap();
     assert_eq!((rows.len(), &rows[0]["path"], &rows[0]["parts"]["agents"]), (1, &json!(demo), &json!(1)));
