@@ -14,6 +14,8 @@ Commands (each has its own --help):
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
   qodercli agents list                              the agents there are, where they come from, and what hides what
   qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
+  qodercli skills list, qodercli commands list      skills and /commands that a session here has
+  qodercli plugins list|install|enable|validate     plugins: commands, agents, skills, hooks and servers in one folder
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:
@@ -230,6 +232,10 @@ pub struct Arguments {
     /// Settings files to read: user,project,local; "" for none.
     #[arg(long, value_name = "LIST", help_heading = "Settings")]
     pub setting_sources: Option<String>,
+
+    /// A plugin for this run: its folder. May be repeated; it wins over an installed one of the same name.
+    #[arg(long, value_name = "DIR", help_heading = "Settings")]
+    pub plugin_dir: Vec<PathBuf>,
 
     /// Use this session id (a UUID).
     #[arg(long, value_name = "ID", help_heading = "Session")]

@@ -1,5 +1,5 @@
 //! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, agents, MCP
-//! servers and trust.
+//! servers, plugins and trust.
 
 use std::path::PathBuf;
 
@@ -83,6 +83,11 @@ pub enum Command {
         #[command(subcommand)]
         action: AgentsAction,
     },
+    /// Hooks: what runs around the steps of a turn, and who wrote it. docs/hooks.md has the rest.
+    Hooks {
+        #[command(subcommand)]
+        action: crate::hooks::HooksAction,
+    },
     /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
     ///
     /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
@@ -92,7 +97,26 @@ pub enum Command {
         #[command(subcommand)]
         action: crate::mcp::McpAction,
     },
-    /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
+    /// Plugins: folders that bring commands, agents, skills, hooks and MCP servers.
+    ///
+    /// An installed plugin is a copy in your configuration, approved as it is: one whose files change is not used until you
+    /// approve it again. docs/plugins.md has the rest.
+    #[command(after_help = crate::plugins::HELP)]
+    Plugins {
+        #[command(subcommand)]
+        action: crate::plugins::PluginsAction,
+    },
+    /// Skills: instructions for a kind of work that the model loads when it needs them. docs/skills.md explains them.
+    Skills {
+        #[command(subcommand)]
+        action: DefinitionsAction,
+    },
+    /// Commands: prompts that are called for with `/name`. docs/commands.md explains them.
+    Commands {
+        #[command(subcommand)]
+        action: DefinitionsAction,
+    },
+    /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,
@@ -210,6 +234,26 @@ pub enum PermissionsAction {
         /// Who answers; the user's name without it.
         #[arg(long, value_name = "NAME")]
         by: Option<String>,
+    },
+}
+
+/// What to do with skills or commands.
+#[derive(Debug, Subcommand)]
+pub enum DefinitionsAction {
+    /// Those that a session here would have, where they come from, and what cannot be used.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
     },
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
 use crate::exit::{Exit, Fault};
-use crate::{host, options, print};
+use crate::{hooks, host, options, print};
 
 /// Shows effective settings with their origin.
 pub fn show(
@@ -73,7 +73,7 @@ fn trust_text(setup: &Setup) -> &'static str {
     match setup.trust {
         qoder_runtime::trust::Trust::No => "not trusted: its settings, AGENTS.md and rules are not used",
         qoder_runtime::trust::Trust::ThisRun => "trusted for this run",
-        qoder_runtime::trust::Trust::Listed => "trusted",
+        qoder_runtime::trust::Trust::Listed | qoder_runtime::trust::Trust::Configured => "trusted",
         qoder_runtime::trust::Trust::SwitchedOff => "folder trust is switched off",
     }
 }
@@ -114,6 +114,14 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
         added => added?,
     };
     host::say(&format!("trusted: {}", trusted.display()))?;
+    let (found, problems) = qoder_runtime::hooks::hooks_of_folder(&trusted);
+    hooks::tell_problems(&problems);
+    if !found.is_empty() {
+        host::say("its hooks run as they are now; when they change, trust it again:")?;
+    }
+    for hook in &found {
+        host::say(&hooks::line(hook))?;
+    }
     Ok(Exit::Success)
 }
 

@@ -5,13 +5,16 @@ mod arguments;
 mod commands;
 mod config;
 mod control;
+mod definitions;
 mod exit;
+mod hooks;
 mod host;
 mod input;
 mod mcp;
 mod mcp_conformance;
 mod options;
 mod permissions;
+mod plugins;
 mod print;
 mod rewind;
 mod sandbox;
@@ -22,6 +25,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Parser;
+use qoder_runtime::extensions::Kind;
 
 use arguments::Arguments;
 use commands::{Command, CommandLine};
@@ -32,9 +36,10 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "agents" | "help") => {
-            command(&words)
-        }
+        Some(
+            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "skills"
+            | "commands" | "agents" | "plugins" | "help",
+        ) => command(&words),
         _ => run(&words),
     };
     match outcome {
@@ -103,7 +108,11 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
         Command::Agents { action } => agents::run(action, environment),
+        Command::Hooks { action } => hooks::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
+        Command::Plugins { action } => plugins::run(action, environment),
+        Command::Skills { action } => definitions::list(Kind::Skills, action, environment),
+        Command::Commands { action } => definitions::list(Kind::Commands, action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }
 }

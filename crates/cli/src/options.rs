@@ -38,6 +38,7 @@ pub fn from_arguments(
             .or_else(|| variable("QODER_WORKING_DIR").map(Into::into))
             .unwrap_or_default(),
         additional_directories: arguments.add_dir.clone(),
+        plugin_dirs: arguments.plugin_dir.clone(),
         model: arguments.model.clone(),
         fallback_model: arguments.fallback_model.clone(),
         base_url: arguments.base_url.clone(),

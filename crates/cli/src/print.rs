@@ -87,6 +87,7 @@ fn one_prompt(
         format,
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
+        hook_events: arguments.protocol.include_hook_events,
     });
     for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {
         host::tell(&format!("warning: {warning}"));

@@ -9,8 +9,8 @@ use qoder_types::record::{
     UserOrigin,
 };
 use qoder_types::{
-    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, ToolResultContent,
-    Usage, WorktreeChange,
+    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, TaskEnded,
+    ToolResultContent, Usage, WorktreeChange,
 };
 
 use crate::next::MAX_CONTINUATIONS;
@@ -73,6 +73,7 @@ impl State {
             }
             RecordBody::SideCalled(call) => {
                 self.add_usage(&call.model, &call.usage, call.cost_usd);
+                self.duration_api_ms += call.duration_api_ms;
                 if let Some(turn) = &mut self.turn {
                     turn.usage.add(&call.usage);
                     turn.duration_api_ms += call.duration_api_ms;
@@ -82,18 +83,18 @@ impl State {
             RecordBody::ToolStarted(started) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
                     call.started = Some(started.replay);
+                } else if let Some(input) = self.inputs.front()
+                    && started.tool_use_id.starts_with(&input.input_id)
+                {
+                    self.begun_input = Some(input.input_id.clone());
                 }
             }
             RecordBody::TaskStarted(start) => {
-                let task = TaskState { start: start.clone(), end: None, told: false };
+                let task =
+                    TaskState { start: start.clone(), end: None, told: false, counted: false, listed: false };
                 self.tasks.entry(start.task_id.clone()).or_insert(task);
             }
-            RecordBody::TaskEnded(end) => {
-                // A task ends once; the first word about it stands.
-                if let Some(task) = self.tasks.get_mut(&end.task_id) {
-                    task.end.get_or_insert_with(|| end.clone());
-                }
-            }
+            RecordBody::TaskEnded(end) => self.apply_task_end(end),
             RecordBody::Hooked(hooked) => self.apply_hooked(hooked),
             RecordBody::Interrupted(interrupted) => {
                 if let Some(turn) = &mut self.turn {
@@ -102,10 +103,42 @@ impl State {
             }
             RecordBody::TurnEnded(ended) => {
                 self.turn = None;
+                self.permissions.end_turn();
+                self.tasks.values_mut().for_each(|task| task.listed |= task.end.is_some());
                 self.last_turn = Some((**ended).clone());
             }
             RecordBody::Cut(cut) => self.apply_cut(cut),
             RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
+        }
+    }
+
+    /// A task ends once; the first word about it stands. What an agent used is the session's to account for.
+    fn apply_task_end(&mut self, end: &TaskEnded) {
+        let Some(task) = self.tasks.get_mut(&end.task_id) else { return };
+        if task.end.is_some() {
+            return;
+        }
+        task.end = Some(end.clone());
+        let Some(account) = &end.account else { return };
+        for (model, used) in &account.model_usage {
+            self.add_usage(model, &used.usage(), used.cost_usd);
+            if let Some(totals) = self.totals.get_mut(model).filter(|totals| totals.context_window == 0) {
+                totals.context_window = used.context_window;
+                totals.max_output_tokens = used.max_output_tokens;
+            }
+        }
+        self.duration_api_ms += account.duration_api_ms;
+        self.count_in_turn(&end.task_id);
+    }
+
+    /// What an agent used belongs to the turn in which it ended, else to the one that hears of it.
+    fn count_in_turn(&mut self, task_id: &str) {
+        let (Some(turn), Some(task)) = (&mut self.turn, self.tasks.get_mut(task_id)) else { return };
+        let account = task.end.as_ref().and_then(|end| end.account.as_deref());
+        if let Some(account) = account.filter(|_| !task.counted) {
+            turn.usage.add(&account.usage);
+            turn.duration_api_ms += account.duration_api_ms;
+            task.counted = true;
         }
     }
 
@@ -146,6 +179,7 @@ impl State {
         if let Some(reason) = &hooked.stop {
             turn.stopped.get_or_insert_with(|| reason.clone());
         }
+        turn.compaction_blocked |= hooked.event == "PreCompact" && hooked.verdict == Some(HookVerdict::Deny);
         let ends = matches!(hooked.event.as_str(), "Stop" | "SubagentStop");
         turn.stop_blocks += u32::from(ends && hooked.verdict == Some(HookVerdict::Deny));
     }
@@ -188,11 +222,21 @@ impl State {
             Some(WorktreeChange::Left) => self.worktree = None,
             None => {}
         }
+        // News of tasks that nobody asked for open a turn of their own.
+        if entry.origin == UserOrigin::Notice && !entry.tasks.is_empty() && self.turn.is_none() {
+            self.calls.clear();
+            self.turn = Some(Turn::default());
+        }
         for id in &entry.tasks {
             if let Some(task) = self.tasks.get_mut(id) {
                 task.told = true;
             }
+            self.count_in_turn(id);
         }
+        if entry.origin == UserOrigin::Prompt {
+            self.permissions.end_turn();
+        }
+        self.permissions.allow_for_turn(&entry.turn_rules);
         match entry.origin {
             UserOrigin::Prompt => self.apply_prompt(entry),
             UserOrigin::ToolResult => self.apply_result(entry),
@@ -235,7 +279,7 @@ impl State {
         let text = entry.message.content.to_text();
         self.prompts += 1;
         if self.first_prompt.is_none() {
-            self.first_prompt = Some(text.clone());
+            self.first_prompt = Some(entry.typed.clone().unwrap_or_else(|| text.clone()));
         }
         self.last_prompt = text;
         self.last_prompt_id = Some(entry.uuid.clone());
@@ -266,6 +310,7 @@ impl State {
                 self.calls.iter_mut().find(|call| call.id == *tool_use_id && call.result.is_none())
             {
                 call.result = Some(block.clone());
+                self.tool_results += 1;
                 if let Some(turn) = self.turn.as_mut().filter(|_| call.name == STRUCTURED_OUTPUT) {
                     turn.structured.take_result(entry);
                 }
@@ -306,6 +351,8 @@ impl State {
             self.context.added_bytes = 0;
         }
         self.context.replies += 1;
+        self.model_calls += 1;
+        self.duration_api_ms += entry.duration_api_ms;
         let shaped = self.wants_structured_output();
         // A transcript written by another program may hold a reply with no open turn.
         let turn = self.turn.get_or_insert_default();
@@ -336,6 +383,7 @@ impl State {
             return;
         }
         self.add_usage(&entry.model, &entry.usage, entry.cost_usd);
+        self.duration_api_ms += entry.duration_api_ms;
         if let Some(turn) = &mut self.turn {
             turn.usage.add(&entry.usage);
             turn.duration_api_ms += entry.duration_api_ms;

@@ -192,7 +192,8 @@ fn open_calls(state: &State) -> Option<Step> {
 
 fn failed(state: &State, turn: &Turn) -> Option<Step> {
     let failure = turn.failure.as_ref()?;
-    let can_shrink = state.prompt.len() > 1 && state.context.replies > 0 && !turn.compaction_failed;
+    let may_shrink = !turn.compaction_failed && !turn.compaction_blocked;
+    let can_shrink = state.prompt.len() > 1 && state.context.replies > 0 && may_shrink;
     if failure.class == ModelFailureClass::ContextTooLong && can_shrink {
         return Some(Step::Compact);
     }
@@ -237,7 +238,8 @@ fn limited(turn: &Turn, limits: &Limits) -> Option<Step> {
 }
 
 fn full(state: &State, limits: &Limits) -> Option<Step> {
-    let worth_it = state.prompt.len() > 2 && state.context.replies > 0;
+    let may_shrink = state.turn.as_ref().is_none_or(|turn| !turn.compaction_blocked);
+    let worth_it = state.prompt.len() > 2 && state.context.replies > 0 && may_shrink;
     if !worth_it || state.context.tokens() <= limits.compaction_threshold() {
         return None;
     }
@@ -288,6 +290,7 @@ pub fn turn_end(state: &State, limits: &Limits, reason: &EndReason, duration_ms:
         total_cost_usd: state.total_cost_usd,
         model_usage: state.totals.clone(),
         permission_denials: turn.denials,
+        subagents: state.unlisted_accounts().cloned().collect(),
         permission_mode: limits.permission_mode,
     }
 }

@@ -12,6 +12,7 @@ use crate::hooks::Hook;
 use crate::mcp::config::NamedServer;
 use crate::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use crate::mcp::{McpPeer, RefusedServer};
+use crate::mcp_sources::Flags;
 
 /// What a front brings to a session. `Default` is nothing.
 #[derive(Clone, Default)]
@@ -22,6 +23,8 @@ pub struct Callbacks {
     pub servers: Vec<NamedServer>,
     /// Servers that are shown and not connected.
     pub refused_servers: Vec<RefusedServer>,
+    /// What the command line says about servers.
+    pub server_flags: Flags,
     /// Finds servers whose tools live in the front's process.
     pub own_servers: Option<OwnServers>,
     /// Agents by name, besides the one that is always there.

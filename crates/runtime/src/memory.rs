@@ -9,6 +9,7 @@ use ignore::WalkBuilder;
 use serde::Deserialize;
 
 use crate::extensions::bounds;
+use crate::hooks::LoadedInstructions;
 use crate::settings::Settings;
 use crate::trust::is_repository;
 
@@ -44,6 +45,31 @@ pub struct MemoryPlaces<'a> {
 /// Finds and reads everything, outermost first.
 #[must_use]
 pub fn discover(places: &MemoryPlaces<'_>, settings: &Settings) -> Vec<MemoryPiece> {
+    find(places, settings).pieces
+}
+
+/// The files that [`discover`] reads, as hooks are told of them.
+#[must_use]
+pub fn loaded(places: &MemoryPlaces<'_>, settings: &Settings) -> Vec<LoadedInstructions> {
+    let found = find(places, settings);
+    let told = |path: PathBuf, reason| {
+        let is_local = path.to_string_lossy().ends_with(".local.md");
+        let is_own = path.starts_with(places.config_root);
+        let memory_type = if is_own {
+            "User"
+        } else if is_local {
+            "Local"
+        } else {
+            "Project"
+        };
+        LoadedInstructions { path, memory_type, reason }
+    };
+    let pieces = found.pieces.into_iter().map(|piece| told(piece.path, None));
+    let included = found.included.into_iter().map(|path| told(path, Some("include")));
+    pieces.chain(included).collect()
+}
+
+fn find(places: &MemoryPlaces<'_>, settings: &Settings) -> Finder {
     let names = file_names(settings);
     let mut finder = Finder::new(excludes(settings), places.project_root);
     for name in &names {
@@ -70,7 +96,7 @@ pub fn discover(places: &MemoryPlaces<'_>, settings: &Settings) -> Vec<MemoryPie
             finder.rules(&folder.join(".qoder/rules"), places.project_root);
         }
     }
-    finder.pieces
+    finder
 }
 
 /// Finds memory files of folders below the working directory, which count once a file beside them was read.
@@ -171,13 +197,15 @@ struct Finder {
     boundary: PathBuf,
     seen: BTreeSet<PathBuf>,
     pieces: Vec<MemoryPiece>,
+    /// Files that others import.
+    included: Vec<PathBuf>,
     total: usize,
 }
 
 impl Finder {
     fn new(excluded: globset::GlobSet, boundary: &Path) -> Self {
         let boundary = boundary.to_path_buf();
-        Self { excluded, boundary, seen: BTreeSet::new(), pieces: Vec::new(), total: 0 }
+        Self { excluded, boundary, seen: BTreeSet::new(), pieces: Vec::new(), included: Vec::new(), total: 0 }
     }
 
     fn file(&mut self, path: &Path, root: &Path) {
@@ -285,6 +313,7 @@ impl Finder {
                     root.to_path_buf()
                 };
                 let text = self.read(&target, &root)?;
+                self.included.push(target.clone());
                 Some(self.with_imports(&text, &target, &root, depth + 1))
             });
             match imported {

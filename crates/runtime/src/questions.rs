@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_core::ports::{SideQuestion, Spent};
-use qoder_types::Purpose;
 use qoder_types::record::Elicited;
+use qoder_types::{HookVerdict, Purpose};
 use serde_json::{Map, Value, json};
 
 use crate::callbacks::{Callbacks, OnElicitation, OnMcpOAuth};
-use crate::hooks::{Firing, HookEvent, Occasion};
+use crate::hooks::{ElicitationWord, Firing, HookEvent, Occasion};
 use crate::live::InnerHandle;
 use crate::mcp::questions::{
     Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, SampleMessage, Sampled,
@@ -160,10 +160,12 @@ impl Parked {
         let opened = self.session.run(move |driver| driver.open_elicitation(record, &input)).await;
         let Ok(Opened { firing, occasion, cancelled }) = opened else { return cancel };
         self.open = true;
-        observe(&firing, occasion, &self.session).await;
-        let (answer, by) = match self.ask.clone() {
-            None => (cancel, NOBODY),
-            Some(ask) => tokio::select! {
+        let said = observe(&firing, occasion, &self.session).await;
+        let decided = said.and_then(|said| decided(&said, self.ask.is_some()));
+        let (answer, by) = match (decided, self.ask.clone()) {
+            (Some(answer), _) => (answer, "hook"),
+            (None, None) => (cancel, NOBODY),
+            (None, Some(ask)) => tokio::select! {
                 biased;
                 () = cancelled => (cancel, "interrupt"),
                 answer = ask(question.clone()) => match answer {
@@ -172,17 +174,25 @@ impl Parked {
                 },
             },
         };
-        self.close(&question, &answer, by).await;
-        answer
+        self.close(&question, answer, by).await
     }
 
-    /// Puts the answer on record and tells hooks.
-    async fn close(&mut self, question: &Elicitation, answer: &ElicitationAnswer, by: &'static str) {
+    /// Puts the answer on record and tells hooks, which may still take it back. Answers with what counts.
+    async fn close(
+        &mut self,
+        question: &Elicitation,
+        answer: ElicitationAnswer,
+        by: &'static str,
+    ) -> ElicitationAnswer {
         self.open = false;
-        let (id, action, input) = (self.id.clone(), word(answer.action), result(question, answer));
+        let (id, action, input) = (self.id.clone(), word(answer.action), result(question, &answer));
         let closed = self.session.run(move |driver| driver.close_elicitation(id, action, by, &input)).await;
-        if let Ok(Opened { firing, occasion, .. }) = closed {
-            observe(&firing, occasion, &self.session).await;
+        let Ok(Opened { firing, occasion, .. }) = closed else { return answer };
+        let said = observe(&firing, occasion, &self.session).await;
+        match (said, answer.action) {
+            (Some(said), ElicitationAction::Accept) => revised(answer, &said),
+            // What was not accepted stays so.
+            (Some(_) | None, _) => answer,
         }
     }
 }
@@ -199,12 +209,43 @@ impl Drop for Parked {
     }
 }
 
-/// Calls hooks that only observe, and puts on record that they ran.
-async fn observe(firing: &Firing, occasion: Option<Occasion>, session: &InnerHandle) {
-    let Some(occasion) = occasion else { return };
+/// Calls hooks and puts on record that they ran. Answers with what those said that may decide.
+async fn observe(
+    firing: &Firing,
+    occasion: Option<Occasion>,
+    session: &InnerHandle,
+) -> Option<ElicitationWord> {
     // A host that is gone is met again by the turn.
-    let Ok(Some(fired)) = firing.fire(occasion).await else { return };
-    session.send(move |driver| driver.record_hooks(fired));
+    let fired = firing.fire(occasion?).await.ok()??;
+    let denied = fired.joined.verdict == Some(HookVerdict::Deny);
+    let word = match denied {
+        true => Some(ElicitationWord { action: "decline".to_owned(), content: None }),
+        false => fired.joined.more.elicitation.clone(),
+    };
+    let spent = Arc::clone(&firing.spent);
+    session.send(move |driver| driver.record_hooks(fired, &spent));
+    word
+}
+
+/// The answer that a hook gives to a question. It may always say no; where somebody else answers, a yes is theirs to give.
+fn decided(said: &ElicitationWord, is_answered: bool) -> Option<ElicitationAnswer> {
+    match said.action.as_str() {
+        "decline" => Some(ElicitationAnswer { action: ElicitationAction::Decline, content: None }),
+        "accept" if is_answered => None,
+        "accept" => {
+            Some(ElicitationAnswer { action: ElicitationAction::Accept, content: said.content.clone() })
+        }
+        _ => Some(ElicitationAnswer::cancel()),
+    }
+}
+
+/// An accepted answer with what a hook makes of it.
+fn revised(answer: ElicitationAnswer, said: &ElicitationWord) -> ElicitationAnswer {
+    match said.action.as_str() {
+        "accept" => ElicitationAnswer { content: said.content.clone().or(answer.content), ..answer },
+        "decline" => ElicitationAnswer { action: ElicitationAction::Decline, content: None },
+        _ => ElicitationAnswer::cancel(),
+    }
 }
 
 fn told(question: &Elicitation) -> Map<String, Value> {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
+use crate::hooks::digest_of_folder;
 use crate::layout;
 use crate::settings::Settings;
 
@@ -21,6 +22,8 @@ pub enum Trust {
     ThisRun,
     /// It is on the user's list.
     Listed,
+    /// The user's settings name it.
+    Configured,
     /// The user switched folder trust off.
     SwitchedOff,
 }
@@ -36,6 +39,9 @@ impl Trust {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct TrustFile {
     folders: Vec<PathBuf>,
+    /// Digests of the hooks that a folder had when it was put on the list.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    hooks: BTreeMap<PathBuf, String>,
 }
 
 fn file(config_root: &Path) -> PathBuf {
@@ -67,11 +73,17 @@ pub fn lookup(
     }
     let configured = user.list("permissions.trustDirectories");
     let configured = configured.iter().map(|folder| layout::expand_home(folder, environment));
-    let listed: Vec<PathBuf> = configured.chain(stored(config_root)).map(real).collect();
-    match candidates.into_iter().find(|folder| listed.contains(folder)) {
-        Some(folder) => (Trust::Listed, folder),
-        None => (Trust::No, repository),
+    let configured: Vec<PathBuf> = configured.map(real).collect();
+    let listed: Vec<PathBuf> = stored(config_root).folders.into_iter().map(real).collect();
+    for folder in candidates {
+        if configured.contains(&folder) {
+            return (Trust::Configured, folder);
+        }
+        if listed.contains(&folder) {
+            return (Trust::Listed, folder);
+        }
     }
+    (Trust::No, repository)
 }
 
 /// True for folders that hold everything a person has: nobody can vouch for all of that.
@@ -84,13 +96,19 @@ fn real(path: PathBuf) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-fn stored(config_root: &Path) -> Vec<PathBuf> {
+fn stored(config_root: &Path) -> TrustFile {
     // An unreadable list trusts nothing.
     let text = std::fs::read(file(config_root)).unwrap_or_default();
-    serde_json::from_slice::<TrustFile>(&text).unwrap_or_default().folders
+    serde_json::from_slice::<TrustFile>(&text).unwrap_or_default()
 }
 
-/// Puts a folder on the user's list.
+/// The digest of the hooks that a listed folder had when it was put on the list.
+#[must_use]
+pub fn digest_of_hooks(folder: &Path, config_root: &Path) -> Option<String> {
+    stored(config_root).hooks.remove(folder)
+}
+
+/// Puts a folder on the user's list, with its hooks as they are.
 pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, SessionError> {
     let real = folder.canonicalize().map_err(|error| SessionError::io("trust", folder, &error))?;
     if is_too_wide(&real, &self::real(home.to_path_buf())) {
@@ -98,10 +116,14 @@ pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, Se
         return Err(SessionError::io("trust", &real, &refusal));
     }
     let path = file(config_root);
-    let mut folders = stored(config_root);
-    if !folders.contains(&real) {
-        folders.push(real.clone());
+    let mut list = stored(config_root);
+    if !list.folders.contains(&real) {
+        list.folders.push(real.clone());
     }
+    match digest_of_folder(&real) {
+        Some(digest) => list.hooks.insert(real.clone(), digest),
+        None => list.hooks.remove(&real),
+    };
     let save = || -> std::io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(config_root)?;
         let temporary = path.with_extension(format!("{}", std::process::id()));
@@ -111,7 +133,7 @@ pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, Se
             .truncate(true)
             .mode(0o600)
             .open(&temporary)?;
-        serde_json::to_writer_pretty(&mut out, &TrustFile { folders })?;
+        serde_json::to_writer_pretty(&mut out, &list)?;
         out.write_all(b"\n")?;
         out.sync_data()?;
         std::fs::rename(&temporary, &path)

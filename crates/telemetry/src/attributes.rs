@@ -157,6 +157,7 @@ pub(crate) fn hook_outcome(outcome: HookOutcome) -> &'static str {
         HookOutcome::Success => "success",
         HookOutcome::Error => "error",
         HookOutcome::Timeout => "timeout",
+        HookOutcome::Background => "background",
     }
 }
 

@@ -4,11 +4,13 @@
 //! decides nothing about permission: it declares what it would touch, and the gate judges that before it runs. Every
 //! file is opened by its real path without following further links, so that what was judged is what is used.
 
+pub mod agent_worktree;
 mod ask_user_question;
 mod atomic;
 mod bash;
 mod bounds;
 mod capture;
+mod captured;
 mod declared;
 mod difference;
 mod edit;
@@ -45,6 +47,7 @@ mod search_provider;
 mod server_process;
 mod shared;
 mod task;
+mod task_agent;
 mod task_output;
 mod task_stop;
 mod task_text;
@@ -56,6 +59,7 @@ mod web_error;
 mod web_fetch;
 mod web_html;
 mod web_page;
+mod web_post;
 mod web_request;
 mod web_search;
 mod work;
@@ -68,6 +72,9 @@ use qoder_core::ports::Tool;
 use crate::declared::Declared;
 
 pub use bounds::{bounded, bounded_text};
+pub use captured::{
+    CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream,
+};
 pub use difference::{LineChanges, line_changes};
 pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
@@ -75,8 +82,10 @@ pub use mcp::{McpPort, keep_base64};
 pub use schema::{definition as tool_definition, parse as parse_input};
 pub use search_provider::{SearchService, SearchSettings};
 pub use server_process::ServerProcess;
-pub use shared::SessionShared;
+pub use shared::{Foreground, SessionShared};
+pub use task_agent::AgentTask;
 pub use task_text::last_lines;
+pub use web_post::post_json;
 
 /// What a person may set about the tools.
 #[derive(Debug, Clone)]

@@ -243,7 +243,7 @@ fn keep_open(descriptors: &[i32]) -> io::Result<()> {
 
 /// Gives the shell the session's environment and takes out what would make it read files or behave otherwise than the text of the command says, and what it must
 /// not know.
-fn clean_environment(builder: &mut Command, environment: &CommandEnvironment) {
+pub(crate) fn clean_environment(builder: &mut Command, environment: &CommandEnvironment) {
     environment::apply(environment, builder);
     for name in SHELL_VARIABLES {
         builder.env_remove(name);
@@ -253,7 +253,7 @@ fn clean_environment(builder: &mut Command, environment: &CommandEnvironment) {
 
 /// Where bash is. Looked up once, and only in absolute directories: a relative entry of the search path would let the
 /// working directory provide the shell.
-fn bash_path() -> &'static Path {
+pub(crate) fn bash_path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         let search = std::env::var_os("PATH").unwrap_or_default();

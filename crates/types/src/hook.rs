@@ -28,6 +28,8 @@ pub enum HookOutcome {
     Error,
     /// It took too long.
     Timeout,
+    /// It goes on in the background; how it ends is a record of its own.
+    Background,
 }
 
 /// The run of one hook.
@@ -43,6 +45,12 @@ pub struct HookRun {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The exit code of a hook that is a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The end of what such a hook wrote to its error stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
 }
 
 /// The hooks of one event ran.

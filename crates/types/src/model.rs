@@ -26,6 +26,8 @@ pub enum Purpose {
     Suggestion,
     /// A reply for an MCP server that may ask.
     Sampling,
+    /// Judging an event for a hook that is a prompt.
+    HookPrompt,
 }
 
 /// Token counts of one or several model calls. Parts do not overlap: the total is the sum of all four.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::account::AgentAccount;
 use crate::content::Message;
 use crate::model::{ModelTotals, StopReason, Usage};
 use crate::record::{AssistantMessage, PermissionDenial, TerminalReason, TurnSubtype};
@@ -128,6 +129,15 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// What a built-in command says.
+    LocalCommandOutput {
+        /// Its output.
+        content: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// What the session is doing.
     SessionStateChanged {
         /// `running`, `idle` or `requires_action`.
@@ -170,6 +180,25 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// A hook that is a program wrote something.
+    HookProgress {
+        /// This run of it.
+        hook_id: &'a str,
+        /// The hook.
+        hook_name: &'a str,
+        /// The event.
+        hook_event: &'a str,
+        /// What it wrote since the last message.
+        stdout: &'a str,
+        /// See `stdout`.
+        stderr: &'a str,
+        /// Both.
+        output: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// A hook answered, failed or was withdrawn.
     HookResponse {
         /// This run of it.
@@ -184,6 +213,9 @@ pub enum SystemMessage<'a> {
         stdout: &'a str,
         /// See `stdout`.
         stderr: &'a str,
+        /// How a command ended.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
         /// `success`, `error` or `cancelled`.
         outcome: &'a str,
         /// New for each message.
@@ -208,7 +240,7 @@ pub enum SystemMessage<'a> {
         tool_use_id: &'a str,
         /// What it does.
         description: &'a str,
-        /// `local_bash`.
+        /// `local_bash` or `local_agent`.
         task_type: &'a str,
         /// New for each message.
         uuid: &'a str,
@@ -225,6 +257,9 @@ pub enum SystemMessage<'a> {
         description: &'a str,
         /// What it used so far.
         usage: TaskUsage,
+        /// The tool that it called last, of an agent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_tool_name: Option<&'a str>,
         /// The last line it said.
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<&'a str>,
@@ -298,6 +333,9 @@ pub struct InitMessage<'a> {
     pub skills: Vec<&'a str>,
     /// Plugins.
     pub plugins: Vec<serde_json::Value>,
+    /// What could not be loaded of plugins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plugin_errors: Vec<serde_json::Value>,
     /// Output style.
     pub output_style: &'a str,
     /// Where the key came from.
@@ -349,6 +387,9 @@ pub struct ResultMessage<'a> {
     pub model_usage: &'a BTreeMap<String, ModelTotals>,
     /// Calls that were denied.
     pub permission_denials: &'a [PermissionDenial],
+    /// The agents that ended since the last result, with what each used.
+    #[serde(skip_serializing_if = "<[AgentAccount]>::is_empty")]
+    pub subagents: &'a [AgentAccount],
     /// What went wrong, on errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<&'a [String]>,
@@ -371,6 +412,7 @@ mod tests {
             tool_use_id: "toolu_1",
             description: "builds",
             usage: TaskUsage { duration_ms: 5_000, ..TaskUsage::default() },
+            last_tool_name: None,
             summary: None,
             uuid: "u",
             session_id: "s",

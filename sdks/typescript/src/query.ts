@@ -29,6 +29,7 @@ import type {
   InitializationResult,
   InterruptResult,
   Query,
+  PluginInfo,
   ReloadPluginsResult,
   RewindFilesResult,
   RewindResult,
@@ -216,7 +217,7 @@ export class SessionQuery implements Query {
     return (await this.#session.initialized).agents;
   }
 
-  async listPlugins(): Promise<unknown[]> {
+  async listPlugins(): Promise<PluginInfo[]> {
     return list((await this.#ask('list_plugins'))['plugins']);
   }
 

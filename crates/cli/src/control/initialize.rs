@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
-use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, OnFailure};
+use qoder_runtime::hooks::{Action, DEFAULT_TIMEOUT, Hook, OnFailure, Traits};
 use qoder_runtime::setup::Setup;
 use qoder_types::control::{Initialize, RuntimeRequest};
 use serde_json::Value;
@@ -46,6 +46,7 @@ impl Handshake<'_> {
         options.prompt_suggestions = self.0.prompt_suggestions;
         options.custom_context.clone_from(&self.0.custom_context);
         options.tool_config.clone_from(&self.0.tool_config);
+        options.skills.clone_from(&self.0.skills);
         Ok(())
     }
 
@@ -94,7 +95,8 @@ impl Handshake<'_> {
                     name: id.clone(),
                     timeout,
                     on_failure,
-                    function: hook(channel, id),
+                    action: Action::Function(hook(channel, id)),
+                    traits: Traits::default(),
                 }));
             }
         }

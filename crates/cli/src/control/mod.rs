@@ -110,7 +110,10 @@ impl Connection<'_> {
             Err(error) => return Err(announce_failure(error.into(), self.format, "", &State::default())),
         };
         if self.arguments.protocol.session_mirror {
-            session.mirror_to(mirror(&output));
+            let mirror = mirror(&output);
+            session.mirror_to(Arc::clone(&mirror));
+            // It is the first one.
+            let _ = engine.mirror.set(mirror);
         }
         if handshake.is_some() {
             close_old_turn(&engine, &mut session)?;
@@ -220,6 +223,7 @@ impl Connection<'_> {
                 format,
                 partial: self.arguments.include_partial_messages,
                 verbose: self.arguments.verbose || self.arguments.debug,
+                hook_events: self.arguments.protocol.include_hook_events,
             }),
         }
     }

@@ -23,6 +23,8 @@ pub struct View {
     pub partial: bool,
     /// More on stderr.
     pub verbose: bool,
+    /// When hooks run, on the stream.
+    pub hook_events: bool,
 }
 
 /// The host for a view.
@@ -31,6 +33,7 @@ pub fn make(view: View) -> Arc<dyn Host> {
         OutputFormat::StreamJson => Arc::new(JsonLines::new(Wanted {
             partial: view.partial,
             verbose: view.verbose,
+            hook_events: view.hook_events,
             ..Wanted::default()
         })),
         OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose)),

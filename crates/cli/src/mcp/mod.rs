@@ -4,7 +4,7 @@ mod add;
 mod approve;
 mod arguments;
 mod auth;
-mod get;
+pub mod get;
 mod status;
 
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::{Exit, Fault};
 use crate::host::tell;
-use arguments::{ScopeName, Where};
+use arguments::ScopeName;
 
-pub use arguments::{HELP, McpAction};
+pub use arguments::{HELP, McpAction, Where};
 
 /// Runs a command about servers.
 pub fn run(action: McpAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
@@ -43,7 +43,7 @@ pub fn run(action: McpAction, environment: BTreeMap<String, String>) -> Result<E
     }
 }
 
-fn prepare(place: &Where, environment: BTreeMap<String, String>) -> Result<Setup, Fault> {
+pub fn prepare(place: &Where, environment: BTreeMap<String, String>) -> Result<Setup, Fault> {
     let options = Options {
         cwd: place.cwd.clone().unwrap_or_default(),
         settings: place.settings.clone(),
@@ -85,7 +85,7 @@ fn scope_of(place: Place) -> Option<ScopeName> {
         Place::User => Some(ScopeName::User),
         Place::Local => Some(ScopeName::Local),
         Place::Project => Some(ScopeName::Project),
-        Place::ProjectSettings | Place::Settings | Place::Flag => None,
+        Place::Plugin | Place::ProjectSettings | Place::Settings | Place::Flag => None,
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod host;
 
+mod agent_logs;
 mod agents;
 mod declared_options;
 mod end_of_input;
@@ -22,4 +23,6 @@ mod server_credentials;
 mod servers;
 mod session_mirror;
 mod session_state;
+#[cfg(test)]
+mod settings_hooks;
 mod telemetry;

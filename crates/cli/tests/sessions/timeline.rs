@@ -1,7 +1,7 @@
 //! `qodercli sessions show` draws the timeline: turns, model calls, tools with their decisions, agents, compactions and
 //! tasks, with bars and totals; as data with `--json`; one turn with `--turn`, whole texts with `--full`.
 
-use qoder_runtime::store::line::encode;
+use qoder_runtime::store::line::{Owner, encode};
 use qoder_testkit::{LogBuilder, Reply, Sandbox};
 use qoder_types::{Behavior, ReplayClass};
 use serde_json::{Value, json};
@@ -152,7 +152,9 @@ fn compactions_tasks_and_open_calls_have_their_place() {
         .tool_started("b", "Bash", ReplayClass::Effectful)
         .build();
     let mut text = Vec::new();
-    records.iter().for_each(|record| encode(record, ID, &mut text).unwrap());
+    records
+        .iter()
+        .for_each(|record| encode(record, Owner { session_id: ID, agent_id: None }, &mut text).unwrap());
     std::fs::write(log_of(&sandbox, ID), text).unwrap();
     let shown = run(&sandbox, &["sessions", "show", ID]).exits(0).stdout;
     in_order(

@@ -20,6 +20,8 @@ pub use shown::{HIDDEN, shown};
 /// Where a description came from; the later ones win over the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
+    /// A plugin.
+    Plugin,
     /// The project's `.mcp.json`.
     Project,
     /// The user's settings.
@@ -37,6 +39,7 @@ impl Scope {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Plugin => "plugin",
             Self::Project => "project",
             Self::User => "user",
             Self::Local => "local",

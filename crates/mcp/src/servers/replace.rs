@@ -65,6 +65,25 @@ impl McpServers {
     /// Exactly the servers `wanted` in place of these. One that is there with the same description stays as it is; each
     /// new one is connected, and waited for. `refused` are those whose description makes no sense, with the reason.
     pub async fn replace(&self, wanted: Vec<NamedServer>, refused: Vec<RefusedServer>) -> Replaced {
+        self.replace_those(|_| true, wanted, refused).await
+    }
+
+    /// As [`replace`](Self::replace), and servers of any other scope stay as they are; one of them keeps its name.
+    pub async fn replace_scope(
+        &self,
+        scope: Scope,
+        wanted: Vec<NamedServer>,
+        refused: Vec<RefusedServer>,
+    ) -> Replaced {
+        self.replace_those(|server| server.named.scope == scope, wanted, refused).await
+    }
+
+    async fn replace_those(
+        &self,
+        meant: impl Fn(&Server) -> bool,
+        wanted: Vec<NamedServer>,
+        refused: Vec<RefusedServer>,
+    ) -> Replaced {
         let mut replaced = Replaced::default();
         let mut rows = Vec::new();
         let gone: Vec<Arc<dyn McpPeer>> = {
@@ -72,8 +91,9 @@ impl McpServers {
             let stays = |server: &Server| {
                 wanted.contains(&server.named) && server.named.config.enabled == is_on(server)
             };
+            let leaves = |server: &Server| meant(server) && !stays(server);
             let leaving: Vec<String> =
-                servers.iter().filter(|(_, server)| !stays(server)).map(|(name, _)| name.clone()).collect();
+                servers.iter().filter(|(_, server)| leaves(server)).map(|(name, _)| name.clone()).collect();
             let mut gone = Vec::new();
             for name in leaving {
                 let Some(mut server) = servers.remove(&name) else { continue };

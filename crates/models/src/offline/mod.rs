@@ -91,6 +91,9 @@ fn answer(request: &ModelRequest) -> Decoded {
         Purpose::Classifier => Action::Say(
             "{\"decision\": \"deny\", \"reason\": \"the offline model judges nothing\"}".to_owned(),
         ),
+        Purpose::HookPrompt => {
+            Action::Say("{\"ok\": false, \"reason\": \"the offline model judges nothing\"}".to_owned())
+        }
         Purpose::Title => Action::Say(title(request)),
         // It has no idea.
         Purpose::Suggestion => Action::Say(String::new()),

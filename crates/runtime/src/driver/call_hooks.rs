@@ -2,8 +2,9 @@
 //! is on record before anything follows from it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use qoder_core::ports::{Cancelled, ToolOutcome};
+use qoder_core::ports::{Cancelled, Spent, ToolOutcome};
 use qoder_types::record::{Asked, RecordBody};
 use qoder_types::{CallOutcome, ContentBlock, Decision, HookVerdict, PermissionUpdate, ToolResultContent};
 use serde_json::{Map, Value, json};
@@ -61,7 +62,8 @@ impl Driver<'_> {
             return Ok(Goes::On);
         };
         let is_asked = call.asked.is_some();
-        let fields = || json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id });
+        let fields =
+            || with_server(tool, json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id }));
         let occasion = self.occasion(HookEvent::PreToolUse, tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         match self.wait_for_hooks(occasion).await? {
@@ -157,11 +159,11 @@ impl Driver<'_> {
     }
 
     /// What has to be done after a call has run, when hooks want to know.
-    pub(super) fn after_call(&self, id: &str, tool: &str, input: &Value) -> Option<AfterCall> {
+    pub(super) fn after_call(&self, id: &str, tool: &str, input: &Value, spent: &Spent) -> Option<AfterCall> {
         let base = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure]
             .map(|event| self.occasion(event, tool, || Value::Null));
         base.iter().any(Option::is_some).then(|| AfterCall {
-            firing: self.firing(),
+            firing: Firing { spent: Arc::clone(spent), ..self.firing(HookEvent::PostToolUse) },
             base,
             tool: tool.to_owned(),
             input: input.clone(),
@@ -213,6 +215,7 @@ impl Driver<'_> {
             let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
             let occasion = self.occasion(HookEvent::FileChanged, &name, fields);
             self.noticed.extend(occasion);
+            self.session.remembered.watched.is_known(&path);
         }
     }
 
@@ -245,7 +248,8 @@ impl AfterCall {
                 let error = outcome.content.to_text();
                 let interrupted = outcome.outcome == CallOutcome::Interrupted;
                 let error = self.firing.redactor.text(&error).into_owned();
-                (failure, json!({ "error": error, "is_interrupt": interrupted }))
+                let kind = if interrupted { "interrupt" } else { "tool_error" };
+                (failure, json!({ "error": error, "error_type": kind, "is_interrupt": interrupted }))
             }
             CallOutcome::Denied | CallOutcome::NotRun | CallOutcome::Unknown => return Ok(None),
         };
@@ -268,6 +272,15 @@ impl AfterCall {
             fired = self.firing.fire(occasion) => fired,
         }
     }
+}
+
+/// The fields of a call, with where the tool of a server comes from.
+fn with_server(tool: &str, mut fields: Value) -> Value {
+    if let Some((server, name)) = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        fields["mcp_context"] = json!({ "server_name": server, "tool_name": name });
+        fields["original_request_name"] = json!(name);
+    }
+    fields
 }
 
 fn add_text(content: &mut ToolResultContent, text: String) {

@@ -12,7 +12,7 @@ use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{
     Behavior, CallOutcome, Decision, DecisionLayer, PermissionMode, PermissionUpdate, UpdateDestination,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call_hooks::{Goes, Question};
 use super::{Driver, arrival};
@@ -68,7 +68,7 @@ impl Driver<'_> {
         Ok((tool, input, with_hooks(ruling, call.hooked.as_ref(), moved)))
     }
 
-    fn checked(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value), String> {
+    pub(super) fn checked(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value), String> {
         let Some(tool) = self.engine.toolbox.get(name) else {
             let known = self.engine.toolbox.names();
             return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));
@@ -179,8 +179,14 @@ impl Driver<'_> {
     }
 
     /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
-    async fn await_answer(&mut self, question: PermissionQuestion) -> Result<Option<Answer>, DriveError> {
+    pub(super) async fn await_answer(
+        &mut self,
+        question: PermissionQuestion,
+    ) -> Result<Option<Answer>, DriveError> {
         self.tell_state(SessionState::RequiresAction)?;
+        let message = format!("Permission is needed to use {}", question.tool_name);
+        let details = json!({ "tool_name": question.tool_name, "tool_use_id": question.tool_use_id });
+        self.notification("permission_prompt", "Permission needed", &message, &details);
         let mut answer = self.engine.host.ask(question);
         let mut cancelled = self.interrupt.cancelled();
         let answer = loop {
@@ -313,6 +319,9 @@ impl Driver<'_> {
         let by_host = decision.answered_by.as_deref().is_some_and(|by| by.starts_with("host"));
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
+        if denied {
+            self.notice_denial(id, name, &reason);
+        }
         // The host that denied it by an answer, and the hook that denied it, know.
         if !denied || by_host || layer == DecisionLayer::Hook {
             return Ok(());
@@ -346,7 +355,7 @@ impl Driver<'_> {
 }
 
 /// The decision that an answer makes of an open question.
-fn answered(asked: Decision, answer: &Answered, layer: DecisionLayer) -> Decision {
+pub(super) fn answered(asked: Decision, answer: &Answered, layer: DecisionLayer) -> Decision {
     let (behavior, reason) = if answer.allow {
         (Behavior::Allow, format!("{}; {} allowed it", asked.reason, answer.by))
     } else {

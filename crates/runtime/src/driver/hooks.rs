@@ -1,15 +1,18 @@
 //! Hooks around the turn: what they are told, waiting for them, and what follows for prompts, for the end of a turn and for
 //! the events that are only observed. Hooks around calls have a file of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_core::next::{EndReason, turn_end};
-use qoder_core::ports::Model;
-use qoder_types::record::{InputAdmitted, InputWithdrawn, RecordBody, TurnEnded, UserOrigin};
+use qoder_core::ports::{Model, Spent};
+use qoder_types::record::{
+    InputAdmitted, InputWithdrawn, PermissionsChanged, RecordBody, TurnEnded, UserOrigin,
+};
 use qoder_types::{HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
 
-use super::commands::Expanded;
+use super::commands::Brought;
 use super::{Driver, arrival, emit_result};
 use crate::error::DriveError;
 use crate::events::Event;
@@ -31,10 +34,13 @@ pub(super) enum Waited {
 }
 
 impl Driver<'_> {
-    /// Calls hooks.
-    pub(super) fn firing(&self) -> Firing {
+    /// Calls hooks of an event.
+    pub(super) fn firing(&self, event: HookEvent) -> Firing {
         let agent = self.engine.agent.as_ref();
+        let context = self.engine.hooks.has_agents(event).then(|| Arc::new(self.context_of_hook()));
         Firing {
+            spent: Spent::default(),
+            context,
             hooks: self.engine.hooks.clone(),
             host: self.engine.host.clone(),
             redactor: self.session.redactor().clone(),
@@ -80,7 +86,14 @@ impl Driver<'_> {
     /// Waits for hooks; what arrives meanwhile is taken.
     pub(super) async fn wait_for_hooks(&mut self, occasion: Option<Occasion>) -> Result<Waited, DriveError> {
         let Some(occasion) = occasion else { return Ok(Waited::Nobody) };
-        let firing = self.firing();
+        let firing = self.firing(occasion.event);
+        let spent = Arc::clone(&firing.spent);
+        let waited = self.wait_for(firing, occasion).await;
+        self.record_spent(&spent)?;
+        waited
+    }
+
+    async fn wait_for(&mut self, firing: Firing, occasion: Occasion) -> Result<Waited, DriveError> {
         let mut fired = Box::pin(firing.fire(occasion));
         let mut cancelled = self.interrupt.cancelled();
         loop {
@@ -99,10 +112,14 @@ impl Driver<'_> {
 
     /// Calls hooks that only observe. What they add reaches the model before its next reply.
     pub(super) async fn observe(&mut self, occasion: Option<Occasion>) -> Result<(), DriveError> {
+        let event = occasion.as_ref().map(|occasion| occasion.event);
         match self.wait_for_hooks(occasion).await? {
             Waited::Fired(fired) => {
                 self.session.hook_context.extend(fired.joined.context);
                 self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
+                if let Some(event) = event {
+                    self.remember(event, fired.joined.more)?;
+                }
             }
             // An interrupt is met by the next step of the turn.
             Waited::Nobody | Waited::Interrupted => {}
@@ -112,6 +129,7 @@ impl Driver<'_> {
 
     /// Calls the hooks of what was noticed during a step.
     pub(super) async fn observe_noticed(&mut self) -> Result<(), DriveError> {
+        self.notice_watched();
         for occasion in std::mem::take(&mut self.noticed) {
             self.observe(Some(occasion)).await?;
         }
@@ -123,9 +141,15 @@ impl Driver<'_> {
         self.session.has_begun = true;
         let occasion = match &self.engine.agent {
             Some(agent) => self.occasion(HookEvent::SubagentStart, &agent.agent_type, || json!({})),
-            None => self.session_start(if self.session.is_resumed { "resume" } else { "startup" }),
+            None => {
+                let setup = (!self.session.is_resumed)
+                    .then(|| self.occasion(HookEvent::Setup, "init", || json!({ "trigger": "init" })));
+                self.observe(setup.flatten()).await?;
+                self.session_start(if self.session.is_resumed { "resume" } else { "startup" })
+            }
         };
-        self.observe(occasion).await
+        self.observe(occasion).await?;
+        self.tell_instructions("session_start").await
     }
 
     pub(super) fn session_start(&self, source: &str) -> Option<Occasion> {
@@ -143,14 +167,16 @@ impl Driver<'_> {
     /// When the log or the host takes nothing any more.
     pub async fn end_session(&mut self) -> Result<(), DriveError> {
         let begun = std::mem::take(&mut self.session.has_begun);
-        let told = if begun { self.tell_end().await } else { Ok(()) };
+        let told = if begun { self.tell_session_end().await } else { Ok(()) };
         // Whatever became of the hooks, no task may outlive the session.
         let ended = self.end_tasks().await;
+        self.engine.hooks.end(PARTING_TIME).await;
+        let late = self.take_all_late();
         self.engine.toolbox.servers().close().await;
-        ended.and(told)
+        ended.and(told).and(late)
     }
 
-    async fn tell_end(&mut self) -> Result<(), DriveError> {
+    async fn tell_session_end(&mut self) -> Result<(), DriveError> {
         let reason = "other";
         let occasion = self.occasion(HookEvent::SessionEnd, reason, || json!({ "reason": reason }));
         let Some(occasion) = occasion else { return Ok(()) };
@@ -169,12 +195,13 @@ impl Driver<'_> {
 
     /// Starts the turn of the oldest waiting input, if the hooks let it. Answers with the turn's end when they do not.
     pub(super) async fn promote(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        self.refresh_hooks().await?;
         let Some(input) = self.session.state.inputs.front().cloned() else { return Ok(None) };
-        let occasion = self.occasion(
-            HookEvent::UserPromptSubmit,
-            "",
-            || json!({ "prompt": input.message.content.to_text() }),
-        );
+        // What hooks say themselves is no prompt of a person.
+        let by_hook = self.session.remembered.own_inputs.remove(&input.input_id);
+        let prompt = || json!({ "prompt": input.message.content.to_text() });
+        let occasion = if by_hook { None } else { self.occasion(HookEvent::UserPromptSubmit, "", prompt) };
+        self.begin_turn_of_hooks(by_hook);
         self.promoting = true;
         let waited = self.wait_for_hooks(occasion).await;
         self.promoting = false;
@@ -203,48 +230,21 @@ impl Driver<'_> {
             let by = format!("hook {}", joined.by.as_deref().unwrap_or("UserPromptSubmit"));
             return self.refuse_prompt(input, &by, vec![record], &EndReason::HookStopped(reason));
         }
+        self.remember(HookEvent::UserPromptSubmit, joined.more)?;
         self.open_expanded(input, vec![record], joined.context).await
     }
 
-    /// Opens the turn of an input, with what it stands for when it is a command.
-    async fn open_expanded(
-        &mut self,
-        input: InputAdmitted,
-        bodies: Vec<RecordBody>,
-        context: Option<String>,
-    ) -> Result<Option<TurnEnded>, DriveError> {
-        let (id, original) = (input.input_id.clone(), input.clone());
-        self.promoting = true;
-        let expanded = self.expand_command(input).await;
-        self.promoting = false;
-        let expanded = expanded?;
-        if self.session.state.inputs.front().is_none_or(|first| first.input_id != id) {
-            return Ok(None);
-        }
-        match expanded {
-            Expanded::Message(input) => {
-                self.open_turn(*input, bodies, context)?;
-                Ok(None)
-            }
-            Expanded::Refused(problem) => {
-                let end = self.command_refused(problem);
-                self.refuse_with(original, "command", bodies, end)
-            }
-            Expanded::Interrupted => {
-                self.refuse_prompt(original, "interrupt", bodies, &EndReason::AbortedStreaming)
-            }
-        }
-    }
-
-    fn open_turn(
+    pub(super) fn open_turn(
         &mut self,
         input: InputAdmitted,
         mut bodies: Vec<RecordBody>,
         context: Option<String>,
+        brought: Brought,
     ) -> Result<(), DriveError> {
         let mut entry = self.session.user_entry(UserOrigin::Prompt, input.message);
         entry.uuid.clone_from(&input.input_id);
         entry.input_id = Some(input.input_id);
+        (entry.typed, entry.turn_rules) = (brought.typed, brought.turn_rules);
         let place = bodies.len();
         let uuid = entry.uuid.clone();
         bodies.push(RecordBody::User(Box::new(entry)));
@@ -253,8 +253,13 @@ impl Driver<'_> {
             notice.parent_uuid = Some(uuid);
             bodies.push(RecordBody::User(Box::new(notice)));
         }
+        if !brought.updates.is_empty() {
+            let (updates, by) = (brought.updates.clone(), "command".to_owned());
+            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged { updates, by }));
+        }
         // What hooks said about a prompt and the prompt itself are kept together or not at all.
         let mut records = self.session.append_all(bodies)?;
+        self.took_updates(&brought.updates)?;
         self.engine.spending.begin_turn(&Usage::default());
         self.started = std::time::Instant::now();
         self.echo = self.engine.replay_user_messages.then(|| records.remove(place));
@@ -262,7 +267,7 @@ impl Driver<'_> {
     }
 
     /// The turn of a prompt that does not reach the model is over at once.
-    fn refuse_prompt(
+    pub(super) fn refuse_prompt(
         &mut self,
         input: InputAdmitted,
         by: &str,
@@ -273,7 +278,7 @@ impl Driver<'_> {
         self.refuse_with(input, by, bodies, end)
     }
 
-    fn refuse_with(
+    pub(super) fn refuse_with(
         &mut self,
         input: InputAdmitted,
         by: &str,
@@ -298,7 +303,18 @@ impl Driver<'_> {
         if *reason == EndReason::Completed && self.is_held().await? {
             return Ok(None);
         }
-        self.end(reason).map(Some)
+        self.tell_failure(reason).await?;
+        let end = self.end(reason)?;
+        if std::mem::take(&mut self.session.remembered.clear_context) {
+            let by = "hook at the end of a turn".to_owned();
+            self.session.append(RecordBody::Cut(Box::new(qoder_types::record::Cut {
+                at: None,
+                messages: 0,
+                results: Vec::new(),
+                by,
+            })))?;
+        }
+        Ok(Some(end))
     }
 
     /// True when the turn does not end now: hooks hold it, or something else came up while they were asked.
@@ -307,6 +323,11 @@ impl Driver<'_> {
             Some(agent) => (HookEvent::SubagentStop, agent.agent_type.clone()),
             None => (HookEvent::Stop, String::new()),
         };
+        let wake = std::mem::take(&mut self.session.remembered.wake);
+        if !wake.is_empty() {
+            self.notice(&wake.join("\n\n"))?;
+            return Ok(true);
+        }
         let Some(turn) = &self.session.state.turn else { return Ok(false) };
         let blocks = turn.stop_blocks;
         let fields = || json!({ "stop_hook_active": blocks > 0, "last_assistant_message": turn.last_text });
@@ -324,6 +345,7 @@ impl Driver<'_> {
                 return Ok(true);
             }
         };
+        self.session.remembered.clear_context |= joined.more.clear_context;
         if joined.stop.is_some() {
             self.session.append(RecordBody::Hooked(Box::new(record)))?;
             return Ok(true);

@@ -10,6 +10,8 @@ use crate::VERSION;
 use crate::agent;
 use crate::error::DriveError;
 use crate::events::{Event, Host};
+use crate::extensions::Plugin;
+use crate::extensions::plugin::error_rows;
 use crate::session::new_id;
 
 /// A version that clients of the sibling CLI accept; ours is in `qodercli_version`.
@@ -38,8 +40,9 @@ impl Driver<'_> {
             mcp_servers: engine.toolbox.servers().summary(),
             slash_commands: commands.iter().map(String::as_str).collect(),
             agents,
-            skills: Vec::new(),
-            plugins: Vec::new(),
+            skills: loaded.skills.names(),
+            plugins: loaded.plugins.iter().map(Plugin::row).collect(),
+            plugin_errors: error_rows(&loaded.problems),
             output_style: "default",
             api_key_source: facts.key_source,
             qodercli_version: VERSION,
@@ -114,6 +117,7 @@ pub fn emit_result(host: &dyn Host, session_id: &str, end: &TurnEnded) -> Result
         usage: &end.usage,
         model_usage: &end.model_usage,
         permission_denials: &end.permission_denials,
+        subagents: &end.subagents,
         errors: end.is_error.then_some(end.errors.as_slice()),
         error_code: end.error_code,
         api_error_status: end.api_error_status,

@@ -1,12 +1,17 @@
 //! The driver: asks what happens next, does it, and appends what happened. It keeps nothing that is not in the
 //! session's records, so it may die between any two of them.
 
+mod agents;
 mod call_hooks;
 mod checkpoints;
+mod command_calls;
+mod command_files;
 mod commands;
 mod compact;
 mod decide;
+mod hook_events;
 mod hooks;
+mod local;
 mod messages;
 mod model;
 mod recheck;
@@ -123,6 +128,10 @@ impl<'a> Driver<'a> {
             self.engine.spending.begin_turn(&turn.usage);
         }
         self.tell_lost_elicitations()?;
+        self.refresh_hooks().await?;
+        if self.session.state.turn.is_some() {
+            self.begin_turn_of_hooks(false);
+        }
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
@@ -140,7 +149,12 @@ impl<'a> Driver<'a> {
                 announced = true;
             }
             match step {
-                Step::Idle => return Ok(ended),
+                Step::Idle => {
+                    if !self.wait_for_agents().await? {
+                        return Ok(ended);
+                    }
+                    announced = false;
+                }
                 Step::Promote => {
                     if let Some(refused) = self.promote().await? {
                         ended = Some(refused);
@@ -356,7 +370,8 @@ impl<'a> Driver<'a> {
     /// Brings memory files that lie beside files read since the last reply. False when there are none.
     fn bring_memory(&mut self) -> Result<bool, DriveError> {
         let files = std::mem::take(&mut self.read_files);
-        let Some(nested) = &self.engine.nested_memory else { return Ok(false) };
+        let told = self.bring_skills(&files)?;
+        let Some(nested) = &self.engine.nested_memory else { return Ok(told) };
         let mut known = self.session.state.memory.clone();
         let mut text = String::new();
         let mut brought = Vec::new();
@@ -369,7 +384,7 @@ impl<'a> Driver<'a> {
             }
         }
         if brought.is_empty() {
-            return Ok(false);
+            return Ok(told);
         }
         let text = format!("Instructions for the folder you are reading in:{text}");
         let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
@@ -395,12 +410,15 @@ impl<'a> Driver<'a> {
 
     /// Appends and announces a result that no tool produced.
     fn append_result(&mut self, id: &str, text: &str, outcome: CallOutcome) -> Result<(), DriveError> {
-        let mut content = ToolResultContent::Text(text.to_owned());
+        let (report, tasks) = self.end_agent_of(id)?;
+        let text = report.map_or_else(|| text.to_owned(), |report| format!("{text} {report}"));
+        let mut content = ToolResultContent::Text(text);
         self.add_call_context(id, &mut content);
         let block = ContentBlock::ToolResult { tool_use_id: id.to_owned(), content, is_error: true };
         let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
         let mut entry = self.session.user_entry(UserOrigin::ToolResult, message);
         entry.outcome = Some(outcome);
+        entry.tasks = tasks;
         let record = self.session.append(RecordBody::User(Box::new(entry)))?;
         self.emit_user(&record, false)
     }

@@ -1,6 +1,7 @@
 //! What MCP servers mean for a session that is driven: questions to a person that wait, and tools that changed under an
 //! allowance which was given for what they were.
 
+use qoder_core::ports::Spent;
 use qoder_types::record::{ElicitationAnswered, Elicited, PermissionsChanged, RecordBody};
 use qoder_types::{Behavior, PermissionUpdate, RuleValue, ToolDefinition, UpdateDestination};
 use serde_json::{Map, Value};
@@ -21,6 +22,7 @@ impl Driver<'_> {
     ) -> Result<Opened, DriveError> {
         self.session.append(RecordBody::Elicited(Box::new(question)))?;
         tell_state(&*self.engine.host, &self.session.id, SessionState::RequiresAction)?;
+        self.notify_of_question("elicitation_dialog", input);
         Ok(self.opened(input))
     }
 
@@ -39,18 +41,30 @@ impl Driver<'_> {
             let state = if runs { SessionState::Running } else { SessionState::Idle };
             tell_state(&*self.engine.host, &self.session.id, state)?;
         }
+        let kind = if input.is_empty() { "elicitation_complete" } else { "elicitation_response" };
+        self.notify_of_question(kind, input);
         Ok(self.opened(input))
+    }
+
+    fn notify_of_question(&self, kind: &str, input: &Map<String, Value>) {
+        let server = input.get("mcp_server_name").and_then(Value::as_str).unwrap_or_default();
+        let message = match kind {
+            "elicitation_dialog" => format!("The server {server} wants input"),
+            _ => "A question of a server is closed".to_owned(),
+        };
+        self.notification(kind, "MCP server", &message, &Value::Object(input.clone()));
     }
 
     fn opened(&self, input: &Map<String, Value>) -> Opened {
         let server = input.get("mcp_server_name").and_then(Value::as_str);
         let occasion: Option<Occasion> =
             server.and_then(|server| self.occasion(event_of(input), server, || Value::Object(input.clone())));
-        Opened { firing: self.firing(), occasion, cancelled: self.interrupt.cancelled() }
+        Opened { firing: self.firing(event_of(input)), occasion, cancelled: self.interrupt.cancelled() }
     }
 
     /// Hooks that only observe ran beside the session.
-    pub(crate) fn record_hooks(&mut self, fired: Fired) -> Result<(), DriveError> {
+    pub(crate) fn record_hooks(&mut self, fired: Fired, spent: &Spent) -> Result<(), DriveError> {
+        self.record_spent(spent)?;
         self.session.hook_context.extend(fired.joined.context);
         self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
         Ok(())

@@ -8,20 +8,26 @@ use qoder_core::state::TaskState;
 use qoder_types::record::{RecordBody, UserOrigin};
 use qoder_types::wire::{StreamMessage, SystemMessage, TaskUsage};
 use qoder_types::{Message, TaskStatus};
+use serde_json::json;
 
 use super::Driver;
 use crate::error::DriveError;
+use crate::hooks::HookEvent;
 use crate::session::new_id;
 
 /// How many last lines of a task's output a notice holds.
 const NOTICE_LINES: usize = 20;
 /// In how many characters.
 const NOTICE_CHARACTERS: usize = 2_000;
+/// How many last lines of an agent's answer a notice holds.
+const ANSWER_LINES: usize = 2_000;
+/// In how many characters.
+const ANSWER_CHARACTERS: usize = 30_000;
 
 /// What the host hears of a task.
 enum News {
     Started(String),
-    Goes { task_id: String, duration_ms: u64, last_line: Option<String> },
+    Goes { task_id: String, usage: TaskUsage, last_line: Option<String>, last_tool: Option<String> },
     Ended(String),
 }
 
@@ -35,16 +41,29 @@ impl Driver<'_> {
             match progress {
                 ToolProgress::TaskStarted { start, receipt } => {
                     let task_id = start.task_id.clone();
-                    self.session.append(RecordBody::TaskStarted(start))?;
+                    // An agent that goes on is on record.
+                    if !self.session.state.tasks.contains_key(&task_id) {
+                        self.session.append(RecordBody::TaskStarted(start))?;
+                    }
                     receipt.confirm();
+                    self.tell_task(HookEvent::TaskCreated, &task_id);
                     news.push(News::Started(task_id));
                 }
-                ToolProgress::TaskProgress { task_id, duration_ms, last_line } => {
-                    news.push(News::Goes { task_id, duration_ms, last_line });
+                ToolProgress::TaskProgress {
+                    task_id,
+                    duration_ms,
+                    last_line,
+                    total_tokens,
+                    tool_uses,
+                    last_tool,
+                } => {
+                    let usage = TaskUsage { total_tokens, tool_uses, duration_ms };
+                    news.push(News::Goes { task_id, usage, last_line, last_tool });
                 }
                 ToolProgress::TaskEnded(end) => {
                     let task_id = end.task_id.clone();
                     self.session.append(RecordBody::TaskEnded(end))?;
+                    self.tell_task(HookEvent::TaskCompleted, &task_id);
                     news.push(News::Ended(task_id));
                 }
                 ToolProgress::Output(_) => {}
@@ -64,6 +83,28 @@ impl Driver<'_> {
         told.and_then(|()| self.forward_task_events())
     }
 
+    /// Tells hooks of a task, in the words of the stream.
+    fn tell_task(&self, event: HookEvent, task_id: &str) {
+        let Some(TaskState { start, end, .. }) = self.session.state.tasks.get(task_id) else { return };
+        let fields = || {
+            let mut fields = json!({
+                "task_id": task_id, "task_type": start.task_type, "description": start.description,
+                "tool_use_id": start.tool_use_id,
+            });
+            if let Some(end) = end {
+                fields["status"] = json!(end.status.on_the_stream());
+                fields["summary"] = json!(end.summary);
+            }
+            fields
+        };
+        self.aside(self.occasion(event, "", fields));
+    }
+
+    /// Tells the host of the end of a task that is on record.
+    pub(super) fn tell_end(&self, task_id: &str) -> Result<(), DriveError> {
+        self.tell_host(&News::Ended(task_id.to_owned()))
+    }
+
     fn tell_host(&self, news: &News) -> Result<(), DriveError> {
         let uuid = new_id();
         let session_id = &self.session.id;
@@ -78,13 +119,14 @@ impl Driver<'_> {
                 uuid: &uuid,
                 session_id,
             },
-            (News::Goes { duration_ms, last_line, .. }, _) => {
+            (News::Goes { usage, last_line, last_tool, .. }, _) => {
                 let summary = last_line.as_deref().map(|line| self.session.redactor().text(line));
                 let message = SystemMessage::TaskProgress {
                     task_id,
                     tool_use_id: &start.tool_use_id,
                     description: &start.description,
-                    usage: TaskUsage { duration_ms: *duration_ms, ..TaskUsage::default() },
+                    usage: *usage,
+                    last_tool_name: last_tool.as_deref(),
                     summary: summary.as_deref(),
                     uuid: &uuid,
                     session_id,
@@ -135,8 +177,13 @@ fn notice(task: &TaskState) -> String {
                 .to_owned()
         }
     };
-    let mut text = format!("[Background task {} ({}) {ending}.", start.task_id, start.description);
-    let lines = qoder_tools::last_lines(Path::new(&start.output_file), NOTICE_LINES, NOTICE_CHARACTERS);
+    let (what, lines, characters) = if start.is_agent() {
+        (format!("Agent {} as task", start.command), ANSWER_LINES, ANSWER_CHARACTERS)
+    } else {
+        ("Background task".to_owned(), NOTICE_LINES, NOTICE_CHARACTERS)
+    };
+    let mut text = format!("[{what} {} ({}) {ending}.", start.task_id, start.description);
+    let lines = qoder_tools::last_lines(Path::new(&start.output_file), lines, characters);
     if lines.is_empty() {
         text.push_str(&format!(" There is nothing in its output file {}.]", start.output_file));
     } else {

@@ -26,26 +26,26 @@ const MOST_TOGETHER: usize = 10;
 const WAITING_OUTPUT: usize = 1024;
 
 /// A call that is about to run.
-struct Ready {
-    id: String,
-    tool: Arc<dyn Tool>,
-    input: Value,
+pub(super) struct Ready {
+    pub(super) id: String,
+    pub(super) tool: Arc<dyn Tool>,
+    pub(super) input: Value,
 }
 
 /// A call that has run, and what hooks said about it.
-struct Ran {
+pub(super) struct Ran {
     id: String,
     tool: String,
-    outcome: ToolOutcome,
+    pub(super) outcome: ToolOutcome,
     elapsed_ms: u64,
-    spent: Spent,
+    pub(super) spent: Spent,
     /// The error is the host's.
-    fired: std::io::Result<Option<Fired>>,
+    pub(super) fired: std::io::Result<Option<Fired>>,
     /// The file that it was to change, when hooks want to know.
     change: Option<FileChange>,
 }
 
-async fn run_one(
+pub(super) async fn run_one(
     ready: Ready,
     context: ToolContext,
     after: Option<AfterCall>,
@@ -120,7 +120,7 @@ impl Driver<'_> {
             .map(|ready| {
                 let context = self.context(&ready.id, &output);
                 let name = ready.tool.definition().name.clone();
-                let after = self.after_call(&ready.id, &name, &ready.input);
+                let after = self.after_call(&ready.id, &name, &ready.input, &context.spent);
                 let change = self.file_change(&name, &ready.input);
                 run_one(ready, context, after, change)
             })
@@ -155,7 +155,7 @@ impl Driver<'_> {
         }
     }
 
-    fn context(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ToolContext {
+    pub(super) fn context(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ToolContext {
         let observations = Arc::clone(&self.session.state.observations);
         let observed = move |path: &Path| -> Option<Observation> {
             observations.get(path.to_string_lossy().as_ref()).cloned()
@@ -183,6 +183,12 @@ impl Driver<'_> {
             worktree: self.session.state.worktree.clone(),
             shared: Arc::clone(&self.engine.shared) as Arc<dyn std::any::Any + Send + Sync>,
         }
+    }
+
+    /// What an agent is given that judges for a hook.
+    pub(super) fn context_of_hook(&self) -> ToolContext {
+        let (output, _) = mpsc::channel(1);
+        self.context("", &output)
     }
 
     fn progress_sink(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ProgressSink {
@@ -227,6 +233,7 @@ impl Driver<'_> {
         entry.duration_ms = Some(elapsed_ms);
         entry.tasks = self.untold(outcome.ended_tasks);
         entry.worktree = outcome.worktree;
+        entry.turn_rules = outcome.turn_rules;
         let updates = self.usable_updates(outcome.permission_updates)?;
         let mut bodies: Vec<RecordBody> = hooked.into_iter().collect();
         let place = bodies.len();

@@ -3,7 +3,9 @@
 //! each kind of file means is read in a place of its own. A file that cannot be read is a [`Problem`], never a failure.
 
 mod document;
-mod plugin;
+pub(crate) mod files;
+pub(crate) mod head;
+pub mod plugin;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,11 +13,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use qoder_types::RuleSource;
 
 use crate::agent::AgentList;
+use crate::commands::CommandList;
+use crate::hooks::files as hook_files;
 use crate::setup::Setup;
+use crate::skills::SkillList;
 
 pub use document::Document;
 pub(crate) use document::bounds;
-pub use plugin::{Plugin, PluginParts};
+pub use plugin::{Found, Plugin, PluginParts};
 
 /// Who wrote a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,8 +122,25 @@ pub struct Loaded {
     pub plugins: Vec<Plugin>,
     /// The agents of all sources.
     pub agents: Arc<AgentList>,
+    /// The skills of all sources.
+    pub skills: Arc<SkillList>,
+    /// The commands of all sources.
+    pub commands: Arc<CommandList>,
     /// What could not be used.
     pub problems: Vec<Problem>,
+}
+
+impl Loaded {
+    /// How many definitions of each kind a plugin brings.
+    #[must_use]
+    pub fn brought_by(&self, plugin: &Plugin) -> Vec<(&'static str, usize)> {
+        let origin = Origin::Plugin(plugin.name.clone());
+        let agents = self.agents.all().filter(|one| one.definition.origin == origin).count();
+        let commands = self.commands.iter().filter(|one| one.origin == origin).count();
+        let skills = self.skills.iter().filter(|one| one.origin == origin).count();
+        let hooks = hook_files::of_plugin(plugin).0.len();
+        vec![("commands", commands), ("agents", agents), ("skills", skills), ("hooks", hooks)]
+    }
 }
 
 /// What was read last. It is replaced as a whole, so whoever holds one set sees nothing change under it.

@@ -5,6 +5,7 @@ use qoder_types::{HookRun, HookVerdict, Hooked, PermissionUpdate};
 use serde_json::Value;
 
 use super::HookEvent;
+use super::more::More;
 use super::output::Said;
 
 /// What the hooks of one event said together.
@@ -20,6 +21,7 @@ pub(crate) struct Joined {
     pub(crate) interrupt: bool,
     pub(crate) context: Option<String>,
     pub(crate) stop: Option<String>,
+    pub(crate) more: More,
 }
 
 /// Joins what each hook said, in the order in which they were registered.
@@ -38,6 +40,7 @@ pub(crate) fn join<'a>(all: impl IntoIterator<Item = (&'a str, Said)>) -> Joined
         joined.interrupt |= said.interrupt;
         joined.stop = joined.stop.or(said.stop);
         contexts.extend(said.context);
+        joined.more.add(said.more);
     }
     joined.context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
     joined

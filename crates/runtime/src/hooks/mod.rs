@@ -1,24 +1,45 @@
-//! Hooks: functions that are called around the steps of a turn and may tighten, change or stop them. This file owns what
-//! a hook is and which hooks an event concerns; what they answered is read and joined in the files beside it.
+//! Hooks: functions, programs, requests and models that are called around the steps of a turn and may tighten, change or
+//! stop them. This file owns what a hook is and which hooks an event concerns; reading them from files, calling them, and
+//! reading and joining what they answered have files of their own beside it.
 
+pub mod action;
+mod announce;
+mod command;
+mod condition;
+mod entry;
 mod event;
+pub mod files;
+mod http;
 mod join;
+mod judge;
+mod late;
 mod matcher;
+mod more;
 mod output;
+mod prompt;
 mod ruling;
 mod run;
+mod set;
+mod settings;
+mod watch;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use matcher::Matcher;
-
+pub use action::{Action, HookPlace, PluginFolders, Traits};
 pub use event::HookEvent;
+pub use files::HookSource;
+pub use judge::{Judge, JudgeTask};
+pub(crate) use late::{Late, Remembered};
+pub(crate) use more::{ElicitationWord, More};
 pub(crate) use ruling::{may_be_answered_by_hook, with_hooks};
 pub(crate) use run::{Fired, Firing, Occasion};
+pub use set::{HookServices, Hooks, LoadedInstructions};
+pub(crate) use settings::Vouched;
+pub use settings::{SettingsHooks, digest_of_folder, hooks_of_folder};
 
 /// How long a callback may take when its matcher names no time.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -57,6 +78,16 @@ impl OnFailure {
             _ => None,
         }
     }
+
+    /// The word for it in files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "allow",
+            Self::Ask => "ask",
+            Self::Block => "deny",
+        }
+    }
 }
 
 /// One registered hook.
@@ -72,59 +103,19 @@ pub struct Hook {
     pub timeout: Duration,
     /// What its failure means; `None` takes the event's own rule.
     pub on_failure: Option<OnFailure>,
-    /// The hook itself.
-    pub function: HookFunction,
+    /// What it does.
+    pub action: Action,
+    /// What hooks of files may have besides.
+    pub traits: Traits,
 }
 
-/// The hooks of a session.
-#[derive(Clone, Default)]
-pub struct Hooks {
-    hooks: Vec<Registered>,
-}
-
-/// A hook with its matcher, which is read when an event first needs it.
-#[derive(Clone)]
-struct Registered {
-    hook: Hook,
-    matcher: OnceLock<Matcher>,
-}
-
-impl Hooks {
-    /// These hooks, in the order in which they were registered.
-    #[must_use]
-    pub fn new(hooks: Vec<Hook>) -> Self {
-        let registered = |hook| Registered { hook, matcher: OnceLock::new() };
-        Self { hooks: hooks.into_iter().map(registered).collect() }
-    }
-
-    /// True when some hook listens to the event.
-    #[must_use]
-    pub fn listens(&self, event: &str) -> bool {
-        self.hooks.iter().any(|registered| registered.hook.event == event)
-    }
-
-    /// The hooks that an event about `subject` concerns, in the order in which they were registered. Matchers that cannot
-    /// be used are added to `warnings`, each once.
-    fn about(&self, event: HookEvent, subject: &str, warnings: &mut Vec<String>) -> Vec<&Hook> {
-        let listening = self.hooks.iter().filter(|registered| registered.hook.event == event.as_str());
-        let mut concerned = Vec::new();
-        for Registered { hook, matcher } in listening {
-            let matcher = matcher.get_or_init(|| {
-                let matcher = Matcher::new(hook.matcher.as_deref());
-                if let Matcher::Nothing(problem) = &matcher {
-                    let text = hook.matcher.as_deref().unwrap_or_default();
-                    warnings.push(format!(
-                        "the hook {} is never called: its matcher `{text}` is no regular expression ({problem})",
-                        hook.name
-                    ));
-                }
-                matcher
-            });
-            // Of some events there is nothing that a matcher could look at.
-            if subject.is_empty() || matcher.matches(subject) {
-                concerned.push(hook);
-            }
-        }
-        concerned
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Hook")
+            .field("event", &self.event)
+            .field("matcher", &self.matcher)
+            .field("name", &self.name)
+            .field("action", &self.action.told())
+            .finish_non_exhaustive()
     }
 }

@@ -5,6 +5,7 @@ use qoder_types::{HookVerdict, PermissionUpdate};
 use serde_json::{Map, Value};
 
 use super::HookEvent;
+use super::more::More;
 
 /// The longest text of a hook that the model is told, in characters.
 const LONGEST_TEXT: usize = 50_000;
@@ -21,6 +22,7 @@ pub(crate) struct Said {
     pub(crate) context: Option<String>,
     pub(crate) stop: Option<String>,
     pub(crate) message: Option<String>,
+    pub(crate) more: More,
 }
 
 /// What reading an output came to: what counts of it, and what was wrong with the rest.
@@ -30,7 +32,8 @@ pub(crate) struct Read {
     pub(crate) problem: Option<String>,
 }
 
-/// Reads an output. A part for another event is left out whole; the rest of the output counts.
+/// Reads an output. A part for another event is left out whole, and the rest of the output counts; with a part that names
+/// no event the whole output is rejected.
 pub(crate) fn read(event: HookEvent, output: &Value) -> Read {
     let Some(fields) = output.as_object() else {
         return Read {
@@ -38,8 +41,17 @@ pub(crate) fn read(event: HookEvent, output: &Value) -> Read {
             ..Read::default()
         };
     };
-    if fields.get("async") == Some(&Value::Bool(true)) {
+    if is_async(output) {
         return Read::default();
+    }
+    if let Some(Value::Object(part)) = fields.get("hookSpecificOutput")
+        && !part.get("hookEventName").is_some_and(Value::is_string)
+    {
+        let problem = format!(
+            "its hookSpecificOutput has no hookEventName \"{}\", so its whole output is rejected",
+            event.as_str()
+        );
+        return Read { problem: Some(problem), ..Read::default() };
     }
     match general(event, fields) {
         Ok(mut said) => {
@@ -48,6 +60,11 @@ pub(crate) fn read(event: HookEvent, output: &Value) -> Read {
         }
         Err(problem) => Read { said: Said::default(), problem: Some(problem) },
     }
+}
+
+/// True for an output that says that its hook goes on in the background.
+pub(super) fn is_async(output: &Value) -> bool {
+    output.get("async") == Some(&Value::Bool(true))
 }
 
 fn general(event: HookEvent, fields: &Map<String, Value>) -> Result<Said, String> {
@@ -81,14 +98,8 @@ fn specific(event: HookEvent, fields: &Map<String, Value>, said: &mut Said) -> R
         Some(other) => return Err(format!("its hookSpecificOutput is {} and not an object", kind(other))),
     };
     let name = event.as_str();
-    match part.get("hookEventName").and_then(Value::as_str) {
-        Some(named) if named == name => {}
-        Some(_) => {
-            return Err(format!("its hookSpecificOutput names another event than {name} and is left out"));
-        }
-        None => {
-            return Err(format!("its hookSpecificOutput has no hookEventName \"{name}\" and is left out"));
-        }
+    if part.get("hookEventName").and_then(Value::as_str) != Some(name) {
+        return Err(format!("its hookSpecificOutput names another event than {name} and is left out"));
     }
     // Read whole before anything counts.
     let mut with = said.clone();
@@ -105,6 +116,7 @@ fn specific(event: HookEvent, fields: &Map<String, Value>, said: &mut Said) -> R
         | HookEvent::SessionStart
         | HookEvent::SessionEnd
         | HookEvent::Stop
+        | HookEvent::StopFailure
         | HookEvent::SubagentStart
         | HookEvent::SubagentStop
         | HookEvent::PreCompact
@@ -112,10 +124,19 @@ fn specific(event: HookEvent, fields: &Map<String, Value>, said: &mut Said) -> R
         | HookEvent::CwdChanged
         | HookEvent::InstructionsLoaded
         | HookEvent::FileChanged
-        // They only observe, whatever they answer.
+        | HookEvent::PermissionDenied
+        | HookEvent::Notification
+        | HookEvent::ConfigChange
+        | HookEvent::WorktreeCreate
+        | HookEvent::WorktreeRemove
         | HookEvent::Elicitation
-        | HookEvent::ElicitationResult => {}
+        | HookEvent::ElicitationResult
+        | HookEvent::TaskCreated
+        | HookEvent::TaskCompleted
+        | HookEvent::TeammateIdle
+        | HookEvent::Setup => {}
     }
+    with.more = More::read(event, part)?;
     *said = with;
     Ok(())
 }
@@ -183,7 +204,7 @@ fn as_text(value: &Value) -> String {
 }
 
 /// A text field; an empty one says nothing.
-fn text(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
+pub(super) fn text(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
@@ -192,14 +213,14 @@ fn text(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, Strin
     }
 }
 
-fn bounded(text: &str) -> String {
+pub(super) fn bounded(text: &str) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => format!("{}[… cut: a hook may say {LONGEST_TEXT} characters]", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -258,14 +279,20 @@ mod tests {
     }
 
     #[test]
-    fn a_part_without_the_right_event_is_left_out_and_the_rest_counts() {
-        for part in [
-            json!({"permissionDecision": "allow"}),
-            json!({"hookEventName": "PostToolUse", "permissionDecision": "allow"}),
-        ] {
-            let read = read(HookEvent::PreToolUse, &json!({"decision": "block", "hookSpecificOutput": part}));
-            assert_eq!(read.said.verdict, Some(HookVerdict::Deny));
-            assert!(read.problem.unwrap().contains("left out"));
+    fn a_part_for_another_event_is_left_out_and_the_rest_counts() {
+        let part = json!({"hookEventName": "PostToolUse", "permissionDecision": "allow"});
+        let read = read(HookEvent::PreToolUse, &json!({"decision": "block", "hookSpecificOutput": part}));
+        assert_eq!(read.said.verdict, Some(HookVerdict::Deny));
+        assert!(read.problem.unwrap().contains("left out"));
+    }
+
+    #[test]
+    fn hook_specific_output_without_hook_event_name_rejects_the_whole_json() {
+        for part in [json!({"permissionDecision": "allow"}), json!({"hookEventName": 1})] {
+            let output = json!({"decision": "approve", "systemMessage": "x", "hookSpecificOutput": part});
+            let read = read(HookEvent::PreToolUse, &output);
+            assert_eq!(read.said, Said::default());
+            assert!(read.problem.unwrap().contains("rejected"));
         }
     }
 

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
-use futures::future::join_all;
-use qoder_types::wire::{StreamMessage, SystemMessage};
+use futures::future::{BoxFuture, join_all};
+use qoder_core::ports::{Spent, ToolContext};
 use qoder_types::{HookOutcome, HookRun, HookVerdict, Hooked};
 use serde_json::{Map, Value};
 
+use super::action::{Action, Background};
+use super::announce::{Announcement, Response};
+use super::command::{self, Program, Ran, tail};
 use super::join::{Joined, join};
-use super::output::{Said, read};
-use super::{Hook, HookCall, HookEvent, Hooks, OnFailure};
+use super::output::{Said, bounded, read};
+use super::set::Registered;
+use super::{Hook, HookCall, HookEvent, Hooks, OnFailure, http, judge, prompt};
 use crate::events::{Event, Host};
 use crate::redact::Redactor;
-use crate::session::new_id;
 
 /// Something happened that hooks may want to know.
 #[derive(Debug, Clone)]
@@ -48,19 +51,58 @@ pub(crate) struct Firing {
     pub(crate) redactor: Redactor,
     /// The session that messages name.
     pub(crate) session_id: String,
+    /// What models cost that hooks ask.
+    pub(crate) spent: Spent,
+    /// What an agent is given that judges for a hook.
+    pub(crate) context: Option<Arc<ToolContext>>,
 }
 
 /// How the run of one hook ended, before its output is read.
-struct Answered {
-    answer: Result<Value, (HookOutcome, String)>,
-    elapsed: Duration,
+pub(super) struct Answered {
+    pub(super) answer: Result<Value, (HookOutcome, String)>,
+    pub(super) elapsed: Duration,
+    pub(super) exit_code: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// What running a hook came to.
+enum Came {
+    Answered(Answered),
+    /// It goes on in the background with the given time.
+    GoesOn(BoxFuture<'static, Program>, Option<Duration>),
+}
+
+impl Answered {
+    fn new(answer: Result<Value, (HookOutcome, String)>) -> Self {
+        Self {
+            answer,
+            elapsed: Duration::ZERO,
+            exit_code: None,
+            stdout: String::new(),
+            stderr: String::new(),
+        }
+    }
+
+    /// Nothing is known yet.
+    fn later() -> Self {
+        Self::new(Err((HookOutcome::Background, String::new())))
+    }
+}
+
+impl From<Program> for Answered {
+    fn from(program: Program) -> Self {
+        let Program { output, exit_code, stdout, stderr } = program;
+        let answer = output.map_err(|problem| (HookOutcome::Error, problem));
+        Self { exit_code, stdout, stderr, ..Self::new(answer) }
+    }
 }
 
 impl Firing {
     /// Calls the hooks that the occasion concerns; `None` when there are none. The error is the host's.
     pub(crate) async fn fire(&self, occasion: Occasion) -> std::io::Result<Option<Fired>> {
         let mut warnings = Vec::new();
-        let hooks = self.hooks.about(occasion.event, &occasion.subject, &mut warnings);
+        let hooks = self.hooks.about(&occasion, &mut warnings);
         let told = warnings.iter().try_for_each(|warning| self.host.emit(Event::Warning(warning)));
         told?;
         if hooks.is_empty() {
@@ -70,57 +112,216 @@ impl Firing {
         let answers: Vec<std::io::Result<Answered>> = join_all(runs).await;
         let mut runs = Vec::with_capacity(hooks.len());
         let mut all = Vec::with_capacity(hooks.len());
-        for (hook, answered) in hooks.iter().zip(answers) {
-            let (run, said) = self.take(occasion.event, hook, &answered?)?;
+        for (one, answered) in hooks.iter().zip(answers) {
+            let (run, said) = self.take(occasion.event, &one.hook, &answered?, true)?;
             runs.push(run);
-            all.push((hook.name.as_str(), said));
+            all.push((one.hook.name.as_str(), said));
         }
         let joined = join(all);
         let record = joined.record(occasion.event, occasion.tool_use_id.as_deref(), runs);
         Ok(Some(Fired { joined, record }))
     }
 
-    async fn call(&self, hook: &Hook, occasion: &Occasion) -> std::io::Result<Answered> {
-        let announcement = Announcement::new(self, hook, occasion.event)?;
+    async fn call(&self, one: &Arc<Registered>, occasion: &Occasion) -> std::io::Result<Answered> {
+        if one.hook.traits.background != Background::No {
+            let (firing, hook, beside) = (self.clone(), Arc::clone(one), occasion.clone());
+            let begun = self.hooks.run_beside(false, async move {
+                // A host that is gone is met again by the turn.
+                if let Ok(answered) = firing.run_whole(&hook, &beside).await {
+                    firing.deliver(beside.event, &hook.hook, &answered);
+                }
+            });
+            return Ok(match begun {
+                true => Answered::later(),
+                false => Answered::new(Err((
+                    HookOutcome::Error,
+                    "too many hooks run in the background".to_owned(),
+                ))),
+            });
+        }
+        let announcement = Announcement::new(self, &one.hook.name, occasion.event)?;
+        self.tell_status(&one.hook)?;
         let begun = Instant::now();
-        let call = HookCall {
-            input: Value::Object(occasion.input.clone()),
-            tool_use_id: occasion.tool_use_id.clone(),
+        let limit = occasion.at_most.map_or(one.hook.timeout, |most| most.min(one.hook.timeout));
+        let came = AssertUnwindSafe(self.run(one, occasion, &announcement)).catch_unwind();
+        let mut answered = match tokio::time::timeout(limit, came).await {
+            Ok(Ok(Came::Answered(answered))) => answered,
+            Ok(Ok(Came::GoesOn(rest, wanted))) => {
+                self.go_on(one, occasion.event, rest, wanted.unwrap_or(one.hook.timeout), announcement);
+                return Ok(Answered::later());
+            }
+            Ok(Err(_)) => Answered::new(Err((HookOutcome::Error, "a fault in its program".to_owned()))),
+            Err(_) => Answered::new(Err(too_slow(limit))),
         };
-        let limit = occasion.at_most.map_or(hook.timeout, |most| most.min(hook.timeout));
-        // The function itself may fail before it gives its future.
-        let run = AssertUnwindSafe(async { (hook.function)(call).await }).catch_unwind();
-        let answer = match tokio::time::timeout(limit, run).await {
-            Ok(Ok(Ok(output))) => Ok(output),
-            Ok(Ok(Err(problem))) => Err((HookOutcome::Error, problem)),
-            Ok(Err(_)) => Err((HookOutcome::Error, "a fault in its program".to_owned())),
-            Err(_) => Err((HookOutcome::Timeout, format!("no answer within {} s", limit.as_secs_f64()))),
-        };
-        announcement.end(&answer)?;
-        Ok(Answered { answer, elapsed: begun.elapsed() })
+        answered.elapsed = begun.elapsed();
+        announce_end(announcement, &answered)?;
+        Ok(answered)
     }
 
-    /// Reads an answer, tells of what is wrong with it and of what it wants to be told.
-    fn take(&self, event: HookEvent, hook: &Hook, answered: &Answered) -> std::io::Result<(HookRun, Said)> {
+    /// The whole run of a hook that nobody waits for.
+    async fn run_whole(&self, one: &Arc<Registered>, occasion: &Occasion) -> std::io::Result<Answered> {
+        let announcement = Announcement::new(self, &one.hook.name, occasion.event)?;
+        self.tell_status(&one.hook)?;
+        let begun = Instant::now();
+        let whole = async {
+            match self.run(one, occasion, &announcement).await {
+                Came::Answered(answered) => answered,
+                Came::GoesOn(rest, _) => rest.await.into(),
+            }
+        };
+        let whole = tokio::time::timeout(one.hook.timeout, AssertUnwindSafe(whole).catch_unwind());
+        let mut answered = match whole.await {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(_)) => Answered::new(Err((HookOutcome::Error, "a fault in its program".to_owned()))),
+            Err(_) => Answered::new(Err(too_slow(one.hook.timeout))),
+        };
+        answered.elapsed = begun.elapsed();
+        announce_end(announcement, &answered)?;
+        Ok(answered)
+    }
+
+    /// A program said that it goes on in the background.
+    fn go_on(
+        &self,
+        one: &Arc<Registered>,
+        event: HookEvent,
+        rest: BoxFuture<'static, Program>,
+        limit: Duration,
+        announcement: Announcement,
+    ) {
+        let (firing, hook, begun) = (self.clone(), Arc::clone(one), Instant::now());
+        // When too much runs already it is dropped, which ends it; that is told as a withdrawal.
+        self.hooks.run_beside(false, async move {
+            let mut answered = match tokio::time::timeout(limit, rest).await {
+                Ok(program) => Answered::from(program),
+                Err(_) => Answered::new(Err(too_slow(limit))),
+            };
+            answered.elapsed = begun.elapsed();
+            if announce_end(announcement, &answered).is_ok() {
+                firing.deliver(event, &hook.hook, &answered);
+            }
+        });
+    }
+
+    async fn run(&self, one: &Registered, occasion: &Occasion, announcement: &Announcement) -> Came {
+        let failed = |problem: String| Came::Answered(Answered::new(Err((HookOutcome::Error, problem))));
+        if let Some(problem) = one.matcher_problem() {
+            return failed(problem);
+        }
+        let input = Value::Object(occasion.input.clone());
+        let services = self.hooks.services().ok_or("hooks of files cannot run here".to_owned());
+        let output = match (&one.hook.action, services) {
+            (Action::Function(function), _) => {
+                let call = HookCall { input, tool_use_id: occasion.tool_use_id.clone() };
+                function(call).await
+            }
+            (Action::Broken(problem), _) => Err(problem.clone()),
+            (Action::Command(_) | Action::Http(_) | Action::Prompt(_) | Action::Agent(_), Err(problem)) => {
+                Err(problem)
+            }
+            (Action::Command(hook), Ok(services)) => {
+                let run = command::run(hook, occasion.event, &input, services, announcement.listener());
+                return match run.await {
+                    Ran::Ended(program) => Came::Answered(program.into()),
+                    Ran::Detached(rest, wanted) => Came::GoesOn(rest, wanted),
+                };
+            }
+            (Action::Http(hook), Ok(services)) => {
+                http::post(hook, occasion.event, &input, &services.variables).await
+            }
+            (Action::Prompt(hook), Ok(services)) => {
+                prompt::ask(hook, &input, services, &self.session_id, &self.spent).await
+            }
+            (Action::Agent(hook), Ok(services)) => {
+                let judge = services.judge.get().and_then(std::sync::Weak::upgrade);
+                match (judge, &self.context) {
+                    (Some(judge), Some(context)) => {
+                        let answer = judge.judge(judge::task(hook, &input, context)).await;
+                        answer.and_then(|answer| judge::output(&answer))
+                    }
+                    _ => Err("there is nobody to run agents in this session".to_owned()),
+                }
+            }
+        };
+        Came::Answered(Answered::new(output.map_err(|problem| (HookOutcome::Error, problem))))
+    }
+
+    fn tell_status(&self, hook: &Hook) -> std::io::Result<()> {
+        match &hook.traits.status_message {
+            Some(message) => self.host.emit(Event::Warning(message)),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads an answer, tells of what is wrong with it and of what it wants to be told. Nothing can follow from the failure
+    /// of a hook that nobody `waited` for.
+    pub(super) fn take(
+        &self,
+        event: HookEvent,
+        hook: &Hook,
+        answered: &Answered,
+        waited: bool,
+    ) -> std::io::Result<(HookRun, Said)> {
         let (mut said, outcome, problem) = match &answered.answer {
             Ok(output) => {
                 let read = read(event, output);
                 let outcome = if read.problem.is_some() { HookOutcome::Error } else { HookOutcome::Success };
                 (read.said, outcome, read.problem)
             }
+            Err((HookOutcome::Background, _)) => (Said::default(), HookOutcome::Background, None),
             Err((outcome, problem)) => (Said::default(), *outcome, Some(problem.clone())),
         };
         if let Some(problem) = &problem {
-            let effect = failed(event, hook, problem, &mut said);
+            let effect = match waited {
+                true => failed(event, hook, problem, &mut said),
+                false => "it ran in the background",
+            };
             let text = format!("the hook {} for {} failed: {problem}; {effect}", hook.name, event.as_str());
             self.host.emit(Event::Warning(&self.redactor.text(&text)))?;
         }
         if let Some(message) = &said.message {
             self.host.emit(Event::Warning(&self.redactor.text(message)))?;
         }
-        let duration_ms = u64::try_from(answered.elapsed.as_millis()).unwrap_or(u64::MAX);
-        Ok((HookRun { hook: hook.name.clone(), outcome, duration_ms, problem }, said))
+        // In the front, hooks of these events only observe.
+        let observes = matches!(event, HookEvent::Elicitation | HookEvent::ElicitationResult);
+        if observes && matches!(hook.action, Action::Function(_)) {
+            said.more.elicitation = None;
+            said.verdict = None;
+        }
+        let stderr = Some(tail(&answered.stderr)).filter(|text| !text.is_empty());
+        Ok((
+            HookRun {
+                hook: hook.name.clone(),
+                outcome,
+                duration_ms: u64::try_from(answered.elapsed.as_millis()).unwrap_or(u64::MAX),
+                problem,
+                exit_code: answered.exit_code,
+                stderr,
+            },
+            said,
+        ))
     }
+}
+
+fn too_slow(limit: Duration) -> (HookOutcome, String) {
+    (HookOutcome::Timeout, format!("no answer within {} s", limit.as_secs_f64()))
+}
+
+fn announce_end(announcement: Announcement, answered: &Answered) -> std::io::Result<()> {
+    let is_suppressed =
+        matches!(&answered.answer, Ok(output) if output.get("suppressOutput") == Some(&Value::Bool(true)));
+    let (output, outcome) = match &answered.answer {
+        Ok(output) => (output.to_string(), "success"),
+        Err((_, problem)) => (problem.clone(), "error"),
+    };
+    let stdout = if is_suppressed { String::new() } else { bounded(&answered.stdout) };
+    announcement.end(&Response {
+        output: &bounded(&output),
+        stdout: &stdout,
+        stderr: &bounded(&answered.stderr),
+        exit_code: answered.exit_code,
+        outcome,
+    })
 }
 
 /// What the failure of a hook means. What it did say still counts when it is stricter.
@@ -135,64 +336,4 @@ fn failed(event: HookEvent, hook: &Hook, problem: &str, said: &mut Said) -> &'st
         said.reason = Some(format!("the hook {} failed: {problem}", hook.name));
     }
     effect
-}
-
-/// Tells the host of the run of one hook, if it wants to know: that it began, and how it ended, also when it is withdrawn.
-struct Announcement<'a> {
-    firing: Option<&'a Firing>,
-    event: HookEvent,
-    hook: &'a str,
-    id: String,
-}
-
-impl<'a> Announcement<'a> {
-    fn new(firing: &'a Firing, hook: &'a Hook, event: HookEvent) -> std::io::Result<Self> {
-        let wanted = firing.host.wants_hook_events() || event == HookEvent::SessionStart;
-        let announcement = Self { firing: wanted.then_some(firing), event, hook: &hook.name, id: new_id() };
-        if let Some(firing) = announcement.firing {
-            let uuid = new_id();
-            let message = SystemMessage::HookStarted {
-                hook_id: &announcement.id,
-                hook_name: announcement.hook,
-                hook_event: event.as_str(),
-                uuid: &uuid,
-                session_id: &firing.session_id,
-            };
-            firing.host.emit(Event::Message(&StreamMessage::System(message)))?;
-        }
-        Ok(announcement)
-    }
-
-    fn end(mut self, answer: &Result<Value, (HookOutcome, String)>) -> std::io::Result<()> {
-        let (output, outcome) = match answer {
-            Ok(output) => (output.to_string(), "success"),
-            Err((_, problem)) => (problem.clone(), "error"),
-        };
-        self.respond(&output, outcome)
-    }
-
-    fn respond(&mut self, output: &str, outcome: &str) -> std::io::Result<()> {
-        let Some(firing) = self.firing.take() else { return Ok(()) };
-        let uuid = new_id();
-        let output = firing.redactor.text(output);
-        let message = SystemMessage::HookResponse {
-            hook_id: &self.id,
-            hook_name: self.hook,
-            hook_event: self.event.as_str(),
-            output: &output,
-            stdout: "",
-            stderr: "",
-            outcome,
-            uuid: &uuid,
-            session_id: &firing.session_id,
-        };
-        firing.host.emit(Event::Message(&StreamMessage::System(message)))
-    }
-}
-
-impl Drop for Announcement<'_> {
-    fn drop(&mut self) {
-        // A host that is gone is met again by the next message of the turn.
-        let _ = self.respond("", "cancelled");
-    }
 }

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
+use crate::commands::{self, CommandRow};
 use crate::driver::CAPABILITIES;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
-use crate::mcp::prompts::PromptCommand;
 use crate::setup::Setup;
 use crate::{VERSION, agent, model_policy};
 
@@ -28,9 +28,9 @@ const COMMANDS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What requests are answered with.
 pub struct Desk {
-    handle: Handle,
+    pub(super) handle: Handle,
     setup: Mutex<Arc<Setup>>,
-    callbacks: Callbacks,
+    pub(super) callbacks: Callbacks,
 }
 
 impl Desk {
@@ -51,7 +51,8 @@ impl Desk {
     pub fn greeting(&self) -> Value {
         let facts = self.handle.engine().model.facts();
         json!({
-            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": [], "plugins": [],
+            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": self.skills(),
+            "plugins": self.plugins(),
             "account": self.account(), "output_style": "default", "available_output_styles": ["default"],
             "model": facts.name, "protocol_version": PROTOCOL_VERSION, "qodercli_version": VERSION,
             "capabilities": CAPABILITIES, "session_id": self.handle.session_id(), "pid": std::process::id(),
@@ -109,11 +110,8 @@ impl Desk {
             }
             HostRequest::AccountInfo {} => Ok(json!({ "account": self.account() })),
             HostRequest::GetUsageInfo {} => Ok(json!({ "usageInfo": null })),
-            HostRequest::ListPlugins {} => Ok(json!({ "plugins": [] })),
-            HostRequest::ReloadPlugins {} => Ok(json!({
-                "commands": self.commands(), "agents": self.agents(), "plugins": [],
-                "mcpServers": self.servers().summary(), "error_count": 0,
-            })),
+            HostRequest::ListPlugins {} => Ok(json!({ "plugins": self.plugins() })),
+            HostRequest::ReloadPlugins {} => self.reload_plugins().await,
             HostRequest::GenerateSessionTitle { description, persist } => {
                 Ok(json!({ "title": self.handle.generate_title(&description, persist).await.map_err(text)? }))
             }
@@ -148,14 +146,13 @@ impl Desk {
         serde_json::to_value(replaced).map_err(text)
     }
 
-    /// The prompts of servers, as far as they are known.
-    fn commands(&self) -> Vec<Value> {
-        let prompts = self.handle.engine().toolbox.prompts();
-        let row = |command: PromptCommand| {
-            let hint = command.hint();
-            json!({ "name": command.name, "description": command.description, "argumentHint": hint })
-        };
-        prompts.map(|prompts| prompts.commands()).unwrap_or_default().into_iter().map(row).collect()
+    /// What `/name` stands for; prompts of servers as far as they are known.
+    pub(super) fn commands(&self) -> Vec<Value> {
+        commands::rows(self.handle.engine()).iter().map(CommandRow::to_wire).collect()
+    }
+
+    fn skills(&self) -> Vec<Value> {
+        self.handle.engine().extensions.current().skills.rows()
     }
 
     /// Whoever asks for commands gets those of all servers that can be reached.
@@ -166,8 +163,12 @@ impl Desk {
         }
     }
 
-    fn setup(&self) -> Arc<Setup> {
+    pub(super) fn setup(&self) -> Arc<Setup> {
         Arc::clone(&self.setup.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn go_on_with(&self, setup: Arc<Setup>) {
+        *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = setup;
     }
 
     async fn set_mode(&self, mode: &str) -> Result<Value, String> {
@@ -233,18 +234,19 @@ impl Desk {
             self.handle.set_model(model.map_err(|error| format!("apply_flag_settings: {error}"))?);
         }
         self.handle.engine().gate.replace_rules(after.rules_with(self.servers()));
+        self.handle.engine().hooks.take_settings(after.settings_hooks());
         if after.mode() != before.mode() {
             self.handle.set_permission_mode(after.mode()).await.map_err(text)?;
         }
-        *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(after);
+        self.go_on_with(Arc::new(after));
         Ok(json!({}))
     }
 
-    fn servers(&self) -> &McpServers {
+    pub(super) fn servers(&self) -> &McpServers {
         self.handle.engine().toolbox.servers()
     }
 
-    fn agents(&self) -> Vec<Value> {
+    pub(super) fn agents(&self) -> Vec<Value> {
         if self.handle.engine().toolbox.get(agent::NAME).is_none() {
             return Vec::new();
         }

@@ -4,6 +4,7 @@
 mod context_usage;
 mod desk;
 mod handle;
+mod plugins;
 mod suggestion;
 mod title;
 
@@ -85,6 +86,7 @@ pub(crate) fn tell_state(host: &dyn Host, session_id: &str, state: SessionState)
 #[must_use]
 pub fn inner_inbox(engine: &Engine) -> Inbox {
     let (inner, inbox) = InnerHandle::alone();
+    engine.hooks.belong_to(inner.clone());
     if let Some(questions) = &engine.questions {
         questions.belong_to(inner);
     }
@@ -112,6 +114,7 @@ impl Live {
         if let Some(questions) = &engine.questions {
             questions.belong_to(handle.inner());
         }
+        engine.hooks.belong_to(handle.inner());
         let connecting = async move {
             servers.start();
             servers.ready().await;

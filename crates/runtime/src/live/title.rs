@@ -70,7 +70,7 @@ fn first_line(answer: &str) -> Option<String> {
 
 impl Driver<'_> {
     /// Gives the session a title, as another program would. A whole line in one call, because others may write too.
-    fn keep_title(&self, title: &str) -> Result<(), SessionError> {
+    pub(crate) fn keep_title(&self, title: &str) -> Result<(), SessionError> {
         let session = self.session();
         let Some(log) = session.log_path() else { return Ok(()) };
         let title = session.redactor().text(title);

@@ -11,11 +11,13 @@ use crate::settings::{Layer, SettingsError, read_plain, read_plain_text};
 use crate::setup::{Setup, SetupError};
 
 /// The key under which servers are described.
-const KEY: &str = "mcpServers";
+pub(super) const KEY: &str = "mcpServers";
 
 /// Where a description stands, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
+    /// A plugin.
+    Plugin,
     /// `.qoder/settings.json` of the project.
     ProjectSettings,
     /// `.mcp.json` of the project.
@@ -35,6 +37,7 @@ impl Place {
     #[must_use]
     pub fn scope(self) -> Scope {
         match self {
+            Self::Plugin => Scope::Plugin,
             Self::ProjectSettings | Self::Project => Scope::Project,
             Self::User => Scope::User,
             Self::Local => Scope::Local,
@@ -48,7 +51,7 @@ impl Place {
     pub fn is_of_folder(self) -> bool {
         match self {
             Self::ProjectSettings | Self::Project | Self::Local => true,
-            Self::User | Self::Settings | Self::Flag => false,
+            Self::Plugin | Self::User | Self::Settings | Self::Flag => false,
         }
     }
 }
@@ -64,12 +67,15 @@ pub struct Described {
     pub place: Place,
     /// The file and line, for people.
     pub at: String,
+    /// Variables that only this description may name, besides those of the environment.
+    pub variables: Vec<(&'static str, String)>,
 }
 
-/// Everything that files describe, lowest place first. In a folder that is not trusted only the user's own.
+/// Everything that files describe, lowest place first. In a folder that is not trusted only the user's own and those of
+/// plugins.
 #[must_use]
 pub fn described(setup: &Setup, warnings: &mut Vec<String>) -> Vec<Described> {
-    let mut all = Vec::new();
+    let mut all = setup.plugins().servers.clone();
     for layer in &setup.settings.layers {
         let place = match layer.source {
             RuleSource::UserSettings => Place::User,
@@ -131,7 +137,7 @@ pub(super) fn flags(configs: &[String]) -> Result<Vec<Described>, SetupError> {
     Ok(all)
 }
 
-fn of_layer(layer: &Layer, place: Place) -> Result<Vec<Described>, String> {
+pub(super) fn of_layer(layer: &Layer, place: Place) -> Result<Vec<Described>, String> {
     let name =
         if layer.file.is_none() && place == Place::Flag { "--mcp-config".to_owned() } else { layer.name() };
     let at = |path: &[&str]| format!("{name}{}", layer.lines_at(path));
@@ -143,6 +149,7 @@ fn of_layer(layer: &Layer, place: Place) -> Result<Vec<Described>, String> {
                 value: value.clone(),
                 place,
                 at: at(&[KEY, server]),
+                variables: Vec::new(),
             };
             Ok(servers.iter().map(one).collect())
         }

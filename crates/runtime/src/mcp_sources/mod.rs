@@ -1,10 +1,13 @@
-//! Where the descriptions of MCP servers come from: the project's `.mcp.json`, settings, the command line. Of two with one
+//! Where the descriptions of MCP servers come from: plugins, the project's `.mcp.json`, settings, the command line. Of two with one
 //! name the higher place wins. What stands in a folder needs trust and the person's own approval before it is started.
 
 mod approvals;
 mod files;
+mod inline;
+mod plugins;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use qoder_mcp::config::{ConfigError, NamedServer, Scope, ServerConfig, Transport, shown, unknown_fields};
 use serde_json::Value;
@@ -14,6 +17,8 @@ use crate::setup::{Setup, SetupError};
 
 pub use approvals::{Approvals, digest};
 pub use files::{Described, Place, described};
+pub use inline::InlineServers;
+pub(crate) use plugins::of_plugin;
 
 /// What the command line says about servers.
 #[derive(Debug, Clone, Default)]
@@ -57,14 +62,27 @@ pub struct Sources {
 /// # Errors
 /// When `--mcp-config` cannot be read. Anything else that is wrong harms its own server alone.
 pub fn servers(setup: &Setup, flags: &Flags) -> Result<Sources, SetupError> {
-    let mut sources = Sources::default();
+    let mut warnings = Vec::new();
     let mut all = Vec::new();
     if !flags.strict {
-        all = described(setup, &mut sources.warnings);
+        all = described(setup, &mut warnings);
     }
     all.extend(files::flags(&flags.configs)?);
+    Ok(choose(all, warnings, setup, flags))
+}
+
+/// The servers that plugins describe.
+#[must_use]
+pub fn servers_of_plugins(setup: &Setup, flags: &Flags) -> Sources {
+    let all = if flags.strict { Vec::new() } else { setup.plugins().servers.clone() };
+    choose(all, Vec::new(), setup, flags)
+}
+
+/// The description that counts of each name, and whether it may run.
+fn choose(all: Vec<Described>, warnings: Vec<String>, setup: &Setup, flags: &Flags) -> Sources {
+    let mut sources = Sources { warnings, ..Sources::default() };
     if all.is_empty() {
-        return Ok(sources);
+        return sources;
     }
     let wanted = Wanted::new(setup, flags);
     let approvals = Approvals::load(&setup.config_root);
@@ -84,7 +102,7 @@ pub fn servers(setup: &Setup, flags: &Flags) -> Result<Sources, SetupError> {
             Err(refused) => sources.refused.push(refused),
         }
     }
-    Ok(sources)
+    sources
 }
 
 /// Which names may be connected at all.
@@ -140,7 +158,7 @@ fn judge(
     if let Some(reason) = standing.reason(&one.name) {
         return refused(config.shown, reason, true);
     }
-    match config.expanded(&one.name, &setup.options.environment) {
+    match plugins::expanded(config, one, &setup.options.environment) {
         Ok(config) => Some(Ok(NamedServer { name: one.name.clone(), config, scope })),
         Err(error) => wrong(&error),
     }
@@ -173,6 +191,10 @@ impl Standing {
 /// were read.
 #[must_use]
 pub fn standing(one: &Described, settings: &Settings, approvals: &Approvals, setup: &Setup) -> Standing {
+    standing_in(one, settings, approvals, &setup.project_root)
+}
+
+fn standing_in(one: &Described, settings: &Settings, approvals: &Approvals, project_root: &Path) -> Standing {
     if !one.place.is_of_folder() {
         return Standing::Approved;
     }
@@ -180,7 +202,7 @@ pub fn standing(one: &Described, settings: &Settings, approvals: &Approvals, set
         return Standing::SwitchedOff;
     }
     let named = settings.list("mcp.enabledProjectMcpServers").contains(&one.name);
-    let known = approvals.has(&setup.project_root, &one.name, &digest(&one.name, &one.value));
+    let known = approvals.has(project_root, &one.name, &digest(&one.name, &one.value));
     if settings.flag("mcp.enableAllProjectMcpServers", false) || named || known {
         Standing::Approved
     } else {

@@ -190,7 +190,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "\"text\"",
         "text, json or stream-json",
     ),
-    key("hooks.*", Kind::Any, "", "hooks"),
+    key("hooks.*", Kind::Any, "", "hooks by event; those of all layers run; see hooks.md"),
     key("mcpServers.*", Kind::Any, "", "MCP servers by name; see mcp.md"),
     key("mcp.allowed", Kind::Texts, "", "only these MCP servers"),
     key("mcp.excluded", Kind::Texts, "[]", "not these MCP servers"),
@@ -226,6 +226,14 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "changes of an agent: enabled, tools, runConfig, modelConfig, mcpServers; see subagents.md",
     ),
     key(
+        "agents.maxConcurrent",
+        Kind::Whole(1),
+        "8",
+        "agents that work at the same time, at each depth; no more",
+    ),
+    key("agents.maxDepth", Kind::Whole(0), "3", "how deep agents may start agents; no more"),
+    key("agents.maxTotal", Kind::Whole(0), "200", "agents of one session; no more"),
+    key(
         "autoMode.classifier",
         Kind::Text,
         "",
@@ -234,7 +242,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     key("autoMode.allow", Kind::Texts, "[]", "what the classifier should usually allow, in words"),
     key("autoMode.soft_deny", Kind::Texts, "[]", "what the classifier should usually deny, in words"),
     key("autoMode.environment", Kind::Texts, "[]", "what the classifier should know about the surroundings"),
-    key("enabledPlugins.*", Kind::Any, "", "plugins"),
+    key(
+        "enabledPlugins.*",
+        Kind::Boolean,
+        "",
+        "switches an installed plugin on or off, by its identifier such as `name@local`",
+    ),
     key("sandbox.enabled", Kind::Boolean, "false", "confine commands"),
     key(
         "sandbox.autoAllowBashIfSandboxed",

@@ -206,8 +206,10 @@ impl Reader<'_> {
         self.lines.insert(pointer.clone(), u32::try_from(line).unwrap_or(u32::MAX));
         let length = pointer.len();
         Ok(match node {
-            // Servers have their own rules for variables, and what is shown of them has none replaced.
-            ast::Value::StringLit(text) if pointer.starts_with("/mcpServers/") => {
+            // Servers and hooks have their own rules for variables, and what is shown of them has none replaced.
+            ast::Value::StringLit(text)
+                if ["/mcpServers/", "/hooks/"].iter().any(|group| pointer.starts_with(group)) =>
+            {
                 Value::String(text.value.to_string())
             }
             ast::Value::StringLit(text) => Value::String(expand(&text.value, self.environment)),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Setup, SetupError};
 use crate::agent::AgentDefinition;
 use crate::extensions::Loaded;
+use crate::hooks::files;
 
 impl Setup {
     /// Reads everything. `agents` are those of the front; what is wrong with files is among the problems.
@@ -13,8 +14,19 @@ impl Setup {
     /// # Errors
     /// When settings about what was read cannot be used.
     pub fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
-        let mut problems = Vec::new();
-        let agents = self.agents(&[], agents, &mut problems)?;
-        Ok(Loaded { agents: Arc::new(agents), problems, ..Loaded::default() })
+        let found = self.plugins();
+        let plugins = found.plugins.clone();
+        let mut problems = found.problems.clone();
+        problems.extend(plugins.iter().flat_map(|plugin| files::of_plugin(plugin).1));
+        let agents = self.agents(&plugins, agents, &mut problems)?;
+        let skills = self.skills(&plugins, &mut problems);
+        let commands = self.commands(&plugins, &mut problems);
+        Ok(Loaded {
+            plugins,
+            agents: Arc::new(agents),
+            skills: Arc::new(skills),
+            commands: Arc::new(commands),
+            problems,
+        })
     }
 }

@@ -2,7 +2,7 @@
 //! each may depend on the one before. Every front comes through here, so defaults exist once.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
@@ -12,14 +12,13 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents, covers};
+use crate::agent::{self, AgentLimits, AgentTool, Agents, Family, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
 use crate::events::Host;
-use crate::extensions::Extensions;
+use crate::extensions::{Extensions, Found};
 use crate::gate::Gate;
-use crate::hooks::Hooks;
 use crate::mcp::ByName;
 use crate::memory::{MemoryPlaces, NestedMemory, discover};
 use crate::model_policy::PolicyMemory;
@@ -27,6 +26,7 @@ use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
+use crate::skills::SkillTool;
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
@@ -38,6 +38,7 @@ use crate::{layout, redact, sandbox};
 mod agents;
 mod extensions;
 mod gate;
+mod hooks;
 mod later;
 mod mode;
 mod model;
@@ -79,6 +80,7 @@ pub struct Setup {
     learned: redact::Learned,
     telemetry: Option<Telemetry>,
     policy_memory: PolicyMemory,
+    pub(crate) plugins: OnceLock<Found>,
 }
 
 impl Setup {
@@ -137,6 +139,7 @@ impl Setup {
             learned: redact::Learned::default(),
             telemetry,
             policy_memory: PolicyMemory::default(),
+            plugins: OnceLock::new(),
         })
     }
 
@@ -170,22 +173,25 @@ impl Setup {
         let models = self.models(&callbacks);
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
+        options::check_skills(self.options.skills.as_ref())?;
+        let own_servers = self.own_servers(&callbacks, &questions);
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
-        let hooks = Arc::new(Hooks::new(callbacks.hooks));
+        let environment = Arc::new(self.command_environment());
+        let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
         let roots = self.roots()?;
         let gate = Arc::new(self.gate(&servers, roots.clone()));
         let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
-        let environment = Arc::new(self.command_environment());
         let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
+        let mirror = Arc::default();
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
-        let mut tools = self.wanted_tools(&gate, &by_name)?;
+        let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
@@ -193,6 +199,7 @@ impl Setup {
                 model: Arc::clone(&model),
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
+                own_servers,
                 offered: Arc::clone(&offered),
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
@@ -209,6 +216,7 @@ impl Setup {
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
                 telemetry: self.telemetry.clone(),
+                family: Family::new(AgentLimits::of(&self.settings), Arc::clone(&mirror)),
             })));
         }
         let mut tools = tools::in_order(tools);
@@ -241,6 +249,7 @@ impl Setup {
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+            mirror,
         })
     }
 
@@ -256,8 +265,10 @@ impl Setup {
         &self,
         gate: &Arc<Gate>,
         by_name: &Arc<ByName>,
+        extensions: &Arc<Extensions>,
     ) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
         let mut tools = tools::built_in(self, gate, by_name);
+        tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
         Ok(tools)

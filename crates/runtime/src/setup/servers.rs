@@ -11,7 +11,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
+use crate::agent::{OwnServers, ServerReference};
 use crate::callbacks::Callbacks;
+use crate::extensions::Plugin;
 use crate::gate::Gate;
 use crate::mcp::authorization::Authorizer;
 use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
@@ -20,7 +22,7 @@ use crate::mcp::oauth::{ServerAuthorizer, Vault};
 use crate::mcp::questions::ServerQuestions;
 use crate::mcp::remote::{self, PeerContext};
 use crate::mcp::{ByName, Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
-use crate::mcp_sources::{self, Flags};
+use crate::mcp_sources::{self, Flags, InlineServers};
 use crate::questions::Questions;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::Offered;
@@ -35,11 +37,32 @@ const LAZY_SETTING: &str = "mcp.lazyLoad";
 impl Setup {
     /// The servers, none of them started.
     pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> McpServers {
+        self.plugins().plugins.iter().for_each(Plugin::prepare_data);
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
         let servers = McpServers::new(callbacks.servers.clone(), maker, questions, self.start_wait());
         servers.add_refused(callbacks.refused_servers.clone());
         servers
+    }
+
+    /// Makes the servers that a definition describes for its agent alone.
+    pub(super) fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> OwnServers {
+        let maker = self.server_maker(callbacks, questions);
+        let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
+        let (inline, wait) = (InlineServers::of(self), self.start_wait());
+        Arc::new(move |definition| {
+            let mut servers = Vec::new();
+            for reference in definition.mcp_servers.iter().flatten() {
+                match reference {
+                    ServerReference::Inline { name, config } => {
+                        servers.push(inline.server(name, config, &definition.origin)?);
+                    }
+                    ServerReference::Name(_) => {}
+                }
+            }
+            let made = || McpServers::new(servers.clone(), Arc::clone(&maker), Arc::clone(&questions), wait);
+            Ok((!servers.is_empty()).then(made))
+        })
     }
 
     fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> ServerMaker {
@@ -98,7 +121,8 @@ impl Setup {
         for (scope, tool, policy) in servers.policies() {
             let source = match scope {
                 Scope::Project => RuleSource::ProjectSettings,
-                Scope::User => RuleSource::UserSettings,
+                // Whoever brings a plugin has vouched for all of it.
+                Scope::User | Scope::Plugin => RuleSource::UserSettings,
                 Scope::Local => RuleSource::LocalSettings,
                 Scope::Flag | Scope::Sdk => RuleSource::CliArg,
             };
@@ -122,18 +146,20 @@ impl Setup {
     /// When a file or a text of the flags cannot be read.
     pub fn bring_servers(&self, flags: &Flags, callbacks: &mut Callbacks) -> Result<Vec<String>, SetupError> {
         let sources = mcp_sources::servers(self, flags)?;
+        callbacks.server_flags = flags.clone();
         callbacks.servers.extend(sources.servers.into_iter().map(|mut server| {
             server.scope = scope(&server.config.transport, server.scope);
             server
         }));
-        callbacks.refused_servers.extend(sources.refused.into_iter().map(|one| RefusedServer {
-            name: one.name,
-            scope: one.scope,
-            shown: one.shown,
-            reason: one.reason,
-            disabled: one.disabled,
-        }));
+        callbacks.refused_servers.extend(sources.refused.into_iter().map(refused));
         Ok(sources.warnings)
+    }
+
+    /// The servers that plugins describe.
+    #[must_use]
+    pub fn servers_of_plugins(&self, flags: &Flags) -> (Vec<NamedServer>, Vec<RefusedServer>) {
+        let sources = mcp_sources::servers_of_plugins(self, flags);
+        (sources.servers, sources.refused.into_iter().map(refused).collect())
     }
 
     /// Reads descriptions that a host sends while the session runs. One that makes no sense harms no other.
@@ -160,6 +186,11 @@ impl Setup {
         }
         (servers, refused)
     }
+}
+
+fn refused(one: mcp_sources::Refused) -> RefusedServer {
+    let mcp_sources::Refused { name, scope, shown, reason, disabled } = one;
+    RefusedServer { name, scope, shown, reason, disabled }
 }
 
 /// A server inside the program that started us is that program's, wherever it is named.

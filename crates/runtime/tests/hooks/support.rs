@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::error::DriveError;
 use qoder_runtime::events::{Answer, Event, Host, PermissionQuestion};
-use qoder_runtime::hooks::{Hook, HookCall, HookFunction, OnFailure};
+use qoder_runtime::hooks::{Action, Hook, HookCall, HookFunction, OnFailure, Traits};
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::live::Live;
@@ -169,7 +169,8 @@ impl Stage {
     ) {
         let name = format!("{event} {}", self.hooks.len() + 1);
         let matcher = matcher.map(str::to_owned);
-        self.hooks.push(Hook { event: event.to_owned(), matcher, name, timeout, on_failure, function });
+        let (action, traits) = (Action::Function(function), Traits::default());
+        self.hooks.push(Hook { event: event.to_owned(), matcher, name, timeout, on_failure, action, traits });
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

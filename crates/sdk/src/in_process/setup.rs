@@ -2,6 +2,7 @@
 //! a limit that is silently not kept would be worse than none.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use futures::FutureExt;
 use qoder_core::ports::Thinking;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure};
+use qoder_runtime::hooks::{Action, DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure, Traits};
 use qoder_runtime::setup::{Options, SetupError};
 use qoder_types::RuleSource;
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ use super::servers::{self, OwnInstances};
 use crate::auth::ACCESS_TOKEN_VARIABLE;
 use crate::callbacks::{call_hook, resolve_model};
 use crate::hooks::OnFailure;
-use crate::options::{SettingSource, Settings, SystemPrompt, ThinkingConfig, ToolSet};
+use crate::options::{SdkPluginConfig, SettingSource, Settings, SystemPrompt, ThinkingConfig, ToolSet};
 use crate::session::MessageSender;
 use crate::{Error, QoderAgentOptions, Result};
 
@@ -43,6 +44,7 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
     let base = options.cwd.clone().unwrap_or_default();
     Ok(Options {
         additional_directories: options.add_dirs.iter().map(|folder| base.join(folder)).collect(),
+        plugin_dirs: plugins(options, &base),
         cwd: base,
         environment,
         model: options.model.clone(),
@@ -82,6 +84,12 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
     })
 }
 
+/// The folders of plugins; one that is relative lies in the working directory, as for an external program.
+fn plugins(options: &QoderAgentOptions, base: &Path) -> Vec<PathBuf> {
+    let folder = |SdkPluginConfig::Local(folder): &SdkPluginConfig| base.join(folder);
+    options.plugins.iter().map(folder).collect()
+}
+
 fn source(source: &SettingSource) -> RuleSource {
     match source {
         SettingSource::User => RuleSource::UserSettings,
@@ -93,11 +101,7 @@ fn source(source: &SettingSource) -> RuleSource {
 /// The first option that the engine does not have.
 fn missing(options: &QoderAgentOptions) -> Option<String> {
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
-    let plain = [
-        (options.skills.is_some(), "skills"),
-        (!options.plugins.is_empty(), "plugins"),
-        (options.goal_max_turns.is_some(), "goal_max_turns"),
-    ];
+    let plain = [(options.skills.is_some(), "skills"), (options.goal_max_turns.is_some(), "goal_max_turns")];
     let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));
     plain.or_else(|| argument.map(|name| format!("extra_args.{name}")))
 }
@@ -207,10 +211,11 @@ fn hooks(options: &QoderAgentOptions) -> Vec<Hook> {
                         OnFailure::Ask => EngineOnFailure::Ask,
                         OnFailure::Block => EngineOnFailure::Block,
                     }),
-                    function: Arc::new(move |call: HookCall| {
+                    action: Action::Function(Arc::new(move |call: HookCall| {
                         let callback = Arc::clone(&callback);
                         async move { call_hook(&callback, call.input, call.tool_use_id).await }.boxed()
-                    }),
+                    })),
+                    traits: Traits::default(),
                 });
             }
         }

@@ -20,6 +20,7 @@ mod model_policy_custom;
 mod model_policy_purposes;
 mod options;
 mod permissions;
+mod plugins;
 mod query;
 mod resumed_at;
 mod samples;

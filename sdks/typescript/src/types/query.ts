@@ -40,7 +40,7 @@ export interface InitializationResult {
   account: AccountInfo;
   output_style: string;
   skills: unknown[];
-  plugins: unknown[];
+  plugins: PluginInfo[];
   protocol_version: number | string;
   qodercli_version: string;
   capabilities: string[];
@@ -91,11 +91,27 @@ export interface ContextUsage {
   [key: string]: unknown;
 }
 
+/** A plugin of the session. */
+export interface PluginInfo {
+  name: string;
+  /** Its folder. */
+  path: string;
+  /** `inline` for one of the option `plugins`, else its identifier such as `name@local`. */
+  source?: string;
+  version?: string;
+  description?: string | null;
+  /** How many definitions of each kind it brings. */
+  parts?: Record<string, number>;
+  /** What could not be loaded, with file and line. */
+  errors?: string[];
+  [key: string]: unknown;
+}
+
 /** What loading the plugins again brought. */
 export interface ReloadPluginsResult {
   commands: SlashCommand[];
   agents: AgentInfo[];
-  plugins: unknown[];
+  plugins: PluginInfo[];
   mcpServers: McpServerStatus[];
   /** How many parts of plugins could not be loaded. */
   error_count: number;
@@ -145,7 +161,7 @@ export interface Query extends AsyncGenerator<SDKMessage, void> {
   accountInfo(): Promise<AccountInfo>;
   supportedCommands(): Promise<SlashCommand[]>;
   supportedAgents(): Promise<AgentInfo[]>;
-  listPlugins(): Promise<unknown[]>;
+  listPlugins(): Promise<PluginInfo[]>;
   reloadPlugins(): Promise<ReloadPluginsResult>;
   generateSessionTitle(description: string, options?: { persist?: boolean }): Promise<string | null>;
   /** Limits the turns of a running goal; null removes the limit. */

@@ -27,6 +27,8 @@ export interface SDKSystemMessage extends SystemCommon {
   agents?: string[];
   skills: string[];
   plugins: Array<{ name: string; path: string; source?: string; version?: string }>;
+  /** What could not be loaded of plugins. */
+  plugin_errors?: Array<{ plugin: string; type: string; message: string; path?: string }>;
   mcp_servers: Array<{ name: string; status: string; source?: string }>;
   fast_mode_state?: 'off' | 'cooldown' | 'on';
   capabilities?: string[];

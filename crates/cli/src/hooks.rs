@@ -1,0 +1,112 @@
+//! `qodercli hooks`: which hooks settings define here, who wrote each, for which event and what it is about, and what runs.
+//! The same list is shown when somebody trusts a folder: a person who vouches for hooks has to see them whole.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use qoder_runtime::extensions::Problem;
+use qoder_runtime::hooks::action::Background;
+use qoder_runtime::hooks::{Hook, HookEvent};
+use qoder_runtime::setup::{Options, Setup};
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, Fault};
+use crate::host;
+
+/// What to do about hooks.
+#[derive(Debug, Subcommand)]
+pub enum HooksAction {
+    /// The hooks of the settings in force here, with the file and line each was written in.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
+    },
+}
+
+/// Runs the command.
+pub fn run(action: HooksAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
+    let HooksAction::List { json, cwd, settings, trust } = action;
+    let options =
+        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
+    let setup = Setup::prepare(options)?;
+    for warning in &setup.warnings {
+        host::tell(&format!("warning: {warning}"));
+    }
+    let (hooks, problems) = setup.settings_hooks().list();
+    if json {
+        let rows: Vec<Value> = hooks.iter().map(row).collect();
+        let problems: Vec<Value> = problems.iter().map(problem).collect();
+        host::say(&format!("{:#}", json!({ "hooks": rows, "problems": problems })))?;
+        return Ok(Exit::Success);
+    }
+    tell_problems(&problems);
+    if hooks.is_empty() {
+        host::say("no settings define hooks here")?;
+    }
+    for hook in &hooks {
+        host::say(&line(hook))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Says what is wrong with files.
+pub fn tell_problems(problems: &[Problem]) {
+    for problem in problems {
+        host::tell(&format!("warning: {}", shown(&problem.to_string())));
+    }
+}
+
+/// A hook in words, with all of what runs.
+pub fn line(hook: &Hook) -> String {
+    let matcher = hook.matcher.as_deref().filter(|matcher| !matcher.is_empty()).unwrap_or("*");
+    let condition = hook.traits.condition.as_ref().map(|text| format!(" if {text}")).unwrap_or_default();
+    let place = hook.traits.place.as_ref();
+    let origin = place.map(|place| format!("  [{} {place}]", place.origin.as_str())).unwrap_or_default();
+    let head = format!("{} {matcher}{condition}{origin}", hook.event);
+    format!("{}\n    {}: {}", shown(&head), hook.action.kind(), shown(&hook.action.told()))
+}
+
+fn row(hook: &Hook) -> Value {
+    let place = hook.traits.place.as_ref();
+    let default = HookEvent::parse(&hook.event).map(HookEvent::on_failure);
+    let background = match &hook.traits.background {
+        Background::No => "no",
+        Background::Yes => "async",
+        Background::Rewake { .. } => "asyncRewake",
+    };
+    json!({
+        "event": hook.event, "matcher": hook.matcher, "if": hook.traits.condition, "name": hook.name,
+        "type": hook.action.kind(), "runs": hook.action.told(), "timeout": hook.timeout.as_secs_f64(),
+        "onFailure": hook.on_failure.or(default).map(|word| word.as_str()), "background": background,
+        "once": hook.traits.once, "origin": place.map(|place| place.origin.as_str()),
+        "file": place.map(|place| place.file.display().to_string()), "line": place.and_then(|place| place.line),
+    })
+}
+
+fn problem(problem: &Problem) -> Value {
+    json!({
+        "file": problem.path.display().to_string(), "line": problem.line, "problem": problem.text,
+        "origin": problem.origin.as_str(),
+    })
+}
+
+/// Lines stay lines; every other control character is shown as what it is.
+fn shown(text: &str) -> String {
+    let one = |sign: char| match sign {
+        '\n' => "\n    ".to_owned(),
+        sign if sign.is_control() => sign.escape_default().to_string(),
+        sign => sign.to_string(),
+    };
+    text.chars().map(one).collect()
+}

@@ -1,0 +1,119 @@
+//! Installing plugins and removing them, switching them on and off, and approving them again. What becomes active is
+//! shown in full by each command that makes something active.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use qoder_runtime::extensions::plugin::{self, Installed, MARKET, PluginError, folder_of};
+use qoder_runtime::settings::{Change, change};
+use qoder_runtime::setup::Setup;
+use serde_json::Value;
+
+use super::arguments::PluginScope;
+use super::show::active;
+use super::validate::alone;
+use crate::exit::{Exit, Fault};
+use crate::host::{say, tell};
+
+fn file(setup: &Setup, scope: PluginScope) -> PathBuf {
+    let project = setup.project_root.join(".qoder");
+    match scope {
+        PluginScope::User => setup.config_root.join("settings.json"),
+        PluginScope::Project => project.join("settings.json"),
+        PluginScope::Local => project.join("settings.local.json"),
+    }
+}
+
+/// Shows what the plugin in a folder makes active, and what is wrong with it.
+fn show(folder: &Path, setup: &Setup) -> Result<(), Fault> {
+    let alone = alone(folder, setup.options.environment.clone())?;
+    let loaded = alone.extensions(BTreeMap::new())?;
+    for plugin in &loaded.plugins {
+        active(plugin, &loaded, alone.plugins()).iter().try_for_each(|line| say(line))?;
+    }
+    for problem in &loaded.problems {
+        tell(&format!("warning: {problem}"));
+    }
+    Ok(())
+}
+
+/// Copies a plugin, shows it and switches it on.
+pub fn install(setup: &Setup, folder: &Path, scope: PluginScope) -> Result<Exit, Fault> {
+    let staged = plugin::stage(&setup.config_root, folder)?;
+    // The copy is shown: it is what will be used, whatever happens to the folder meanwhile.
+    show(&staged.plugin.root, setup)?;
+    let name = staged.plugin.name.clone();
+    let installed = staged.install()?;
+    write(setup, &name, scope, true)?;
+    say(&format!("installed {name}{MARKET} in {} and approved it as it is", installed.display()))?;
+    Ok(Exit::Success)
+}
+
+/// Removes a plugin and what the settings here say about it.
+pub fn uninstall(setup: &Setup, name: &str) -> Result<Exit, Fault> {
+    plugin::uninstall(&setup.config_root, name)?;
+    let id = format!("{name}{MARKET}");
+    for scope in [PluginScope::User, PluginScope::Project, PluginScope::Local] {
+        let path = file(setup, scope);
+        let says = setup.settings.layers.iter().any(|layer| {
+            layer.file.as_ref() == Some(&path)
+                && layer.value.get("enabledPlugins").is_some_and(|all| all.get(&id).is_some())
+        });
+        if says {
+            changed(change(&path, &format!("enabledPlugins.{id}"), &Change::Remove))?;
+        }
+    }
+    say(&format!("removed {id}"))?;
+    let data = setup.config_root.join("plugins").join("data").join(name);
+    if data.exists() {
+        say(&format!("its data stays in {}", data.display()))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Switches a plugin on or off.
+pub fn switch(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result<Exit, Fault> {
+    let installed = Installed::load(&setup.config_root);
+    let known = installed.names();
+    if !known.iter().any(|one| one == name) {
+        return Err(PluginError::NotInstalled { name: name.to_owned(), known }.into());
+    }
+    let folder = folder_of(&setup.config_root, name);
+    if on {
+        match installed.check(name, &folder) {
+            Ok(()) => show(&folder, setup)?,
+            Err(reason) => tell(&format!("warning: {name} stays unused: {reason}")),
+        }
+    }
+    write(setup, name, scope, on)?;
+    let word = if on { "on" } else { "off" };
+    say(&format!("switched {name}{MARKET} {word} in {}", file(setup, scope).display()))?;
+    Ok(Exit::Success)
+}
+
+/// Approves a plugin as it lies there.
+pub fn approve(setup: &Setup, name: &str) -> Result<Exit, Fault> {
+    let known = Installed::load(&setup.config_root).names();
+    if !known.iter().any(|one| one == name) {
+        return Err(PluginError::NotInstalled { name: name.to_owned(), known }.into());
+    }
+    show(&folder_of(&setup.config_root, name), setup)?;
+    plugin::approve(&setup.config_root, name)?;
+    say(&format!("approved {name}{MARKET} as it is"))?;
+    Ok(Exit::Success)
+}
+
+fn write(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result<(), Fault> {
+    let key = format!("enabledPlugins.{name}{MARKET}");
+    changed(change(&file(setup, scope), &key, &Change::Set(Value::Bool(on))))?;
+    if scope != PluginScope::User && !setup.trust.is_trusted() {
+        tell(
+            "warning: this folder is not trusted, so its settings are not used; `qodercli trust` changes that",
+        );
+    }
+    Ok(())
+}
+
+fn changed(written: Result<(), qoder_runtime::settings::WriteError>) -> Result<(), Fault> {
+    written.map_err(|error| PluginError::Write(error).into())
+}

@@ -1,0 +1,227 @@
+//! Events beside the steps of a turn: settings files that changed, paths that are watched, notifications, background tasks,
+//! denials and failures; and what hooks say later than whoever called them could wait.
+
+use qoder_core::next::EndReason;
+use qoder_types::record::{InputAdmitted, RecordBody};
+use qoder_types::{HookVerdict, Message, ModelFailureClass, RuleSource};
+use serde_json::{Value, json};
+
+use super::Driver;
+use super::hooks::Waited;
+use crate::error::DriveError;
+use crate::events::Event;
+use crate::hooks::{HookEvent, Late, More, Occasion};
+use crate::session::new_id;
+
+/// How often hooks may wake the model before a person says something.
+const MOST_WAKES: u32 = 8;
+
+impl Driver<'_> {
+    /// Takes over hooks of settings files that changed, unless a hook objects. Tells what is wrong with them.
+    pub(super) async fn refresh_hooks(&mut self) -> Result<(), DriveError> {
+        if self.engine.agent.is_some() {
+            return Ok(());
+        }
+        self.take_all_late()?;
+        let hooks = &self.engine.hooks;
+        hooks.follow(&self.engine.extensions.current());
+        if let Some(settings) = hooks.settings() {
+            let changed = settings.changed();
+            if !changed.is_empty() {
+                let mut blocked = false;
+                for (source, file) in &changed {
+                    let (word, file) = (config_source(*source), file.to_string_lossy());
+                    let fields = || json!({ "source": word, "file_path": file });
+                    let occasion = self.occasion(HookEvent::ConfigChange, word, fields);
+                    blocked |= self.is_blocked(occasion).await?;
+                }
+                self.take_settings(settings, blocked)?;
+            }
+        }
+        for problem in self.engine.hooks.take_problems() {
+            self.warn(&problem.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn take_settings(&self, settings: crate::hooks::SettingsHooks, blocked: bool) -> Result<(), DriveError> {
+        let hooks = &self.engine.hooks;
+        if blocked {
+            hooks.keep_settings(settings.seen());
+            return self.warn("a hook did not let a change of the settings files count");
+        }
+        match settings.renewed() {
+            Ok(settings) => {
+                hooks.take_settings(settings);
+                Ok(())
+            }
+            Err(error) => {
+                hooks.keep_settings(settings.seen());
+                self.warn(&format!("{error}; the hooks stay as they were. {}", error.hint()))
+            }
+        }
+    }
+
+    /// Calls hooks; true when one blocks what they are about.
+    pub(super) async fn is_blocked(&mut self, occasion: Option<Occasion>) -> Result<bool, DriveError> {
+        match self.wait_for_hooks(occasion).await? {
+            Waited::Fired(fired) => {
+                let blocked = fired.joined.verdict == Some(HookVerdict::Deny);
+                self.session.hook_context.extend(fired.joined.context);
+                self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
+                Ok(blocked)
+            }
+            // An interrupt is met by the next step of the turn.
+            Waited::Nobody | Waited::Interrupted => Ok(false),
+        }
+    }
+
+    pub(super) fn warn(&self, text: &str) -> Result<(), DriveError> {
+        self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)
+    }
+
+    /// What an observing hook said beyond context.
+    pub(super) fn remember(&mut self, event: HookEvent, more: More) -> Result<(), DriveError> {
+        self.session.remembered.watched.add(more.watch_paths);
+        self.session.hook_context.extend(more.initial_user_message);
+        if let Some(title) = &more.session_title
+            && let Err(error) = self.keep_title(title)
+        {
+            self.warn(&format!("the title that a hook gave cannot be kept: {error}"))?;
+        }
+        if more.retry && event == HookEvent::PermissionDenied {
+            let text = "[A hook lets you try the denied call once more, if it is still needed.]";
+            self.session.hook_context.push(text.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Notices changes of paths that hooks watch.
+    pub(super) fn notice_watched(&mut self) {
+        for (path, event) in self.session.remembered.watched.changes() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
+            let occasion = self.occasion(HookEvent::FileChanged, &name, fields);
+            self.noticed.extend(occasion);
+        }
+    }
+
+    /// Tells of the memory files that the model has from the start.
+    pub(super) async fn tell_instructions(&mut self, reason: &'static str) -> Result<(), DriveError> {
+        let event = HookEvent::InstructionsLoaded;
+        if self.engine.agent.is_some() || !self.engine.hooks.listens(event.as_str()) {
+            return Ok(());
+        }
+        let files = self.engine.hooks.services().map(|services| (services.instructions)());
+        for file in files.unwrap_or_default() {
+            let reason = file.reason.unwrap_or(reason);
+            let path = file.path.to_string_lossy();
+            let fields =
+                || json!({ "load_reason": reason, "file_path": path, "memory_type": file.memory_type });
+            self.observe(self.occasion(event, reason, fields)).await?;
+        }
+        Ok(())
+    }
+
+    /// A call was denied.
+    pub(super) fn notice_denial(&mut self, id: &str, tool: &str, reason: &str) {
+        let input = self.session.state.call(id).map_or(Value::Null, |call| call.input.clone());
+        let fields =
+            || json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id, "reason": reason });
+        let occasion = self.occasion(HookEvent::PermissionDenied, tool, fields);
+        let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
+        self.noticed.extend(occasion);
+    }
+
+    /// The turn ends because the model failed.
+    pub(super) async fn tell_failure(&mut self, reason: &EndReason) -> Result<(), DriveError> {
+        let EndReason::ModelFailed { message, status, class } = reason else { return Ok(()) };
+        let kind = failure_kind(*class, *status);
+        let fields =
+            || json!({ "error_type": kind, "error": message, "error_details": { "status": status } });
+        let occasion = self.occasion(HookEvent::StopFailure, kind, fields);
+        self.observe(occasion).await
+    }
+
+    /// A person is wanted. Nobody waits for the hooks that tell one.
+    pub(crate) fn notification(&self, kind: &str, title: &str, message: &str, details: &Value) {
+        let fields =
+            || json!({ "notification_type": kind, "message": message, "title": title, "details": details });
+        self.aside(self.occasion(HookEvent::Notification, kind, fields));
+    }
+
+    /// Calls hooks that only observe and that nobody waits for.
+    pub(super) fn aside(&self, occasion: Option<Occasion>) {
+        let Some(occasion) = occasion else { return };
+        self.firing(occasion.event).fire_aside(occasion);
+    }
+
+    /// Takes what hooks said meanwhile.
+    pub(crate) fn take_all_late(&mut self) -> Result<(), DriveError> {
+        if self.engine.agent.is_some() {
+            return Ok(());
+        }
+        for Late { record, context, wake, spent } in self.engine.hooks.take_late() {
+            self.record_spent(&spent)?;
+            self.session.append(RecordBody::Hooked(Box::new(record)))?;
+            self.session.remembered.for_next_turn.extend(context);
+            if let Some(text) = wake {
+                self.wake(text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings something to the model now: into the turn that runs, or by a turn of its own.
+    fn wake(&mut self, text: String) -> Result<(), DriveError> {
+        if self.session.remembered.wakes >= MOST_WAKES {
+            return self.warn(&format!(
+                "hooks have woken the model {MOST_WAKES} times; it sleeps until a prompt comes"
+            ));
+        }
+        self.session.remembered.wakes += 1;
+        if self.session.state.turn.is_some() {
+            self.session.remembered.wake.push(text);
+            return Ok(());
+        }
+        let input_id = new_id();
+        self.session.remembered.own_inputs.insert(input_id.clone());
+        self.admit(InputAdmitted { input_id, message: Message::user(text) })
+    }
+
+    /// A turn begins: what hooks said since the last one is told.
+    pub(super) fn begin_turn_of_hooks(&mut self, by_hook: bool) {
+        if !by_hook {
+            self.session.remembered.wakes = 0;
+        }
+        let texts = std::mem::take(&mut self.session.remembered.for_next_turn);
+        self.session.hook_context.extend(texts);
+    }
+}
+
+fn config_source(source: RuleSource) -> &'static str {
+    match source {
+        RuleSource::UserSettings => "user_settings",
+        RuleSource::ProjectSettings => "project_settings",
+        RuleSource::LocalSettings => "local_settings",
+        RuleSource::FlagSettings | RuleSource::CliArg | RuleSource::Command | RuleSource::Session => {
+            "flag_settings"
+        }
+    }
+}
+
+fn failure_kind(class: ModelFailureClass, status: Option<u16>) -> &'static str {
+    match class {
+        ModelFailureClass::RateLimit => "rate_limit",
+        ModelFailureClass::Permission if status == Some(402) => "billing_error",
+        ModelFailureClass::Authentication | ModelFailureClass::Permission => "authentication_failed",
+        ModelFailureClass::NotFound
+        | ModelFailureClass::ContextTooLong
+        | ModelFailureClass::InvalidRequest
+        | ModelFailureClass::Configuration => "invalid_request",
+        ModelFailureClass::Overloaded | ModelFailureClass::Server => "server_error",
+        ModelFailureClass::Network | ModelFailureClass::Timeout | ModelFailureClass::MalformedStream => {
+            "unknown"
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Hooks that are a request: the event is posted, and the body of the answer is the output. A header may hold a variable
+//! only when the hook names it as allowed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::HookEvent;
+use super::action::HttpHook;
+use super::command::plain_output;
+
+/// Posts the event.
+pub(super) async fn post(
+    hook: &HttpHook,
+    event: HookEvent,
+    input: &Value,
+    variables: &BTreeMap<String, String>,
+) -> Result<Value, String> {
+    let headers = hook
+        .headers
+        .iter()
+        .map(|(name, value)| (name.clone(), expanded(value, &hook.allowed_variables, variables)));
+    let headers: Vec<(String, String)> = headers.collect();
+    let (status, body) = qoder_tools::post_json(&hook.url, &headers, input.to_string().into_bytes()).await?;
+    match status {
+        200..=299 => plain_output(event, &body),
+        _ => Err(format!("{} answered with the status {status}", hook.url)),
+    }
+}
+
+/// The value with allowed variables in place of their names; every other name stands for nothing.
+fn expanded(text: &str, allowed: &[String], variables: &BTreeMap<String, String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else { break };
+        let name = &rest[start + 2..start + length];
+        out.push_str(&rest[..start]);
+        if allowed.iter().any(|one| one == name) {
+            out.push_str(variables.get(name).map_or("", String::as_str));
+        }
+        rest = &rest[start + length + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_allowed_variables_reach_a_header() {
+        let variables = BTreeMap::from([("A".to_owned(), "1".to_owned()), ("B".to_owned(), "2".to_owned())]);
+        let allowed = ["A".to_owned(), "C".to_owned()];
+        assert_eq!(expanded("Bearer ${A}${B}${C} ${", &allowed, &variables), "Bearer 1 ${");
+    }
+}

@@ -1,0 +1,102 @@
+//! What hooks say that nobody waited for: it is on record when it comes, context of the next turn, and may wake the model.
+//! Also what a session keeps of its hooks between two steps.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use qoder_core::ports::Spent;
+use qoder_types::{HookVerdict, Hooked};
+
+use super::action::Background;
+use super::join::join;
+use super::output::bounded;
+use super::run::{Answered, Fired, Firing, Occasion};
+use super::watch::Watched;
+use super::{Hook, HookEvent};
+use crate::events::Event;
+
+/// What a hook said after whoever called it had gone on.
+pub(crate) struct Late {
+    /// For the log.
+    pub(crate) record: Hooked,
+    /// For the next turn.
+    pub(crate) context: Option<String>,
+    /// For the model, now.
+    pub(crate) wake: Option<String>,
+    /// What it cost.
+    pub(crate) spent: Spent,
+}
+
+/// What a session keeps of its hooks between two steps.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    /// What the model is told when the next turn begins.
+    pub(crate) for_next_turn: Vec<String>,
+    /// What keeps the turn that runs from ending.
+    pub(crate) wake: Vec<String>,
+    /// Inputs that hooks made.
+    pub(crate) own_inputs: BTreeSet<String>,
+    /// How often hooks woke the model since the last prompt of a person.
+    pub(crate) wakes: u32,
+    /// The conversation is to be forgotten with the end of the turn.
+    pub(crate) clear_context: bool,
+    /// What hooks want to know the changes of.
+    pub(crate) watched: Watched,
+}
+
+impl Firing {
+    /// Brings a late answer to the session.
+    pub(super) fn deliver(&self, event: HookEvent, hook: &Hook, answered: &Answered) {
+        let wake = match &hook.traits.background {
+            Background::Rewake { message, summary } if answered.exit_code == Some(2) => {
+                if let Some(summary) = summary {
+                    // A host that is gone is met again by the turn.
+                    let _ = self.host.emit(Event::Warning(&self.redactor.text(summary)));
+                }
+                let words =
+                    message.as_deref().unwrap_or("A hook that ran in the background wants you to know:");
+                let words = format!("{words}\n{}", bounded(answered.stderr.trim()));
+                Some(format!("<system-reminder>\n{}\n</system-reminder>", words.trim()))
+            }
+            Background::No | Background::Yes | Background::Rewake { .. } => None,
+        };
+        let answer = match wake.is_some() {
+            true => &Answered { answer: Ok(serde_json::json!({})), ..copy(answered) },
+            false => answered,
+        };
+        let Ok((run, said)) = self.take(event, hook, answer, false) else { return };
+        let joined = join([(hook.name.as_str(), said)]);
+        let mut record = joined.record(event, None, vec![run]);
+        // It is too late to decide about anything.
+        let blocked = record.verdict.take() == Some(HookVerdict::Deny);
+        (record.stop, record.updated_input, record.by) = (None, None, None);
+        let reason = joined.reason.filter(|_| blocked && wake.is_none());
+        let texts: Vec<String> = reason.into_iter().chain(joined.context).collect();
+        let context = (!texts.is_empty()).then(|| texts.join("\n\n"));
+        let late = Late { record, context, wake, spent: self.spent.clone() };
+        self.hooks.arrived(late);
+    }
+
+    /// Calls hooks that only observe and that nobody waits for.
+    pub(crate) fn fire_aside(self, occasion: Occasion) {
+        let hooks = Arc::clone(&self.hooks);
+        let spent = Arc::clone(&self.spent);
+        // When too much runs already, this one is not told.
+        hooks.run_beside(true, async move {
+            // A host that is gone is met again by the turn.
+            let Ok(Some(Fired { joined, mut record })) = self.fire(occasion).await else { return };
+            (record.verdict, record.stop, record.updated_input) = (None, None, None);
+            self.hooks.arrived(Late { record, context: joined.context, wake: None, spent });
+        });
+    }
+}
+
+fn copy(answered: &Answered) -> Answered {
+    Answered {
+        answer: answered.answer.clone(),
+        elapsed: answered.elapsed,
+        exit_code: answered.exit_code,
+        stdout: answered.stdout.clone(),
+        stderr: answered.stderr.clone(),
+    }
+}

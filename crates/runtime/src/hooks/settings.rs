@@ -1,0 +1,151 @@
+//! The hooks of settings files: which layers bring them, whether a folder's own may run, and whether a file changed. The
+//! hooks of a folder that is on the person's list run only as they were when it was put there: their digest is kept with it.
+
+use std::path::{Path, PathBuf};
+
+use qoder_types::RuleSource;
+use serde_json::{Value, json};
+
+use super::Hook;
+use super::files::{self, HookSource};
+use super::watch::{Stamp, stamp};
+use crate::extensions::{Origin, Problem};
+use crate::mcp_sources::digest;
+use crate::settings::{Layer, Places, Settings, SettingsError, file_of, read_plain};
+
+/// What vouches for the hooks of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Vouched {
+    /// The person does, for what is there now.
+    Now,
+    /// The person did, for hooks with this digest; `None` for none at all.
+    Digest(Option<String>),
+}
+
+/// The settings that hooks come from.
+#[derive(Debug, Clone)]
+pub struct SettingsHooks {
+    places: Places,
+    vouched: Vouched,
+    layers: Vec<Layer>,
+    files: Vec<(RuleSource, PathBuf, Option<Stamp>)>,
+}
+
+impl SettingsHooks {
+    /// The hooks of settings that were read from `places`.
+    pub(crate) fn new(places: Places, vouched: Vouched, settings: &Settings) -> Self {
+        let sources = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
+        let read = |source: &RuleSource| {
+            let own = *source == RuleSource::UserSettings;
+            places.sources.contains(source) && (own || places.trusted)
+        };
+        let files = sources.into_iter().filter(read).map(|source| {
+            let file = file_of(&places, source);
+            let now = stamp(&file);
+            (source, file, now)
+        });
+        let files = files.collect();
+        Self { places, vouched, layers: settings.layers.clone(), files }
+    }
+
+    /// The hooks that run, and what is wrong with the rest.
+    #[must_use]
+    pub fn list(&self) -> (Vec<Hook>, Vec<Problem>) {
+        let (mut hooks, mut problems) = (Vec::new(), Vec::new());
+        let refused = self.refusal();
+        for layer in self.layers.iter().filter(|layer| layer.value.get("hooks").is_some()) {
+            let source = HookSource::of_layer(layer);
+            if let Some(text) = refused.as_ref().filter(|_| source.origin == Origin::Project) {
+                let line = layer.lines.get("/hooks").map(|line| u64::from(*line));
+                let (path, origin) = (source.file, source.origin);
+                problems.push(Problem { path, line, text: text.clone(), origin });
+                continue;
+            }
+            let (read, wrong) = files::read(&layer.value["hooks"], &source);
+            hooks.extend(read);
+            problems.extend(wrong);
+        }
+        (hooks, problems)
+    }
+
+    /// Why the hooks of the folder do not run.
+    fn refusal(&self) -> Option<String> {
+        let Vouched::Digest(approved) = &self.vouched else { return None };
+        let value = |source| {
+            let layer = self.layers.iter().find(|layer| layer.source == source);
+            layer.and_then(|layer| layer.value.get("hooks"))
+        };
+        let now = digest_of(value(RuleSource::ProjectSettings), value(RuleSource::LocalSettings))?;
+        (approved.as_deref() != Some(&now)).then(|| {
+            let what = if approved.is_some() { "have changed since" } else { "were not there when" };
+            format!(
+                "the hooks of this folder {what} it was trusted, so they do not run; look at them with `qodercli trust`, \
+                 which trusts them as they are now"
+            )
+        })
+    }
+
+    /// The files that changed since the last look.
+    pub(crate) fn changed(&self) -> Vec<(RuleSource, PathBuf)> {
+        let other = self.files.iter().filter(|(_, file, before)| stamp(file) != *before);
+        other.map(|(source, file, _)| (*source, file.clone())).collect()
+    }
+
+    /// The same files as they are now.
+    pub(crate) fn renewed(&self) -> Result<Self, SettingsError> {
+        let seen = self.seen();
+        let settings = Settings::load(&self.places)?;
+        Ok(Self { layers: settings.layers, ..seen })
+    }
+
+    /// The same hooks, with the files seen as they are now.
+    pub(crate) fn seen(&self) -> Self {
+        let mut seen = self.clone();
+        for (_, file, before) in &mut seen.files {
+            *before = stamp(file);
+        }
+        seen
+    }
+}
+
+fn digest_of(project: Option<&Value>, local: Option<&Value>) -> Option<String> {
+    (project.is_some() || local.is_some()).then(|| digest("hooks", &json!([project, local])))
+}
+
+/// The layers of a folder's own settings, as they are written.
+fn layers_of(folder: &Path) -> [Result<Option<Layer>, SettingsError>; 2] {
+    let folder = folder.join(".qoder");
+    ["settings.json", "settings.local.json"].map(|name| read_plain(&folder.join(name)))
+}
+
+/// The digest of the hooks of a folder; `None` when it has none that can be read.
+#[must_use]
+pub fn digest_of_folder(folder: &Path) -> Option<String> {
+    let [project, local] = layers_of(folder).map(|layer| layer.ok().flatten());
+    let value = |layer: &Option<Layer>| layer.as_ref().and_then(|layer| layer.value.get("hooks").cloned());
+    digest_of(value(&project).as_ref(), value(&local).as_ref())
+}
+
+/// The hooks of a folder, whoever vouches for them, and what is wrong with them.
+#[must_use]
+pub fn hooks_of_folder(folder: &Path) -> (Vec<Hook>, Vec<Problem>) {
+    let (mut hooks, mut problems) = (Vec::new(), Vec::new());
+    for layer in layers_of(folder) {
+        match layer {
+            Ok(Some(layer)) => {
+                let source = HookSource { origin: Origin::Project, ..HookSource::of_layer(&layer) };
+                let (read, wrong) = files::read(layer.value.get("hooks").unwrap_or(&Value::Null), &source);
+                hooks.extend(read);
+                problems.extend(wrong);
+            }
+            Ok(None) => {}
+            Err(error) => problems.push(Problem {
+                path: folder.join(".qoder"),
+                line: None,
+                text: error.to_string(),
+                origin: Origin::Project,
+            }),
+        }
+    }
+    (hooks, problems)
+}

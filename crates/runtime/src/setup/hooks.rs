@@ -1,0 +1,67 @@
+//! The hooks of a session: those of the front, those of settings, and what the latter work with.
+
+use std::sync::{Arc, OnceLock};
+
+use qoder_core::ports::CommandEnvironment;
+use qoder_types::RuleSource;
+
+use super::Setup;
+use crate::agent::ModelByName;
+use crate::extensions::Extensions;
+use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
+use crate::memory::{MemoryPlaces, loaded};
+use crate::settings::Places;
+use crate::switched_model::SwitchedModel;
+use crate::trust::{self, Trust};
+
+impl Setup {
+    /// The hooks of the front and of settings.
+    pub(super) fn hooks(
+        &self,
+        own: Vec<Hook>,
+        model: &Arc<SwitchedModel>,
+        models: &ModelByName,
+        environment: &Arc<CommandEnvironment>,
+        extensions: &Extensions,
+    ) -> Arc<Hooks> {
+        let (settings, trusted) = (self.settings.clone(), self.trust.is_trusted());
+        let (config_root, cwd, project_root) =
+            (self.config_root.clone(), self.cwd.clone(), self.project_root.clone());
+        let instructions = move || {
+            let places =
+                MemoryPlaces { config_root: &config_root, cwd: &cwd, project_root: &project_root, trusted };
+            loaded(&places, &settings)
+        };
+        let services = HookServices {
+            project_dir: self.project_root.clone(),
+            environment: Arc::clone(environment),
+            variables: self.options.environment.clone(),
+            model: Arc::clone(model),
+            models: Arc::clone(models),
+            instructions: Box::new(instructions),
+            judge: OnceLock::new(),
+        };
+        let hooks = Hooks::new(own).with_settings(services, self.settings_hooks());
+        hooks.follow(&extensions.current());
+        Arc::new(hooks)
+    }
+
+    /// The hooks of settings, for a session or for a list.
+    #[must_use]
+    pub fn settings_hooks(&self) -> SettingsHooks {
+        let all = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
+        let places = Places {
+            config_root: self.config_root.clone(),
+            project_root: self.project_root.clone(),
+            sources: self.options.setting_sources.clone().unwrap_or_else(|| all.to_vec()),
+            trusted: self.trust.is_trusted(),
+            flag: self.options.settings.clone(),
+            environment: self.options.environment.clone(),
+        };
+        let vouched = match self.trust {
+            Trust::Listed => Vouched::Digest(trust::digest_of_hooks(&self.project_root, &self.config_root)),
+            Trust::No | Trust::ThisRun | Trust::Configured | Trust::SwitchedOff => Vouched::Now,
+        };
+        SettingsHooks::new(places, vouched, &self.settings)
+    }
+}
