@@ -64,3 +64,12 @@ fn agents_that_the_flag_cannot_take_are_refused_with_the_field() {
         }
     }
 }
+
+#[test]
+fn what_has_no_effect_in_an_agent_of_the_flag_is_told_at_the_start() {
+    let sandbox = Sandbox::new();
+    let flag = json!({ "r": { "description": "d", "prompt": "p", "tools": ["Raed"] } }).to_string();
+    let ran = run(&sandbox, &["-p", "go", "--agents", &flag, "--model", "offline"]);
+    assert!(ran.stderr.contains("warning: agents.r: `Raed` of `tools` is no known tool"), "{ran:?}");
+    assert_eq!(ran.code, 0);
+}

@@ -37,6 +37,14 @@ impl Setup {
             }
         }
         for (name, definition) in own {
+            // Nobody lists what a program defines, so what has no effect is told at once.
+            let note = |text: &String| Problem {
+                path: format!("agents.{name}").into(),
+                line: None,
+                text: text.clone(),
+                origin: Origin::Flag,
+            };
+            problems.extend(definition.notes.iter().map(note));
             if let Err(problem) = list.add(name, definition) {
                 problems.push(problem);
             }
