@@ -126,7 +126,6 @@ impl Setup {
         let inline = |server: &ServerReference| matches!(server, ServerReference::Inline { .. });
         let without_effect = [
             ("timeoutMins", definition.timeout.is_some()),
-            ("temperature", definition.temperature.is_some()),
             ("background", definition.background),
             ("isolation", definition.isolation.is_some()),
             ("hooks", definition.hooks.is_some()),
