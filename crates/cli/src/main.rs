@@ -34,9 +34,10 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "skills" | "commands" | "agents" | "help") => {
-            command(&words)
-        }
+        Some(
+            "sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "skills" | "commands"
+            | "agents" | "help",
+        ) => command(&words),
         _ => run(&words),
     };
     match outcome {

@@ -32,7 +32,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("skills/nameless/SKILL.md", "---\ndescription: d\n---\n", ": `name` is missing"),
     ("skills/silent/SKILL.md", "---\nname: silent\n---\n", ": `description` is missing"),
     ("skills/slash/SKILL.md", "---\ndescription: d\nname: ../slash\n---\n", ":3: `name` is \"../slash\""),
-    ("skills/other/SKILL.md", "---\nname: another\ndescription: d\n---\n", ":2: `name` is `another`, and the folder"),
+    (
+        "skills/other/SKILL.md",
+        "---\nname: another\ndescription: d\n---\n",
+        ":2: `name` is `another`, and the folder",
+    ),
     (
         "skills/rules/SKILL.md",
         "---\nname: rules\ndescription: d\nallowed-tools: Bash(a && b)\n---\n",
@@ -57,12 +61,16 @@ fn links_do_not_lead_out_of_the_project() {
     std::fs::create_dir_all(sandbox.project().join(".qoder/skills")).unwrap();
     std::fs::create_dir_all(sandbox.project().join(".qoder/commands")).unwrap();
     std::os::unix::fs::symlink(&outside, sandbox.project().join(".qoder/skills/far")).unwrap();
-    std::os::unix::fs::symlink(outside.join("far.md"), sandbox.project().join(".qoder/commands/far.md")).unwrap();
+    std::os::unix::fs::symlink(outside.join("far.md"), sandbox.project().join(".qoder/commands/far.md"))
+        .unwrap();
     let listed: Value = serde_json::from_str(&run(&sandbox, &["skills", "list", "--json"]).stdout).unwrap();
     assert_eq!(listed["skills"], json!([]), "{listed}");
     let problems = listed["problems"].as_array().unwrap();
     assert_eq!(problems.len(), 2, "{listed}");
-    assert!(problems.iter().all(|one| one["problem"] == "leads out of the project it belongs to"), "{listed}");
+    assert!(
+        problems.iter().all(|one| one["problem"] == "leads out of the project it belongs to"),
+        "{listed}"
+    );
 }
 
 #[test]

@@ -26,8 +26,7 @@ fn skills_list_names_sources_and_taken_names() {
 fn commands_list_has_built_in_commands_and_those_of_files() {
     let sandbox = trusted();
     command(&sandbox, "team/fix", "---\nargument-hint: <issue>\n---\n# Fix an issue\nmore");
-    let listed: Value =
-        serde_json::from_str(&run(&sandbox, &["commands", "list", "--json"]).stdout).unwrap();
+    let listed: Value = serde_json::from_str(&run(&sandbox, &["commands", "list", "--json"]).stdout).unwrap();
     let rows = listed["commands"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["clear", "compact", "context", "cost", "help", "team:fix"]);

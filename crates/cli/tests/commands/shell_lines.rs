@@ -30,10 +30,16 @@ fn a_line_that_is_not_allowed_refuses_the_command() {
     let server = model(vec![Reply::text("never")]);
     let ran = turn(&sandbox, &server, &["/make"]);
     let error = ran.error();
-    assert!(error.starts_with("/make was not run: ") && error.contains("nobody can be asked here"), "{error}");
+    assert!(
+        error.starts_with("/make was not run: ") && error.contains("nobody can be asked here"),
+        "{error}"
+    );
     assert!(bodies(&server).is_empty() && !sandbox.project().join("made").exists());
     let denial = &ran.result()["permission_denials"][0];
-    assert_eq!((&denial["tool_name"], &denial["tool_input"]["command"]), (&json!("Bash"), &json!("touch made && echo it-is-made")));
+    assert_eq!(
+        (&denial["tool_name"], &denial["tool_input"]["command"]),
+        (&json!("Bash"), &json!("touch made && echo it-is-made"))
+    );
     assert_eq!(records(&sandbox, "decision")[0]["decision"]["behavior"], "deny");
 }
 

@@ -30,7 +30,8 @@ fn a_skills_list_is_all_that_a_session_has() {
     skill(&sandbox, "pdf", "", "THE TEXT");
     skill(&sandbox, "xls", "", "OTHER TEXT");
     let server = model(vec![call("toolu_1", "Skill", json!({ "skill": "xls" })), Reply::text("done")]);
-    let mut talk = Talk::start(&sandbox, &server, &["--allowedTools", "Skill(pdf)", "--disable-builtin-skills"]);
+    let mut talk =
+        Talk::start(&sandbox, &server, &["--allowedTools", "Skill(pdf)", "--disable-builtin-skills"]);
     let hello = talk.request(&json!({ "subtype": "initialize", "skills": ["pdf"] }));
     let skills = &hello["response"]["skills"];
     let row = json!({ "name": "pdf", "description": "Knows pdf.", "source": "project", "argumentHint": "" });

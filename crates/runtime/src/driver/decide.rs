@@ -179,7 +179,10 @@ impl Driver<'_> {
     }
 
     /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
-    pub(super) async fn await_answer(&mut self, question: PermissionQuestion) -> Result<Option<Answer>, DriveError> {
+    pub(super) async fn await_answer(
+        &mut self,
+        question: PermissionQuestion,
+    ) -> Result<Option<Answer>, DriveError> {
         self.tell_state(SessionState::RequiresAction)?;
         let mut answer = self.engine.host.ask(question);
         let mut cancelled = self.interrupt.cancelled();

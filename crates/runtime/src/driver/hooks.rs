@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::ports::Model;
-use qoder_types::record::{InputAdmitted, InputWithdrawn, PermissionsChanged, RecordBody, TurnEnded, UserOrigin};
+use qoder_types::record::{
+    InputAdmitted, InputWithdrawn, PermissionsChanged, RecordBody, TurnEnded, UserOrigin,
+};
 use qoder_types::{HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
 

@@ -102,10 +102,8 @@ fn source(source: &SettingSource) -> RuleSource {
 /// The first option that the engine does not have.
 fn missing(options: &QoderAgentOptions) -> Option<String> {
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
-    let plain = [
-        (!options.plugins.is_empty(), "plugins"),
-        (options.goal_max_turns.is_some(), "goal_max_turns"),
-    ];
+    let plain =
+        [(!options.plugins.is_empty(), "plugins"), (options.goal_max_turns.is_some(), "goal_max_turns")];
     let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));
     plain.or_else(|| argument.map(|name| format!("extra_args.{name}")))
 }
