@@ -179,7 +179,6 @@ WRONG_VALUES = [
     ({"setting_sources": ["global"]}, "user, project, local"),
     ({"skills": "none"}, "'all' or a list"),
     ({"skills": ["a(b)"]}, "not the name of a skill"),
-    ({"skills": [""]}, "not the name of a skill"),
     ({"skills": ["/pdf"]}, "not the name of a skill"),
     ({"skills": ["../pdf"]}, "not the name of a skill"),
     ({"skills": ["a,b"]}, "not the name of a skill"),
