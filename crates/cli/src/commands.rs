@@ -97,6 +97,16 @@ pub enum Command {
         #[command(subcommand)]
         action: crate::mcp::McpAction,
     },
+    /// Skills: instructions for a kind of work that the model loads when it needs them. docs/skills.md explains them.
+    Skills {
+        #[command(subcommand)]
+        action: DefinitionsAction,
+    },
+    /// Commands: prompts that are called for with `/name`. docs/commands.md explains them.
+    Commands {
+        #[command(subcommand)]
+        action: DefinitionsAction,
+    },
     /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
     Trust {
         /// The folder; the current one without it.
@@ -215,6 +225,26 @@ pub enum PermissionsAction {
         /// Who answers; the user's name without it.
         #[arg(long, value_name = "NAME")]
         by: Option<String>,
+    },
+}
+
+/// What to do with skills or commands.
+#[derive(Debug, Subcommand)]
+pub enum DefinitionsAction {
+    /// Those that a session here would have, where they come from, and what cannot be used.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
     },
 }
 

@@ -101,7 +101,7 @@ impl Driver<'_> {
     }
 
     /// Tells the host of the end of a task that is on record.
-    pub(super) fn tell_end(&self, task_id: &str) -> Result<(), DriveError> {
+    pub(super) fn tell_task_end(&self, task_id: &str) -> Result<(), DriveError> {
         self.tell_host(&News::Ended(task_id.to_owned()))
     }
 

@@ -25,6 +25,7 @@ use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
+use crate::skills::SkillTool;
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
@@ -162,6 +163,7 @@ impl Setup {
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let own_servers = self.own_servers(&callbacks, &questions);
+        options::check_skills(self.options.skills.as_ref())?;
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
@@ -178,7 +180,7 @@ impl Setup {
         let mirror = Arc::default();
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
-        let mut tools = self.wanted_tools(&gate, &by_name)?;
+        let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
@@ -251,8 +253,10 @@ impl Setup {
         &self,
         gate: &Arc<Gate>,
         by_name: &Arc<ByName>,
+        extensions: &Arc<Extensions>,
     ) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
         let mut tools = tools::built_in(self, gate, by_name);
+        tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
         Ok(tools)
