@@ -18,7 +18,11 @@ use crate::exit::{Exit, Fault};
 use crate::host::{say, tell};
 
 /// Lists skills or commands.
-pub fn list(kind: Kind, action: DefinitionsAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
+pub fn list(
+    kind: Kind,
+    action: DefinitionsAction,
+    environment: BTreeMap<String, String>,
+) -> Result<Exit, Fault> {
     let DefinitionsAction::List { json, cwd, settings, trust } = action;
     let options =
         Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
@@ -32,9 +36,7 @@ pub fn list(kind: Kind, action: DefinitionsAction, environment: BTreeMap<String,
         Kind::Commands | Kind::Agents => commands(&loaded),
     };
     if json {
-        let problem = |one: &Problem| {
-            json!({ "path": one.path, "line": one.line, "problem": one.text, "source": one.origin.as_str() })
-        };
+        let problem = |one: &Problem| json!({ "path": one.path, "line": one.line, "problem": one.text, "source": one.origin.as_str() });
         let problems: Vec<Value> = loaded.problems.iter().map(problem).collect();
         say(&format!("{:#}", json!({ kind.folder(): rows, "problems": problems })))?;
     } else {

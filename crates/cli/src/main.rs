@@ -38,9 +38,7 @@ fn main() -> ExitCode {
         Some(
             "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "skills"
             | "commands" | "agents" | "help",
-        ) => {
-            command(&words)
-        }
+        ) => command(&words),
         _ => run(&words),
     };
     match outcome {

@@ -1,7 +1,9 @@
 //! What a session's records have changed about its permissions: rules, mode and directories on top of what it was
 //! started with. Part of the folded state, so a restart keeps every answer that was given.
 
-use qoder_types::{Behavior, PermissionMode, PermissionUpdate, RuleOrigin, RuleSource, RuleValue, UpdateDestination};
+use qoder_types::{
+    Behavior, PermissionMode, PermissionUpdate, RuleOrigin, RuleSource, RuleValue, UpdateDestination,
+};
 
 use crate::policy::{Rule, RuleSet, Workspace};
 

@@ -17,8 +17,8 @@ use qoder_types::Record;
 use qoder_types::record::SideCalled;
 use qoder_types::{
     CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, PermissionMode,
-    PermissionUpdate, Purpose, ReplayClass, RuleValue, TaskEnded, TaskStarted, ToolAnnotations, ToolDefinition,
-    ToolResultContent, Worktree, WorktreeChange,
+    PermissionUpdate, Purpose, ReplayClass, RuleValue, TaskEnded, TaskStarted, ToolAnnotations,
+    ToolDefinition, ToolResultContent, Worktree, WorktreeChange,
 };
 use serde_json::Value;
 

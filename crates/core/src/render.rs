@@ -72,7 +72,8 @@ pub fn compaction_request(
     messages.extend(
         tail[start..].iter().map(|message| if level == 0 { Arc::clone(message) } else { slim(message) }),
     );
-    let wish = instructions.map(|text| format!("\n\nThe user adds: {}", cut(text, 20_000))).unwrap_or_default();
+    let wish =
+        instructions.map(|text| format!("\n\nThe user adds: {}", cut(text, 20_000))).unwrap_or_default();
     messages.push(note(&format!("{COMPACTION_PROMPT}{wish}")));
     ModelRequest { purpose: Purpose::Compact, partial: false, messages, ..request(state, options) }
 }

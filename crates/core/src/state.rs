@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use qoder_types::record::{Answered, Asked, InputAdmitted, PermissionDenial, TurnEnded};
 use qoder_types::{
-    AgentAccount, ContentBlock, Decision, Hooked, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason,
-    TaskEnded, TaskStarted, ToolDefinition, Usage, Worktree,
+    AgentAccount, ContentBlock, Decision, Hooked, ModelFailure, ModelTotals, Observation, ReplayClass,
+    StopReason, TaskEnded, TaskStarted, ToolDefinition, Usage, Worktree,
 };
 use serde_json::Value;
 

@@ -76,7 +76,8 @@ impl Toolbox {
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         let (tools, hidden) = self.tools();
-        let mut definitions: Vec<ToolDefinition> = tools.iter().map(|tool| whole_definition(&**tool)).collect();
+        let mut definitions: Vec<ToolDefinition> =
+            tools.iter().map(|tool| whole_definition(&**tool)).collect();
         let look_up = definitions.iter_mut().find(|definition| definition.name == LOOK_UP);
         if let Some(look_up) = look_up.filter(|_| !hidden.is_empty()) {
             look_up.description.push_str(&note(&hidden));

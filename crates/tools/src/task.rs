@@ -70,8 +70,7 @@ pub(crate) async fn announce_as(
     } else {
         OutputFile::create(folder, id, FILE_BYTES)
     };
-    let file = file
-        .map_err(|error| refusal(format!("The output file could not be created: {error}.")))?;
+    let file = file.map_err(|error| refusal(format!("The output file could not be created: {error}.")))?;
     let path = file.path().to_path_buf();
     let file = TaskFile::new(file);
     start.description =

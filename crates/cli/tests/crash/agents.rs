@@ -142,8 +142,12 @@ fn one_family(random: &mut Random, most_kills: u64, seed: u64) -> u64 {
 /// Answers what waits; tells how many answers there were.
 fn approve(sandbox: &Sandbox, id: &str) -> usize {
     let run = |arguments: &[&str]| {
-        let output =
-            sandbox.command(env!("CARGO_BIN_EXE_qodercli")).arg("permissions").args(arguments).output().unwrap();
+        let output = sandbox
+            .command(env!("CARGO_BIN_EXE_qodercli"))
+            .arg("permissions")
+            .args(arguments)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{output:?}");
         output.stdout
     };
@@ -249,7 +253,11 @@ fn check_children(sandbox: &Sandbox, main: &[Value], seed: u64) {
         let turns = log.iter().filter(|line| line["type"] == "turn-end").count();
         assert_eq!((prompts, turns), (1, 1), "{}; seed {seed}", path.display());
         let end = ends.iter().find(|end| end["account"]["tool_use_id"] == sidecar["toolUseId"]).unwrap();
-        assert_eq!((&end["status"], &end["account"]["num_turns"]), (&json!("completed"), &json!(3)), "seed {seed}");
+        assert_eq!(
+            (&end["status"], &end["account"]["num_turns"]),
+            (&json!("completed"), &json!(3)),
+            "seed {seed}"
+        );
         assert_eq!(end["account"]["usage"]["output_tokens"], tokens(&log), "seed {seed}");
         total += tokens(&log);
     }

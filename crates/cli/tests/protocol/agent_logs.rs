@@ -30,7 +30,9 @@ fn the_lines_of_an_agent_are_mirrored_with_agent_metadata_before_the_result() {
         match line["type"].as_str() {
             Some("transcript_mirror") => {
                 let path = line["filePath"].as_str().unwrap().to_owned();
-                mirrored.extend(line["entries"].as_array().unwrap().iter().map(|entry| (path.clone(), entry.clone())));
+                mirrored.extend(
+                    line["entries"].as_array().unwrap().iter().map(|entry| (path.clone(), entry.clone())),
+                );
             }
             Some("result") => break,
             _ => {}
@@ -123,7 +125,8 @@ fn background_tasks_moves_a_running_agent() {
     let mut host = Host::connect(&sandbox, &replies, &["--allowedTools", "Agent"], json!({}));
     host.prompt("go");
     let started = host.until(|line| line["subtype"] == "task_started");
-    let moved = host.request(&json!({ "subtype": "background_tasks", "tool_use_id": "toolu_agent" })).unwrap();
+    let moved =
+        host.request(&json!({ "subtype": "background_tasks", "tool_use_id": "toolu_agent" })).unwrap();
     assert_eq!(moved["moved"], true);
     assert_eq!(host.result()["result"], "two");
     host.request(&json!({ "subtype": "stop_task", "task_id": started["task_id"] })).unwrap();

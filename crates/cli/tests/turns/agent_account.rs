@@ -90,7 +90,9 @@ fn the_figures_of_the_tree_add_up_to_those_of_the_session() {
     let lead = children.iter().find(|child| child["agent_type"] == "lead").unwrap();
     assert_eq!((&lead["tool_use_id"], &lead["status"]), (&json!("toolu_lead"), &json!("completed")));
     let nested = &lead["subagents"][0];
-    let log = child_logs(&sandbox).into_iter().find(|log| log.to_string_lossy().contains(lead["agent_id"].as_str().unwrap()));
+    let log = child_logs(&sandbox)
+        .into_iter()
+        .find(|log| log.to_string_lossy().contains(lead["agent_id"].as_str().unwrap()));
     let alone = own(&lines(&log.unwrap()));
     let inner = tokens(&nested["usage"]);
     assert_eq!((alone.0 + inner.0, alone.1 + inner.1), tokens(&lead["usage"]));
@@ -119,11 +121,16 @@ fn the_log_lines_of_an_agent_name_session_and_agent() {
     for log in child_logs(&sandbox) {
         let stem = log.file_stem().unwrap().to_str().unwrap().strip_prefix("agent-").unwrap().to_owned();
         for line in lines(&log) {
-            assert_eq!((&line["sessionId"], &line["agentId"]), (&result["session_id"], &json!(stem)), "{line}");
+            assert_eq!(
+                (&line["sessionId"], &line["agentId"]),
+                (&result["session_id"], &json!(stem)),
+                "{line}"
+            );
         }
         let sidecar = std::fs::read_to_string(log.with_extension("meta.json")).unwrap();
         let sidecar: Value = serde_json::from_str(&sidecar).unwrap();
-        let child = result["subagents"].as_array().unwrap().iter().find(|child| child["agent_id"] == stem).unwrap();
+        let child =
+            result["subagents"].as_array().unwrap().iter().find(|child| child["agent_id"] == stem).unwrap();
         assert_eq!(sidecar["agentType"], child["agent_type"]);
         assert_eq!(sidecar["toolUseId"], child["tool_use_id"]);
     }

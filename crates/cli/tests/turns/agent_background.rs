@@ -113,10 +113,16 @@ fn task_output_reads_it_and_task_stop_stops_it() {
 #[test]
 fn a_running_agent_moves_to_the_background() {
     let sandbox = Sandbox::new();
-    let started = ("toolu_wait", "Bash", json!({ "command": "touch started; until [ -e go ]; do sleep 0.02; done" }));
+    let started =
+        ("toolu_wait", "Bash", json!({ "command": "touch started; until [ -e go ]; do sleep 0.02; done" }));
     let go = ("toolu_go", "Bash", json!({ "command": "touch go" }));
     let server = family(
-        vec![calls(&[agent("toolu_agent", &json!({}))]), calls(&[go]), Reply::text("went on"), Reply::text("heard")],
+        vec![
+            calls(&[agent("toolu_agent", &json!({}))]),
+            calls(&[go]),
+            Reply::text("went on"),
+            Reply::text("heard"),
+        ],
         vec![calls(&[started]), Reply::text("answer of the child")],
     );
     let mut command = command(&sandbox, &server, Wire::Messages);

@@ -66,7 +66,9 @@ fn a_new_prompt_reports_what_the_child_had_done() {
     finished.success();
     let requests = bodies(&server);
     let last = requests.last().unwrap().to_string();
-    for part in ["general-purpose", "was cut off after 2 model calls", "agent-", "how these calls of it ended: Bash"] {
+    for part in
+        ["general-purpose", "was cut off after 2 model calls", "agent-", "how these calls of it ended: Bash"]
+    {
         assert!(last.contains(part), "{part}: {last}");
     }
     let ends = records(&sandbox, "task-end");

@@ -50,7 +50,8 @@ fn no_nesting_unless_agent_is_listed() {
     let requests = bodies(&server);
     assert_eq!(tools_of(&requests[1]), ["Read", "Agent"]);
     assert_eq!(tools_of(&requests[2]), ["Read"]);
-    let marks: Vec<Value> = finished.of("assistant").iter().map(|line| line["parent_tool_use_id"].clone()).collect();
+    let marks: Vec<Value> =
+        finished.of("assistant").iter().map(|line| line["parent_tool_use_id"].clone()).collect();
     assert_eq!(
         marks,
         [json!(null), json!("toolu_lead"), json!("toolu_worker"), json!("toolu_lead"), json!(null)]
@@ -66,7 +67,10 @@ fn no_nesting_unless_agent_is_listed() {
     assert_eq!(names.len(), 1);
     let result = finished.result();
     let lead = &result["subagents"][0];
-    assert_eq!((&lead["agent_type"], &lead["subagents"][0]["agent_type"]), (&json!("lead"), &json!("worker")));
+    assert_eq!(
+        (&lead["agent_type"], &lead["subagents"][0]["agent_type"]),
+        (&json!("lead"), &json!("worker"))
+    );
 }
 
 #[test]
@@ -115,7 +119,10 @@ fn an_agent_without_a_usable_tool_does_not_start() {
     });
     stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]).success();
     let told = results_in(&bodies(&server)[1]);
-    assert!(told[0].2 && told[0].1.contains("lost has no tool") && told[0].1.contains("NoSuchTool"), "{told:?}");
+    assert!(
+        told[0].2 && told[0].1.contains("lost has no tool") && told[0].1.contains("NoSuchTool"),
+        "{told:?}"
+    );
     assert!(child_logs(&sandbox).is_empty());
 }
 
@@ -166,5 +173,8 @@ fn a_session_has_no_more_agents_than_it_may() {
     });
     stream(&sandbox, &server, &["again", "--resume", session, "--allowed-tools", "Agent"]).success();
     let told = results_in(bodies(&server).last().unwrap());
-    assert!(told[0].2 && told[0].1.contains("agents.maxTotal"), "those of an earlier process count: {told:?}");
+    assert!(
+        told[0].2 && told[0].1.contains("agents.maxTotal"),
+        "those of an earlier process count: {told:?}"
+    );
 }

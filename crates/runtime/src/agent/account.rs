@@ -51,13 +51,10 @@ impl Ending {
             let text = if silent { "(The agent ended without text.)".to_owned() } else { text };
             return Self { status: TaskStatus::Completed, text, worktree: None };
         }
-        let aborted = matches!(
-            end.terminal_reason,
-            TerminalReason::AbortedStreaming | TerminalReason::AbortedTools
-        );
+        let aborted =
+            matches!(end.terminal_reason, TerminalReason::AbortedStreaming | TerminalReason::AbortedTools);
         let why = if timed_out { "its time limit was reached".to_owned() } else { end.errors.join("; ") };
-        let status =
-            if aborted && stopped && !timed_out { TaskStatus::Stopped } else { TaskStatus::Failed };
+        let status = if aborted && stopped && !timed_out { TaskStatus::Stopped } else { TaskStatus::Failed };
         Self { status, text: format!("The agent did not finish: {why}."), worktree: None }
     }
 
@@ -75,7 +72,8 @@ impl Ending {
     /// It has left something in a worktree of its own.
     pub(super) fn keep(&mut self, worktree: Worktree) {
         let Worktree { path, branch, .. } = &worktree;
-        self.text.push_str(&format!("\n\n[Its worktree {path} on the branch {branch} is kept: it has changes.]"));
+        self.text
+            .push_str(&format!("\n\n[Its worktree {path} on the branch {branch} is kept: it has changes.]"));
         self.worktree = Some(worktree);
     }
 

@@ -101,7 +101,8 @@ impl AgentTool {
 
     /// The servers that its definition describes for it alone, connected as far as they came in time.
     async fn connect(&self, definition: Option<&AgentDefinition>) -> Result<Option<McpServers>, String> {
-        let servers = definition.map(|definition| (self.own_servers)(definition)).transpose()?.flatten();
+        let servers =
+            definition.map(|definition| (self.family.own_servers)(definition)).transpose()?.flatten();
         if let Some(servers) = &servers {
             servers.start();
             servers.ready().await;
@@ -121,7 +122,14 @@ impl AgentTool {
         let own = own_servers.as_ref().map(McpServers::tools).unwrap_or_default();
         let engine = self.child_engine(sidecar, definition.as_ref(), agent_id, (input, own), context)?;
         let session = self.open(agent_id, sidecar, context).map_err(|error| error.to_string())?;
-        Ok(Child { agent_id: agent_id.to_owned(), sidecar: sidecar.clone(), definition, engine, session, own_servers })
+        Ok(Child {
+            agent_id: agent_id.to_owned(),
+            sidecar: sidecar.clone(),
+            definition,
+            engine,
+            session,
+            own_servers,
+        })
     }
 
     fn child_engine(
@@ -182,7 +190,9 @@ impl AgentTool {
             agent: Some(self.identity(name, agent_id, context)),
             max_turns: Some(definition.and_then(|definition| definition.max_turns).unwrap_or(MOST_TURNS)),
             spending: Arc::clone(&self.spending),
-            thinking: definition.and_then(|one| one.thinking_tokens).map_or(Thinking::Default, Thinking::Budget),
+            thinking: definition
+                .and_then(|one| one.thinking_tokens)
+                .map_or(Thinking::Default, Thinking::Budget),
             effort: definition.and_then(|definition| definition.effort.clone()),
             max_output_tokens: None,
             system: SystemPrompt { blocks, source },
@@ -237,8 +247,7 @@ impl AgentTool {
         let offered: Offered = Arc::new(move |tool| {
             offered(tool) && limits.as_ref().is_none_or(|definition| definition.has(tool))
         });
-        let toolbox =
-            Toolbox::new(tools, Arc::clone(&self.servers), offered).lazily(Arc::clone(&self.lazy));
+        let toolbox = Toolbox::new(tools, Arc::clone(&self.servers), offered).lazily(Arc::clone(&self.lazy));
         if toolbox.names().is_empty() {
             let listed = definition.and_then(|definition| definition.tools.clone()).unwrap_or_default();
             return Err(format!(
@@ -271,7 +280,12 @@ impl AgentTool {
         })
     }
 
-    fn open(&self, agent_id: &str, sidecar: &Sidecar, context: &ToolContext) -> Result<Session, SessionError> {
+    fn open(
+        &self,
+        agent_id: &str,
+        sidecar: &Sidecar,
+        context: &ToolContext,
+    ) -> Result<Session, SessionError> {
         let keep = match &context.session_dir {
             Some(folder) => {
                 let folder = folder.join(FOLDER);
@@ -361,7 +375,9 @@ fn own_hooks(hooks: &Arc<Hooks>, definition: Option<&AgentDefinition>) -> Result
         return Ok(Arc::clone(hooks));
     };
     if definition.origin == Origin::Project && hooks.settings().is_some_and(|one| !one.vouches_for_now()) {
-        return Err("its hooks stand in a file of the project, for which nobody vouches in this run".to_owned());
+        return Err(
+            "its hooks stand in a file of the project, for which nobody vouches in this run".to_owned()
+        );
     }
     let mut value = value.clone();
     if let Some(events) = value.as_object_mut()

@@ -88,8 +88,7 @@ impl Run {
         let asked = self.input.timeout_ms.map(Duration::from_millis);
         let defined = self.child.definition.as_ref().and_then(|definition| definition.timeout);
         let limit = asked.into_iter().chain(defined).min();
-        let mut driver =
-            Driver::new(&self.child.engine, &mut self.child.session, self.interrupt.clone());
+        let mut driver = Driver::new(&self.child.engine, &mut self.child.session, self.interrupt.clone());
         let (mut timed_out, mut asked_to_stop) = (false, false);
         let end = {
             let mut run = Box::pin(driver.run());

@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(split("/review  src 'a b' "), Some(("review", "src 'a b'")));
         assert_eq!(split("/team:fix-1"), Some(("team:fix-1", "")));
         assert_eq!(split("/compact\nkeep names"), Some(("compact", "keep names")));
-        for text in ["/etc/hosts is broken", "/", "/ x", "review", "//x", "/a.b", "/:a", "/a:", "/-x", "/ä"] {
+        for text in ["/etc/hosts is broken", "/", "/ x", "review", "//x", "/a.b", "/:a", "/a:", "/-x", "/ä"]
+        {
             assert_eq!(split(text), None, "{text}");
         }
     }

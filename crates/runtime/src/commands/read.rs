@@ -72,7 +72,9 @@ fn read(path: &Path, name: &str, place: &Place, boundary: Option<&Path>) -> Resu
     }
     let qualified = place.origin.qualified(name);
     if Local::named(&qualified).is_some() {
-        return Err(document.problem("", format!("/{qualified} is a built-in command; give the file another name")));
+        return Err(
+            document.problem("", format!("/{qualified} is a built-in command; give the file another name"))
+        );
     }
     let described = head::text(&document, "description", LONGEST_DESCRIPTION)?;
     Ok(Command {

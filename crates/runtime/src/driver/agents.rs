@@ -45,10 +45,14 @@ impl Driver<'_> {
 
     /// Ends the agent that a call has started and that nobody goes on with. Answers with what the model is to be told of
     /// it, and with those of whose end it has not heard.
-    pub(super) fn end_agent_of(&mut self, tool_use_id: &str) -> Result<(Option<String>, Vec<String>), DriveError> {
+    pub(super) fn end_agent_of(
+        &mut self,
+        tool_use_id: &str,
+    ) -> Result<(Option<String>, Vec<String>), DriveError> {
         let of_call =
             |task: &&TaskState| task.start.tool_use_id == tool_use_id && task.start.is_agent() && !task.told;
-        let Some(TaskState { start, end, .. }) = self.session.state.tasks.values().find(of_call).cloned() else {
+        let Some(TaskState { start, end, .. }) = self.session.state.tasks.values().find(of_call).cloned()
+        else {
             return Ok((None, Vec::new()));
         };
         if end.is_none() {

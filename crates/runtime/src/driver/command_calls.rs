@@ -121,8 +121,12 @@ impl Driver<'_> {
                 Ok(call.refused(reason))
             }
             Behavior::Ask if call.may_ask && self.engine.host.answers() => {
-                let asked =
-                    Asked { tool_use_id: call.id.clone(), tool_name: call.tool.to_owned(), decision, suggestions };
+                let asked = Asked {
+                    tool_use_id: call.id.clone(),
+                    tool_name: call.tool.to_owned(),
+                    decision,
+                    suggestions,
+                };
                 self.ask_for(call, tool, input, asked).await
             }
             Behavior::Ask => {

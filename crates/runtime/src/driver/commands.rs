@@ -228,7 +228,8 @@ impl Driver<'_> {
         if skills.is_empty() {
             return Ok(false);
         }
-        let mut text = "Skills for the files you are working on; load one with Skill when it fits:".to_owned();
+        let mut text =
+            "Skills for the files you are working on; load one with Skill when it fits:".to_owned();
         for skill in &skills {
             text.push_str(&format!("\n- `{}`: {}", skill.name, skill.description));
         }

@@ -83,7 +83,8 @@ impl Driver<'_> {
     async fn summarise(&mut self, instructions: Option<&str>) -> Result<Called, DriveError> {
         let mut shrink = 0;
         loop {
-            let request = render::compaction_request(&self.session.state, &self.options, shrink, instructions);
+            let request =
+                render::compaction_request(&self.session.state, &self.options, shrink, instructions);
             let called = self.ask(request).await?;
             match &called {
                 Called::Failed(failure)

@@ -179,7 +179,10 @@ impl Driver<'_> {
     }
 
     /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
-    pub(super) async fn await_answer(&mut self, question: PermissionQuestion) -> Result<Option<Answer>, DriveError> {
+    pub(super) async fn await_answer(
+        &mut self,
+        question: PermissionQuestion,
+    ) -> Result<Option<Answer>, DriveError> {
         self.tell_state(SessionState::RequiresAction)?;
         let message = format!("Permission is needed to use {}", question.tool_name);
         let details = json!({ "tool_name": question.tool_name, "tool_use_id": question.tool_use_id });

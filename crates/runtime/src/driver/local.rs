@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use qoder_core::next::{EndReason, turn_end};
+use qoder_core::ports::Model;
 use qoder_types::record::{
     Cut, InputAdmitted, InputWithdrawn, ModelFailed, RecordBody, TurnEnded, TurnSubtype,
 };
 use qoder_types::wire::{StreamMessage, SystemMessage};
-use qoder_core::ports::Model;
 
 use super::model::Called;
 use super::{Driver, emit_result};
@@ -97,7 +97,8 @@ impl Driver<'_> {
     fn help(&self) -> String {
         let mut text = "The commands:".to_owned();
         for row in commands::rows(self.engine) {
-            let hint = if row.argument_hint.is_empty() { String::new() } else { format!(" {}", row.argument_hint) };
+            let hint =
+                if row.argument_hint.is_empty() { String::new() } else { format!(" {}", row.argument_hint) };
             // Writing into a string cannot fail.
             let _ = write!(text, "\n/{}{hint}: {} ({})", row.name, row.description, row.source);
         }

@@ -62,7 +62,10 @@ impl Driver<'_> {
                 }
                 ToolProgress::TaskEnded(end) => {
                     let task_id = end.task_id.clone();
-                    self.session.append(RecordBody::TaskEnded(end))?;
+                    // One whose end an earlier process put on record only owed its call the result.
+                    if self.session.state.tasks.get(&task_id).is_some_and(|task| task.end.is_none()) {
+                        self.session.append(RecordBody::TaskEnded(end))?;
+                    }
                     self.tell_task(HookEvent::TaskCompleted, &task_id);
                     news.push(News::Ended(task_id));
                 }

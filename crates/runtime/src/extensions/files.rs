@@ -36,8 +36,11 @@ pub(crate) fn real_file(path: &Path, origin: &Origin, boundary: Option<&Path>) -
     let problem =
         |text: String| Problem { path: path.to_path_buf(), line: None, text, origin: origin.clone() };
     let real = path.canonicalize().map_err(|error| problem(format!("cannot be read: {error}")))?;
-    let inside = boundary.is_none_or(|boundary| {
-        boundary.canonicalize().is_ok_and(|boundary| real.starts_with(boundary))
-    });
-    if inside { Ok(real) } else { Err(problem(format!("leads out of the {} it belongs to", origin.as_str()))) }
+    let inside = boundary
+        .is_none_or(|boundary| boundary.canonicalize().is_ok_and(|boundary| real.starts_with(boundary)));
+    if inside {
+        Ok(real)
+    } else {
+        Err(problem(format!("leads out of the {} it belongs to", origin.as_str())))
+    }
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
-use crate::commands::{self, CommandRow};
 use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
+use crate::commands::{self, CommandRow};
 use crate::driver::CAPABILITIES;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;

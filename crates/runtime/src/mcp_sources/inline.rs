@@ -46,7 +46,8 @@ impl InlineServers {
         if self.settings.list("mcp.excluded").iter().any(|excluded| excluded == name) {
             return Err(format!("its server {name} is in `mcp.excluded` of the settings"));
         }
-        let wrong = |error: qoder_mcp::config::ConfigError| format!("its server {name}: {error}; {}", error.hint());
+        let wrong =
+            |error: qoder_mcp::config::ConfigError| format!("its server {name}: {error}; {}", error.hint());
         let config = ServerConfig::parse(name, value).map_err(wrong)?;
         if matches!(config.transport, Transport::Sdk { .. }) && place != Place::Flag {
             return Err(format!("its server {name} is of type sdk, which no file can bring"));

@@ -208,7 +208,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "",
         "changes of an agent: enabled, tools, runConfig, modelConfig, mcpServers; see subagents.md",
     ),
-    key("agents.maxConcurrent", Kind::Whole(1), "8", "agents that work at the same time, at each depth; no more"),
+    key(
+        "agents.maxConcurrent",
+        Kind::Whole(1),
+        "8",
+        "agents that work at the same time, at each depth; no more",
+    ),
     key("agents.maxDepth", Kind::Whole(0), "3", "how deep agents may start agents; no more"),
     key("agents.maxTotal", Kind::Whole(0), "200", "agents of one session; no more"),
     key(

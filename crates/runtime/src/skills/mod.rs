@@ -61,7 +61,8 @@ impl Skill {
         let document = Document::read(&self.folder.join(FILE), &self.origin)?;
         let body = document.body.trim();
         let end = (0..=body.len().min(LONGEST_TEXT)).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
-        let left_out = if end < body.len() { "\n\n[The rest was left out; read SKILL.md for it.]" } else { "" };
+        let left_out =
+            if end < body.len() { "\n\n[The rest was left out; read SKILL.md for it.]" } else { "" };
         let (name, folder) = (&self.name, self.folder.display());
         Ok(format!("Base folder of the skill {name}: {folder}\n\n{}{left_out}", &body[..end]))
     }
@@ -121,7 +122,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
     };
     let plain = |part: &str, upper: bool| {
         let fits = |c: char| {
-            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (upper && (c.is_ascii_uppercase() || c == '_'))
+            c.is_ascii_lowercase()
+                || c.is_ascii_digit()
+                || c == '-'
+                || (upper && (c.is_ascii_uppercase() || c == '_'))
         };
         !part.is_empty() && part.len() <= LONGEST_NAME && part.chars().all(fits)
     };
@@ -267,9 +271,10 @@ mod tests {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
         let long = "x".repeat(65);
-        for name in
-            ["", "/pdf", "a/b", "..", "a.b", "../x", "A", "a b", "a:b:c", ":a", "p:", "a(b)", "*", "a\\b", &long, "é"]
-        {
+        for name in [
+            "", "/pdf", "a/b", "..", "a.b", "../x", "A", "a b", "a:b:c", ":a", "p:", "a(b)", "*", "a\\b",
+            &long, "é",
+        ] {
             let problem = check_name(name).unwrap_err();
             assert!(problem.contains("is not the name of a skill"), "{problem}");
         }

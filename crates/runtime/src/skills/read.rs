@@ -55,7 +55,9 @@ impl Setup {
                     prompt.push_str("\n\n");
                     prompt.push_str(&text);
                 }
-                None => self.warnings.push(format!("the main agent's skill `{name}` cannot be used: there is none")),
+                None => self
+                    .warnings
+                    .push(format!("the main agent's skill `{name}` cannot be used: there is none")),
             }
         }
     }
@@ -117,7 +119,9 @@ fn paths(document: &Document) -> Result<Vec<String>, Problem> {
         return Err(document.problem("paths", format!("`paths` has more than {MOST_PATHS} patterns")));
     }
     match paths.iter().find(|pattern| pattern.trim().is_empty() || glob(pattern).is_err()) {
-        Some(pattern) => Err(document.problem("paths", format!("`paths`: {pattern:?} is no pattern of paths"))),
+        Some(pattern) => {
+            Err(document.problem("paths", format!("`paths`: {pattern:?} is no pattern of paths")))
+        }
         None => Ok(paths),
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::Record;
 
-use super::notes::Notes;
 use super::line::Owner;
+use super::notes::Notes;
 use super::{blob, line};
 use crate::error::SessionError;
 use crate::layout::SessionPaths;
