@@ -56,7 +56,7 @@ impl Tracker {
     /// The turn that is open began in records that are not seen any more.
     pub fn go_on(&mut self, turns: u64, prompt: &str, timestamp: &str) -> Vec<Happening> {
         self.totals.turns = turns.saturating_sub(1);
-        self.now = timestamp.parse::<jiff::Timestamp>().map_or(self.now, |time| time.as_millisecond());
+        self.now = timestamp.parse::<jiff::Timestamp>().map_or(self.now, jiff::Timestamp::as_millisecond);
         let mut out = Vec::new();
         self.begin_turn(prompt.to_owned(), &mut out);
         out
@@ -66,7 +66,7 @@ impl Tracker {
     pub fn see(&mut self, record: &Record) -> Vec<Happening> {
         self.records = self.records.max(record.seq);
         // A line of another program may have no time; it happened after what stands before it.
-        let time = record.timestamp.parse::<jiff::Timestamp>().map(|time| time.as_millisecond());
+        let time = record.timestamp.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond);
         self.now = time.unwrap_or(self.now).max(self.now);
         let mut out = Vec::new();
         self.take(&record.body, &mut out);

@@ -27,4 +27,5 @@ mod side_calls;
 mod slow_reader;
 mod support;
 mod surroundings;
+mod telemetry;
 mod tools;
