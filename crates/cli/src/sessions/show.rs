@@ -59,6 +59,7 @@ pub fn run(arguments: &ShowArguments, environment: &BTreeMap<String, String>) ->
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over by value")]
 fn closed(error: io::Error) -> Fault {
     Fault::output(&error)
 }

@@ -4,8 +4,12 @@
 use std::collections::BTreeMap;
 
 use qoder_types::content::join_text;
-use qoder_types::record::{AssistantEntry, RecordBody, SystemEntry, TurnEnded, UserEntry, UserOrigin};
-use qoder_types::{CallOutcome, ContentBlock, Hooked, MessageContent, ModelFailure, Record, Usage};
+use qoder_types::record::{
+    AssistantEntry, RecordBody, SideCalled, SystemEntry, TurnEnded, UserEntry, UserOrigin,
+};
+use qoder_types::{
+    CallOutcome, ContentBlock, Hooked, MessageContent, ModelFailure, Record, TaskEnded, TaskStarted, Usage,
+};
 use serde_json::Value;
 
 use super::{
@@ -52,7 +56,7 @@ impl Tracker {
     /// The turn that is open began in records that are not seen any more.
     pub fn go_on(&mut self, turns: u64, prompt: &str, timestamp: &str) -> Vec<Happening> {
         self.totals.turns = turns.saturating_sub(1);
-        self.now = timestamp.parse::<jiff::Timestamp>().map_or(self.now, |time| time.as_millisecond());
+        self.now = timestamp.parse::<jiff::Timestamp>().map_or(self.now, jiff::Timestamp::as_millisecond);
         let mut out = Vec::new();
         self.begin_turn(prompt.to_owned(), &mut out);
         out
@@ -62,7 +66,7 @@ impl Tracker {
     pub fn see(&mut self, record: &Record) -> Vec<Happening> {
         self.records = self.records.max(record.seq);
         // A line of another program may have no time; it happened after what stands before it.
-        let time = record.timestamp.parse::<jiff::Timestamp>().map(|time| time.as_millisecond());
+        let time = record.timestamp.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond);
         self.now = time.unwrap_or(self.now).max(self.now);
         let mut out = Vec::new();
         self.take(&record.body, &mut out);
@@ -112,16 +116,7 @@ impl Tracker {
             RecordBody::PermissionsChanged(changed) => {
                 self.mark(MarkKind::Permissions, format!("permissions changed by {}", changed.by), out);
             }
-            RecordBody::SideCalled(call) => {
-                self.spend(&call.model, &call.usage, call.cost_usd);
-                let side = SideCall {
-                    purpose: call.purpose,
-                    model: call.model.clone(),
-                    usage: call.usage,
-                    cost_usd: call.cost_usd,
-                };
-                self.push(call.duration_api_ms, some(&call.tool_use_id), What::SideCall(side), out);
-            }
+            RecordBody::SideCalled(call) => self.side_call(call, out),
             RecordBody::ToolStarted(started) => {
                 let now = self.now;
                 if let Some((_, began, _)) = self.calls.iter_mut().find(|(id, ..)| *id == started.tool_use_id)
@@ -129,23 +124,8 @@ impl Tracker {
                     *began = now;
                 }
             }
-            RecordBody::TaskStarted(task) => {
-                let background = BackgroundTask {
-                    task_id: task.task_id.clone(),
-                    description: task.description.clone(),
-                    status: None,
-                    summary: String::new(),
-                };
-                let open = (self.now, task.tool_use_id.clone(), background);
-                self.tasks.entry(task.task_id.clone()).or_insert(open);
-            }
-            RecordBody::TaskEnded(end) => {
-                if let Some((began, call, mut task)) = self.tasks.remove(&end.task_id) {
-                    task.status = Some(end.status);
-                    task.summary.clone_from(&end.summary);
-                    self.push_since(began, some(&call), What::Task(task), out);
-                }
-            }
+            RecordBody::TaskStarted(task) => self.task_started(task),
+            RecordBody::TaskEnded(end) => self.task_ended(end, out),
             RecordBody::Hooked(hooked) => self.hooked(hooked, out),
             RecordBody::Interrupted(interrupted) => {
                 if self.request.is_some() {
@@ -411,6 +391,36 @@ impl Tracker {
         question.answer = Some(answer.to_owned());
         question.by = Some(by.to_owned());
         self.push_since(began, Some(id), What::Question(question), out);
+    }
+
+    fn side_call(&mut self, call: &SideCalled, out: &mut Vec<Happening>) {
+        self.spend(&call.model, &call.usage, call.cost_usd);
+        let side = SideCall {
+            purpose: call.purpose,
+            model: call.model.clone(),
+            usage: call.usage,
+            cost_usd: call.cost_usd,
+        };
+        self.push(call.duration_api_ms, some(&call.tool_use_id), What::SideCall(side), out);
+    }
+
+    fn task_started(&mut self, task: &TaskStarted) {
+        let background = BackgroundTask {
+            task_id: task.task_id.clone(),
+            description: task.description.clone(),
+            status: None,
+            summary: String::new(),
+        };
+        let open = (self.now, task.tool_use_id.clone(), background);
+        self.tasks.entry(task.task_id.clone()).or_insert(open);
+    }
+
+    fn task_ended(&mut self, end: &TaskEnded, out: &mut Vec<Happening>) {
+        if let Some((began, call, mut task)) = self.tasks.remove(&end.task_id) {
+            task.status = Some(end.status);
+            task.summary.clone_from(&end.summary);
+            self.push_since(began, some(&call), What::Task(task), out);
+        }
     }
 
     fn hooked(&mut self, hooked: &Hooked, out: &mut Vec<Happening>) {

@@ -34,4 +34,5 @@ mod store_conformance;
 mod stored_sessions;
 mod support;
 mod surroundings;
+mod telemetry;
 mod tools;

@@ -62,10 +62,17 @@ pub struct ReceivedMetric {
     pub attributes: BTreeMap<String, Value>,
 }
 
+#[derive(Debug)]
+struct ReceivedBody {
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Value,
+}
+
 #[derive(Debug, Default)]
 struct Received {
     connections: usize,
-    requests: Vec<(String, Vec<(String, String)>, Value)>,
+    requests: Vec<ReceivedBody>,
     open: Vec<TcpStream>,
 }
 
@@ -130,15 +137,15 @@ impl Collector {
             let found = headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
             found.map(|(_, value)| value.clone()).unwrap_or_default()
         };
-        self.received(|received| received.requests.iter().map(|(_, headers, _)| header(headers)).collect())
+        self.received(|received| received.requests.iter().map(|request| header(&request.headers)).collect())
     }
 
     /// Everything that came to a path, as JSON of the protocol.
     #[must_use]
     pub fn bodies(&self, path: &str) -> Vec<Value> {
         self.received(|received| {
-            let of_path = received.requests.iter().filter(|(wanted, ..)| wanted == path);
-            of_path.map(|(_, _, body)| body.clone()).collect()
+            let of_path = received.requests.iter().filter(|request| request.path == path);
+            of_path.map(|request| request.body.clone()).collect()
         })
     }
 
@@ -183,7 +190,7 @@ fn serve(connection: &TcpStream, received: &Mutex<Received>, manner: CollectorMa
             Some(_) | None => protobuf::read(&request.path, &request.body),
         };
         let mut all = received.lock().unwrap_or_else(PoisonError::into_inner);
-        all.requests.push((request.path, request.headers, body));
+        all.requests.push(ReceivedBody { path: request.path, headers: request.headers, body });
         drop(all);
         match manner {
             CollectorManner::Accepts => http::write_answer(&mut writer, 200, &[], "application/json", b"{}")?,
