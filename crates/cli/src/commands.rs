@@ -1,5 +1,5 @@
-//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, MCP servers and
-//! trust.
+//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, agents, MCP
+//! servers and trust.
 
 use std::path::PathBuf;
 
@@ -80,6 +80,14 @@ pub enum Command {
         #[command(subcommand)]
         action: crate::hooks::HooksAction,
     },
+    /// Agents: those there are, where they come from, and what hides what.
+    ///
+    /// They come with the program, from `agents/*.md` of your configuration and of a trusted project, and from plugins.
+    /// docs/subagents.md has the rest.
+    Agents {
+        #[command(subcommand)]
+        action: AgentsAction,
+    },
     /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
     ///
     /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
@@ -93,6 +101,29 @@ pub enum Command {
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,
+    },
+}
+
+/// What to do with agents.
+#[derive(Debug, Subcommand)]
+pub enum AgentsAction {
+    /// List the agents, those that others of the same name hide included.
+    List {
+        /// Print JSON: every field, and what has no effect.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
+        /// Agents as `--agents` of a run has them.
+        #[arg(long, value_name = "JSON")]
+        agents: Option<String>,
     },
 }
 

@@ -1,5 +1,6 @@
 //! `qodercli`: wiring and nothing else. The first word may name a subcommand; everything else is a run.
 
+mod agents;
 mod arguments;
 mod commands;
 mod config;
@@ -32,9 +33,9 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some("sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "help") => {
-            command(&words)
-        }
+        Some(
+            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "agents" | "help",
+        ) => command(&words),
         _ => run(&words),
     };
     match outcome {
@@ -103,6 +104,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
         Command::Hooks { action } => hooks::run(action, environment),
+        Command::Agents { action } => agents::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }

@@ -97,18 +97,14 @@ struct Told {
 
 /// Looks for a call in the log of a session and then in those of its children.
 fn told_of(paths: &SessionPaths, tool_use_id: &str) -> Result<Told, Fault> {
-    let folder = paths.side.join(agent::FOLDER);
     let mut told = Told::default();
     read(paths, |body| collect(&mut told, body, tool_use_id))?;
     if told.tool.is_some() {
         return Ok(told);
     }
-    // A session without children has no such folder.
-    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(agent_id) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else { continue };
-        let mut told = Told { agent_id: Some(agent_id.to_owned()), ..Told::default() };
-        read(&SessionPaths::new(&folder, agent_id), |body| collect(&mut told, body, tool_use_id))?;
+    for log in agent::agent_logs(paths) {
+        let mut told = Told { agent_id: Some(log.agent_id), ..Told::default() };
+        read(&log.paths, |body| collect(&mut told, body, tool_use_id))?;
         if told.tool.is_some() {
             return Ok(told);
         }

@@ -9,8 +9,8 @@ use qoder_types::record::{
     UserOrigin,
 };
 use qoder_types::{
-    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, ToolResultContent,
-    Usage, WorktreeChange,
+    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, TaskEnded,
+    ToolResultContent, Usage, WorktreeChange,
 };
 
 use crate::next::MAX_CONTINUATIONS;
@@ -73,6 +73,7 @@ impl State {
             }
             RecordBody::SideCalled(call) => {
                 self.add_usage(&call.model, &call.usage, call.cost_usd);
+                self.duration_api_ms += call.duration_api_ms;
                 if let Some(turn) = &mut self.turn {
                     turn.usage.add(&call.usage);
                     turn.duration_api_ms += call.duration_api_ms;
@@ -85,15 +86,11 @@ impl State {
                 }
             }
             RecordBody::TaskStarted(start) => {
-                let task = TaskState { start: start.clone(), end: None, told: false };
+                let task =
+                    TaskState { start: start.clone(), end: None, told: false, counted: false, listed: false };
                 self.tasks.entry(start.task_id.clone()).or_insert(task);
             }
-            RecordBody::TaskEnded(end) => {
-                // A task ends once; the first word about it stands.
-                if let Some(task) = self.tasks.get_mut(&end.task_id) {
-                    task.end.get_or_insert_with(|| end.clone());
-                }
-            }
+            RecordBody::TaskEnded(end) => self.apply_task_end(end),
             RecordBody::Hooked(hooked) => self.apply_hooked(hooked),
             RecordBody::Interrupted(interrupted) => {
                 if let Some(turn) = &mut self.turn {
@@ -102,10 +99,41 @@ impl State {
             }
             RecordBody::TurnEnded(ended) => {
                 self.turn = None;
+                self.tasks.values_mut().for_each(|task| task.listed |= task.end.is_some());
                 self.last_turn = Some((**ended).clone());
             }
             RecordBody::Cut(cut) => self.apply_cut(cut),
             RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
+        }
+    }
+
+    /// A task ends once; the first word about it stands. What an agent used is the session's to account for.
+    fn apply_task_end(&mut self, end: &TaskEnded) {
+        let Some(task) = self.tasks.get_mut(&end.task_id) else { return };
+        if task.end.is_some() {
+            return;
+        }
+        task.end = Some(end.clone());
+        let Some(account) = &end.account else { return };
+        for (model, used) in &account.model_usage {
+            self.add_usage(model, &used.usage(), used.cost_usd);
+            if let Some(totals) = self.totals.get_mut(model).filter(|totals| totals.context_window == 0) {
+                totals.context_window = used.context_window;
+                totals.max_output_tokens = used.max_output_tokens;
+            }
+        }
+        self.duration_api_ms += account.duration_api_ms;
+        self.count_in_turn(&end.task_id);
+    }
+
+    /// What an agent used belongs to the turn in which it ended, else to the one that hears of it.
+    fn count_in_turn(&mut self, task_id: &str) {
+        let (Some(turn), Some(task)) = (&mut self.turn, self.tasks.get_mut(task_id)) else { return };
+        let account = task.end.as_ref().and_then(|end| end.account.as_deref());
+        if let Some(account) = account.filter(|_| !task.counted) {
+            turn.usage.add(&account.usage);
+            turn.duration_api_ms += account.duration_api_ms;
+            task.counted = true;
         }
     }
 
@@ -189,10 +217,16 @@ impl State {
             Some(WorktreeChange::Left) => self.worktree = None,
             None => {}
         }
+        // News of tasks that nobody asked for open a turn of their own.
+        if entry.origin == UserOrigin::Notice && !entry.tasks.is_empty() && self.turn.is_none() {
+            self.calls.clear();
+            self.turn = Some(Turn::default());
+        }
         for id in &entry.tasks {
             if let Some(task) = self.tasks.get_mut(id) {
                 task.told = true;
             }
+            self.count_in_turn(id);
         }
         match entry.origin {
             UserOrigin::Prompt => self.apply_prompt(entry),
@@ -267,6 +301,7 @@ impl State {
                 self.calls.iter_mut().find(|call| call.id == *tool_use_id && call.result.is_none())
             {
                 call.result = Some(block.clone());
+                self.tool_results += 1;
                 if let Some(turn) = self.turn.as_mut().filter(|_| call.name == STRUCTURED_OUTPUT) {
                     turn.structured.take_result(entry);
                 }
@@ -307,6 +342,8 @@ impl State {
             self.context.added_bytes = 0;
         }
         self.context.replies += 1;
+        self.model_calls += 1;
+        self.duration_api_ms += entry.duration_api_ms;
         let shaped = self.wants_structured_output();
         // A transcript written by another program may hold a reply with no open turn.
         let turn = self.turn.get_or_insert_default();
@@ -337,6 +374,7 @@ impl State {
             return;
         }
         self.add_usage(&entry.model, &entry.usage, entry.cost_usd);
+        self.duration_api_ms += entry.duration_api_ms;
         if let Some(turn) = &mut self.turn {
             turn.usage.add(&entry.usage);
             turn.duration_api_ms += entry.duration_api_ms;

@@ -224,6 +224,12 @@ pub enum ToolProgress {
         duration_ms: u64,
         /// The last line it said.
         last_line: Option<String>,
+        /// Tokens of its model calls, of an agent.
+        total_tokens: u64,
+        /// Its tool calls, of an agent.
+        tool_uses: u64,
+        /// The tool that it called last, of an agent.
+        last_tool: Option<String>,
     },
     /// A background task ended.
     TaskEnded(TaskEnded),

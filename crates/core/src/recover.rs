@@ -9,7 +9,7 @@ use crate::state::{Call, State};
 /// What to do with a call that started and never finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// Run it again: it has no effects.
+    /// Run it again: it has no effects, or repeats none.
     RunAgain,
     /// Close it: nobody knows how far it came.
     CloseUnknown,
@@ -19,7 +19,7 @@ pub enum Recovery {
 #[must_use]
 pub fn recovery(replay: ReplayClass) -> Recovery {
     match replay {
-        ReplayClass::Pure => Recovery::RunAgain,
+        ReplayClass::Pure | ReplayClass::Resumable => Recovery::RunAgain,
         ReplayClass::Effectful => Recovery::CloseUnknown,
     }
 }
@@ -53,7 +53,7 @@ pub struct Closing {
 pub fn close(call: &Call, reason: CloseReason) -> Closing {
     let (outcome, text) = match (call.started, reason) {
         (
-            Some(ReplayClass::Effectful),
+            Some(ReplayClass::Effectful | ReplayClass::Resumable),
             CloseReason::ProcessDied | CloseReason::NewPrompt | CloseReason::Stopped,
         ) => (
             CallOutcome::Unknown,

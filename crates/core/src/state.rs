@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use qoder_types::record::{Answered, Asked, InputAdmitted, PermissionDenial, TurnEnded};
 use qoder_types::{
-    ContentBlock, Decision, Hooked, ModelFailure, ModelTotals, Observation, ReplayClass, StopReason,
-    TaskEnded, TaskStarted, ToolDefinition, Usage, Worktree,
+    AgentAccount, ContentBlock, Decision, Hooked, ModelFailure, ModelTotals, Observation, ReplayClass,
+    StopReason, TaskEnded, TaskStarted, ToolDefinition, Usage, Worktree,
 };
 use serde_json::Value;
 
@@ -120,6 +120,10 @@ pub struct TaskState {
     pub end: Option<TaskEnded>,
     /// True once the model was told of its end.
     pub told: bool,
+    /// True once a turn has counted what it used as its own.
+    pub counted: bool,
+    /// True once the end of a turn has listed what it used.
+    pub listed: bool,
 }
 
 /// How full the context is.
@@ -185,6 +189,12 @@ pub struct State {
     pub totals: BTreeMap<String, ModelTotals>,
     /// Money so far.
     pub total_cost_usd: f64,
+    /// Replies of the model so far.
+    pub model_calls: u64,
+    /// Results of tool calls so far.
+    pub tool_results: u64,
+    /// Time spent waiting for models so far.
+    pub duration_api_ms: u64,
     /// How full the context is.
     pub context: ContextMeter,
     /// How the last turn ended.
@@ -219,6 +229,19 @@ impl State {
     /// Tasks that ended without the model knowing.
     pub fn untold_tasks(&self) -> impl Iterator<Item = &TaskState> {
         self.tasks.values().filter(|task| task.end.is_some() && !task.told)
+    }
+
+    /// What the agents used that ended since the last turn did.
+    pub fn unlisted_accounts(&self) -> impl Iterator<Item = &AgentAccount> {
+        let unlisted = self.tasks.values().filter(|task| !task.listed);
+        unlisted.filter_map(|task| task.end.as_ref()?.account.as_deref())
+    }
+
+    /// True when the call was started, has no result, and finds by itself how far it came.
+    #[must_use]
+    pub fn is_resumable(&self, tool_use_id: &str) -> bool {
+        self.call(tool_use_id)
+            .is_some_and(|call| call.result.is_none() && call.started == Some(ReplayClass::Resumable))
     }
 
     /// True when a turn is open or an input waits.

@@ -1,7 +1,7 @@
 //! What a session is driven with: model, tools, gate, limits and the fixed part of the prompt. Built once by a front;
 //! holds nothing of a session's state.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use qoder_core::Limits;
 use qoder_core::policy::Confinement;
@@ -19,6 +19,7 @@ use crate::hooks::Hooks;
 use crate::memory::NestedMemory;
 use crate::permission_updates::PermissionUpdates;
 use crate::questions::Questions;
+use crate::session::Mirror;
 use crate::spending::Spending;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::Toolbox;
@@ -79,6 +80,8 @@ pub struct Engine {
     pub prompt_suggestions: bool,
     /// True when the provider's request id goes onto assistant messages.
     pub expose_request_id: bool,
+    /// Is shown the logs of agents, when somebody keeps sessions elsewhere.
+    pub mirror: Arc<OnceLock<Mirror>>,
 }
 
 /// Says for the input of a Bash call whether its command would run in the sandbox.

@@ -7,23 +7,26 @@ use std::sync::Arc;
 use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::record::{ElicitationAnswered, RecordBody, SessionStarted, UserEntry, UserOrigin};
-use qoder_types::{Message, Record, TaskEnded, TaskStatus};
+use qoder_types::{Message, Record, TaskEnded, TaskStarted, TaskStatus};
 use serde_json::Value;
 
 use crate::VERSION;
+use crate::agent::lost;
 use crate::error::SessionError;
 use crate::hooks::Remembered;
 use crate::layout::SessionPaths;
 use crate::redact::Redactor;
 use crate::store::jsonl::{Durability, JsonlStore};
-use crate::store::line::{self, Line};
+use crate::store::line::{self, Line, Owner};
 use crate::store::memory::MemoryStore;
 use crate::task_events::TaskEvents;
 
 /// A session that this process drives.
 pub struct Session {
-    /// Its id.
+    /// Its id; that of the agent when it is one's.
     pub id: String,
+    /// The main session, when it is an agent's.
+    main: Option<String>,
     /// The fold of its records.
     pub state: State,
     /// News of its background tasks.
@@ -77,12 +80,37 @@ pub enum Keep {
 impl Session {
     /// Opens a session, creating it if it has no records yet.
     pub fn open(id: &str, keep: Keep, redactor: Redactor, cwd: &Path) -> Result<Self, SessionError> {
+        Self::open_as(id, None, keep, redactor, cwd)
+    }
+
+    /// Opens the session of an agent of the session `main`, creating it if it has no records yet.
+    pub fn open_of_agent(
+        agent_id: &str,
+        main: &str,
+        keep: Keep,
+        redactor: Redactor,
+        cwd: &Path,
+    ) -> Result<Self, SessionError> {
+        Self::open_as(agent_id, Some(main), keep, redactor, cwd)
+    }
+
+    fn open_as(
+        id: &str,
+        main: Option<&str>,
+        keep: Keep,
+        redactor: Redactor,
+        cwd: &Path,
+    ) -> Result<Self, SessionError> {
         let mut state = State::default();
         let mut files = None;
         let (store, outputs): (Box<dyn LogStore>, PathBuf) = match keep {
             Keep::Files { paths, durability } => {
                 let outputs = paths.outputs();
                 let store = JsonlStore::open(&paths, id, durability, |line| apply_line(&mut state, line))?;
+                let store = match main {
+                    Some(main) => store.of_agent(main, id),
+                    None => store,
+                };
                 files = Some(paths);
                 (Box::new(store), outputs)
             }
@@ -90,11 +118,12 @@ impl Session {
         };
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
-        let lost_tasks = state.running_tasks().map(|task| task.start.task_id.clone()).collect();
+        let lost_tasks = left_running(&state).map(|start| start.task_id.clone()).collect();
         let lost_elicitations = state.elicitations.iter().cloned().collect();
         let is_resumed = state.prompts > 0;
         let mut session = Self {
             id: id.to_owned(),
+            main: main.map(str::to_owned),
             state,
             task_events,
             lost_tasks,
@@ -105,7 +134,7 @@ impl Session {
             store,
             redactor,
             outputs,
-            is_sidechain: false,
+            is_sidechain: main.is_some(),
             files,
             is_resumed,
             has_begun: false,
@@ -145,22 +174,29 @@ impl Session {
 
     /// Puts on record that nobody knows how tasks ended that were left running.
     pub(crate) fn end_lost_tasks(&mut self) -> Result<(), LogStoreError> {
-        let lost = self.state.running_tasks().map(|task| {
-            RecordBody::TaskEnded(TaskEnded {
-                task_id: task.start.task_id.clone(),
-                status: TaskStatus::Unknown,
-                summary: format!(
-                    "Background command \"{}\": outcome unknown: the program ended while the task ran",
-                    task.start.description
-                ),
-                exit_code: None,
-            })
-        });
-        let lost: Vec<RecordBody> = lost.collect();
-        if !lost.is_empty() {
-            self.append_all(lost)?;
+        let ends = left_running(&self.state).map(|start| RecordBody::TaskEnded(self.lost_end(start)));
+        let ends: Vec<RecordBody> = ends.collect();
+        if !ends.is_empty() {
+            self.append_all(ends)?;
         }
         Ok(())
+    }
+
+    /// The end of a task that was left running.
+    pub(crate) fn lost_end(&self, start: &TaskStarted) -> TaskEnded {
+        if start.is_agent() {
+            return lost::end(self.folder(), start);
+        }
+        TaskEnded {
+            task_id: start.task_id.clone(),
+            status: TaskStatus::Unknown,
+            summary: format!(
+                "Background command \"{}\": outcome unknown: the program ended while the task ran",
+                start.description
+            ),
+            exit_code: None,
+            account: None,
+        }
     }
 
     /// Appends one record.
@@ -206,9 +242,13 @@ impl Session {
     /// Records as the log has them, but without number and checksum: a store keeps what a line means, not its bytes, and
     /// a log that comes back from it is read like one of another program.
     fn lines(&self, records: &[Record]) -> Vec<Value> {
+        let owner = match &self.main {
+            Some(main) => Owner { session_id: main, agent_id: Some(&self.id) },
+            None => Owner { session_id: &self.id, agent_id: None },
+        };
         let line = |record: &Record| {
             let mut bytes = Vec::new();
-            line::encode(record, &self.id, &mut bytes).ok()?;
+            line::encode(record, owner, &mut bytes).ok()?;
             let mut line: Value = serde_json::from_slice(&bytes).ok()?;
             let fields = line.as_object_mut()?;
             for key in ["seq", "v", "crc"] {
@@ -284,6 +324,12 @@ impl Session {
         let entry = self.user_entry(UserOrigin::Prompt, message);
         self.append(RecordBody::User(Box::new(entry)))
     }
+}
+
+/// The tasks that an earlier process left running. Those of a call that goes on are not lost.
+fn left_running(state: &State) -> impl Iterator<Item = &TaskStarted> {
+    let starts = state.running_tasks().map(|task| &task.start);
+    starts.filter(|start| !start.is_agent() || !state.is_resumable(&start.tool_use_id))
 }
 
 /// Applies a line of the log; lines of other programs do not count as records.

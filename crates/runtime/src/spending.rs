@@ -41,6 +41,11 @@ impl Spending {
         self.change(|spent| spent.tokens = new_tokens(usage));
     }
 
+    /// An agent goes on that has used this much before.
+    pub fn recall(&self, usage: &Usage) {
+        self.change(|spent| spent.tokens += new_tokens(usage));
+    }
+
     /// What is spent, if something is.
     #[must_use]
     pub fn exhausted(&self) -> Option<Exhausted> {

@@ -167,6 +167,7 @@ pub fn untrusted_notice(trust: Trust, project_root: &Path, cwd: &Path) -> Option
         ".qoder/settings.json",
         ".qoder/settings.local.json",
         ".qoder/rules",
+        ".qoder/agents",
         ".mcp.json",
     ];
     let found: Vec<&str> = names

@@ -277,6 +277,7 @@ impl LogBuilder {
             total_cost_usd: 0.0,
             model_usage: std::collections::BTreeMap::new(),
             permission_denials: Vec::new(),
+            subagents: Vec::new(),
             permission_mode: PermissionMode::Default,
         };
         self.push(RecordBody::TurnEnded(Box::new(ended)))

@@ -32,6 +32,18 @@ impl OutputFile {
         Ok(Self { file, path, written: 0, limit, full: false })
     }
 
+    /// An empty file of exactly this name, where an earlier process may have left one.
+    pub(crate) fn anew(directory: &Path, name: &str, limit: u64) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let path = directory.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self { file, path, written: 0, limit, full: false })
+    }
+
     /// Appends `bytes`; what exceeds the limit is dropped and the file says so once.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.full {

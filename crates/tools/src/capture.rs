@@ -146,7 +146,7 @@ impl TaskFile {
     }
 
     /// Takes in `bytes`. What the system does not let us keep is lost, and the task goes on: only the loss is noted.
-    fn append(&self, bytes: &[u8]) {
+    pub(crate) fn append(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }

@@ -36,7 +36,7 @@ const CLEANING_WAIT: Duration = Duration::from_millis(1_500);
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct EnterWorktreeInput {
     /// A short name for it, of letters, digits, `.`, `_` and `-`. Left out, one is made up.
-    name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 /// See [`EnterWorktreeInput`].
@@ -79,7 +79,7 @@ pub(crate) fn git_failed(error: &GitError) -> Refusal {
     outcome
 }
 
-async fn enter(input: EnterWorktreeInput, context: &ToolContext) -> Result<Worktree, Refusal> {
+pub(crate) async fn enter(input: EnterWorktreeInput, context: &ToolContext) -> Result<Worktree, Refusal> {
     if let Some(worktree) = &context.worktree {
         return Err(failed(format!(
             "The session is already in the worktree {}. Leave it with ExitWorktree first.",

@@ -83,7 +83,7 @@ async fn git_in<'a>(directory: &'a Path, context: &'a ToolContext) -> Result<Git
 }
 
 /// The root of the repository, asked where the session came from; otherwise where worktrees are made.
-async fn repository_root(worktree: &Worktree, context: &ToolContext) -> PathBuf {
+pub(crate) async fn repository_root(worktree: &Worktree, context: &ToolContext) -> PathBuf {
     let original = Path::new(&worktree.original_cwd);
     if let Ok(git) = git_in(original, context).await
         && let Ok(root) = git.run(&["rev-parse", "--show-toplevel"]).await
@@ -94,7 +94,7 @@ async fn repository_root(worktree: &Worktree, context: &ToolContext) -> PathBuf 
 }
 
 /// Removes the worktree and its branch; returns the beginning of what to say.
-async fn remove(
+pub(crate) async fn remove(
     worktree: &Worktree,
     root: &Path,
     discard: bool,

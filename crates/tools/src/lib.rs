@@ -4,6 +4,7 @@
 //! decides nothing about permission: it declares what it would touch, and the gate judges that before it runs. Every
 //! file is opened by its real path without following further links, so that what was judged is what is used.
 
+pub mod agent_worktree;
 mod ask_user_question;
 mod atomic;
 mod bash;
@@ -46,6 +47,7 @@ mod search_provider;
 mod server_process;
 mod shared;
 mod task;
+mod task_agent;
 mod task_output;
 mod task_stop;
 mod task_text;
@@ -80,7 +82,8 @@ pub use mcp::{McpPort, keep_base64};
 pub use schema::{definition as tool_definition, parse as parse_input};
 pub use search_provider::{SearchService, SearchSettings};
 pub use server_process::ServerProcess;
-pub use shared::SessionShared;
+pub use shared::{Foreground, SessionShared};
+pub use task_agent::AgentTask;
 pub use task_text::last_lines;
 pub use web_post::post_json;
 

@@ -109,6 +109,12 @@ impl SessionShared {
         *self.running.borrow()
     }
 
+    /// True when there is such a task and it has ended.
+    #[must_use]
+    pub fn has_ended(&self, id: &str) -> bool {
+        self.task(id).is_some_and(|task| task.end().is_some())
+    }
+
     /// Makes tasks of earlier processes known, so that their output can be asked for. Known ones stay as they are.
     pub fn adopt<'a>(&self, past: impl IntoIterator<Item = &'a TaskState>) {
         let mut tasks = lock(&self.tasks);
@@ -186,8 +192,8 @@ impl SessionShared {
         lock(&self.tasks).values().cloned().collect()
     }
 
-    /// Enters the foreground command of a call until the answer is dropped.
-    pub(crate) fn enter_foreground(self: &Arc<Self>, tool_use_id: &str) -> Foreground {
+    /// Enters the foreground command, or agent, of a call until the answer is dropped.
+    pub fn enter_foreground(self: &Arc<Self>, tool_use_id: &str) -> Foreground {
         let moving = Arc::new(Notify::new());
         lock(&self.foreground).insert(tool_use_id.to_owned(), moving.clone());
         Foreground { shared: self.clone(), tool_use_id: tool_use_id.to_owned(), moving }
@@ -198,6 +204,7 @@ impl Drop for SessionShared {
     fn drop(&mut self) {
         let tasks = self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner);
         for task in tasks.values().filter(|task| task.end.borrow().is_none()) {
+            task.ask_to_stop();
             if let Some(group) = *lock(&task.group) {
                 signal_group(group, Signal::KILL);
             }
@@ -205,16 +212,17 @@ impl Drop for SessionShared {
     }
 }
 
-/// A command in the foreground that may be moved.
-pub(crate) struct Foreground {
+/// A command or an agent in the foreground that may be moved.
+#[derive(Debug)]
+pub struct Foreground {
     pub(crate) shared: Arc<SessionShared>,
     tool_use_id: String,
     moving: Arc<Notify>,
 }
 
 impl Foreground {
-    /// Completes when the command shall move.
-    pub(crate) async fn moving(&self) {
+    /// Completes when it shall move.
+    pub async fn moving(&self) {
         self.moving.notified().await;
     }
 }

@@ -45,19 +45,37 @@ pub(crate) async fn announce(
     context: &ToolContext,
 ) -> Result<Recorded, Refusal> {
     let task_id = format!("bash_{}", &uuid::Uuid::new_v4().simple().to_string()[..12]);
-    let file = OutputFile::create(&context.output_dir, &task_id, FILE_BYTES)
-        .map_err(|error| refusal(format!("The output file could not be created: {error}.")))?;
-    let path = file.path().to_path_buf();
-    let file = TaskFile::new(file);
     let description = description.filter(|text| !text.trim().is_empty()).unwrap_or(command);
     let start = TaskStarted {
         task_id,
         tool_use_id: context.tool_use_id.clone(),
-        description: first_characters(description, DESCRIPTION_CHARACTERS).0.replace(['\n', '\r'], " "),
+        description: description.to_owned(),
         task_type: "local_bash".to_owned(),
-        output_file: path.to_string_lossy().into_owned(),
+        output_file: String::new(),
         command: command.to_owned(),
     };
+    announce_as(shared, start, context).await
+}
+
+/// Announces a task and waits until it is on record. It gets a file for its output.
+pub(crate) async fn announce_as(
+    shared: &Arc<SessionShared>,
+    mut start: TaskStarted,
+    context: &ToolContext,
+) -> Result<Recorded, Refusal> {
+    let (folder, id) = (&context.output_dir, &start.task_id);
+    // An agent that goes on after its process died is on record with the file that it had.
+    let file = if start.is_agent() {
+        OutputFile::anew(folder, &format!("agent-{id}.txt"), FILE_BYTES)
+    } else {
+        OutputFile::create(folder, id, FILE_BYTES)
+    };
+    let file = file.map_err(|error| refusal(format!("The output file could not be created: {error}.")))?;
+    let path = file.path().to_path_buf();
+    let file = TaskFile::new(file);
+    start.description =
+        first_characters(&start.description, DESCRIPTION_CHARACTERS).0.replace(['\n', '\r'], " ");
+    start.output_file = path.to_string_lossy().into_owned();
     let Some(task) = shared.enter(start.clone(), file.clone()) else {
         drop(std::fs::remove_file(&path));
         return Err(refusal(format!(
@@ -107,6 +125,11 @@ impl Recorded {
     /// What takes its output.
     pub(crate) fn file(&self) -> &TaskFile {
         &self.file
+    }
+
+    /// What the register knows of it.
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
     }
 
     /// The command could not be started.
@@ -167,6 +190,9 @@ impl Recorded {
             task_id: self.task.start.task_id.clone(),
             duration_ms: u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             last_line: Some(last_line).filter(|line| !line.is_empty()),
+            total_tokens: 0,
+            tool_uses: 0,
+            last_tool: None,
         });
     }
 
@@ -186,10 +212,15 @@ impl Recorded {
     }
 
     fn finish(&mut self, status: TaskStatus, ending: &str, exit_code: Option<i32>) {
-        self.over = true;
         let task_id = self.task.start.task_id.clone();
-        let summary = format!("Background command \"{}\" {ending}", self.task.start.description);
-        let end = TaskEnded { task_id, status, summary, exit_code };
+        let kind = if self.task.start.is_agent() { "Agent" } else { "Background command" };
+        let summary = format!("{kind} \"{}\" {ending}", self.task.start.description);
+        self.end(TaskEnded { task_id, status, summary, exit_code, account: None });
+    }
+
+    /// Tells the end, and then everybody who waits for it.
+    pub(crate) fn end(&mut self, end: TaskEnded) {
+        self.over = true;
         (self.progress)(ToolProgress::TaskEnded(end.clone()));
         if let Some(register) = self.register.upgrade() {
             register.leave(&self.task, end);

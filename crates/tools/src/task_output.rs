@@ -43,7 +43,7 @@ const LISTED: usize = 20;
 ///   the task prints something. Commands that were moved to the background have no input.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct TaskOutputInput {
-    /// The id of the task, as Bash gave it.
+    /// The id of the task, as Bash or Agent gave it.
     task_id: String,
     /// Whether to wait; true when it is left out.
     block: Option<Flag>,
@@ -219,7 +219,8 @@ async fn report(task: &Task) -> Result<ToolOutcome, Refusal> {
 fn describe(end: Option<&TaskEnded>) -> String {
     let Some(end) = end else { return "is running".to_owned() };
     match (end.status, end.exit_code) {
-        (TaskStatus::Completed, _) => "completed with exit code 0".to_owned(),
+        (TaskStatus::Completed, Some(_)) => "completed with exit code 0".to_owned(),
+        (TaskStatus::Completed, None) => "completed".to_owned(),
         (TaskStatus::Failed, Some(code)) => format!("failed with exit code {code}"),
         (TaskStatus::Failed, None) => "failed".to_owned(),
         (TaskStatus::Stopped, _) => "was stopped".to_owned(),

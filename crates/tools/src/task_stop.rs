@@ -23,7 +23,7 @@ const NAME: &str = "TaskStop";
 /// Use it for servers and watchers that are no longer needed. What the task printed stays in its file.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct TaskStopInput {
-    /// The id of the task, as Bash gave it.
+    /// The id of the task, as Bash or Agent gave it.
     task_id: Option<String>,
     /// Another name for `task_id`.
     shell_id: Option<String>,

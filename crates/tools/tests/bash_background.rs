@@ -148,7 +148,7 @@ async fn a_task_with_something_new_to_say_is_reported_every_five_seconds() {
     let reports = || {
         let news = bench.news.lock().unwrap();
         let report = |item: &ToolProgress| match item {
-            ToolProgress::TaskProgress { task_id, duration_ms, last_line } => {
+            ToolProgress::TaskProgress { task_id, duration_ms, last_line, .. } => {
                 assert_eq!(*task_id, id);
                 Some((*duration_ms, last_line.clone()))
             }

@@ -138,8 +138,12 @@ async fn a_task_of_an_earlier_process_is_known_with_its_output() {
         status: TaskStatus::Unknown,
         summary: "unknown".to_owned(),
         exit_code: None,
+        account: None,
     };
-    let tasks = BTreeMap::from([("bash_before", TaskState { start, end: Some(end), told: true })]);
+    let tasks = BTreeMap::from([(
+        "bash_before",
+        TaskState { start, end: Some(end), told: true, counted: true, listed: true },
+    )]);
     bench.shared.adopt(tasks.values());
     let outcome = bench.run("TaskOutput", json!({ "task_id": "bash_before" })).await;
     assert_eq!(outcome.structured["status"], "unknown");

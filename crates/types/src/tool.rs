@@ -11,6 +11,8 @@ pub enum ReplayClass {
     Pure,
     /// Has effects: never run it again; its outcome is unknown.
     Effectful,
+    /// Finds what it did before and goes on from there: running it again repeats nothing.
+    Resumable,
 }
 
 /// The MCP hints. Shown and used for scheduling, never for permission.

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::account::AgentAccount;
 use crate::decision::PermissionMode;
 use crate::model::{ModelTotals, StopReason, Usage};
 
@@ -104,6 +105,9 @@ pub struct TurnEnded {
     /// Calls that were denied in this turn.
     #[serde(default)]
     pub permission_denials: Vec<PermissionDenial>,
+    /// The agents that ended since the turn before ended, with what each used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<AgentAccount>,
     /// The mode the turn ended in.
     pub permission_mode: PermissionMode,
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::account::AgentAccount;
 use crate::content::Message;
 use crate::model::{ModelTotals, StopReason, Usage};
 use crate::record::{AssistantMessage, PermissionDenial, TerminalReason, TurnSubtype};
@@ -230,7 +231,7 @@ pub enum SystemMessage<'a> {
         tool_use_id: &'a str,
         /// What it does.
         description: &'a str,
-        /// `local_bash`.
+        /// `local_bash` or `local_agent`.
         task_type: &'a str,
         /// New for each message.
         uuid: &'a str,
@@ -247,6 +248,9 @@ pub enum SystemMessage<'a> {
         description: &'a str,
         /// What it used so far.
         usage: TaskUsage,
+        /// The tool that it called last, of an agent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_tool_name: Option<&'a str>,
         /// The last line it said.
         #[serde(skip_serializing_if = "Option::is_none")]
         summary: Option<&'a str>,
@@ -371,6 +375,9 @@ pub struct ResultMessage<'a> {
     pub model_usage: &'a BTreeMap<String, ModelTotals>,
     /// Calls that were denied.
     pub permission_denials: &'a [PermissionDenial],
+    /// The agents that ended since the last result, with what each used.
+    #[serde(skip_serializing_if = "<[AgentAccount]>::is_empty")]
+    pub subagents: &'a [AgentAccount],
     /// What went wrong, on errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<&'a [String]>,
@@ -393,6 +400,7 @@ mod tests {
             tool_use_id: "toolu_1",
             description: "builds",
             usage: TaskUsage { duration_ms: 5_000, ..TaskUsage::default() },
+            last_tool_name: None,
             summary: None,
             uuid: "u",
             session_id: "s",

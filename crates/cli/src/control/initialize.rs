@@ -66,10 +66,8 @@ impl Handshake<'_> {
     /// The agents that the program defines.
     pub fn agents(&self) -> Result<BTreeMap<String, AgentDefinition>, String> {
         let read = |(name, value): (&String, &Value)| {
-            let definition = serde_json::from_value(value.clone());
-            definition
-                .map(|one| (name.clone(), one))
-                .map_err(|error| format!("initialize: agents.{name}: {error}"))
+            let definition = AgentDefinition::from_sdk(name, value);
+            definition.map(|one| (name.clone(), one)).map_err(|problem| format!("initialize: {problem}"))
         };
         self.0.agents.iter().flatten().map(read).collect()
     }

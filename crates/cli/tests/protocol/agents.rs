@@ -32,10 +32,10 @@ fn an_agent_of_the_host_does_a_task() {
     let replies = delegates(&json!({ "name": "Read", "input": { "file_path": "a.txt" } }));
     let mut host = Host::start(&sandbox, &replies, &["--allowedTools", "Agent"]);
     let hello = host.initialize(reviewer(&json!({})));
-    assert_eq!(hello["agents"][1], json!({ "name": "reviewer", "description": "Reviews code." }));
+    assert_eq!(hello["agents"][3], json!({ "name": "reviewer", "description": "Reviews code." }));
     host.prompt("go");
     let init = host.until(|line| line["subtype"] == "init");
-    assert_eq!(init["agents"], json!(["general-purpose", "reviewer"]));
+    assert_eq!(init["agents"], json!(["general-purpose", "Explore", "Plan", "reviewer"]));
     assert_eq!(host.result()["result"], "all good");
 }
 
@@ -79,11 +79,62 @@ fn the_main_agent_keeps_its_model_when_settings_change() {
 }
 
 #[test]
+fn supported_agents_has_name_description_and_model_of_every_source() {
+    let sandbox = Sandbox::new();
+    let own = "---\nname: mine\ndescription: |\n  Two\n  lines.\nmodel: lite\n---\nP\n";
+    sandbox.write(sandbox.config().join("agents/mine.md"), own);
+    let declared = reviewer(&json!({ "model": "inherit", "background": true, "extra": null }));
+    let mut host = Host::connect(&sandbox, &json!([say("x")]), &[], declared);
+    let rows = host.request(&json!({ "subtype": "supported_agents" })).unwrap()["agents"].clone();
+    let names: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["general-purpose", "Explore", "Plan", "mine", "reviewer"]);
+    assert_eq!(rows[3], json!({ "name": "mine", "description": "Two lines.", "model": "lite" }));
+    assert_eq!(rows[4], json!({ "name": "reviewer", "description": "Reviews code." }));
+    let usage = host.request(&json!({ "subtype": "get_context_usage" })).unwrap();
+    let sources: Vec<&str> =
+        usage["agents"].as_array().unwrap().iter().map(|row| row["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["built-in", "built-in", "built-in", "user", "flag"]);
+    assert!(usage["agents"][3]["tokens"].as_u64().unwrap() > 0 && usage["agents"][3]["agentType"] == "mine");
+}
+
+#[test]
+fn agents_of_the_flag_are_there_without_a_handshake_and_those_of_the_handshake_come_first() {
+    let flag = json!({ "reviewer": { "description": "Of the flag.", "prompt": "p" },
+        "other": { "description": "Other.", "prompt": "p" } });
+    let flag = flag.to_string();
+    let sandbox = Sandbox::new();
+    let mut host = Host::start(&sandbox, &json!([say("x")]), &["--agents", &flag]);
+    host.prompt("go");
+    let init = host.until(|line| line["subtype"] == "init");
+    assert_eq!(init["agents"], json!(["general-purpose", "Explore", "Plan", "other", "reviewer"]));
+    let mut host = Host::start(&sandbox, &json!([say("x")]), &["--agents", &flag]);
+    let hello = host.initialize(reviewer(&json!({})));
+    assert_eq!(hello["agents"][4], json!({ "name": "reviewer", "description": "Reviews code." }));
+}
+
+#[test]
+fn the_mode_of_the_main_agent_stays_when_settings_change() {
+    let sandbox = Sandbox::new();
+    let declared = reviewer(&json!({ "permissionMode": "plan" }));
+    let mut host = Host::connect(&sandbox, &json!([say("x")]), &["--agent", "reviewer"], declared);
+    let settings = json!({ "permissions": { "deny": ["Bash"] } });
+    host.request(&json!({ "subtype": "apply_flag_settings", "settings": settings })).unwrap();
+    host.prompt("go");
+    let init = host.until(|line| line["subtype"] == "init");
+    assert_eq!(init["permissionMode"], "plan");
+}
+
+#[test]
 fn definitions_that_cannot_work_are_refused() {
     for (declared, flags, named) in [
-        (reviewer(&json!({ "prompt": "" })), vec![], "agents.reviewer"),
-        (reviewer(&json!({ "tools": "Read" })), vec![], "agents.reviewer"),
-        (reviewer(&json!({})), vec!["--agent", "nobody"], "nobody"),
+        (reviewer(&json!({ "prompt": "" })), vec![], "agents.reviewer.prompt"),
+        (reviewer(&json!({ "tools": "Read" })), vec![], "agents.reviewer.tools"),
+        (reviewer(&json!({ "effort": "heroic" })), vec![], "agents.reviewer.effort"),
+        (reviewer(&json!({ "permissionMode": "free" })), vec![], "agents.reviewer.permissionMode"),
+        (reviewer(&json!({ "maxTurns": 0 })), vec![], "agents.reviewer.maxTurns"),
+        (reviewer(&json!({ "skills": ["a/b"] })), vec![], "agents.reviewer.skills"),
+        (reviewer(&json!({ "mcpServers": [{ "kb": {} }] })), vec![], "agents.reviewer.mcpServers"),
+        (reviewer(&json!({})), vec!["--agent", "nobody"], "general-purpose, Explore, Plan, reviewer"),
     ] {
         let sandbox = Sandbox::new();
         let mut host = Host::start(&sandbox, &json!([call(1, "Glob", &json!({}))]), &flags);

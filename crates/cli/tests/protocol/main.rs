@@ -5,6 +5,7 @@
 
 mod host;
 
+mod agent_logs;
 mod agents;
 mod declared_options;
 mod end_of_input;

@@ -53,7 +53,7 @@ fn rules_bind_the_child_and_its_denials_name_it() {
         assert!(!sandbox.project().join("bad.txt").exists());
         let denied = finished.system("permission_denied");
         assert_eq!(denied.len(), 1, "{}", finished.stdout);
-        assert!(denied[0]["agent_id"].as_str().is_some_and(|id| id.starts_with("agent-")), "{}", denied[0]);
+        assert!(denied[0]["agent_id"].as_str().is_some_and(|id| id.len() == 32), "{}", denied[0]);
         assert_eq!(denied[0]["session_id"], finished.result()["session_id"]);
         assert!(results_in(&child_requests(&server)[1])[0].1.contains("Bash(touch:*)"));
     }

@@ -58,7 +58,7 @@ fn a_time_limit_stops_the_child() {
 }
 
 #[test]
-fn after_a_kill_nobody_knows_how_far_the_child_came() {
+fn without_its_permission_a_killed_child_does_not_go_on() {
     let (sandbox, server) = (Sandbox::new(), endless(&json!({})));
     let live = start(&sandbox, &server);
     live.signal(Signal::KILL);
@@ -66,7 +66,8 @@ fn after_a_kill_nobody_knows_how_far_the_child_came() {
     let finished = stream(&sandbox, &server, &["--resume", SESSION]);
     assert_eq!(finished.success()["result"], "done");
     let told = results_in(bodies(&server).last().unwrap());
-    assert!(told[0].2 && told[0].1.starts_with("Outcome unknown"), "{told:?}");
+    assert!(told[0].2 && told[0].1.starts_with("Agent does not go on"), "{told:?}");
+    assert!(told[0].1.contains("was cut off after 1 model calls"), "{told:?}");
     assert_calls_in_order(&sandbox);
     let logs = child_logs(&sandbox);
     assert_eq!(logs.len(), 1, "the child is not started again and its log is kept");

@@ -148,8 +148,8 @@ fn the_parent_pays_for_its_children() {
     assert_eq!(result["modelUsage"][MODEL]["inputTokens"], 1020);
     let cost = result["total_cost_usd"].as_f64().unwrap();
     assert!((cost - (1020.0 * 2.0 + 110.0 * 10.0) / 1_000_000.0).abs() < 1e-9, "{cost}");
-    let spent = records(&sandbox, "side-call");
-    assert_eq!((spent.len(), &spent[0]["toolUseId"]), (1, &json!("toolu_agent")));
+    let ended = records(&sandbox, "task-end");
+    assert_eq!((ended.len(), &ended[0]["account"]["tool_use_id"]), (1, &json!("toolu_agent")));
 }
 
 #[test]

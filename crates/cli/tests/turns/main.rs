@@ -3,6 +3,16 @@
 //! the program and to read what it said.
 
 #[cfg(test)]
+mod agent_account;
+#[cfg(test)]
+mod agent_background;
+#[cfg(test)]
+mod agent_isolation;
+#[cfg(test)]
+mod agent_killed;
+#[cfg(test)]
+mod agent_limits;
+#[cfg(test)]
 mod agent_permissions;
 #[cfg(test)]
 mod agent_stops;

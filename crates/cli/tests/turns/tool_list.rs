@@ -104,8 +104,9 @@ fn a_notebook_is_edited_like_a_file() {
 
 #[test]
 fn the_host_is_told_which_agents_there_are() {
+    let built_in = json!(["general-purpose", "Explore", "Plan"]);
     for (arguments, agents) in
-        [(&["go"][..], json!(["general-purpose"])), (&["go", "--disallowed-tools", "Agent"][..], json!([]))]
+        [(&["go"][..], built_in), (&["go", "--disallowed-tools", "Agent"][..], json!([]))]
     {
         let server = model(vec![Reply::text("done")]);
         let finished = stream(&Sandbox::new(), &server, arguments);

@@ -227,7 +227,7 @@ impl Simulation<'_> {
         let running: Vec<String> =
             self.state.running_tasks().map(|task| task.start.task_id.clone()).collect();
         for task_id in running {
-            let end = TaskEnded { task_id, status, summary: "over".into(), exit_code: None };
+            let end = TaskEnded { task_id, status, summary: "over".into(), exit_code: None, account: None };
             self.append(RecordBody::TaskEnded(end));
         }
     }
@@ -320,6 +320,7 @@ impl Simulation<'_> {
                 status,
                 summary: "over".into(),
                 exit_code: Some(0),
+                account: None,
             }));
         }
     }

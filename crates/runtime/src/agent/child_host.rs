@@ -1,35 +1,76 @@
 //! What the parent's host hears of a child: its messages, marked with the call that started it, and its questions, marked
-//! with the agent. Everything else of the child stays its own.
+//! with the agent. What it has used so far is told with each of its replies. Everything else of the child stays its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use futures::future::BoxFuture;
+use qoder_core::ports::{ProgressSink, ToolProgress};
+use qoder_types::ContentBlock;
+use qoder_types::record::AssistantMessage;
 use qoder_types::wire::{StreamMessage, SystemMessage};
 
 use crate::events::{Answer, Event, Host, PermissionQuestion};
 
 /// Stands between a child and the parent's host.
 pub(super) struct ChildHost {
-    host: Arc<dyn Host>,
-    agent_id: String,
-    tool_use_id: String,
-    session_id: String,
+    pub(super) host: Arc<dyn Host>,
+    pub(super) agent_id: String,
+    pub(super) tool_use_id: String,
+    /// The main session.
+    pub(super) session_id: String,
+    pub(super) used: Used,
+}
+
+/// What a child has used so far, on its way to whoever watches.
+pub(super) struct Used {
+    progress: ProgressSink,
+    task_id: String,
+    begun: Instant,
+    counts: Mutex<(u64, u64)>,
+}
+
+impl Used {
+    pub(super) fn new(progress: ProgressSink, task_id: &str) -> Self {
+        Self { progress, task_id: task_id.to_owned(), begun: Instant::now(), counts: Mutex::default() }
+    }
+
+    fn see(&self, message: &AssistantMessage) {
+        let calls = message.content.iter().filter_map(|block| match block {
+            ContentBlock::ToolUse { name, .. } => Some(name),
+            ContentBlock::Text { .. }
+            | ContentBlock::Thinking { .. }
+            | ContentBlock::RedactedThinking { .. }
+            | ContentBlock::ToolResult { .. }
+            | ContentBlock::Image { .. }
+            | ContentBlock::Document { .. }
+            | ContentBlock::Unknown(_) => None,
+        });
+        let calls: Vec<&String> = calls.collect();
+        let (total_tokens, tool_uses) = {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.0 += message.usage.total_input() + message.usage.output_tokens;
+            counts.1 += calls.len() as u64;
+            *counts
+        };
+        (self.progress)(ToolProgress::TaskProgress {
+            task_id: self.task_id.clone(),
+            duration_ms: u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            last_line: None,
+            total_tokens,
+            tool_uses,
+            last_tool: calls.last().map(|name| (*name).clone()),
+        });
+    }
 }
 
 impl ChildHost {
-    pub(super) fn new(host: Arc<dyn Host>, agent_id: &str, tool_use_id: &str, session_id: &str) -> Self {
-        Self {
-            host,
-            agent_id: agent_id.to_owned(),
-            tool_use_id: tool_use_id.to_owned(),
-            session_id: session_id.to_owned(),
-        }
-    }
-
+    /// An agent of the child has marked its messages already.
     fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
         let marked = match message {
             StreamMessage::User {
                 message,
+                parent_tool_use_id,
                 uuid,
                 tool_use_result,
                 is_replay,
@@ -39,23 +80,29 @@ impl ChildHost {
             } => StreamMessage::User {
                 custom_context: *custom_context,
                 message,
-                parent_tool_use_id: Some(&self.tool_use_id),
+                parent_tool_use_id: parent_tool_use_id.or(Some(&self.tool_use_id)),
                 session_id: &self.session_id,
                 uuid,
                 tool_use_result: *tool_use_result,
                 is_replay: *is_replay,
                 is_synthetic: *is_synthetic,
             },
-            StreamMessage::Assistant { message, uuid, request_id, .. } => StreamMessage::Assistant {
-                message,
-                parent_tool_use_id: Some(&self.tool_use_id),
-                session_id: &self.session_id,
-                uuid,
-                request_id: *request_id,
-            },
+            StreamMessage::Assistant { message, parent_tool_use_id, uuid, request_id, .. } => {
+                if parent_tool_use_id.is_none() {
+                    self.used.see(message);
+                }
+                StreamMessage::Assistant {
+                    message,
+                    parent_tool_use_id: parent_tool_use_id.or(Some(&self.tool_use_id)),
+                    session_id: &self.session_id,
+                    uuid,
+                    request_id: *request_id,
+                }
+            }
             StreamMessage::System(SystemMessage::PermissionDenied {
                 tool_name,
                 tool_use_id,
+                agent_id,
                 decision_reason_type,
                 decision_reason,
                 message,
@@ -64,7 +111,7 @@ impl ChildHost {
             }) => StreamMessage::System(SystemMessage::PermissionDenied {
                 tool_name,
                 tool_use_id,
-                agent_id: Some(&self.agent_id),
+                agent_id: agent_id.or(Some(&self.agent_id)),
                 decision_reason_type,
                 decision_reason,
                 message,
@@ -109,6 +156,7 @@ impl Host for ChildHost {
     }
 
     fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
-        self.host.ask(PermissionQuestion { agent_id: Some(self.agent_id.clone()), ..question })
+        let agent_id = question.agent_id.clone().or_else(|| Some(self.agent_id.clone()));
+        self.host.ask(PermissionQuestion { agent_id, ..question })
     }
 }

@@ -114,6 +114,7 @@ pub fn emit_result(host: &dyn Host, session_id: &str, end: &TurnEnded) -> Result
         usage: &end.usage,
         model_usage: &end.model_usage,
         permission_denials: &end.permission_denials,
+        subagents: &end.subagents,
         errors: end.is_error.then_some(end.errors.as_slice()),
         error_code: end.error_code,
         api_error_status: end.api_error_status,

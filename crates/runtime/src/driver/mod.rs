@@ -145,7 +145,12 @@ impl<'a> Driver<'a> {
                 announced = true;
             }
             match step {
-                Step::Idle => return Ok(ended),
+                Step::Idle => {
+                    if !self.wait_for_agents().await? {
+                        return Ok(ended);
+                    }
+                    announced = false;
+                }
                 Step::Promote => {
                     if let Some(refused) = self.promote().await? {
                         ended = Some(refused);
@@ -400,12 +405,15 @@ impl<'a> Driver<'a> {
 
     /// Appends and announces a result that no tool produced.
     fn append_result(&mut self, id: &str, text: &str, outcome: CallOutcome) -> Result<(), DriveError> {
-        let mut content = ToolResultContent::Text(text.to_owned());
+        let (report, tasks) = self.end_agent_of(id)?;
+        let text = report.map_or_else(|| text.to_owned(), |report| format!("{text} {report}"));
+        let mut content = ToolResultContent::Text(text);
         self.add_call_context(id, &mut content);
         let block = ContentBlock::ToolResult { tool_use_id: id.to_owned(), content, is_error: true };
         let message = Message { role: Role::User, content: MessageContent::Blocks(vec![block]) };
         let mut entry = self.session.user_entry(UserOrigin::ToolResult, message);
         entry.outcome = Some(outcome);
+        entry.tasks = tasks;
         let record = self.session.append(RecordBody::User(Box::new(entry)))?;
         self.emit_user(&record, false)
     }

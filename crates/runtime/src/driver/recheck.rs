@@ -20,6 +20,10 @@ impl Driver<'_> {
     pub(super) fn may_start(&mut self, id: &str) -> Result<bool, DriveError> {
         let Some(call) = self.session.state.call(id) else { return Ok(false) };
         let name = call.name.clone();
+        let (word, outcome) = match call.started {
+            Some(_) => ("does not go on", CallOutcome::Unknown),
+            None => ("was not run", CallOutcome::NotRun),
+        };
         match self.look_again(id) {
             Look::Holds => return Ok(true),
             Look::Denied(decision) => {
@@ -28,10 +32,10 @@ impl Driver<'_> {
             }
             Look::Outdated(reason) => {
                 let text = format!(
-                    "{name} was not run: what was decided about it does not hold any more ({reason}). Send the call \
+                    "{name} {word}: what was decided about it does not hold any more ({reason}). Send the call \
                      again if it is still needed."
                 );
-                self.append_result(id, &text, CallOutcome::NotRun)?;
+                self.append_result(id, &text, outcome)?;
             }
         }
         Ok(false)

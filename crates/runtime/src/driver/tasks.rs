@@ -10,7 +10,8 @@ use qoder_types::wire::{StreamMessage, SystemMessage, TaskUsage};
 use qoder_types::{Message, TaskStatus};
 use serde_json::json;
 
-use super::Driver;
+use super::{Driver, arrival};
+use crate::agent::lost;
 use crate::error::DriveError;
 use crate::hooks::HookEvent;
 use crate::session::new_id;
@@ -19,11 +20,15 @@ use crate::session::new_id;
 const NOTICE_LINES: usize = 20;
 /// In how many characters.
 const NOTICE_CHARACTERS: usize = 2_000;
+/// How many last lines of an agent's answer a notice holds.
+const ANSWER_LINES: usize = 2_000;
+/// In how many characters.
+const ANSWER_CHARACTERS: usize = 30_000;
 
 /// What the host hears of a task.
 enum News {
     Started(String),
-    Goes { task_id: String, duration_ms: u64, last_line: Option<String> },
+    Goes { task_id: String, usage: TaskUsage, last_line: Option<String>, last_tool: Option<String> },
     Ended(String),
 }
 
@@ -37,13 +42,24 @@ impl Driver<'_> {
             match progress {
                 ToolProgress::TaskStarted { start, receipt } => {
                     let task_id = start.task_id.clone();
-                    self.session.append(RecordBody::TaskStarted(start))?;
+                    // An agent that goes on is on record.
+                    if !self.session.state.tasks.contains_key(&task_id) {
+                        self.session.append(RecordBody::TaskStarted(start))?;
+                    }
                     receipt.confirm();
                     self.tell_task(HookEvent::TaskCreated, &task_id);
                     news.push(News::Started(task_id));
                 }
-                ToolProgress::TaskProgress { task_id, duration_ms, last_line } => {
-                    news.push(News::Goes { task_id, duration_ms, last_line });
+                ToolProgress::TaskProgress {
+                    task_id,
+                    duration_ms,
+                    last_line,
+                    total_tokens,
+                    tool_uses,
+                    last_tool,
+                } => {
+                    let usage = TaskUsage { total_tokens, tool_uses, duration_ms };
+                    news.push(News::Goes { task_id, usage, last_line, last_tool });
                 }
                 ToolProgress::TaskEnded(end) => {
                     let task_id = end.task_id.clone();
@@ -85,6 +101,60 @@ impl Driver<'_> {
         self.aside(self.occasion(event, "", fields));
     }
 
+    /// Waits while agents work in the background. True when there is something to do again: an agent has ended of which
+    /// the model is told in a turn of its own, or somebody has said something.
+    pub(super) async fn wait_for_agents(&mut self) -> Result<bool, DriveError> {
+        loop {
+            self.forward_task_events()?;
+            self.take_arrived()?;
+            if self.session.state.is_unfinished() {
+                return Ok(true);
+            }
+            let agents = || self.session.state.tasks.values().filter(|task| task.start.is_agent());
+            let news = |task: &&TaskState| {
+                let end = task.end.as_ref().filter(|_| !task.told);
+                end.is_some_and(|end| matches!(end.status, TaskStatus::Completed | TaskStatus::Failed))
+            };
+            let ended: Vec<String> = agents().filter(news).map(|task| task.start.task_id.clone()).collect();
+            if !ended.is_empty() && self.limits.exhausted.is_none() {
+                self.started = std::time::Instant::now();
+                self.tell_tasks(&ended)?;
+                return Ok(true);
+            }
+            if agents().all(|task| task.end.is_some()) || self.interrupt.is_triggered() {
+                return Ok(false);
+            }
+            let mut cancelled = self.interrupt.cancelled();
+            tokio::select! {
+                biased;
+                () = &mut cancelled => {}
+                () = self.session.task_events.arrival() => {}
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+            }
+        }
+    }
+
+    /// Ends the agent that a call has started and that nobody goes on with. Answers with what the model is to be told of
+    /// it, and with those of whose end it has not heard.
+    pub(super) fn end_agent_of(
+        &mut self,
+        tool_use_id: &str,
+    ) -> Result<(Option<String>, Vec<String>), DriveError> {
+        let of_call =
+            |task: &&TaskState| task.start.tool_use_id == tool_use_id && task.start.is_agent() && !task.told;
+        let Some(TaskState { start, end, .. }) = self.session.state.tasks.values().find(of_call).cloned()
+        else {
+            return Ok((None, Vec::new()));
+        };
+        if end.is_none() {
+            self.session.append(RecordBody::TaskEnded(self.session.lost_end(&start)))?;
+            if !self.quiet {
+                self.tell_host(&News::Ended(start.task_id.clone()))?;
+            }
+        }
+        Ok((Some(lost::report(self.session.folder(), &start)), vec![start.task_id]))
+    }
+
     fn tell_host(&self, news: &News) -> Result<(), DriveError> {
         let uuid = new_id();
         let session_id = &self.session.id;
@@ -99,13 +169,14 @@ impl Driver<'_> {
                 uuid: &uuid,
                 session_id,
             },
-            (News::Goes { duration_ms, last_line, .. }, _) => {
+            (News::Goes { usage, last_line, last_tool, .. }, _) => {
                 let summary = last_line.as_deref().map(|line| self.session.redactor().text(line));
                 let message = SystemMessage::TaskProgress {
                     task_id,
                     tool_use_id: &start.tool_use_id,
                     description: &start.description,
-                    usage: TaskUsage { duration_ms: *duration_ms, ..TaskUsage::default() },
+                    usage: *usage,
+                    last_tool_name: last_tool.as_deref(),
                     summary: summary.as_deref(),
                     uuid: &uuid,
                     session_id,
@@ -156,8 +227,13 @@ fn notice(task: &TaskState) -> String {
                 .to_owned()
         }
     };
-    let mut text = format!("[Background task {} ({}) {ending}.", start.task_id, start.description);
-    let lines = qoder_tools::last_lines(Path::new(&start.output_file), NOTICE_LINES, NOTICE_CHARACTERS);
+    let (what, lines, characters) = if start.is_agent() {
+        (format!("Agent {} as task", start.command), ANSWER_LINES, ANSWER_CHARACTERS)
+    } else {
+        ("Background task".to_owned(), NOTICE_LINES, NOTICE_CHARACTERS)
+    };
+    let mut text = format!("[{what} {} ({}) {ending}.", start.task_id, start.description);
+    let lines = qoder_tools::last_lines(Path::new(&start.output_file), lines, characters);
     if lines.is_empty() {
         text.push_str(&format!(" There is nothing in its output file {}.]", start.output_file));
     } else {

@@ -5,7 +5,9 @@ use qoder_types::ToolDefinition;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::agent;
 use crate::driver::Driver;
+use crate::engine::Engine;
 
 /// What fills the context.
 #[derive(Debug, Clone, Serialize)]
@@ -73,12 +75,20 @@ impl ContextUsage {
                 .iter()
                 .map(|tool| json!({ "name": tool.name, "tokens": size(tool) }))
                 .collect(),
-            agents: Vec::new(),
+            agents: agents(driver.engine()),
             grid_rows: Vec::new(),
             message_breakdown: json!({ "messages": state.prompt.len(), "replies": state.context.replies }),
             api_usage: state.last_turn.as_ref().map_or(Value::Null, |turn| json!(turn.usage)),
         }
     }
+}
+
+/// What the agents take of the tool that starts them.
+fn agents(engine: &Engine) -> Vec<Value> {
+    if engine.toolbox.get(agent::NAME).is_none() {
+        return Vec::new();
+    }
+    engine.extensions.current().agents.usage()
 }
 
 /// Whole and half percents are enough for people and easy to compare.

@@ -3,8 +3,10 @@
 
 mod approvals;
 mod files;
+mod inline;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use qoder_mcp::config::{ConfigError, NamedServer, Scope, ServerConfig, Transport, shown, unknown_fields};
 use serde_json::Value;
@@ -14,6 +16,7 @@ use crate::setup::{Setup, SetupError};
 
 pub use approvals::{Approvals, digest};
 pub use files::{Described, Place, described};
+pub use inline::InlineServers;
 
 /// What the command line says about servers.
 #[derive(Debug, Clone, Default)]
@@ -173,6 +176,10 @@ impl Standing {
 /// were read.
 #[must_use]
 pub fn standing(one: &Described, settings: &Settings, approvals: &Approvals, setup: &Setup) -> Standing {
+    standing_in(one, settings, approvals, &setup.project_root)
+}
+
+fn standing_in(one: &Described, settings: &Settings, approvals: &Approvals, project_root: &Path) -> Standing {
     if !one.place.is_of_folder() {
         return Standing::Approved;
     }
@@ -180,7 +187,7 @@ pub fn standing(one: &Described, settings: &Settings, approvals: &Approvals, set
         return Standing::SwitchedOff;
     }
     let named = settings.list("mcp.enabledProjectMcpServers").contains(&one.name);
-    let known = approvals.has(&setup.project_root, &one.name, &digest(&one.name, &one.value));
+    let known = approvals.has(project_root, &one.name, &digest(&one.name, &one.value));
     if settings.flag("mcp.enableAllProjectMcpServers", false) || named || known {
         Standing::Approved
     } else {

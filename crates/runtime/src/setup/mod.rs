@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents};
+use crate::agent::{self, AgentLimits, AgentTool, Agents, Family, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
@@ -32,6 +32,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod agents;
 mod extensions;
 mod gate;
 mod hooks;
@@ -160,6 +161,7 @@ impl Setup {
         let models = self.models(&callbacks);
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
+        let own_servers = self.own_servers(&callbacks, &questions);
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
@@ -173,16 +175,18 @@ impl Setup {
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
+        let mirror = Arc::default();
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = self.wanted_tools(&gate, &by_name)?;
         if self.is_wanted(agent::NAME) {
-            tools.push(Arc::new(Agents::new(AgentTool {
+            let agents = Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
                 models,
                 model: Arc::clone(&model),
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
+                own_servers,
                 offered: Arc::clone(&offered),
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
@@ -198,7 +202,10 @@ impl Setup {
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
-            })));
+                family: Family::new(AgentLimits::of(&self.settings), Arc::clone(&mirror)),
+            });
+            hooks.judged_by(agents.judge());
+            tools.push(Arc::new(agents));
         }
         let mut tools = tools::in_order(tools);
         tools.extend(self.structured.clone());
@@ -230,6 +237,7 @@ impl Setup {
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+            mirror,
         })
     }
 
@@ -324,6 +332,7 @@ impl Setup {
         wanted.is_none_or(|wanted| has(wanted))
             && !has(&self.settings.list("tools.exclude"))
             && !self.rules.hides(name)
+            && self.options.main_agent.as_ref().is_none_or(|agent| agent.has(name))
     }
 
     /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
@@ -331,8 +340,11 @@ impl Setup {
         let gate = Arc::clone(gate);
         let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
         let named: Vec<String> = named.cloned().collect();
+        let main = self.options.main_agent.clone();
         Arc::new(move |name| {
-            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !gate.hides(name)
+            (named.is_empty() || named.iter().any(|entry| covers(entry, name)))
+                && main.as_ref().is_none_or(|agent| agent.has(name))
+                && !gate.hides(name)
         })
     }
 
@@ -398,17 +410,6 @@ impl Setup {
         hidden.sort();
         hidden.dedup();
         hidden
-    }
-}
-
-/// True when an entry of `tools` names the server's tool: exactly, with its whole server, or with a star at the end.
-fn covers(entry: &str, name: &str) -> bool {
-    // The name of a server has no `__`; that of a tool may.
-    let length = name.get(5..).and_then(|rest| rest.find("__")).map_or(name.len(), |length| 5 + length);
-    let server = &name[..length];
-    match entry.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => entry == name || entry == server,
     }
 }
 

@@ -10,6 +10,7 @@ use qoder_models::{ModelConfigError, ModelOptions};
 use qoder_types::{PermissionMode, RuleSource};
 use serde_json::{Map, Value};
 
+use crate::agent::AgentDefinition;
 use crate::settings::SettingsError;
 use crate::structured::StructuredOutput;
 
@@ -86,6 +87,8 @@ pub struct Options {
     pub replay_user_messages: bool,
     /// True: commands run confined, whatever the settings say.
     pub sandbox: bool,
+    /// The agent that the main conversation runs as; [`super::Setup::become_main`] finds it.
+    pub main_agent: Option<Arc<AgentDefinition>>,
 }
 
 /// Options or settings that cannot be used.

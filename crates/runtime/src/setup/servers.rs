@@ -11,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
+use crate::agent::{OwnServers, ServerReference};
 use crate::callbacks::Callbacks;
 use crate::gate::Gate;
 use crate::mcp::authorization::Authorizer;
@@ -20,7 +21,7 @@ use crate::mcp::oauth::{ServerAuthorizer, Vault};
 use crate::mcp::questions::ServerQuestions;
 use crate::mcp::remote::{self, PeerContext};
 use crate::mcp::{ByName, Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
-use crate::mcp_sources::{self, Flags};
+use crate::mcp_sources::{self, Flags, InlineServers};
 use crate::questions::Questions;
 use crate::switched_model::SwitchedModel;
 use crate::toolbox::Offered;
@@ -40,6 +41,26 @@ impl Setup {
         let servers = McpServers::new(callbacks.servers.clone(), maker, questions, self.start_wait());
         servers.add_refused(callbacks.refused_servers.clone());
         servers
+    }
+
+    /// Makes the servers that a definition describes for its agent alone.
+    pub(super) fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> OwnServers {
+        let maker = self.server_maker(callbacks, questions);
+        let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
+        let (inline, wait) = (InlineServers::of(self), self.start_wait());
+        Arc::new(move |definition| {
+            let mut servers = Vec::new();
+            for reference in definition.mcp_servers.iter().flatten() {
+                match reference {
+                    ServerReference::Inline { name, config } => {
+                        servers.push(inline.server(name, config, &definition.origin)?);
+                    }
+                    ServerReference::Name(_) => {}
+                }
+            }
+            let made = || McpServers::new(servers.clone(), Arc::clone(&maker), Arc::clone(&questions), wait);
+            Ok((!servers.is_empty()).then(made))
+        })
     }
 
     fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> ServerMaker {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use qoder_core::ports::{LogStore, LogStoreError};
 use qoder_types::Record;
 
+use super::line::Owner;
 use super::notes::Notes;
 use super::{blob, line};
 use crate::error::SessionError;
@@ -106,6 +107,7 @@ pub struct JsonlStore {
     file: File,
     paths: SessionPaths,
     session_id: String,
+    agent_id: Option<String>,
     durability: Durability,
     ended: bool,
     dirty: bool,
@@ -149,6 +151,7 @@ impl JsonlStore {
             file,
             paths: paths.clone(),
             session_id: session_id.to_owned(),
+            agent_id: None,
             durability,
             ended: false,
             dirty: created,
@@ -157,6 +160,14 @@ impl JsonlStore {
             notes,
             _lock: lock,
         })
+    }
+
+    /// Lines from now on are those of an agent of the session.
+    #[must_use]
+    pub fn of_agent(mut self, session_id: &str, agent_id: &str) -> Self {
+        self.session_id = session_id.to_owned();
+        self.agent_id = Some(agent_id.to_owned());
+        self
     }
 
     fn place(&self) -> String {
@@ -174,7 +185,8 @@ impl JsonlStore {
         self.buffer.clear();
         for record in records {
             let start = self.buffer.len();
-            line::encode(record, &self.session_id, &mut self.buffer)?;
+            let owner = Owner { session_id: &self.session_id, agent_id: self.agent_id.as_deref() };
+            line::encode(record, owner, &mut self.buffer)?;
             if self.buffer.len() - start > blob::RECORD_CAP {
                 let full = self.buffer.split_off(start);
                 // The checksum is made anew for what stays in the line.

@@ -51,11 +51,22 @@ struct Envelope<'a, B: Serialize> {
     kind: &'a str,
     #[serde(flatten)]
     body: &'a B,
-    #[serde(rename = "sessionId")]
-    session_id: &'a str,
+    #[serde(flatten)]
+    owner: Owner<'a>,
     timestamp: &'a str,
     seq: u64,
     v: u32,
+}
+
+/// Whose line it is.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner<'a> {
+    /// The main session.
+    pub session_id: &'a str,
+    /// The agent, in the log of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -103,32 +114,32 @@ pub fn kind(body: &RecordBody) -> &str {
 }
 
 /// Appends the line of `record`, newline included, to `out`.
-pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+pub fn encode(record: &Record, owner: Owner<'_>, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     match &record.body {
-        RecordBody::SessionStarted(body) => write(record, session_id, body, out),
-        RecordBody::Epoch(body) => write(record, session_id, body, out),
-        RecordBody::InputAdmitted(body) => write(record, session_id, body, out),
-        RecordBody::InputWithdrawn(body) => write(record, session_id, body, out),
-        RecordBody::User(body) => write(record, session_id, &**body, out),
-        RecordBody::Assistant(body) => write(record, session_id, &**body, out),
-        RecordBody::System(body) => write(record, session_id, &**body, out),
-        RecordBody::ModelRequested(body) => write(record, session_id, body, out),
-        RecordBody::ModelFailed(body) => write(record, session_id, body, out),
-        RecordBody::Decided(body) => write(record, session_id, body, out),
-        RecordBody::SideCalled(body) => write(record, session_id, &**body, out),
-        RecordBody::Asked(body) => write(record, session_id, &**body, out),
-        RecordBody::Answered(body) => write(record, session_id, &**body, out),
-        RecordBody::Elicited(body) => write(record, session_id, &**body, out),
-        RecordBody::ElicitationAnswered(body) => write(record, session_id, body, out),
-        RecordBody::PermissionsChanged(body) => write(record, session_id, body, out),
-        RecordBody::ToolStarted(body) => write(record, session_id, body, out),
-        RecordBody::TaskStarted(body) => write(record, session_id, body, out),
-        RecordBody::TaskEnded(body) => write(record, session_id, body, out),
-        RecordBody::Hooked(body) => write(record, session_id, &**body, out),
-        RecordBody::Interrupted(body) => write(record, session_id, body, out),
-        RecordBody::TurnEnded(body) => write(record, session_id, &**body, out),
-        RecordBody::Cut(body) => write(record, session_id, &**body, out),
-        RecordBody::FilesRewound(body) => write(record, session_id, &**body, out),
+        RecordBody::SessionStarted(body) => write(record, owner, body, out),
+        RecordBody::Epoch(body) => write(record, owner, body, out),
+        RecordBody::InputAdmitted(body) => write(record, owner, body, out),
+        RecordBody::InputWithdrawn(body) => write(record, owner, body, out),
+        RecordBody::User(body) => write(record, owner, &**body, out),
+        RecordBody::Assistant(body) => write(record, owner, &**body, out),
+        RecordBody::System(body) => write(record, owner, &**body, out),
+        RecordBody::ModelRequested(body) => write(record, owner, body, out),
+        RecordBody::ModelFailed(body) => write(record, owner, body, out),
+        RecordBody::Decided(body) => write(record, owner, body, out),
+        RecordBody::SideCalled(body) => write(record, owner, &**body, out),
+        RecordBody::Asked(body) => write(record, owner, &**body, out),
+        RecordBody::Answered(body) => write(record, owner, &**body, out),
+        RecordBody::Elicited(body) => write(record, owner, &**body, out),
+        RecordBody::ElicitationAnswered(body) => write(record, owner, body, out),
+        RecordBody::PermissionsChanged(body) => write(record, owner, body, out),
+        RecordBody::ToolStarted(body) => write(record, owner, body, out),
+        RecordBody::TaskStarted(body) => write(record, owner, body, out),
+        RecordBody::TaskEnded(body) => write(record, owner, body, out),
+        RecordBody::Hooked(body) => write(record, owner, &**body, out),
+        RecordBody::Interrupted(body) => write(record, owner, body, out),
+        RecordBody::TurnEnded(body) => write(record, owner, &**body, out),
+        RecordBody::Cut(body) => write(record, owner, &**body, out),
+        RecordBody::FilesRewound(body) => write(record, owner, &**body, out),
         RecordBody::Unknown(unknown) => {
             out.extend_from_slice(unknown.raw.get().as_bytes());
             out.push(b'\n');
@@ -139,7 +150,7 @@ pub fn encode(record: &Record, session_id: &str, out: &mut Vec<u8>) -> Result<()
 
 fn write<B: Serialize>(
     record: &Record,
-    session_id: &str,
+    owner: Owner<'_>,
     body: &B,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
@@ -147,7 +158,7 @@ fn write<B: Serialize>(
     let envelope = Envelope {
         kind: kind(&record.body),
         body,
-        session_id,
+        owner,
         timestamp: &record.timestamp,
         seq: record.seq,
         v: RECORD_VERSION,

@@ -32,7 +32,7 @@ async fn calls_of_agents_are_shown_and_denied() {
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["session_id"], SESSION);
     assert_eq!(told[0]["transcript_path"], stage.log());
-    assert!(told[0]["agent_id"].as_str().unwrap().starts_with("agent-"));
+    assert_eq!(told[0]["agent_id"].as_str().unwrap().len(), 32);
     assert_eq!(told[0]["agent_type"], "general-purpose");
     assert!(!stage.path("a.txt").exists());
     assert!(ran.results().contains("I could not"));

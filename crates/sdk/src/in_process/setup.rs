@@ -10,7 +10,7 @@ use qoder_core::ports::Thinking;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::hooks::{Action, DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure, Traits};
-use qoder_runtime::setup::Options;
+use qoder_runtime::setup::{Options, SetupError};
 use qoder_types::RuleSource;
 use serde_json::{Map, Value};
 
@@ -164,11 +164,9 @@ pub(super) fn callbacks(
             .boxed()
         }) as _
     });
-    let agents = agents(options);
     Callbacks {
         hooks: hooks(options),
         own_servers: Some(own.ways()),
-        agents,
         model_policy,
         auth_expired,
         elicitation: options.on_elicitation.as_ref().map(servers::elicitation),
@@ -177,13 +175,20 @@ pub(super) fn callbacks(
     }
 }
 
-/// The agents as the engine knows them. The words are the same on both sides, so nothing is lost on the way.
-fn agents(options: &QoderAgentOptions) -> BTreeMap<String, AgentDefinition> {
+/// The agents as the engine knows them. The words are the same on both sides.
+///
+/// # Errors
+/// When a definition cannot be used; the field is named.
+pub(super) fn agents(
+    options: &QoderAgentOptions,
+) -> std::result::Result<BTreeMap<String, AgentDefinition>, SetupError> {
+    let wrong = |problem: String| SetupError::Option { option: "options", problem };
     let read = |(name, definition): (&String, &crate::AgentDefinition)| {
-        let value = serde_json::to_value(definition).ok()?;
-        Some((name.clone(), serde_json::from_value(value).ok()?))
+        let value = serde_json::to_value(definition).map_err(|error| wrong(error.to_string()))?;
+        let definition = AgentDefinition::from_sdk(name, &value).map_err(wrong)?;
+        Ok((name.clone(), definition))
     };
-    options.agents.iter().filter_map(read).collect()
+    options.agents.iter().map(read).collect()
 }
 
 fn hooks(options: &QoderAgentOptions) -> Vec<Hook> {

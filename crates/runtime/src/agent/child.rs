@@ -1,0 +1,354 @@
+//! A child before it runs: which agent it is, its engine, its log, and the permissions with which it begins. Whatever is
+//! wrong is found here, before anything is announced.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use qoder_core::ports::{Thinking, Tool, ToolContext};
+use qoder_tools::{SessionShared, agent_worktree};
+use qoder_types::record::{PermissionsChanged, RecordBody};
+use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
+
+use super::child_host::{ChildHost, Used};
+use super::sidecar::{PREFIX, Sidecar};
+use super::tool::AgentInput;
+use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Parent};
+use crate::engine::{AgentIdentity, Engine, SystemPrompt};
+use crate::error::SessionError;
+use crate::layout::SessionPaths;
+use crate::mcp::McpServers;
+use crate::session::{Keep, Session};
+use crate::switched_model::SwitchedModel;
+use crate::toolbox::{Offered, Toolbox};
+
+/// Model calls a child may make.
+const MOST_TURNS: u64 = 150;
+/// Tools that need the person or the main conversation.
+const NOT_FOR_CHILDREN: [&str; 5] =
+    ["AskUserQuestion", "ExitPlanMode", "EnterWorktree", "ExitWorktree", "Config"];
+
+/// What a child is told before anything else.
+const ROLE: &str = "You work on one task for another agent. You see nothing of its conversation, and it sees nothing of \
+yours but your last message: end with a complete answer that says what you found or did, where (path:line), and what is \
+left open. You cannot ask anybody. Do exactly the task, and nothing beside it.";
+
+/// A child that can run.
+pub(super) struct Child {
+    pub(super) agent_id: String,
+    pub(super) sidecar: Sidecar,
+    pub(super) definition: Option<AgentDefinition>,
+    pub(super) engine: Engine,
+    pub(super) session: Session,
+    /// Those that its definition describes for it alone.
+    own_servers: Option<McpServers>,
+}
+
+impl Child {
+    /// Says goodbye to its own servers.
+    pub(super) async fn leave_servers(&mut self) {
+        if let Some(servers) = self.own_servers.take() {
+            servers.close().await;
+        }
+    }
+
+    /// Removes its worktree, if it has one and changed nothing in it. Answers with the one that is left.
+    pub(super) async fn leave_worktree(&mut self, context: &ToolContext) -> Option<Worktree> {
+        let worktree = self.sidecar.worktree.take()?;
+        (!agent_worktree::settle(&worktree, context).await).then_some(worktree)
+    }
+}
+
+impl AgentTool {
+    /// A child of this name; `earlier` is the one that the call has started before.
+    pub(super) async fn child(
+        &self,
+        name: String,
+        definition: Option<AgentDefinition>,
+        input: &AgentInput,
+        earlier: Option<(String, Sidecar)>,
+        context: &ToolContext,
+    ) -> Result<Child, String> {
+        let agent_id = earlier.as_ref().map_or_else(new_id, |(id, _)| id.clone());
+        let is_new = earlier.is_none();
+        let mut sidecar = earlier.map_or_else(
+            || Sidecar {
+                agent_type: name,
+                tool_use_id: context.tool_use_id.clone(),
+                parent_agent_id: self.family.parent.as_ref().map(|parent| parent.agent_id.clone()),
+                description: input.about(),
+                worktree: None,
+            },
+            |(_, sidecar)| sidecar,
+        );
+        let wants_own = input.isolation.is_some()
+            || definition.as_ref().is_some_and(|one| one.isolation == Some(Isolation::Worktree));
+        if is_new && wants_own {
+            let name = format!("agent-{}", &agent_id[..12.min(agent_id.len())]);
+            sidecar.worktree = Some(agent_worktree::isolate(&name, context).await?);
+        }
+        let own = self.connect(definition.as_ref()).await;
+        let made = own.and_then(|own| self.made(&agent_id, &sidecar, definition, input, context, own));
+        if let (Err(_), true, Some(worktree)) = (&made, is_new, &sidecar.worktree) {
+            agent_worktree::settle(worktree, context).await;
+        }
+        made
+    }
+
+    /// The servers that its definition describes for it alone, connected as far as they came in time.
+    async fn connect(&self, definition: Option<&AgentDefinition>) -> Result<Option<McpServers>, String> {
+        let servers = definition.map(|definition| (self.own_servers)(definition)).transpose()?.flatten();
+        if let Some(servers) = &servers {
+            servers.start();
+            servers.ready().await;
+        }
+        Ok(servers)
+    }
+
+    fn made(
+        &self,
+        agent_id: &str,
+        sidecar: &Sidecar,
+        definition: Option<AgentDefinition>,
+        input: &AgentInput,
+        context: &ToolContext,
+        own_servers: Option<McpServers>,
+    ) -> Result<Child, String> {
+        let own = own_servers.as_ref().map(McpServers::tools).unwrap_or_default();
+        let engine = self.child_engine(sidecar, definition.as_ref(), agent_id, (input, own), context)?;
+        let session = self.open(agent_id, sidecar, context).map_err(|error| error.to_string())?;
+        Ok(Child {
+            agent_id: agent_id.to_owned(),
+            sidecar: sidecar.clone(),
+            definition,
+            engine,
+            session,
+            own_servers,
+        })
+    }
+
+    fn child_engine(
+        &self,
+        sidecar: &Sidecar,
+        definition: Option<&AgentDefinition>,
+        agent_id: &str,
+        (input, own): (&AgentInput, Vec<Arc<dyn Tool>>),
+        context: &ToolContext,
+    ) -> Result<Engine, String> {
+        let name = sidecar.agent_type.as_str();
+        let host = Arc::new(ChildHost {
+            host: Arc::clone(&self.host),
+            agent_id: agent_id.to_owned(),
+            tool_use_id: context.tool_use_id.clone(),
+            session_id: self.family.session_id(context),
+            used: Used::new(Arc::clone(&context.progress), agent_id),
+        });
+        let cwd = sidecar.worktree.as_ref().map_or(context.cwd.as_path(), |tree| Path::new(&tree.path));
+        let mut blocks = match definition {
+            Some(definition) => {
+                vec![definition.prompt.clone(), format!("Working directory: {}", cwd.display())]
+            }
+            None => self.system.blocks.clone(),
+        };
+        blocks.push(ROLE.to_owned());
+        let wanted = input.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
+        let wanted = wanted.or_else(|| definition.and_then(AgentDefinition::other_model));
+        let model = match wanted.filter(|model| *model != "inherit") {
+            Some(other) => Arc::new(SwitchedModel::new((self.models)(other)?)),
+            None => Arc::clone(&self.model),
+        };
+        let mode = definition.map_or(context.mode, |definition| definition.mode(context.mode));
+        let gate = Arc::new(self.gate.of_child(mode));
+        let prompt = definition.map_or("", |definition| definition.prompt.as_str());
+        let source = format!("{}+agent {name} {prompt}", self.system.source);
+        let mut tools = self.child_tools(definition, own);
+        if let Some(nested) = self.nested(definition, agent_id, context) {
+            tools.push(Arc::new(Agents::new(AgentTool {
+                host: Arc::clone(&host) as _,
+                gate: Arc::clone(&gate),
+                family: nested,
+                ..self.clone()
+            })));
+        }
+        Ok(Engine {
+            model,
+            extensions: Arc::clone(&self.extensions),
+            toolbox: self.toolbox(tools, name, definition)?,
+            questions: None,
+            hooks: self.hooks_of(definition),
+            gate,
+            updates: self.updates.clone(),
+            classifier: self.classifier.clone(),
+            confines: Arc::clone(&self.confines),
+            purpose: Purpose::Subagent,
+            agent: Some(self.identity(name, agent_id, context)),
+            max_turns: Some(definition.and_then(|definition| definition.max_turns).unwrap_or(MOST_TURNS)),
+            spending: Arc::clone(&self.spending),
+            thinking: definition
+                .and_then(|one| one.thinking_tokens)
+                .map_or(Thinking::Default, Thinking::Budget),
+            effort: definition.and_then(|definition| definition.effort.clone()),
+            max_output_tokens: None,
+            system: SystemPrompt { blocks, source },
+            environment: Arc::clone(&self.environment),
+            auth_expired: Mutex::default(),
+            checkpoints: self.checkpoints.clone(),
+            shared: SessionShared::new(),
+            host,
+            nested_memory: None,
+            replay_user_messages: false,
+            custom_context: self.custom_context.clone(),
+            prompt_suggestions: false,
+            expose_request_id: false,
+            mirror: Arc::new(OnceLock::new()),
+        })
+    }
+
+    /// The built-in tools of a child, and those of the servers that it alone has.
+    fn child_tools(
+        &self,
+        definition: Option<&AgentDefinition>,
+        own: Vec<Arc<dyn Tool>>,
+    ) -> Vec<Arc<dyn Tool>> {
+        let for_children = |tool: &&Arc<dyn Tool>| {
+            let name = tool.definition().name.as_str();
+            !NOT_FOR_CHILDREN.contains(&name) && definition.is_none_or(|definition| definition.has(name))
+        };
+        let own = own.into_iter().filter(|tool| !self.gate.hides(&tool.definition().name));
+        self.tools.iter().cloned().chain(own).filter(|tool| for_children(&tool)).collect()
+    }
+
+    /// Its tools with those of servers. An agent that can do nothing is none.
+    fn toolbox(
+        &self,
+        tools: Vec<Arc<dyn Tool>>,
+        name: &str,
+        definition: Option<&AgentDefinition>,
+    ) -> Result<Toolbox, String> {
+        let (offered, limits) = (Arc::clone(&self.offered), definition.cloned());
+        let offered: Offered = Arc::new(move |tool| {
+            offered(tool) && limits.as_ref().is_none_or(|definition| definition.has(tool))
+        });
+        let toolbox = Toolbox::new(tools, Arc::clone(&self.servers), offered).lazily(Arc::clone(&self.lazy));
+        if toolbox.names().is_empty() {
+            let listed = definition.and_then(|definition| definition.tools.clone()).unwrap_or_default();
+            return Err(format!(
+                "{name} has no tool: none of those it lists exists in this session ({})",
+                listed.join(", ")
+            ));
+        }
+        Ok(toolbox)
+    }
+
+    /// Where this child starts agents of its own: nowhere, unless its definition lists the Agent tool by name.
+    fn nested(
+        &self,
+        definition: Option<&AgentDefinition>,
+        agent_id: &str,
+        context: &ToolContext,
+    ) -> Option<Family> {
+        let definition = definition?;
+        let depth = self.family.depth();
+        let agents = Arc::clone(&self.extensions.current().agents);
+        let delegates = agents.names().iter().any(|name| definition.may_delegate(name));
+        (delegates && self.family.room.has_depth_below(depth)).then(|| Family {
+            parent: Some(Arc::new(Parent {
+                agent_id: agent_id.to_owned(),
+                session_id: self.family.session_id(context),
+                depth,
+                definition: definition.clone(),
+            })),
+            ..self.family.clone()
+        })
+    }
+
+    fn open(
+        &self,
+        agent_id: &str,
+        sidecar: &Sidecar,
+        context: &ToolContext,
+    ) -> Result<Session, SessionError> {
+        let keep = match &context.session_dir {
+            Some(folder) => {
+                let folder = folder.join(FOLDER);
+                sidecar
+                    .write(&folder, agent_id)
+                    .map_err(|error| SessionError::io("write the sidecar of an agent in", &folder, &error))?;
+                let paths = SessionPaths::new(&folder, &format!("{PREFIX}{agent_id}"));
+                Keep::Files { paths, durability: self.durability }
+            }
+            None => Keep::Nowhere { outputs: context.output_dir.join(agent_id) },
+        };
+        let cwd =
+            sidecar.worktree.as_ref().map_or_else(|| context.cwd.clone(), |tree| PathBuf::from(&tree.path));
+        let main = self.family.session_id(context);
+        let mut session = Session::open_of_agent(agent_id, &main, keep, self.redactor.clone(), &cwd)?;
+        if let Some(mirror) = self.family.mirror.get() {
+            if let Some(log) = session.log_path() {
+                mirror(log, &[sidecar.entry()]);
+            }
+            session.mirror_to(Arc::clone(mirror));
+        }
+        Ok(session)
+    }
+
+    /// The child starts with what the parent's session changed about its permissions. One that goes on has begun before.
+    pub(super) fn begin(
+        &self,
+        child: &mut Child,
+        prompt: &str,
+        context: &ToolContext,
+    ) -> Result<(), SessionError> {
+        let session = &mut child.session;
+        if session.state.prompts > 0 {
+            return Ok(());
+        }
+        let mut updates: Vec<PermissionUpdate> = context.permissions.updates().to_vec();
+        if let Some(worktree) = &child.sidecar.worktree {
+            updates.push(PermissionUpdate::AddDirectories {
+                directories: vec![worktree.path.clone()],
+                destination: UpdateDestination::Session,
+            });
+        }
+        let mode = self.mode_in_force(context);
+        let mode = child.definition.as_ref().map_or(mode, |definition| definition.mode(mode));
+        updates.push(PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session });
+        let changed = PermissionsChanged { updates, by: format!("parent {}", context.session_id) };
+        session.append(RecordBody::PermissionsChanged(changed)).map_err(SessionError::Store)?;
+        session.prompt(Message::user(prompt)).map_err(SessionError::Store)?;
+        Ok(())
+    }
+
+    /// The parent's mode as it counts. One that only the settings chose loosens nothing in a folder that nobody vouched
+    /// for; the child, for which the mode is chosen here, must not take it for a person's choice.
+    fn mode_in_force(&self, context: &ToolContext) -> PermissionMode {
+        let counts = self.gate.trusted || self.gate.mode_holds_anywhere || context.permissions.mode.is_some();
+        match context.mode {
+            PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::BypassPermissions
+                if !counts =>
+            {
+                PermissionMode::Default
+            }
+            mode @ (PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::Auto
+            | PermissionMode::BypassPermissions
+            | PermissionMode::Plan
+            | PermissionMode::DontAsk) => mode,
+        }
+    }
+
+    fn identity(&self, name: &str, agent_id: &str, context: &ToolContext) -> AgentIdentity {
+        let log = context.session_dir.as_ref().map(|side| format!("{}.jsonl", side.display()));
+        AgentIdentity {
+            agent_id: agent_id.to_owned(),
+            agent_type: name.to_owned(),
+            session_id: self.family.session_id(context),
+            transcript_path: log.unwrap_or_default(),
+        }
+    }
+}
+
+/// An id that no other agent has.
+fn new_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}

@@ -1,0 +1,126 @@
+//! How many agents a session may have: at one time, in each other, and in all. Those that find no room wait their turn;
+//! the other two limits refuse. Every layer of the settings may lower a limit, and none can raise it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::sidecar;
+use crate::settings::Settings;
+
+/// Agents that work at the same time, at each depth.
+const MOST_CONCURRENT: u64 = 8;
+/// How deep agents may start agents: those of the session itself are at depth 1.
+const MOST_DEPTH: u64 = 3;
+/// Agents of one session.
+const MOST_IN_ALL: u64 = 200;
+
+/// The limits in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// Agents that work at the same time, at each depth.
+    pub concurrent: u64,
+    /// How deep agents may start agents.
+    pub depth: u64,
+    /// Agents of one session.
+    pub total: u64,
+}
+
+impl Default for AgentLimits {
+    fn default() -> Self {
+        Self { concurrent: MOST_CONCURRENT, depth: MOST_DEPTH, total: MOST_IN_ALL }
+    }
+}
+
+impl AgentLimits {
+    /// The lowest that any layer of the settings names.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let lowest = |key: &str, most: u64| {
+            let pointer = format!("/agents/{key}");
+            let named = settings.layers.iter().filter_map(|layer| layer.value.pointer(&pointer));
+            named.filter_map(Value::as_u64).fold(most, u64::min)
+        };
+        Self {
+            concurrent: lowest("maxConcurrent", MOST_CONCURRENT).max(1),
+            depth: lowest("maxDepth", MOST_DEPTH),
+            total: lowest("maxTotal", MOST_IN_ALL),
+        }
+    }
+}
+
+/// The room that all agents of a session share.
+#[derive(Debug)]
+pub(super) struct Room {
+    limits: AgentLimits,
+    /// One for each depth: an agent that waits for its own agents holds its place, and must not wait for itself.
+    levels: Vec<Arc<Semaphore>>,
+    started: AtomicU64,
+    earlier: OnceLock<u64>,
+}
+
+impl Room {
+    pub(super) fn new(limits: AgentLimits) -> Self {
+        let places = usize::try_from(limits.concurrent).unwrap_or(1);
+        let level = |_| Arc::new(Semaphore::new(places));
+        let levels = (0..limits.depth.max(1)).map(level).collect();
+        Self { limits, levels, started: AtomicU64::new(0), earlier: OnceLock::new() }
+    }
+
+    /// True when agents at this depth may start agents.
+    pub(super) fn has_depth_below(&self, depth: u64) -> bool {
+        depth < self.limits.depth
+    }
+
+    /// Counts an agent that is about to start. `folder` has the logs of those that earlier processes started.
+    pub(super) fn enter(&self, folder: Option<&Path>) -> Result<(), String> {
+        let earlier = *self.earlier.get_or_init(|| folder.map_or(0, sidecar::count));
+        let started = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        if earlier + started > self.limits.total {
+            self.started.fetch_sub(1, Ordering::Relaxed);
+            return Err(format!(
+                "the session has started {} agents, which is the most there may be (`agents.maxTotal`)",
+                self.limits.total
+            ));
+        }
+        Ok(())
+    }
+
+    /// Waits for a place at this depth, which counts from 1.
+    pub(super) async fn place(&self, depth: u64) -> Option<OwnedSemaphorePermit> {
+        let level = usize::try_from(depth).unwrap_or(1).saturating_sub(1);
+        let level = self.levels.get(level).or(self.levels.last())?;
+        // Nobody closes it.
+        Arc::clone(level).acquire_owned().await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_agents_is_bounded() {
+        let room = Room::new(AgentLimits { total: 2, ..AgentLimits::default() });
+        assert!(room.enter(None).is_ok() && room.enter(None).is_ok());
+        let refused = room.enter(None).unwrap_err();
+        assert!(refused.contains("started 2 agents") && refused.contains("agents.maxTotal"), "{refused}");
+    }
+
+    #[test]
+    fn agents_beyond_the_limit_wait_and_others_are_at_other_depths() {
+        use futures::FutureExt;
+        let room = Room::new(AgentLimits { concurrent: 1, depth: 2, total: 9 });
+        let first = room.place(1).now_or_never().unwrap().unwrap();
+        assert!(room.place(1).now_or_never().is_none());
+        let second = room.place(2).now_or_never().unwrap().unwrap();
+        drop(first);
+        assert!(room.place(1).now_or_never().is_some());
+        drop(second);
+        assert!(room.has_depth_below(1) && !room.has_depth_below(2));
+    }
+}

@@ -1,0 +1,121 @@
+//! The run of an agent, from its turn in the room to its account. It is a task of its own: the call that started it may
+//! wait for it or not, and whoever stops it does so from outside.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use qoder_core::ports::{ToolContext, ToolOutcome};
+use qoder_tools::AgentTask;
+use qoder_types::record::TurnEnded;
+use serde_json::json;
+
+use super::AgentTool;
+use super::account::{Ending, account};
+use super::child::Child;
+use super::tool::AgentInput;
+use crate::driver::Driver;
+use crate::error::DriveError;
+use crate::interrupt::Interrupt;
+
+/// An agent that is on record.
+pub(super) struct Run {
+    pub(super) tool: Arc<AgentTool>,
+    pub(super) child: Child,
+    pub(super) input: AgentInput,
+    pub(super) task: AgentTask,
+    pub(super) context: ToolContext,
+    pub(super) interrupt: Interrupt,
+}
+
+/// What a drive came to, and who ended it if somebody did.
+struct Driven {
+    end: Result<Option<TurnEnded>, DriveError>,
+    timed_out: bool,
+    stopped: bool,
+}
+
+impl Run {
+    /// Works until the agent has ended, and tells that.
+    pub(super) async fn to_its_end(mut self) -> ToolOutcome {
+        let begun = Instant::now();
+        let room = Arc::clone(&self.tool.family.room);
+        let place = tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => None,
+            () = self.task.stop_wanted() => None,
+            place = room.place(self.tool.family.depth()) => place,
+        };
+        let mut ending = match place {
+            Some(_) => self.work().await,
+            None => Ending::stopped(),
+        };
+        drop(place);
+        self.child.leave_servers().await;
+        let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let session = &self.child.session;
+        let account = account(&session.state, self.task.start(), ending.status, milliseconds);
+        let transcript = json!(session.log_path());
+        if let Some(worktree) = self.child.leave_worktree(&self.context).await {
+            ending.keep(worktree);
+        }
+        let session = &self.child.session;
+        let (text, _) = qoder_tools::bounded_text(ending.text.clone(), session.outputs(), "agent");
+        self.task.finish(ending.status, ending.words(), &ending.text, account.clone());
+        ending.outcome(text, &account, &transcript)
+    }
+
+    async fn work(&mut self) -> Ending {
+        // Tokens of an earlier process are spent, too.
+        for totals in self.child.session.state.totals.values() {
+            self.tool.spending.recall(&totals.usage());
+        }
+        if let Err(error) = self.tool.begin(&mut self.child, &self.input.prompt, &self.context) {
+            return Ending::failed(format!("The agent could not be started: {error}."));
+        }
+        let driven = self.drive().await;
+        match driven.end {
+            Ok(Some(end)) => Ending::of(&end, driven.timed_out, driven.stopped),
+            // It had ended before its process could say so.
+            Ok(None) => match &self.child.session.state.last_turn {
+                Some(end) => Ending::of(end, false, true),
+                None => Ending::failed("The agent ended without an answer."),
+            },
+            Err(error) => Ending::failed(format!("The agent could not go on: {error}.")),
+        }
+    }
+
+    async fn drive(&mut self) -> Driven {
+        let asked = self.input.timeout_ms.map(Duration::from_millis);
+        let defined = self.child.definition.as_ref().and_then(|definition| definition.timeout);
+        let limit = asked.into_iter().chain(defined).min();
+        let mut driver = Driver::new(&self.child.engine, &mut self.child.session, self.interrupt.clone());
+        let (mut timed_out, mut asked_to_stop) = (false, false);
+        let end = {
+            let mut run = Box::pin(driver.run());
+            let mut time = Box::pin(sleep(limit));
+            loop {
+                tokio::select! {
+                    end = &mut run => break end,
+                    () = self.task.stop_wanted(), if !asked_to_stop => {
+                        asked_to_stop = true;
+                        self.interrupt.trigger();
+                    }
+                    () = &mut time, if !timed_out => {
+                        timed_out = true;
+                        self.interrupt.trigger();
+                    }
+                }
+            }
+        };
+        let ended = driver.end_tasks().await;
+        let stopped = asked_to_stop || self.interrupt.is_triggered();
+        Driven { end: end.and_then(|end| ended.map(|()| end)), timed_out, stopped }
+    }
+}
+
+async fn sleep(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}

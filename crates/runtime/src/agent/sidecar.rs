@@ -1,0 +1,137 @@
+//! The file beside an agent's log that says which agent it is and which call started it. It is written before the log,
+//! so that whoever finds a log knows whose it is, and by it a call finds the agent that it started in an earlier process.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use qoder_types::Worktree;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// How names of logs and sidecars begin.
+pub(crate) const PREFIX: &str = "agent-";
+/// How names of sidecars end.
+const ENDING: &str = ".meta.json";
+/// The most bytes of a sidecar.
+const LARGEST: u64 = 64 * 1024;
+/// The most sidecars that are looked at.
+const MOST: usize = 10_000;
+
+/// What is known of an agent besides its log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Sidecar {
+    /// Which agent it is.
+    pub(crate) agent_type: String,
+    /// The call that started it.
+    pub(crate) tool_use_id: String,
+    /// The agent that started it, when it was not the session itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent_agent_id: Option<String>,
+    /// What its task is about.
+    #[serde(default)]
+    pub(crate) description: String,
+    /// The worktree that it has for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worktree: Option<Worktree>,
+}
+
+impl Sidecar {
+    /// As an entry of the log that is shown to a mirror.
+    pub(crate) fn entry(&self) -> Value {
+        let mut entry = Map::from_iter([("type".to_owned(), Value::from("agent_metadata"))]);
+        if let Ok(Value::Object(fields)) = serde_json::to_value(self) {
+            entry.extend(fields);
+        }
+        Value::Object(entry)
+    }
+
+    /// Writes it into `folder`, in one step.
+    pub(crate) fn write(&self, folder: &Path, agent_id: &str) -> std::io::Result<()> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let path = path(folder, agent_id);
+        let unfinished = path.with_extension("new");
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&unfinished)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        std::fs::rename(unfinished, path)
+    }
+
+    /// The one of this agent, if it can be read.
+    pub(super) fn read(folder: &Path, agent_id: &str) -> Option<Self> {
+        read(&path(folder, agent_id))
+    }
+
+    /// The agent that a call has started, if it has. Those that have ended do not count: some models use the id of a call
+    /// again for another one.
+    pub(super) fn of_call(
+        folder: &Path,
+        tool_use_id: &str,
+        has_ended: impl Fn(&str) -> bool,
+    ) -> Option<(String, Self)> {
+        let ids = entries(folder).filter_map(|path| Some((id_of(&path)?, path)));
+        let open = ids.filter(|(id, _)| !has_ended(id));
+        let mut named = open.filter_map(|(id, path)| Some((id, read(&path)?)));
+        named.find(|(_, sidecar)| sidecar.tool_use_id == tool_use_id)
+    }
+}
+
+/// How many agents have left a sidecar in `folder`.
+pub(super) fn count(folder: &Path) -> u64 {
+    entries(folder).filter(|path| id_of(path).is_some()).count() as u64
+}
+
+fn path(folder: &Path, agent_id: &str) -> PathBuf {
+    folder.join(format!("{PREFIX}{agent_id}{ENDING}"))
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(Result::ok).map(|entry| entry.path()).take(MOST)
+}
+
+fn id_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    Some(name.strip_prefix(PREFIX)?.strip_suffix(ENDING)?.to_owned())
+}
+
+fn read(path: &Path) -> Option<Sidecar> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_finds_the_agent_that_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("subagents");
+        assert_eq!(Sidecar::of_call(&folder, "toolu_1", |_| false), None);
+        let sidecar = |call: &str| Sidecar {
+            agent_type: "Explore".to_owned(),
+            tool_use_id: call.to_owned(),
+            parent_agent_id: None,
+            description: "looks".to_owned(),
+            worktree: None,
+        };
+        sidecar("toolu_1").write(&folder, "aa").unwrap();
+        sidecar("toolu_2").write(&folder, "bb").unwrap();
+        std::fs::write(folder.join("agent-cc.meta.json"), "{ broken").unwrap();
+        assert_eq!(
+            Sidecar::of_call(&folder, "toolu_2", |_| false),
+            Some(("bb".to_owned(), sidecar("toolu_2")))
+        );
+        assert_eq!(Sidecar::of_call(&folder, "toolu_2", |id| id == "bb"), None);
+        assert_eq!(Sidecar::of_call(&folder, "toolu_3", |_| false), None);
+        assert_eq!(count(&folder), 3);
+        assert_eq!(sidecar("toolu_1").entry()["type"], "agent_metadata");
+    }
+}

@@ -1,0 +1,233 @@
+//! The Agent tool as the model sees it: its input, what is refused before anything starts, and how a call waits for the
+//! agent, gives it up to the background, or goes on with the one that it started in an earlier process.
+
+use std::sync::{Arc, OnceLock};
+
+use futures::future::BoxFuture;
+use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
+use qoder_tools::{AgentTask, SessionShared, parse_input, tool_definition};
+use qoder_types::{AGENT_TASK, ReplayClass, TaskStarted, ToolAnnotations, ToolDefinition};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::run::Run;
+use super::sidecar::Sidecar;
+use super::{AgentTool, FOLDER, GENERAL_PURPOSE, NAME};
+use crate::interrupt::Interrupt;
+
+/// Hands a task to another agent that works on its own and returns its final answer.
+///
+/// Use it for work that needs many steps or much reading and of which only the outcome matters here: searching a large
+/// code base, checking several places, a self-contained change. Do not use it to read one known file or to find one
+/// known name; Read and Grep are faster.
+///
+/// - The agent starts without any of this conversation. Put everything it needs into `prompt`: the goal, what is known,
+///   paths, what it may change, and what its answer must contain.
+/// - Its answer comes back to you, not to the person. Check it, and tell the person what matters.
+/// - Independent agents can be started together in one reply.
+/// - With `run_in_background` the call returns at once and you are told when the agent has ended; go on with other work
+///   meanwhile.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct AgentInput {
+    /// The task, complete in itself.
+    pub(super) prompt: String,
+    /// What it is about, in three to five words, for the person who watches.
+    #[serde(default)]
+    description: Option<String>,
+    /// Which agent; `general-purpose` when left out.
+    #[serde(default, rename = "agent")]
+    _agent: Option<String>,
+    /// Another name of `agent`.
+    #[serde(default, rename = "subagent_type")]
+    _subagent_type: Option<String>,
+    /// Another model than the agent's own.
+    #[serde(default)]
+    pub(super) model: Option<String>,
+    /// Time limit in milliseconds.
+    #[serde(default)]
+    pub(super) timeout_ms: Option<u64>,
+    /// Whether the agent works in the background.
+    #[serde(default)]
+    run_in_background: Option<bool>,
+    /// `worktree` gives the agent a fresh worktree of the repository for itself.
+    #[serde(default)]
+    pub(super) isolation: Option<String>,
+}
+
+/// The agent that an input names.
+#[must_use]
+pub fn named(input: &Value) -> String {
+    let text = |field: &str| input.get(field).and_then(Value::as_str);
+    text("agent").or_else(|| text("subagent_type")).unwrap_or(GENERAL_PURPOSE).to_owned()
+}
+
+/// The tool itself.
+pub struct Agents {
+    pub(super) tool: Arc<AgentTool>,
+    definition: ToolDefinition,
+}
+
+impl Agents {
+    /// The tool that starts these agents; its description names those that a front defined.
+    #[must_use]
+    pub fn new(tool: AgentTool) -> Self {
+        static CELL: OnceLock<ToolDefinition> = OnceLock::new();
+        let mut definition = tool_definition::<AgentInput>(&CELL, NAME).clone();
+        definition.description.extend(tool.extensions.current().agents.told());
+        Self { tool: Arc::new(tool), definition }
+    }
+}
+
+impl Tool for Agents {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations { read_only_hint: false, destructive_hint: true, open_world_hint: true }
+    }
+
+    /// The agent's log says how far it came.
+    fn replay(&self) -> ReplayClass {
+        ReplayClass::Resumable
+    }
+
+    /// Children run together: each has a log of its own, and what they do passes the gate by itself.
+    fn is_read_only(&self, _: &Value) -> bool {
+        true
+    }
+
+    fn accesses(&self, input: &Value) -> Vec<Access> {
+        vec![Access::Agent(named(input))]
+    }
+
+    fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+        let tool = Arc::clone(&self.tool);
+        Box::pin(async move {
+            let name = named(&input);
+            let input: AgentInput = match parse_input(NAME, input) {
+                Ok(input) => input,
+                Err(refusal) => return *refusal,
+            };
+            match tool.refusal(&name, &input) {
+                Some(text) => ToolOutcome::failed(text),
+                None => tool.start(name, input, context).await.unwrap_or_else(|problem| {
+                    ToolOutcome::failed(format!("The agent could not be started: {problem}."))
+                }),
+            }
+        })
+    }
+}
+
+impl AgentTool {
+    /// Why nothing can be started.
+    fn refusal(&self, name: &str, input: &AgentInput) -> Option<String> {
+        let agents = Arc::clone(&self.extensions.current().agents);
+        let known: Vec<&str> = agents.names().into_iter().filter(|one| self.family.reaches(one)).collect();
+        if !known.contains(&name) {
+            let known = known.join(", ");
+            return Some(format!("There is no agent named {name}. The agents are: {known}."));
+        }
+        if input.prompt.trim().is_empty() {
+            return Some("The prompt is empty. Describe the task completely.".to_owned());
+        }
+        match input.isolation.as_deref() {
+            None | Some("worktree") => None,
+            Some(other) => Some(format!("`isolation` is {other}; it can only be worktree.")),
+        }
+    }
+
+    /// Starts the agent, or goes on with the one that this very call has started before, and waits for its end unless it
+    /// works in the background.
+    async fn start(
+        self: &Arc<Self>,
+        name: String,
+        input: AgentInput,
+        context: ToolContext,
+    ) -> Result<ToolOutcome, String> {
+        let folder = context.session_dir.as_ref().map(|folder| folder.join(FOLDER));
+        let shared = Arc::clone(&context.shared).downcast::<SessionShared>();
+        let shared = shared.map_err(|_| "this session has no tasks".to_owned())?;
+        let has_ended = |id: &str| shared.has_ended(id);
+        let of_call = |folder| Sidecar::of_call(folder, &context.tool_use_id, has_ended);
+        let earlier = folder.as_deref().and_then(of_call);
+        if earlier.is_none() {
+            self.family.room.enter(folder.as_deref())?;
+        }
+        let definition = self.extensions.current().agents.get(&name).cloned();
+        let background = definition.as_ref().is_some_and(|definition| definition.background);
+        let background = input.run_in_background.unwrap_or(background);
+        let mut child = self.child(name, definition, &input, earlier, &context).await?;
+        let task = TaskStarted {
+            task_id: child.agent_id.clone(),
+            tool_use_id: context.tool_use_id.clone(),
+            description: child.sidecar.description.clone(),
+            task_type: AGENT_TASK.to_owned(),
+            output_file: String::new(),
+            command: child.sidecar.agent_type.clone(),
+        };
+        let foreground = (!background).then(|| shared.enter_foreground(&context.tool_use_id));
+        let task = match AgentTask::begin(&shared, task, &context).await {
+            Ok(task) => task,
+            Err(problem) => {
+                child.leave_servers().await;
+                child.leave_worktree(&context).await;
+                return Err(problem);
+            }
+        };
+        let launched = launched(task.start(), &input.prompt);
+        let interrupt = Interrupt::default();
+        let cancelled = context.cancelled.clone();
+        let run = Run { tool: Arc::clone(self), child, input, task, context, interrupt: interrupt.clone() };
+        let mut running = tokio::spawn(run.to_its_end());
+        let Some(foreground) = foreground else { return Ok(launched) };
+        let mut given_up = GivenUp(Some(interrupt.clone()));
+        let ended = tokio::select! {
+            ended = &mut running => ended,
+            () = cancelled => {
+                interrupt.trigger();
+                running.await
+            }
+            () = foreground.moving() => {
+                given_up.0 = None;
+                return Ok(launched);
+            }
+        };
+        ended.map_err(|error| format!("it failed because of a fault in the program ({error})"))
+    }
+}
+
+/// Stops an agent that nobody waits for any more.
+struct GivenUp(Option<Interrupt>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        if let Some(interrupt) = &self.0 {
+            interrupt.trigger();
+        }
+    }
+}
+
+/// What a call comes to whose agent works in the background.
+fn launched(start: &TaskStarted, prompt: &str) -> ToolOutcome {
+    let text = format!(
+        "The agent {} works in the background as task {}. You are told when it has ended, so do not wait for it. Its \
+         answer will be in {}; TaskStop stops it.",
+        start.command, start.task_id, start.output_file
+    );
+    let structured = json!({
+        "status": "async_launched", "agentId": start.task_id, "agent": start.command, "agentType": start.command,
+        "description": start.description, "prompt": prompt, "outputFile": start.output_file,
+    });
+    ToolOutcome::completed(text, structured)
+}
+
+impl AgentInput {
+    /// What it is about, for the person who watches.
+    pub(super) fn about(&self) -> String {
+        let said = self.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let first = || self.prompt.trim().lines().next().unwrap_or_default();
+        said.unwrap_or_else(first).chars().take(100).collect()
+    }
+}

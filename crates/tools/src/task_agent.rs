@@ -1,0 +1,62 @@
+//! An agent as a task: announced and put on record like a command, but its work is done by whoever began it. It ends as
+//! stopped when it is dropped before its time.
+
+use std::sync::Arc;
+
+use qoder_core::ports::ToolContext;
+use qoder_types::{AgentAccount, TaskEnded, TaskStarted, TaskStatus};
+
+use crate::shared::SessionShared;
+use crate::task::{Recorded, announce_as};
+
+/// An agent that is on record and runs.
+pub struct AgentTask(Recorded);
+
+impl AgentTask {
+    /// Announces the agent `start` and waits until it is on record. It gets a file for its answer.
+    ///
+    /// # Errors
+    /// When as many tasks run as may, or its start cannot be put on record.
+    pub async fn begin(
+        shared: &Arc<SessionShared>,
+        start: TaskStarted,
+        context: &ToolContext,
+    ) -> Result<Self, String> {
+        let recorded = announce_as(shared, start, context).await;
+        recorded.map(Self).map_err(|refusal| match refusal.content {
+            qoder_types::ToolResultContent::Text(text) => text,
+            qoder_types::ToolResultContent::Blocks(_) => "it could not be put on record".to_owned(),
+        })
+    }
+
+    /// How it began.
+    #[must_use]
+    pub fn start(&self) -> &TaskStarted {
+        self.0.start()
+    }
+
+    /// Completes when it is asked to stop, also because its session is gone.
+    pub async fn stop_wanted(&self) {
+        self.0.task().stop_wanted().await;
+    }
+
+    /// Whether it was asked to stop.
+    #[must_use]
+    pub fn shall_stop(&self) -> bool {
+        self.0.task().shall_stop()
+    }
+
+    /// Ends it with its answer, which goes into its file.
+    pub fn finish(mut self, status: TaskStatus, ending: &str, answer: &str, account: AgentAccount) {
+        self.0.file().append(answer.as_bytes());
+        let start = self.0.start();
+        let end = TaskEnded {
+            task_id: start.task_id.clone(),
+            status,
+            summary: format!("Agent \"{}\" {ending}", start.description),
+            exit_code: None,
+            account: Some(Box::new(account)),
+        };
+        self.0.end(end);
+    }
+}
