@@ -15,6 +15,7 @@ mod servers;
 mod side;
 mod tasks;
 mod tools;
+mod worktree_hooks;
 
 use std::time::Instant;
 
