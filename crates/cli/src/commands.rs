@@ -75,6 +75,11 @@ pub enum Command {
         #[command(subcommand)]
         action: PermissionsAction,
     },
+    /// Hooks: what runs around the steps of a turn, and who wrote it. docs/hooks.md has the rest.
+    Hooks {
+        #[command(subcommand)]
+        action: crate::hooks::HooksAction,
+    },
     /// Agents: those there are, where they come from, and what hides what.
     ///
     /// They come with the program, from `agents/*.md` of your configuration and of a trusted project, and from plugins.
@@ -82,11 +87,6 @@ pub enum Command {
     Agents {
         #[command(subcommand)]
         action: AgentsAction,
-    },
-    /// Hooks: what runs around the steps of a turn, and who wrote it. docs/hooks.md has the rest.
-    Hooks {
-        #[command(subcommand)]
-        action: crate::hooks::HooksAction,
     },
     /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
     ///

@@ -107,8 +107,8 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         }
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
-        Command::Agents { action } => agents::run(action, environment),
         Command::Hooks { action } => hooks::run(action, environment),
+        Command::Agents { action } => agents::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
         Command::Plugins { action } => plugins::run(action, environment),
         Command::Skills { action } => definitions::list(Kind::Skills, action, environment),

@@ -51,8 +51,14 @@ fn hooked() -> Hooked {
 
 /// A turn with a call about which hooks were asked and a person, and a task that outlives it.
 fn log() -> LogBuilder {
-    let run =
-        HookRun { hook: "h".to_owned(), outcome: HookOutcome::Success, duration_ms: 250, problem: None };
+    let run = HookRun {
+        hook: "h".to_owned(),
+        outcome: HookOutcome::Success,
+        duration_ms: 250,
+        problem: None,
+        exit_code: None,
+        stderr: None,
+    };
     let hooks = Hooked { runs: vec![run], verdict: Some(HookVerdict::Ask), ..hooked() };
     let task = TaskStarted {
         task_id: "bash_1".to_owned(),
@@ -80,6 +86,7 @@ fn log() -> LogBuilder {
             status: TaskStatus::Completed,
             summary: "done".to_owned(),
             exit_code: Some(0),
+            account: None,
         }))
 }
 
