@@ -12,7 +12,9 @@ Commands (each has its own --help):
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
   qodercli permissions pending|answer               calls that wait for somebody, and answering them
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
+  qodercli agents list                              the agents there are, where they come from, and what hides what
   qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
+  qodercli skills list, qodercli commands list      skills and /commands that a session here has
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:
@@ -153,6 +155,15 @@ pub struct Arguments {
     #[arg(long, value_name = "TEXT", help_heading = "Prompt")]
     pub append_system_prompt: Option<String>,
 
+    /// The agent that the main conversation runs as: its prompt, model and tools are used. `qodercli agents list` shows
+    /// those there are.
+    #[arg(long, value_name = "NAME", help_heading = "Prompt")]
+    pub agent: Option<String>,
+
+    /// Agents of this session, as JSON: {"name": {"description": "…", "prompt": "…", "tools": […]}}.
+    #[arg(long, value_name = "JSON", help_heading = "Prompt")]
+    pub agents: Option<String>,
+
     /// Model calls per turn; 0 is unlimited.
     #[arg(long, value_name = "N", help_heading = "Prompt")]
     pub max_turns: Option<u64>,
@@ -197,7 +208,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub add_dir: Vec<PathBuf>,
 
-    /// Trust the folder for this run: use its settings, AGENTS.md and rules.
+    /// Trust the folder for this run: use its settings, AGENTS.md, rules and agents.
     #[arg(long, help_heading = "Permissions")]
     pub trust: bool,
 
@@ -277,10 +288,6 @@ pub struct ProtocolArguments {
     /// Only these MCP servers, separated by commas. Servers in the program itself are not meant.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_mcp_server_names: Vec<String>,
-
-    /// The agent of the main conversation, one of those that the program defines.
-    #[arg(long, value_name = "NAME")]
-    pub agent: Option<String>,
 
     /// Repeat every line of the session's log on the stream, for a store elsewhere.
     #[arg(long)]

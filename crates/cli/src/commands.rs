@@ -1,5 +1,5 @@
-//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, MCP servers and
-//! trust.
+//! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, agents, MCP
+//! servers and trust.
 
 use std::path::PathBuf;
 
@@ -75,6 +75,14 @@ pub enum Command {
         #[command(subcommand)]
         action: PermissionsAction,
     },
+    /// Agents: those there are, where they come from, and what hides what.
+    ///
+    /// They come with the program, from `agents/*.md` of your configuration and of a trusted project, and from plugins.
+    /// docs/subagents.md has the rest.
+    Agents {
+        #[command(subcommand)]
+        action: AgentsAction,
+    },
     /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
     ///
     /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
@@ -84,10 +92,43 @@ pub enum Command {
         #[command(subcommand)]
         action: crate::mcp::McpAction,
     },
+    /// Skills: instructions for a kind of work that the model loads when it needs them. docs/skills.md explains them.
+    Skills {
+        #[command(subcommand)]
+        action: DefinitionsAction,
+    },
+    /// Commands: prompts that are called for with `/name`. docs/commands.md explains them.
+    Commands {
+        #[command(subcommand)]
+        action: DefinitionsAction,
+    },
     /// Trust a folder: its settings, AGENTS.md and rules are used from now on.
     Trust {
         /// The folder; the current one without it.
         folder: Option<PathBuf>,
+    },
+}
+
+/// What to do with agents.
+#[derive(Debug, Subcommand)]
+pub enum AgentsAction {
+    /// List the agents, those that others of the same name hide included.
+    List {
+        /// Print JSON: every field, and what has no effect.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
+        /// Agents as `--agents` of a run has them.
+        #[arg(long, value_name = "JSON")]
+        agents: Option<String>,
     },
 }
 
@@ -179,6 +220,26 @@ pub enum PermissionsAction {
         /// Who answers; the user's name without it.
         #[arg(long, value_name = "NAME")]
         by: Option<String>,
+    },
+}
+
+/// What to do with skills or commands.
+#[derive(Debug, Subcommand)]
+pub enum DefinitionsAction {
+    /// Those that a session here would have, where they come from, and what cannot be used.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
     },
 }
 

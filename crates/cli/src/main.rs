@@ -1,9 +1,11 @@
 //! `qodercli`: wiring and nothing else. The first word may name a subcommand; everything else is a run.
 
+mod agents;
 mod arguments;
 mod commands;
 mod config;
 mod control;
+mod definitions;
 mod exit;
 mod host;
 mod input;
@@ -21,6 +23,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Parser;
+use qoder_runtime::extensions::Kind;
 
 use arguments::Arguments;
 use commands::{Command, CommandLine};
@@ -31,7 +34,10 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some("sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "help") => command(&words),
+        Some(
+            "sessions" | "config" | "trust" | "permissions" | "sandbox" | "mcp" | "skills" | "commands"
+            | "agents" | "help",
+        ) => command(&words),
         _ => run(&words),
     };
     match outcome {
@@ -99,7 +105,10 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         }
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
+        Command::Agents { action } => agents::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
+        Command::Skills { action } => definitions::list(Kind::Skills, action, environment),
+        Command::Commands { action } => definitions::list(Kind::Commands, action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }
 }

@@ -23,13 +23,13 @@ use qoder_types::record::{InputAdmitted, RecordBody};
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, View};
-use crate::{control, input, options, signals};
+use crate::{agents, control, input, options, signals};
 
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let choice = session_choice(arguments)?;
     qoder_tools::own_process_tree();
-    let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
+    let mut setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
     let format = options::output_format(arguments, &setup)?;
     for warning in &setup.warnings {
         host::tell(&format!("warning: {warning}"));
@@ -37,13 +37,9 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     if arguments.input_format == InputFormat::StreamJson {
         return control::run(arguments, setup, &choice, format);
     }
-    if arguments.protocol.agent.is_some() {
-        return Err(Fault::input(
-            "--agent: only a program that starts qodercli can define agents",
-            "leave it out, or use an SDK",
-        ));
-    }
-    let prompt = input::prompt(arguments.prompt.as_deref(), choice.resumes())?;
+    let (mut callbacks, initial) = agents::bring(arguments, &mut setup, Callbacks::default())?;
+    let prompt = input::prompt(arguments.prompt.as_deref(), choice.resumes() || initial.is_some())?;
+    let prompt = agents::begun(initial.filter(|_| !choice.resumes()), prompt);
     if prompt.is_none() && !choice.resumes() {
         return Err(Fault::input("there is no prompt", "give one: qodercli -p \"…\", or pipe one in"));
     }
@@ -52,13 +48,13 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
     });
-    let mut callbacks = Callbacks::default();
     for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {
         host::tell(&format!("warning: {warning}"));
     }
     // Nobody answers for servers inside a program that did not shake hands.
     callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
     let engine = setup.engine(Arc::clone(&host), callbacks)?;
+    agents::tell_problems(&engine);
     let mut session = match choice.open(&setup) {
         Ok(session) => session,
         Err(error) => return Err(announce_failure(error.into(), format, "", &State::default())),

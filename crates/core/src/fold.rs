@@ -82,6 +82,10 @@ impl State {
             RecordBody::ToolStarted(started) => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
                     call.started = Some(started.replay);
+                } else if let Some(input) = self.inputs.front()
+                    && started.tool_use_id.starts_with(&input.input_id)
+                {
+                    self.begun_input = Some(input.input_id.clone());
                 }
             }
             RecordBody::TaskStarted(start) => {
@@ -102,6 +106,7 @@ impl State {
             }
             RecordBody::TurnEnded(ended) => {
                 self.turn = None;
+                self.permissions.end_turn();
                 self.last_turn = Some((**ended).clone());
             }
             RecordBody::Cut(cut) => self.apply_cut(cut),
@@ -193,6 +198,10 @@ impl State {
                 task.told = true;
             }
         }
+        if entry.origin == UserOrigin::Prompt {
+            self.permissions.end_turn();
+        }
+        self.permissions.allow_for_turn(&entry.turn_rules);
         match entry.origin {
             UserOrigin::Prompt => self.apply_prompt(entry),
             UserOrigin::ToolResult => self.apply_result(entry),
@@ -235,7 +244,7 @@ impl State {
         let text = entry.message.content.to_text();
         self.prompts += 1;
         if self.first_prompt.is_none() {
-            self.first_prompt = Some(text.clone());
+            self.first_prompt = Some(entry.typed.clone().unwrap_or_else(|| text.clone()));
         }
         self.last_prompt = text;
         self.last_prompt_id = Some(entry.uuid.clone());

@@ -46,6 +46,7 @@ impl Handshake<'_> {
         options.prompt_suggestions = self.0.prompt_suggestions;
         options.custom_context.clone_from(&self.0.custom_context);
         options.tool_config.clone_from(&self.0.tool_config);
+        options.skills.clone_from(&self.0.skills);
         Ok(())
     }
 
@@ -66,10 +67,8 @@ impl Handshake<'_> {
     /// The agents that the program defines.
     pub fn agents(&self) -> Result<BTreeMap<String, AgentDefinition>, String> {
         let read = |(name, value): (&String, &Value)| {
-            let definition = serde_json::from_value(value.clone());
-            definition
-                .map(|one| (name.clone(), one))
-                .map_err(|error| format!("initialize: agents.{name}: {error}"))
+            let definition = AgentDefinition::from_sdk(name, value);
+            definition.map(|one| (name.clone(), one)).map_err(|problem| format!("initialize: {problem}"))
         };
         self.0.agents.iter().flatten().map(read).collect()
     }

@@ -29,6 +29,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
+use crate::agents;
 use crate::arguments::{Arguments, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
@@ -87,14 +88,10 @@ impl Connection<'_> {
         let output = Arc::new(JsonLines::new(self.wanted(&setup)));
         let channel = Channel::new(Arc::clone(&output));
         let first = lines.recv().await;
-        let mut initial = None;
         let (handshake, callbacks) = match &first {
             Some(Line::Control { id, request }) if is_initialize(request) => {
                 let declared = match self.declared(request, &channel, &mut setup) {
-                    Ok((declared, prompt)) => {
-                        initial = prompt;
-                        declared
-                    }
+                    Ok(declared) => declared,
                     Err(problem) => {
                         channel.respond(id, Err(problem.clone()));
                         return Err(Fault::input(problem, "the program that started qodercli sent it"));
@@ -103,6 +100,15 @@ impl Connection<'_> {
                 (Some(id.clone()), declared)
             }
             Some(_) | None => (None, Callbacks::default()),
+        };
+        let (callbacks, initial) = match agents::bring(self.arguments, &mut setup, callbacks) {
+            Ok(brought) => brought,
+            Err(fault) => {
+                if let Some(id) = &handshake {
+                    channel.respond(id, Err(format!("{}. {}", fault.message, fault.hint)));
+                }
+                return Err(fault);
+            }
         };
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
@@ -118,6 +124,7 @@ impl Connection<'_> {
                 return Err(error.into());
             }
         };
+        agents::tell_problems(&engine);
         asking.know_servers(engine.toolbox.servers());
         let mut session = match self.choice.open(&setup) {
             Ok(session) => session,
@@ -185,13 +192,13 @@ impl Connection<'_> {
         }
     }
 
-    /// What the program declares, and the prompt that its main agent begins with.
+    /// What the program declares.
     fn declared(
         &self,
         request: &Value,
         channel: &Arc<Channel>,
         setup: &mut Setup,
-    ) -> Result<(Callbacks, Option<String>), String> {
+    ) -> Result<Callbacks, String> {
         let initialize: Initialize =
             serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
         if initialize.sdk.is_some() {
@@ -203,10 +210,7 @@ impl Connection<'_> {
         }
         let callbacks = handshake.callbacks(channel)?;
         handshake.apply_options(setup)?;
-        let agent = self.arguments.protocol.agent.as_deref();
-        let initial = agent.map(|name| setup.become_named(name, &callbacks.agents));
-        let initial = initial.transpose().map_err(|error| error.to_string())?.flatten();
-        Ok((callbacks, initial))
+        Ok(callbacks)
     }
 
     /// The servers of the session. Without a handshake nobody answers for those inside the program.

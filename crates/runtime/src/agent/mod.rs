@@ -42,7 +42,8 @@ use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
 use child_host::ChildHost;
 
-pub use definition::{AgentDefinition, AgentList};
+pub use definition::{AgentDefinition, AgentList, Isolation, Listed, ServerReference, Standing};
+pub(crate) use definition::{apply_overrides, covers, read_place};
 
 /// The name the model calls.
 pub const NAME: &str = "Agent";

@@ -202,7 +202,13 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "5000",
         "how long the first model call waits for servers that still connect",
     ),
-    key("agents.*", Kind::Any, "", "subagents"),
+    key("agent", Kind::Text, "", "the agent that the main conversation runs as; see subagents.md"),
+    key(
+        "agents.overrides.*",
+        Kind::Object,
+        "",
+        "changes of an agent: enabled, tools, runConfig, modelConfig, mcpServers; see subagents.md",
+    ),
     key(
         "autoMode.classifier",
         Kind::Text,

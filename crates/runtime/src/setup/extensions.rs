@@ -4,15 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Setup, SetupError};
-use crate::agent::{AgentDefinition, AgentList};
+use crate::agent::AgentDefinition;
 use crate::extensions::Loaded;
 
 impl Setup {
-    /// Reads everything. `agents` are those of the front; what is wrong with them is an error, what is wrong with files
-    /// is among the problems.
-    pub(super) fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
-        let agents =
-            AgentList::new(agents).map_err(|problem| SetupError::Option { option: "agents", problem })?;
-        Ok(Loaded { agents: Arc::new(agents), ..Loaded::default() })
+    /// Reads everything. `agents` are those of the front; what is wrong with files is among the problems.
+    ///
+    /// # Errors
+    /// When settings about what was read cannot be used.
+    pub fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
+        let plugins = Vec::new();
+        let mut problems = Vec::new();
+        let agents = self.agents(&plugins, agents, &mut problems)?;
+        let skills = self.skills(&plugins, &mut problems);
+        let commands = self.commands(&plugins, &mut problems);
+        Ok(Loaded {
+            plugins,
+            agents: Arc::new(agents),
+            skills: Arc::new(skills),
+            commands: Arc::new(commands),
+            problems,
+        })
     }
 }

@@ -1,13 +1,10 @@
 //! Changes of a setup after it was prepared: a token that came with the handshake, settings that a front lays on top
 //! while a session runs, and what a front may show of the configured providers.
 
-use std::collections::BTreeMap;
-
 use qoder_models::ModelOptions;
 use serde_json::{Value, json};
 
-use super::{Setup, SetupError, TOOL_NAMES};
-use crate::agent::AgentDefinition;
+use super::{Setup, SetupError};
 
 /// The variable under which a token is known.
 const TOKEN: &str = "QODER_PERSONAL_ACCESS_TOKEN";
@@ -25,44 +22,6 @@ impl Setup {
     pub fn use_proxy(&mut self, proxy: &str) {
         self.options.proxy = Some(proxy.to_owned());
         self.model_options.proxy = Some(proxy.to_owned());
-    }
-
-    /// Makes one of these agents that of the main conversation. Answers with the prompt that it begins a new session
-    /// with.
-    ///
-    /// # Errors
-    /// When there is no agent of this name.
-    pub fn become_named(
-        &mut self,
-        name: &str,
-        agents: &BTreeMap<String, AgentDefinition>,
-    ) -> Result<Option<String>, SetupError> {
-        let Some(definition) = agents.get(name) else {
-            let known: Vec<&str> = agents.keys().map(String::as_str).collect();
-            let problem = format!("there is no agent named `{name}`; known are: {}", known.join(", "));
-            return Err(SetupError::Option { option: "--agent", problem });
-        };
-        self.become_agent(definition);
-        Ok(definition.initial_prompt.clone().filter(|prompt| !prompt.trim().is_empty()))
-    }
-
-    /// Its prompt, tools, model and limits become those of the main conversation.
-    fn become_agent(&mut self, definition: &AgentDefinition) {
-        self.options.system_prompt = Some(definition.prompt.clone());
-        if let Some(tools) = &definition.tools {
-            self.options.tools = Some(tools.clone());
-        }
-        if let Some(names) = &definition.disallowed_tools {
-            let wanted = self.options.tools.clone().unwrap_or_else(|| TOOL_NAMES.map(str::to_owned).to_vec());
-            self.options.tools = Some(wanted.into_iter().filter(|name| !names.contains(name)).collect());
-        }
-        if let Some(model) = definition.other_model() {
-            // In both, because settings that are laid on top later are prepared from the options.
-            self.options.model = Some(model.to_owned());
-            self.model_options.model = Some(model.to_owned());
-        }
-        self.options.max_turns = definition.max_turns.or(self.options.max_turns);
-        self.options.effort = definition.effort.clone().or_else(|| self.options.effort.clone());
     }
 
     /// The same setup with more in the layer of `--settings`; a key that is given again replaces the former value.

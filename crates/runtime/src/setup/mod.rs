@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents};
+use crate::agent::{self, AgentTool, Agents, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
@@ -27,6 +27,7 @@ use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
+use crate::skills::SkillTool;
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
@@ -34,6 +35,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
 use crate::{layout, redact, sandbox};
 
+mod agents;
 mod extensions;
 mod gate;
 mod later;
@@ -163,6 +165,7 @@ impl Setup {
         let models = self.models(&callbacks);
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
+        options::check_skills(self.options.skills.as_ref())?;
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let hooks = Arc::new(Hooks::new(callbacks.hooks));
         let roots = self.roots()?;
@@ -178,7 +181,7 @@ impl Setup {
         let checkpoints = Checkpoints::wanted(self);
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
-        let mut tools = self.wanted_tools(&gate, &by_name)?;
+        let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
@@ -248,8 +251,10 @@ impl Setup {
         &self,
         gate: &Arc<Gate>,
         by_name: &Arc<ByName>,
+        extensions: &Arc<Extensions>,
     ) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
         let mut tools = tools::built_in(self, gate, by_name);
+        tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
         Ok(tools)
@@ -327,6 +332,7 @@ impl Setup {
         wanted.is_none_or(|wanted| has(wanted))
             && !has(&self.settings.list("tools.exclude"))
             && !self.rules.hides(name)
+            && self.options.main_agent.as_ref().is_none_or(|agent| agent.has(name))
     }
 
     /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
@@ -334,8 +340,11 @@ impl Setup {
         let gate = Arc::clone(gate);
         let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
         let named: Vec<String> = named.cloned().collect();
+        let main = self.options.main_agent.clone();
         Arc::new(move |name| {
-            (named.is_empty() || named.iter().any(|entry| covers(entry, name))) && !gate.hides(name)
+            (named.is_empty() || named.iter().any(|entry| covers(entry, name)))
+                && main.as_ref().is_none_or(|agent| agent.has(name))
+                && !gate.hides(name)
         })
     }
 
@@ -401,17 +410,6 @@ impl Setup {
         hidden.sort();
         hidden.dedup();
         hidden
-    }
-}
-
-/// True when an entry of `tools` names the server's tool: exactly, with its whole server, or with a star at the end.
-fn covers(entry: &str, name: &str) -> bool {
-    // The name of a server has no `__`; that of a tool may.
-    let length = name.get(5..).and_then(|rest| rest.find("__")).map_or(name.len(), |length| 5 + length);
-    let server = &name[..length];
-    match entry.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => entry == name || entry == server,
     }
 }
 

@@ -4,6 +4,7 @@
 use qoder_types::{PermissionMode, RuleSource};
 
 use super::{Options, SetupError};
+use crate::extensions::Origin;
 use crate::settings::Settings;
 use crate::trust::Trust;
 
@@ -14,11 +15,12 @@ const KEY: &str = "general.defaultPermissionMode";
 /// comes from the person, not from the folder, and trusts none of the folder's files.
 pub(super) fn choose(options: &Options, settings: &Settings) -> Result<(PermissionMode, bool), SetupError> {
     // Loading has refused any other word.
-    let (mode, explicit) = match (options.permission_mode, settings.text(KEY).and_then(PermissionMode::parse))
-    {
-        (Some(mode), _) => (mode, true),
-        (None, None) => (PermissionMode::Default, false),
-        (None, Some(mode)) => {
+    let configured = settings.text(KEY).and_then(PermissionMode::parse);
+    let (mode, explicit) = match (options.permission_mode, of_agent(options), configured) {
+        (Some(mode), _, _) => (mode, true),
+        (None, Some(chosen), _) => chosen,
+        (None, None, None) => (PermissionMode::Default, false),
+        (None, None, Some(mode)) => {
             let layer = settings.origin(KEY).map(|layer| layer.source);
             (mode, layer == Some(RuleSource::FlagSettings))
         }
@@ -30,6 +32,18 @@ pub(super) fn choose(options: &Options, settings: &Settings) -> Result<(Permissi
         });
     }
     Ok((mode, explicit))
+}
+
+/// What the agent of the main conversation chooses. Files of a project loosen no more than its settings could.
+fn of_agent(options: &Options) -> Option<(PermissionMode, bool)> {
+    let agent = options.main_agent.as_ref()?;
+    let mode = agent.permission_mode?;
+    let loose = matches!(mode, PermissionMode::BypassPermissions | PermissionMode::Auto);
+    match agent.origin {
+        Origin::Flag => Some((mode, true)),
+        Origin::BuiltIn | Origin::User => Some((mode, false)),
+        Origin::Project | Origin::Plugin(_) => (!loose).then_some((mode, false)),
+    }
 }
 
 /// The mode to return to when a session that was started for planning has its plan approved: the one it would have had

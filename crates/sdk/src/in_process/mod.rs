@@ -34,14 +34,20 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let host = Arc::new(host::SdkHost::new(&options, start.messages.clone())?);
     let own = servers::OwnInstances::new(&options);
     let mut callbacks = setup::callbacks(&options, &start.messages, &own);
-    let agent = options.agent.as_deref().map(|name| setup.become_named(name, &callbacks.agents));
-    let initial = agent.transpose()?.flatten();
-    let warnings = setup.bring_servers(&servers::flags(&options)?, &mut callbacks)?;
+    callbacks.agents = setup::agents(&options)?;
+    let told = setup.warnings.len();
+    let initial = setup.become_main(options.agent.as_deref(), &callbacks.agents)?;
+    let mut warnings = setup.warnings.split_off(told);
+    warnings.extend(setup.bring_servers(&servers::flags(&options)?, &mut callbacks)?);
     if let Some(hear) = &options.stderr {
         warnings.iter().for_each(|warning| hear(&format!("warning: {warning}")));
     }
     let setup = Arc::new(setup);
     let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
+    if let Some(hear) = &options.stderr {
+        let loaded = engine.extensions.current();
+        loaded.problems.iter().for_each(|problem| hear(&format!("warning: {problem}")));
+    }
     let mut session = options.session_choice().open(&setup)?;
     host.belongs_to(&session.id);
     if let Some(copier) = start.copier.clone() {

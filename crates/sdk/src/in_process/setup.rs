@@ -10,7 +10,7 @@ use qoder_core::ports::Thinking;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::hooks::{DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure};
-use qoder_runtime::setup::Options;
+use qoder_runtime::setup::{Options, SetupError};
 use qoder_types::RuleSource;
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ use super::servers::{self, OwnInstances};
 use crate::auth::ACCESS_TOKEN_VARIABLE;
 use crate::callbacks::{call_hook, resolve_model};
 use crate::hooks::OnFailure;
-use crate::options::{SettingSource, Settings, SystemPrompt, ThinkingConfig, ToolSet};
+use crate::options::{SettingSource, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet};
 use crate::session::MessageSender;
 use crate::{Error, QoderAgentOptions, Result};
 
@@ -59,7 +59,16 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         tool_config: options.tool_config.clone(),
         command_environment: options.env.clone(),
         permission_mode: options.permission_mode,
-        allowed_tools: options.allowed_tools.clone(),
+        allowed_tools: options
+            .allowed_tools
+            .iter()
+            .cloned()
+            .chain(options.skills.iter().flat_map(Skills::rules))
+            .collect(),
+        skills: match &options.skills {
+            Some(Skills::Only(names)) => Some(names.clone()),
+            Some(Skills::All) | None => None,
+        },
         disallowed_tools: options.disallowed_tools.clone(),
         tools: match &options.tools {
             Some(ToolSet::Only(names)) => Some(names.clone()),
@@ -68,7 +77,7 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         system_prompt,
         append_system_prompt,
         settings: settings(options)?,
-        setting_sources: options.setting_sources.as_ref().map(|sources| sources.iter().map(source).collect()),
+        setting_sources: options.sources().map(|sources| sources.iter().map(source).collect()),
         trust: options.trust,
         thinking: match options.thinking {
             None => Thinking::Default,
@@ -93,11 +102,8 @@ fn source(source: &SettingSource) -> RuleSource {
 /// The first option that the engine does not have.
 fn missing(options: &QoderAgentOptions) -> Option<String> {
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
-    let plain = [
-        (options.skills.is_some(), "skills"),
-        (!options.plugins.is_empty(), "plugins"),
-        (options.goal_max_turns.is_some(), "goal_max_turns"),
-    ];
+    let plain =
+        [(!options.plugins.is_empty(), "plugins"), (options.goal_max_turns.is_some(), "goal_max_turns")];
     let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));
     plain.or_else(|| argument.map(|name| format!("extra_args.{name}")))
 }
@@ -164,11 +170,9 @@ pub(super) fn callbacks(
             .boxed()
         }) as _
     });
-    let agents = agents(options);
     Callbacks {
         hooks: hooks(options),
         own_servers: Some(own.ways()),
-        agents,
         model_policy,
         auth_expired,
         elicitation: options.on_elicitation.as_ref().map(servers::elicitation),
@@ -177,13 +181,20 @@ pub(super) fn callbacks(
     }
 }
 
-/// The agents as the engine knows them. The words are the same on both sides, so nothing is lost on the way.
-fn agents(options: &QoderAgentOptions) -> BTreeMap<String, AgentDefinition> {
+/// The agents as the engine knows them. The words are the same on both sides.
+///
+/// # Errors
+/// When a definition cannot be used; the field is named.
+pub(super) fn agents(
+    options: &QoderAgentOptions,
+) -> std::result::Result<BTreeMap<String, AgentDefinition>, SetupError> {
+    let wrong = |problem: String| SetupError::Option { option: "options", problem };
     let read = |(name, definition): (&String, &crate::AgentDefinition)| {
-        let value = serde_json::to_value(definition).ok()?;
-        Some((name.clone(), serde_json::from_value(value).ok()?))
+        let value = serde_json::to_value(definition).map_err(|error| wrong(error.to_string()))?;
+        let definition = AgentDefinition::from_sdk(name, &value).map_err(wrong)?;
+        Ok((name.clone(), definition))
     };
-    options.agents.iter().filter_map(read).collect()
+    options.agents.iter().map(read).collect()
 }
 
 fn hooks(options: &QoderAgentOptions) -> Vec<Hook> {

@@ -27,6 +27,7 @@ mod scenarios;
 mod servers;
 mod session_store;
 mod side_calls;
+mod skills;
 mod slow_reader;
 mod store_conformance;
 mod stored_sessions;

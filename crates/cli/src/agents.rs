@@ -1,0 +1,197 @@
+//! Agents on the command line: those that `--agents` defines, the one that `--agent` makes the main one, and
+//! `qodercli agents list`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use qoder_core::shell::escaped_for_display;
+use qoder_runtime::agent::{AgentDefinition, Isolation, Listed, ServerReference, Standing};
+use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::engine::Engine;
+use qoder_runtime::extensions::{Loaded, Origin, Problem};
+use qoder_runtime::setup::{Options, Setup};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::Arguments;
+use crate::commands::AgentsAction;
+use crate::exit::{Exit, Fault};
+use crate::host::{say, tell};
+
+/// How much of a purpose the list shows.
+const LONGEST: usize = 100;
+
+/// Adds the agents of `--agents`, and makes the one of `--agent` or of the settings the main one. Answers with the prompt
+/// that it begins with.
+pub fn bring(
+    arguments: &Arguments,
+    setup: &mut Setup,
+    mut callbacks: Callbacks,
+) -> Result<(Callbacks, Option<String>), Fault> {
+    for (name, definition) in of_flag(arguments.agents.as_deref())? {
+        // What the program declares in its handshake is nearer than its flags.
+        callbacks.agents.entry(name).or_insert(definition);
+    }
+    let told = setup.warnings.len();
+    let initial = setup.become_main(arguments.agent.as_deref(), &callbacks.agents)?;
+    for warning in &setup.warnings[told..] {
+        tell(&format!("warning: {warning}"));
+    }
+    Ok((callbacks, initial))
+}
+
+fn of_flag(text: Option<&str>) -> Result<BTreeMap<String, AgentDefinition>, Fault> {
+    let Some(text) = text else { return Ok(BTreeMap::new()) };
+    let read = AgentDefinition::from_flag(text).map_err(|problem| {
+        Fault::input(
+            format!("--agents: {problem}"),
+            "give an object such as {\"reviewer\": {\"description\": \"…\", \"prompt\": \"…\"}}",
+        )
+    })?;
+    Ok(read.into_iter().collect())
+}
+
+/// The first prompt of a new session: that of the main agent goes before the given one.
+pub fn begun(initial: Option<String>, given: Option<String>) -> Option<String> {
+    match (initial, given) {
+        (Some(initial), Some(given)) => Some(format!("{initial}\n\n{given}")),
+        (initial, given) => initial.or(given),
+    }
+}
+
+/// Warns about definitions that cannot be used.
+pub fn tell_problems(engine: &Engine) {
+    tell_all(&engine.extensions.current().problems);
+}
+
+pub fn tell_all(problems: &[Problem]) {
+    for problem in problems {
+        tell(&format!("warning: {}", escaped_for_display(&problem.to_string())));
+    }
+}
+
+/// Runs a command about agents.
+pub fn run(action: AgentsAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
+    let AgentsAction::List { json, cwd, settings, trust, agents } = action;
+    let own = of_flag(agents.as_deref())?;
+    let options =
+        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
+    let setup = Setup::prepare(options)?;
+    for warning in &setup.warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    let loaded = setup.extensions(own)?;
+    if json {
+        say(&format!("{:#}", as_json(&loaded)))?;
+    } else {
+        tell_all(&loaded.problems);
+        say(as_text(&loaded).trim_end())?;
+    }
+    Ok(Exit::Success)
+}
+
+fn as_text(loaded: &Loaded) -> String {
+    let all: Vec<&Listed> = loaded.agents.all().collect();
+    let sources: Vec<String> = all.iter().map(|one| source(&one.definition.origin)).collect();
+    let width =
+        |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
+    let names = width(&mut all.iter().map(|one| one.name.as_str()));
+    let second = width(&mut sources.iter().map(String::as_str));
+    let mut out = String::new();
+    for (one, source) in all.iter().zip(&sources) {
+        let standing = match &one.standing {
+            Standing::Active => String::new(),
+            Standing::Shadowed { by, path: Some(path) } => {
+                format!("(shadowed by {}: {}) ", self::source(by), path.display())
+            }
+            Standing::Shadowed { by, path: None } => format!("(shadowed by {}) ", self::source(by)),
+            Standing::Disabled => "(switched off by the settings) ".to_owned(),
+        };
+        let words = shortened(&one.definition.description);
+        let line = format!("{:<names$}  {source:<second$}  {standing}{words}", one.name);
+        // Writing into a text cannot fail.
+        let _ = writeln!(out, "{}", escaped_for_display(line.trim_end()));
+        if let Some(path) = &one.definition.path {
+            let _ = writeln!(out, "{:names$}  {}", "", escaped_for_display(&path.display().to_string()));
+        }
+    }
+    out
+}
+
+fn source(origin: &Origin) -> String {
+    match origin {
+        Origin::Plugin(name) => format!("plugin {name}"),
+        Origin::BuiltIn | Origin::User | Origin::Project | Origin::Flag => origin.as_str().to_owned(),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match whole.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", whole[..end].trim_end()),
+        None => whole,
+    }
+}
+
+fn as_json(loaded: &Loaded) -> Value {
+    let problem = |one: &Problem| json!({ "path": one.path, "line": one.line, "problem": one.text, "source": one.origin.as_str() });
+    let agents: Vec<Value> = loaded.agents.all().map(row).collect();
+    let problems: Vec<Value> = loaded.problems.iter().map(problem).collect();
+    json!({ "agents": agents, "problems": problems })
+}
+
+/// A definition with all that was written. What its servers are told stays in its file: it may hold keys.
+fn row(one: &Listed) -> Value {
+    let definition = &one.definition;
+    let mut row = Map::new();
+    let mut put = |key: &str, value: Value| {
+        if !value.is_null() {
+            row.insert(key.to_owned(), value);
+        }
+    };
+    put("name", json!(one.name));
+    put("description", json!(definition.description));
+    put("source", json!(definition.origin.as_str()));
+    if let Origin::Plugin(plugin) = &definition.origin {
+        put("plugin", json!(plugin));
+    }
+    put("path", json!(definition.path));
+    put("active", json!(one.standing == Standing::Active));
+    match &one.standing {
+        Standing::Active => {}
+        Standing::Shadowed { by, path } => {
+            put("shadowedBy", json!({ "source": by.as_str(), "path": path }));
+        }
+        Standing::Disabled => put("disabled", json!(true)),
+    }
+    put("model", json!(definition.model));
+    put("tools", json!(definition.tools));
+    put("disallowedTools", listed(&definition.disallowed_tools));
+    let effort = definition.effort.as_ref().map(|word| json!(word));
+    put("effort", effort.unwrap_or_else(|| json!(definition.thinking_tokens)));
+    put("permissionMode", json!(definition.permission_mode.map(|mode| mode.as_str())));
+    put("maxTurns", json!(definition.max_turns));
+    put("timeoutMins", json!(definition.timeout.map(|time| time.as_secs_f64() / 60.0)));
+    put("temperature", json!(definition.temperature));
+    put("skills", listed(&definition.skills));
+    let names = |servers: &Vec<ServerReference>| servers.iter().map(|one| one.name().to_owned()).collect();
+    put(
+        "mcpServers",
+        json!(definition.mcp_servers.as_ref().map(|servers| -> Vec<String> { names(servers) })),
+    );
+    let events = definition.hooks.as_ref().and_then(Value::as_object);
+    put("hooks", json!(events.map(|events| events.keys().collect::<Vec<_>>())));
+    put("background", if definition.background { json!(true) } else { Value::Null });
+    let isolation = definition.isolation.map(|isolation| match isolation {
+        Isolation::Worktree => "worktree",
+    });
+    put("isolation", json!(isolation));
+    put("initialPrompt", json!(definition.initial_prompt));
+    put("color", json!(definition.color));
+    put("notes", listed(&definition.notes));
+    Value::Object(row)
+}
+
+/// Nothing for an empty list: nobody wrote it.
+fn listed(texts: &[String]) -> Value {
+    if texts.is_empty() { Value::Null } else { json!(texts) }
+}

@@ -1,0 +1,136 @@
+//! The agents of a session, put together from all sources, and the one that the main conversation runs as: its prompt,
+//! model, tools and mode become those of the session.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use qoder_core::ports::Thinking;
+
+use super::{Setup, SetupError, mode, value_error};
+use crate::agent::{AgentDefinition, AgentList, ServerReference, apply_overrides, read_place};
+use crate::extensions::{Kind, Origin, Plugin, Problem};
+
+/// The setting that names the agent of the main conversation.
+const MAIN: &str = "agent";
+/// Tiers of light models, the lightest first.
+const LIGHT: [&str; 2] = ["lite", "efficient"];
+
+impl Setup {
+    /// The agents of all sources, as the settings change them. `own` are those of the front.
+    ///
+    /// # Errors
+    /// When the settings about agents cannot be used; what is wrong with files is among the problems.
+    pub(super) fn agents(
+        &self,
+        plugins: &[Plugin],
+        own: BTreeMap<String, AgentDefinition>,
+        problems: &mut Vec<Problem>,
+    ) -> Result<AgentList, SetupError> {
+        let mut list = AgentList::built_in(self.light_model());
+        for place in self.places(Kind::Agents, plugins) {
+            let inside = self.boundary(&place.origin, plugins);
+            for (name, definition) in read_place(&place, inside, problems) {
+                if let Err(problem) = list.add(name, definition) {
+                    problems.push(problem);
+                }
+            }
+        }
+        for (name, definition) in own {
+            if let Err(problem) = list.add(name, definition) {
+                problems.push(problem);
+            }
+        }
+        apply_overrides(&mut list, &self.settings, problems)?;
+        if let Some(main) = &self.options.main_agent {
+            list.keep(|name| main.reaches(name));
+        }
+        Ok(list)
+    }
+
+    /// The folder that links may not lead out of. The person's own files may lie wherever the person puts them.
+    pub(crate) fn boundary<'a>(&'a self, origin: &Origin, plugins: &'a [Plugin]) -> Option<&'a Path> {
+        match origin {
+            Origin::Project => Some(&self.project_root),
+            Origin::Plugin(name) => {
+                plugins.iter().find(|plugin| plugin.name == *name).map(|plugin| plugin.root.as_path())
+            }
+            Origin::BuiltIn | Origin::User | Origin::Flag => None,
+        }
+    }
+
+    /// A light model, where the configuration says what that is: a tier that it maps, or a gateway that knows the tiers.
+    fn light_model(&self) -> Option<&'static str> {
+        let options = self.model_options();
+        let mapped = |tier: &&str| options.settings.tiers.contains_key(*tier);
+        let local =
+            |name: &String| name == "offline" || name.starts_with("scripted:") || name.starts_with("replay:");
+        let gateway = options.base_url.is_none()
+            && options.settings.providers.is_empty()
+            && self.variable("QODER_BASE_URL").is_some_and(|url| !url.is_empty())
+            && !options.model.as_ref().is_some_and(local);
+        LIGHT.into_iter().find(mapped).or_else(|| gateway.then_some(LIGHT[0]))
+    }
+
+    /// Makes one of the agents that of the main conversation: the one that the front names, else the one that the
+    /// settings name. Answers with the prompt that it begins a new session with.
+    ///
+    /// # Errors
+    /// When there is no agent of this name, or its mode is forbidden.
+    pub fn become_main(
+        &mut self,
+        named: Option<&str>,
+        own: &BTreeMap<String, AgentDefinition>,
+    ) -> Result<Option<String>, SetupError> {
+        let configured = self.settings.text(MAIN).filter(|name| !name.is_empty()).map(str::to_owned);
+        let Some(name) = named.map(str::to_owned).or(configured) else { return Ok(None) };
+        let loaded = self.extensions(own.clone())?;
+        let agents = loaded.agents;
+        if let Some(definition) = agents.get(&name) {
+            let definition = Arc::new(definition.clone());
+            self.become_agent(&name, &definition)?;
+            self.begin_with_skills(&definition, &loaded.skills);
+            return Ok(definition.initial_prompt.clone());
+        }
+        // The agent for any task is what a session is anyway.
+        if agents.find(&name).is_some() {
+            return Ok(None);
+        }
+        let problem = format!("there is no agent named `{name}`; known are: {}", agents.names().join(", "));
+        Err(match named {
+            Some(_) => SetupError::Option { option: "--agent", problem },
+            None => value_error(&self.settings, MAIN, problem).into(),
+        })
+    }
+
+    fn become_agent(&mut self, name: &str, definition: &Arc<AgentDefinition>) -> Result<(), SetupError> {
+        // All of it in the options, because settings that are laid on top later are prepared from them.
+        self.options.main_agent = Some(Arc::clone(definition));
+        self.options.system_prompt = Some(definition.prompt.clone());
+        if let Some(model) = definition.other_model() {
+            self.options.model = Some(model.to_owned());
+            self.model_options.model = Some(model.to_owned());
+        }
+        self.options.max_turns = definition.max_turns.or(self.options.max_turns);
+        self.options.effort = definition.effort.clone().or_else(|| self.options.effort.clone());
+        if let (Some(tokens), Thinking::Default) = (definition.thinking_tokens, self.options.thinking) {
+            self.options.thinking = Thinking::Budget(tokens);
+        }
+        (self.mode, self.mode_is_explicit) = mode::choose(&self.options, &self.settings)?;
+        let inline = |server: &ServerReference| matches!(server, ServerReference::Inline { .. });
+        let without_effect = [
+            ("timeoutMins", definition.timeout.is_some()),
+            ("temperature", definition.temperature.is_some()),
+            ("background", definition.background),
+            ("isolation", definition.isolation.is_some()),
+            ("hooks", definition.hooks.is_some()),
+            ("mcpServers with descriptions", definition.mcp_servers.iter().flatten().any(inline)),
+        ];
+        for (field, _) in without_effect.into_iter().filter(|(_, is_set)| *is_set) {
+            self.warnings.push(format!(
+                "the agent `{name}` is that of the main conversation, where `{field}` has no effect"
+            ));
+        }
+        Ok(())
+    }
+}
