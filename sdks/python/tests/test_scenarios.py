@@ -35,7 +35,7 @@ MESSAGE = "c0ffee00-0000-4000-8000-{:012}"
 
 SCENARIOS: list[dict[str, Any]] = [
     scenario
-    for name in ("scenarios", "around-the-turn", "external-servers")
+    for name in ("scenarios", "around-the-turn", "definitions", "external-servers")
     for scenario in json.loads((repository() / "sdks/scenarios" / f"{name}.json").read_text())
 ]
 
@@ -154,10 +154,13 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
     project = tmp_path / "project"
     project.mkdir()
     for name, text in scenario.get("files", {}).items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
     playbook = tmp_path / "playbook.json"
     playbook.write_text(json.dumps({"replies": scenario["playbook"]}))
     others = dict(scenario.get("options", {}))
+    if scenario.get("trusted"):
+        others["extra_args"] = {"trust": None}
     if "agents" in others:
         others["agents"] = {name: AgentDefinition(**each) for name, each in others["agents"].items()}
     if "servers" in scenario:

@@ -2,8 +2,8 @@
  * The scenarios that all SDKs share: what a user sees, described once in the files of `sdks/scenarios`.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 
 import {
@@ -24,7 +24,7 @@ type Data = Record<string, any>;
 
 const repository = process.env['QODER_SDK_REPOSITORY'];
 assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
-const scenarios = ['scenarios', 'around-the-turn', 'external-servers'].flatMap(
+const scenarios = ['scenarios', 'around-the-turn', 'definitions', 'external-servers'].flatMap(
   (name) => JSON.parse(readFileSync(join(repository, `sdks/scenarios/${name}.json`), 'utf8')) as Data[],
 );
 
@@ -68,6 +68,7 @@ function external({ own: file, program, ...config }: Data): Data {
 function callbacks(scenario: Data): Options {
   const options: Data = {};
   for (const [name, value] of Object.entries(scenario['options'] ?? {})) options[camelCase(name)] = value;
+  if (scenario['trusted']) options['extraArgs'] = { trust: null };
   if (scenario['servers']) {
     const entries = Object.entries(scenario['servers'] as Data);
     options['mcpServers'] = Object.fromEntries(entries.map(([name, tools]) => [name, server(name, tools)]));
@@ -154,6 +155,7 @@ for (const scenario of scenarios) {
   test(`scenario: ${scenario['name']}`, async (context) => {
     const project = sandbox(context, scenario['playbook']);
     for (const [name, text] of Object.entries((scenario['files'] ?? {}) as Record<string, string>)) {
+      mkdirSync(dirname(join(project.directory, name)), { recursive: true });
       writeFileSync(join(project.directory, name), text);
     }
     let answered: () => void = () => {};

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use qoder_agent_sdk::{
     ContentBlock, ElicitationResult, HookEvent, HookMatcher, McpStdioServerConfig, Message, OnFailure,
-    PermissionResult, QoderAgentOptions, QoderSdkClient, ToolAnnotations, ToolResult, ToolSet, UserMessage,
-    create_sdk_mcp_server, tool_with_schema,
+    PermissionResult, QoderAgentOptions, QoderSdkClient, Skills, ToolAnnotations, ToolResult, ToolSet,
+    UserMessage, create_sdk_mcp_server, tool_with_schema,
 };
 use serde_json::{Value, json};
 
@@ -37,6 +37,8 @@ fn with_options(mut options: QoderAgentOptions, described: &Value) -> QoderAgent
             "agents" => value.as_object().unwrap().iter().fold(options, |options, (name, agent)| {
                 options.agent_definition(name.clone(), serde_json::from_value(agent.clone()).unwrap())
             }),
+            "skills" if value.is_string() => options.skills(Skills::All),
+            "skills" => options.skills(Skills::Only(texts(value))),
             "max_turns" => options.max_turns(value.as_u64().unwrap()),
             "system_prompt" => options.system_prompt(text(value)),
             "output_format" => options.output_format(value.clone()),
@@ -218,6 +220,7 @@ async fn play(scenario: &Value) {
         place.0.write(name, text(content));
     }
     let options = with_options(place.playing(&scenario["playbook"]), &scenario["options"]);
+    let options = options.trust(scenario["trusted"] == true);
     let options = with_external_servers(options, &scenario["external_servers"]);
     let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario);
     let mut client = QoderSdkClient::new(options);
@@ -263,6 +266,11 @@ async fn every_scenario_is_seen_as_it_is_described() {
 #[tokio::test]
 async fn scenarios_around_the_turn_are_seen_as_they_are_described() {
     assert!(play_all("around-the-turn.json").await > 20);
+}
+
+#[tokio::test]
+async fn scenarios_of_definitions_are_seen_as_they_are_described() {
+    assert!(play_all("definitions.json").await > 5);
 }
 
 #[tokio::test]
