@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[3]
-PAGES = [REPOSITORY / "docs" / name for name in ("quickstart-python.md", "session-stores.md")]
+PAGES = [REPOSITORY / "docs" / name for name in ("quickstart-python.md", "session-stores.md", "model-policy.md")]
 CHAT = REPOSITORY / "examples" / "python" / "chat.py"
 
 

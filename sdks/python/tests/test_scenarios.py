@@ -11,6 +11,7 @@ from support.real_servers import installed, own
 from support.repository import repository
 
 from qoder_agent_sdk import (
+    AgentDefinition,
     AssistantMessage,
     HookMatcher,
     PermissionResultAllow,
@@ -29,9 +30,12 @@ from qoder_agent_sdk import (
 pytestmark = pytest.mark.anyio
 
 
+#: The id of a prompt, by its number.
+MESSAGE = "c0ffee00-0000-4000-8000-{:012}"
+
 SCENARIOS: list[dict[str, Any]] = [
     scenario
-    for name in ("scenarios", "external-servers")
+    for name in ("scenarios", "around-the-turn", "definitions", "external-servers")
     for scenario in json.loads((repository() / "sdks/scenarios" / f"{name}.json").read_text())
 ]
 
@@ -87,9 +91,16 @@ def hooks(described: dict[str, Any]) -> dict[Any, list[HookMatcher]]:
                 raise RuntimeError(entry["raises"])
             return entry["output"]
 
-        return HookMatcher(matcher=entry.get("matcher"), hooks=[hook])
+        return HookMatcher(matcher=entry.get("matcher"), hooks=[hook], on_failure=entry.get("on_failure"))
 
     return {event: [made(entry) for entry in entries] for event, entries in described.items()}
+
+
+async def rewound(client: QoderSDKClient, step: dict[str, Any]) -> dict[str, Any]:
+    """Go back to a prompt; what came of it, in the scenario's words."""
+    report = await client.rewind_files(MESSAGE.format(step["rewind_files"]), dry_run=step.get("dry_run", False))
+    files = [Path(name).name for name in report["filesChanged"]]
+    return {"rewound": files, "insertions": report["insertions"], "deletions": report["deletions"]}
 
 
 def seen(messages: list[Any]) -> list[dict[str, Any]]:
@@ -97,7 +108,11 @@ def seen(messages: list[Any]) -> list[dict[str, Any]]:
     said: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     for message in messages:
-        if isinstance(message, AssistantMessage):
+        if isinstance(message, dict):
+            said.append(message)
+        elif getattr(message, "parent_tool_use_id", None):
+            continue
+        elif isinstance(message, AssistantMessage):
             for block in message.content:
                 if isinstance(block, TextBlock):
                     said.append({"text": block.text})
@@ -128,7 +143,7 @@ def fits(expected: Any, actual: Any) -> bool:
         return (
             isinstance(actual, list)
             and len(expected) == len(actual)
-            and all(fits(*pair) for pair in zip(expected, actual))
+            and all(fits(*pair) for pair in zip(expected, actual, strict=True))
         )
     return bool(expected == actual)
 
@@ -139,10 +154,15 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
     project = tmp_path / "project"
     project.mkdir()
     for name, text in scenario.get("files", {}).items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
     playbook = tmp_path / "playbook.json"
     playbook.write_text(json.dumps({"replies": scenario["playbook"]}))
     others = dict(scenario.get("options", {}))
+    if scenario.get("trusted"):
+        others["extra_args"] = {"trust": None}
+    if "agents" in others:
+        others["agents"] = {name: AgentDefinition(**each) for name, each in others["agents"].items()}
     if "servers" in scenario:
         others["mcp_servers"] = {name: server(name, tools) for name, tools in scenario["servers"].items()}
     if "external_servers" in scenario:
@@ -160,8 +180,11 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
     options = QoderAgentOptions(model=f"scripted:{playbook}", cwd=project, **others)
     messages: list[Any] = []
     async with QoderSDKClient(options=options) as client:
-        for prompt in scenario["prompts"]:
-            await client.query(prompt)
+        for number, prompt in enumerate(scenario["prompts"], 1):
+            if isinstance(prompt, dict):
+                messages.append(await rewound(client, prompt))
+                continue
+            await client.query(prompt, message_uuid=MESSAGE.format(number))
             messages.extend([message async for message in client.receive_response()])
     said = seen(messages)
     assert fits(scenario["expect"], said), json.dumps(said, indent=1)

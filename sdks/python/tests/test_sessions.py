@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import uuid
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,21 @@ async def test_sessions_are_listed_newest_first(scripted: Any, project: Path) ->
     assert [each.session_id for each in list_sessions(project, limit=1, offset=1)] == [first]
     assert {each.session_id for each in list_sessions()} == {first, second}
     assert get_session_info(first, project) == infos[1]
+
+
+async def test_include_worktrees_adds_the_sessions_of_other_worktrees(scripted: Any, project: Path) -> None:
+    tree = project.parent / "tree"
+    who = ["-c", "user.name=n", "-c", "user.email=e@example.com"]
+    for arguments in (
+        ["init", "-q"],
+        [*who, "commit", "-q", "--allow-empty", "-m", "x"],
+        ["worktree", "add", "-q", str(tree)],
+    ):
+        subprocess.run(["git", "-C", str(project), *arguments], check=True)
+    here = await a_session(scripted)
+    there = result_of(await run("over there", scripted(ONE, cwd=tree))).session_id
+    assert {each.session_id for each in list_sessions(project)} == {here, there}
+    assert [each.session_id for each in list_sessions(project, include_worktrees=False)] == [here]
 
 
 async def test_messages_are_read_in_order(scripted: Any, project: Path) -> None:

@@ -45,7 +45,7 @@ test('all fields of the context are there, and sessionId is the same across invo
   );
   assert.deepEqual(new Set(contexts.map(({ sessionId }) => sessionId)), new Set([result.session_id]));
   assert.equal(contexts[0]?.agentId, 'main');
-  assert.match(contexts[1]?.agentId ?? '', /^agent-/);
+  assert.match(contexts[1]?.agentId ?? '', /^(?!main$)./);
   assert.ok(contexts.every(({ availableModels }) => Array.isArray(availableModels)));
 });
 

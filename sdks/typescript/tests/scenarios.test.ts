@@ -2,11 +2,19 @@
  * The scenarios that all SDKs share: what a user sees, described once in the files of `sdks/scenarios`.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 
-import { createSdkMcpServer, type Options, query, type SDKMessage, type SDKUserMessage, tool } from '@qoder-ai/qoder-agent-sdk';
+import {
+  createSdkMcpServer,
+  type Options,
+  type Query,
+  query,
+  type SDKMessage,
+  type SDKUserMessage,
+  tool,
+} from '@qoder-ai/qoder-agent-sdk';
 import { z } from 'zod';
 
 import { sandbox } from './support/runtime.js';
@@ -16,7 +24,7 @@ type Data = Record<string, any>;
 
 const repository = process.env['QODER_SDK_REPOSITORY'];
 assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
-const scenarios = ['scenarios', 'external-servers'].flatMap(
+const scenarios = ['scenarios', 'around-the-turn', 'definitions', 'external-servers'].flatMap(
   (name) => JSON.parse(readFileSync(join(repository, `sdks/scenarios/${name}.json`), 'utf8')) as Data[],
 );
 
@@ -60,6 +68,7 @@ function external({ own: file, program, ...config }: Data): Data {
 function callbacks(scenario: Data): Options {
   const options: Data = {};
   for (const [name, value] of Object.entries(scenario['options'] ?? {})) options[camelCase(name)] = value;
+  if (scenario['trusted']) options['extraArgs'] = { trust: null };
   if (scenario['servers']) {
     const entries = Object.entries(scenario['servers'] as Data);
     options['mcpServers'] = Object.fromEntries(entries.map(([name, tools]) => [name, server(name, tools)]));
@@ -80,6 +89,7 @@ function callbacks(scenario: Data): Options {
   if (scenario['hooks']) {
     const made = (entry: Data) => ({
       ...(entry['matcher'] ? { matcher: entry['matcher'] } : {}),
+      ...(entry['on_failure'] ? { onFailure: entry['on_failure'] } : {}),
       hooks: [
         async () => {
           if (entry['raises']) throw new Error(entry['raises']);
@@ -101,7 +111,7 @@ function said(message: SDKMessage, names: Map<string, string>): Data[] {
     const structured = line['structured_output'];
     return [{ end: line['subtype'], result: line['result'], errors: line['errors'] ?? [], denied, structured }];
   }
-  if (line['type'] !== 'assistant' && line['type'] !== 'user') return [];
+  if ((line['type'] !== 'assistant' && line['type'] !== 'user') || line['parent_tool_use_id']) return [];
   const content = line['message'].content as Data[] | string;
   if (typeof content === 'string') return [];
   return content.flatMap((block): Data[] => {
@@ -131,26 +141,42 @@ function fits(expected: unknown, actual: unknown): boolean {
   return expected === actual;
 }
 
+/** The id of a prompt, by its number. */
+const messageId = (number: number): string => `c0ffee00-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+/** Goes back to a prompt; what came of it, in the scenario's words. */
+async function rewound(running: Query, step: Data): Promise<Data> {
+  const report = await running.rewindFiles(messageId(step['rewind_files']), { dryRun: step['dry_run'] ?? false });
+  const files = (report.filesChanged ?? []).map((path) => basename(path));
+  return { rewound: files, insertions: report.insertions, deletions: report.deletions };
+}
+
 for (const scenario of scenarios) {
   test(`scenario: ${scenario['name']}`, async (context) => {
     const project = sandbox(context, scenario['playbook']);
     for (const [name, text] of Object.entries((scenario['files'] ?? {}) as Record<string, string>)) {
+      mkdirSync(dirname(join(project.directory, name)), { recursive: true });
       writeFileSync(join(project.directory, name), text);
     }
     let answered: () => void = () => {};
     async function* prompts(): AsyncGenerator<SDKUserMessage> {
-      for (const content of scenario['prompts'] as string[]) {
+      for (const [index, content] of (scenario['prompts'] as Array<string | Data>).entries()) {
+        if (typeof content !== 'string') {
+          seen.push(await rewound(running, content));
+          continue;
+        }
         const turn = new Promise<void>((resolve) => {
           answered = resolve;
         });
-        yield { type: 'user', message: { role: 'user', content } };
+        yield { type: 'user', message: { role: 'user', content }, uuid: messageId(index + 1) };
         await turn;
       }
     }
     const names = new Map<string, string>();
     const seen: Data[] = [];
+    const running = query({ prompt: prompts(), options: project.options(callbacks(scenario)) });
     try {
-      for await (const message of query({ prompt: prompts(), options: project.options(callbacks(scenario)) })) {
+      for await (const message of running) {
         seen.push(...said(message, names));
         if (message.type === 'result') answered();
       }

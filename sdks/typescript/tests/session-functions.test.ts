@@ -2,6 +2,7 @@
  * The session functions on transcript files, written by the test and by the real runtime.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -118,6 +119,29 @@ test('a list shows the newest first, with what is known of each', async (context
   assert.equal((await listSessions({ dir, limit: 1 })).length, 1);
   assert.equal((await listSessions({ dir, limit: 1, offset: 1 }))[0]?.sessionId, FIRST);
   assert.deepEqual(await listSessions({ dir: '/somewhere/else' }), []);
+});
+
+test('includeWorktrees: the sessions of other work trees are listed unless they are not wanted', async (context) => {
+  const { dir, write } = project(context);
+  write(FIRST, conversation);
+  const tree = join(dir, '..', 'tree');
+  const who = ['-c', 'user.name=n', '-c', 'user.email=e@example.com'];
+  const steps = [
+    ['init', '-q'],
+    [...who, 'commit', '-q', '--allow-empty', '-m', 'x'],
+    ['worktree', 'add', '-q', tree],
+  ];
+  for (const step of steps) execFileSync('git', ['-C', dir, ...step]);
+  const transcripts = join(dir, '..', 'projects', tree.replace(/[^A-Za-z0-9]/g, '-'));
+  mkdirSync(transcripts, { recursive: true });
+  writeFileSync(join(transcripts, `${SECOND}.jsonl`), conversation.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const listed = (await listSessions({ dir })).map(({ sessionId }) => sessionId);
+  assert.deepEqual(listed.sort(), [FIRST, SECOND]);
+  const alone = await listSessions({ dir, includeWorktrees: false });
+  assert.deepEqual(
+    alone.map(({ sessionId }) => sessionId),
+    [FIRST],
+  );
 });
 
 test('a directory is found through a link, too', async (context) => {

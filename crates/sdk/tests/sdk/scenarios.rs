@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use qoder_agent_sdk::{
-    ContentBlock, ElicitationResult, HookEvent, HookMatcher, McpStdioServerConfig, Message, PermissionResult,
-    QoderAgentOptions, QoderSdkClient, ToolAnnotations, ToolResult, ToolSet, create_sdk_mcp_server,
-    tool_with_schema,
+    ContentBlock, ElicitationResult, HookEvent, HookMatcher, McpStdioServerConfig, Message, OnFailure,
+    PermissionResult, QoderAgentOptions, QoderSdkClient, Skills, ToolAnnotations, ToolResult, ToolSet,
+    UserMessage, create_sdk_mcp_server, tool_with_schema,
 };
 use serde_json::{Value, json};
 
@@ -33,6 +33,12 @@ fn with_options(mut options: QoderAgentOptions, described: &Value) -> QoderAgent
                 .unwrap()
                 .iter()
                 .fold(options, |options, (name, value)| options.env(name.clone(), text(value))),
+            "enable_file_checkpointing" => options.enable_file_checkpointing(value.as_bool().unwrap()),
+            "agents" => value.as_object().unwrap().iter().fold(options, |options, (name, agent)| {
+                options.agent_definition(name.clone(), serde_json::from_value(agent.clone()).unwrap())
+            }),
+            "skills" if value.is_string() => options.skills(Skills::All),
+            "skills" => options.skills(Skills::Only(texts(value))),
             "max_turns" => options.max_turns(value.as_u64().unwrap()),
             "system_prompt" => options.system_prompt(text(value)),
             "output_format" => options.output_format(value.clone()),
@@ -126,6 +132,12 @@ fn with_callbacks(mut options: QoderAgentOptions, scenario: &Value) -> QoderAgen
         let event: HookEvent = serde_json::from_value(json!(event)).unwrap();
         for entry in entries.as_array().unwrap().iter().cloned() {
             let matcher = entry["matcher"].as_str().map_or_else(HookMatcher::new, HookMatcher::for_tools);
+            let on_failure = entry["on_failure"].as_str().map(|word| match word {
+                "continue" => OnFailure::Continue,
+                "block" => OnFailure::Block,
+                other => panic!("a scenario declares {other}, which this runner does not know"),
+            });
+            let matcher = on_failure.into_iter().fold(matcher, HookMatcher::on_failure);
             let matcher = matcher.hook(move |_, _, _| {
                 let entry = entry.clone();
                 async move {
@@ -149,6 +161,9 @@ fn seen(messages: &[Message]) -> Vec<Value> {
     let mut names: HashMap<String, String> = HashMap::new();
     for message in messages {
         let blocks = match message {
+            // What subagents say among themselves is not the user's.
+            Message::Assistant(reply) if reply.parent_tool_use_id.is_some() => continue,
+            Message::User(user) if user.parent_tool_use_id.is_some() => continue,
             Message::Assistant(reply) => reply.message.content.clone(),
             Message::User(user) => user.content().to_vec(),
             Message::Result(end) => {
@@ -194,23 +209,39 @@ fn fits(expected: &Value, actual: &Value) -> bool {
     }
 }
 
+/// The id of a prompt, by its number.
+fn message_id(number: u64) -> String {
+    format!("c0ffee00-0000-4000-8000-{number:012}")
+}
+
 async fn play(scenario: &Value) {
     let place = Place::new();
     for (name, content) in scenario["files"].as_object().into_iter().flatten() {
         place.0.write(name, text(content));
     }
     let options = with_options(place.playing(&scenario["playbook"]), &scenario["options"]);
+    let options = options.trust(scenario["trusted"] == true);
     let options = with_external_servers(options, &scenario["external_servers"]);
     let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario);
     let mut client = QoderSdkClient::new(options);
     within(client.connect(None)).await.unwrap();
-    let mut messages = Vec::new();
-    for prompt in texts(&scenario["prompts"]) {
-        client.query(prompt).await.unwrap();
-        messages.extend(all(client.receive_response()).await);
+    let mut said = Vec::new();
+    for (number, prompt) in (1..).zip(scenario["prompts"].as_array().unwrap()) {
+        if let Some(to) = prompt["rewind_files"].as_u64() {
+            let dry_run = prompt["dry_run"].as_bool().unwrap_or(false);
+            let report = within(client.rewind_files(&message_id(to), dry_run)).await.unwrap();
+            let files = report.files_changed.iter().filter_map(|path| Path::new(path).file_name()?.to_str());
+            said.push(json!({
+                "rewound": files.collect::<Vec<_>>(), "insertions": report.insertions,
+                "deletions": report.deletions,
+            }));
+            continue;
+        }
+        client.query(UserMessage::new(text(prompt)).with_uuid(message_id(number))).await.unwrap();
+        said.extend(seen(&all(client.receive_response()).await));
     }
     within(client.disconnect()).await.unwrap();
-    let said = Value::Array(seen(&messages));
+    let said = Value::Array(said);
     assert!(fits(&scenario["expect"], &said), "{}: {said:#}", scenario["name"]);
     for (name, content) in scenario["left"].as_object().into_iter().flatten() {
         let left = std::fs::read_to_string(place.0.project().join(name)).ok();
@@ -230,6 +261,16 @@ async fn play_all(file: &str) -> usize {
 #[tokio::test]
 async fn every_scenario_is_seen_as_it_is_described() {
     assert!(play_all("scenarios.json").await > 20);
+}
+
+#[tokio::test]
+async fn scenarios_around_the_turn_are_seen_as_they_are_described() {
+    assert!(play_all("around-the-turn.json").await > 20);
+}
+
+#[tokio::test]
+async fn scenarios_of_definitions_are_seen_as_they_are_described() {
+    assert!(play_all("definitions.json").await > 5);
 }
 
 #[tokio::test]
