@@ -1,7 +1,6 @@
 //! A child before it runs: which agent it is, its engine, its log, and the permissions with which it begins. Whatever is
 //! wrong is found here, before anything is announced.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -9,7 +8,6 @@ use qoder_core::ports::{Thinking, Tool, ToolContext};
 use qoder_tools::{SessionShared, agent_worktree};
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
-use serde_json::Value;
 
 use super::child_host::{ChildHost, Used};
 use super::sidecar::{PREFIX, Sidecar};
@@ -18,8 +16,7 @@ use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Paren
 use crate::engine::{AgentIdentity, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::extensions::Origin;
-use crate::hooks::files::{self, HookSource};
-use crate::hooks::{HookEvent, Hooks};
+use crate::hooks::Hooks;
 use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
 use crate::session::{Keep, Session};
@@ -156,6 +153,7 @@ impl AgentTool {
             None => self.system.blocks.clone(),
         };
         blocks.extend(self.skills(definition)?);
+        check_hooks(&self.hooks, definition)?;
         blocks.push(ROLE.to_owned());
         let wanted = input.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
         let wanted = wanted.or_else(|| definition.and_then(AgentDefinition::other_model));
@@ -181,7 +179,7 @@ impl AgentTool {
             extensions: Arc::clone(&self.extensions),
             toolbox: self.toolbox(tools, name, definition)?,
             questions: None,
-            hooks: own_hooks(&self.hooks, definition)?,
+            hooks: self.hooks_of(definition),
             gate,
             updates: self.updates.clone(),
             classifier: self.classifier.clone(),
@@ -367,36 +365,16 @@ impl AgentTool {
     }
 }
 
-/// The session's hooks with those that its definition brings. What it says about the end of a turn is about its own.
-/// Those of a project's file run under the same condition as the hooks of its settings; without them the agent must not
-/// work, because nobody knows what they would have denied.
-fn own_hooks(hooks: &Arc<Hooks>, definition: Option<&AgentDefinition>) -> Result<Arc<Hooks>, String> {
-    let Some((definition, value)) = definition.and_then(|one| Some((one, one.hooks.as_ref()?))) else {
-        return Ok(Arc::clone(hooks));
-    };
-    if definition.origin == Origin::Project && hooks.settings().is_some_and(|one| !one.vouches_for_now()) {
+/// Hooks of a project's file run under the same condition as those of its settings; without them the agent must not work,
+/// because nobody knows what they would have denied.
+fn check_hooks(hooks: &Hooks, definition: Option<&AgentDefinition>) -> Result<(), String> {
+    let of_project = definition.is_some_and(|one| one.hooks.is_some() && one.origin == Origin::Project);
+    if of_project && hooks.settings().is_some_and(|settings| !settings.vouches_for_now()) {
         return Err(
             "its hooks stand in a file of the project, for which nobody vouches in this run".to_owned()
         );
     }
-    let mut value = value.clone();
-    if let Some(events) = value.as_object_mut()
-        && let Some(Value::Array(mut stop)) = events.remove(HookEvent::Stop.as_str())
-    {
-        match events.get_mut(HookEvent::SubagentStop.as_str()).and_then(Value::as_array_mut) {
-            Some(own) => own.append(&mut stop),
-            None => drop(events.insert(HookEvent::SubagentStop.as_str().to_owned(), Value::Array(stop))),
-        }
-    }
-    let source = HookSource {
-        origin: definition.origin.clone(),
-        file: definition.path.clone().unwrap_or_default(),
-        lines: BTreeMap::new(),
-        plugin: None,
-    };
-    // What is wrong with them was told when the definition was read; a broken one that decides becomes one that fails.
-    let (own, _) = files::read(&value, &source);
-    Ok(Arc::new(hooks.with(own)))
+    Ok(())
 }
 
 /// An id that no other agent has.

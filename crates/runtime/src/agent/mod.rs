@@ -6,6 +6,7 @@ mod account;
 mod child;
 mod child_host;
 mod definition;
+mod judge;
 mod limits;
 mod logs;
 pub(crate) mod lost;

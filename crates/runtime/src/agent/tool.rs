@@ -64,7 +64,7 @@ pub fn named(input: &Value) -> String {
 
 /// The tool itself.
 pub struct Agents {
-    tool: Arc<AgentTool>,
+    pub(super) tool: Arc<AgentTool>,
     definition: ToolDefinition,
 }
 
