@@ -13,6 +13,10 @@ impl Driver<'_> {
     /// Waits while agents work in the background. True when there is something to do again: an agent has ended of which
     /// the model is told in a turn of its own, or somebody has said something.
     pub(super) async fn wait_for_agents(&mut self) -> Result<bool, DriveError> {
+        let concerns = |task: &TaskState| task.start.is_agent() && !(task.end.is_some() && task.told);
+        if !self.session.state.tasks.values().any(concerns) {
+            return Ok(false);
+        }
         loop {
             self.forward_task_events()?;
             self.take_arrived()?;
