@@ -181,7 +181,7 @@ impl Setup {
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) {
-            let agents = Agents::new(AgentTool {
+            tools.push(Arc::new(Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
                 models,
                 model: Arc::clone(&model),
@@ -203,9 +203,7 @@ impl Setup {
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
                 family: family.clone(),
-            });
-            hooks.judged_by(agents.judge());
-            tools.push(Arc::new(agents));
+            })));
         }
         let tools = [tools::in_order(tools), self.structured.iter().cloned().collect()].concat();
         Ok(Engine {
