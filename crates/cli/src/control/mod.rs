@@ -109,12 +109,7 @@ impl Connection<'_> {
             Ok(session) => session,
             Err(error) => return Err(announce_failure(error.into(), self.format, "", &State::default())),
         };
-        if self.arguments.protocol.session_mirror {
-            let mirror = mirror(&output);
-            session.mirror_to(Arc::clone(&mirror));
-            // It is the first one.
-            let _ = engine.mirror.set(mirror);
-        }
+        self.mirror(&engine, &mut session, &output);
         if handshake.is_some() {
             close_old_turn(&engine, &mut session)?;
         }
@@ -171,6 +166,16 @@ impl Connection<'_> {
             }
         })?;
         Ok((handshake, callbacks, initial))
+    }
+
+    /// Repeats the session's log and those of its agents, when the program keeps sessions elsewhere.
+    fn mirror(&self, engine: &Engine, session: &mut Session, output: &Arc<JsonLines>) {
+        if self.arguments.protocol.session_mirror {
+            let mirror = mirror(output);
+            session.mirror_to(Arc::clone(&mirror));
+            // It is the first one.
+            let _ = engine.mirror.set(mirror);
+        }
     }
 
     fn wanted(&self, setup: &Setup) -> Wanted {

@@ -36,7 +36,7 @@ struct Driven {
 
 impl Run {
     /// Works until the agent has ended, and tells that.
-    pub(super) async fn to_its_end(mut self) -> ToolOutcome {
+    pub(super) async fn work_to_the_end(mut self) -> ToolOutcome {
         let begun = Instant::now();
         let room = Arc::clone(&self.tool.family.room);
         let place = tokio::select! {

@@ -71,7 +71,12 @@ impl Agents {
     /// The tool that starts agents.
     #[must_use]
     pub fn new(tool: AgentTool) -> Self {
-        Self { tool: Arc::new(tool) }
+        let agents = Self { tool: Arc::new(tool) };
+        // Agents of the session itself judge for hooks.
+        if agents.tool.family.parent.is_none() {
+            agents.tool.hooks.judged_by(agents.judge());
+        }
+        agents
     }
 }
 
@@ -182,7 +187,7 @@ impl AgentTool {
         let interrupt = Interrupt::default();
         let cancelled = context.cancelled.clone();
         let run = Run { tool: Arc::clone(self), child, input, task, context, interrupt: interrupt.clone() };
-        let mut running = tokio::spawn(run.to_its_end());
+        let mut running = tokio::spawn(run.work_to_the_end());
         let Some(foreground) = foreground else { return Ok(launched) };
         let mut given_up = GivenUp(Some(interrupt.clone()));
         let ended = tokio::select! {

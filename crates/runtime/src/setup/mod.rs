@@ -192,7 +192,7 @@ impl Setup {
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) {
-            let agents = Agents::new(AgentTool {
+            tools.push(Arc::new(Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
                 models,
                 model: Arc::clone(&model),
@@ -215,9 +215,7 @@ impl Setup {
                 checkpoints: checkpoints.clone(),
                 telemetry: self.telemetry.clone(),
                 family: family.clone(),
-            });
-            hooks.judged_by(agents.judge());
-            tools.push(Arc::new(agents));
+            })));
         }
         let tools = [tools::in_order(tools), self.structured.iter().cloned().collect()].concat();
         Ok(Engine {
