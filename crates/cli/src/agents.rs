@@ -63,7 +63,7 @@ pub fn tell_problems(engine: &Engine) {
     tell_all(&engine.extensions.current().problems);
 }
 
-fn tell_all(problems: &[Problem]) {
+pub fn tell_all(problems: &[Problem]) {
     for problem in problems {
         tell(&format!("warning: {}", escaped_for_display(&problem.to_string())));
     }

@@ -14,6 +14,7 @@ Commands (each has its own --help):
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
   qodercli agents list                              the agents there are, where they come from, and what hides what
   qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
+  qodercli skills list, qodercli commands list      skills and /commands that a session here has
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:

@@ -75,11 +75,6 @@ pub enum Command {
         #[command(subcommand)]
         action: PermissionsAction,
     },
-    /// Hooks: what runs around the steps of a turn, and who wrote it. docs/hooks.md has the rest.
-    Hooks {
-        #[command(subcommand)]
-        action: crate::hooks::HooksAction,
-    },
     /// Agents: those there are, where they come from, and what hides what.
     ///
     /// They come with the program, from `agents/*.md` of your configuration and of a trusted project, and from plugins.
@@ -87,6 +82,11 @@ pub enum Command {
     Agents {
         #[command(subcommand)]
         action: AgentsAction,
+    },
+    /// Hooks: what runs around the steps of a turn, and who wrote it. docs/hooks.md has the rest.
+    Hooks {
+        #[command(subcommand)]
+        action: crate::hooks::HooksAction,
     },
     /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
     ///
@@ -96,6 +96,16 @@ pub enum Command {
     Mcp {
         #[command(subcommand)]
         action: crate::mcp::McpAction,
+    },
+    /// Skills: instructions for a kind of work that the model loads when it needs them. docs/skills.md explains them.
+    Skills {
+        #[command(subcommand)]
+        action: DefinitionsAction,
+    },
+    /// Commands: prompts that are called for with `/name`. docs/commands.md explains them.
+    Commands {
+        #[command(subcommand)]
+        action: DefinitionsAction,
     },
     /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
     Trust {
@@ -215,6 +225,26 @@ pub enum PermissionsAction {
         /// Who answers; the user's name without it.
         #[arg(long, value_name = "NAME")]
         by: Option<String>,
+    },
+}
+
+/// What to do with skills or commands.
+#[derive(Debug, Subcommand)]
+pub enum DefinitionsAction {
+    /// Those that a session here would have, where they come from, and what cannot be used.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+        /// Treat the folder as trusted.
+        #[arg(long)]
+        trust: bool,
     },
 }
 

@@ -5,6 +5,7 @@ mod arguments;
 mod commands;
 mod config;
 mod control;
+mod definitions;
 mod exit;
 mod hooks;
 mod host;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Parser;
+use qoder_runtime::extensions::Kind;
 
 use arguments::Arguments;
 use commands::{Command, CommandLine};
@@ -34,7 +36,8 @@ fn main() -> ExitCode {
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
         Some(
-            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "agents" | "help",
+            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "skills"
+            | "commands" | "agents" | "help",
         ) => command(&words),
         _ => run(&words),
     };
@@ -103,9 +106,11 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         }
         Command::Sandbox { action } => sandbox::run(action, environment),
         Command::Permissions { action } => permissions::run(action, environment),
-        Command::Hooks { action } => hooks::run(action, environment),
         Command::Agents { action } => agents::run(action, environment),
+        Command::Hooks { action } => hooks::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
+        Command::Skills { action } => definitions::list(Kind::Skills, action, environment),
+        Command::Commands { action } => definitions::list(Kind::Commands, action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }
 }

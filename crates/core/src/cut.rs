@@ -19,6 +19,7 @@ impl State {
         self.leaf.clone_from(&cut.at);
         self.turn = None;
         self.last_turn = None;
+        self.permissions.end_turn();
         self.calls.clear();
         if let Some(last) = self.prompt.last().filter(|last| last.message.role == Role::Assistant)
             && let MessageContent::Blocks(blocks) = &last.message.content

@@ -1,7 +1,9 @@
 //! What a session's records have changed about its permissions: rules, mode and directories on top of what it was
 //! started with. Part of the folded state, so a restart keeps every answer that was given.
 
-use qoder_types::{Behavior, PermissionMode, PermissionUpdate, RuleOrigin, RuleSource, UpdateDestination};
+use qoder_types::{
+    Behavior, PermissionMode, PermissionUpdate, RuleOrigin, RuleSource, RuleValue, UpdateDestination,
+};
 
 use crate::policy::{Rule, RuleSet, Workspace};
 
@@ -15,6 +17,8 @@ pub struct SessionPermissions {
     /// The mode before planning began.
     pub before_plan: Option<PermissionMode>,
     updates: Vec<PermissionUpdate>,
+    /// Calls that commands and skills allow until the turn ends.
+    turn_rules: Vec<RuleValue>,
 }
 
 impl SessionPermissions {
@@ -30,6 +34,22 @@ impl SessionPermissions {
             } else {
                 self.updates.push(update.clone());
             }
+        }
+    }
+
+    /// Allows calls until the turn ends. Rules that deny or ask stay above them, as above all that allow.
+    pub fn allow_for_turn(&mut self, rules: &[RuleValue]) {
+        if !rules.is_empty() {
+            self.version += 1;
+            self.turn_rules.extend_from_slice(rules);
+        }
+    }
+
+    /// What was allowed until the end of a turn is not allowed any more.
+    pub fn end_turn(&mut self) {
+        if !self.turn_rules.is_empty() {
+            self.version += 1;
+            self.turn_rules.clear();
         }
     }
 
@@ -70,6 +90,7 @@ impl SessionPermissions {
                 | PermissionUpdate::RemoveDirectories { .. } => {}
             }
         }
+        add(&mut rules, Behavior::Allow, &self.turn_rules, RuleSource::Command);
         rules
     }
 
@@ -102,7 +123,7 @@ impl SessionPermissions {
     }
 }
 
-fn add(rules: &mut RuleSet, behavior: Behavior, added: &[qoder_types::RuleValue], source: RuleSource) {
+fn add(rules: &mut RuleSet, behavior: Behavior, added: &[RuleValue], source: RuleSource) {
     for value in added {
         if let Ok(rule) = Rule::parse(&value.text(), origin(source)) {
             rules.add(behavior, rule);
@@ -135,7 +156,6 @@ fn source(destination: UpdateDestination) -> RuleSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qoder_types::RuleValue;
 
     fn value(text: &str) -> RuleValue {
         let rule = Rule::parse(text, origin(RuleSource::Session)).unwrap();
@@ -172,6 +192,18 @@ mod tests {
         }]);
         assert_eq!(texts(&permissions), ["Bash(rm:*)", "Read(c)"]);
         assert_eq!(permissions.version, 3);
+    }
+
+    #[test]
+    fn what_a_turn_is_allowed_ends_with_it() {
+        let mut permissions = SessionPermissions::default();
+        permissions.allow_for_turn(&[value("Bash(git log:*)")]);
+        let rules = permissions.rules(&RuleSet::default());
+        assert_eq!(rules.allow[0].origin.source, RuleSource::Command);
+        assert!(permissions.updates().is_empty(), "an agent starts without it");
+        let version = permissions.version;
+        permissions.end_turn();
+        assert!(permissions.rules(&RuleSet::default()).allow.is_empty() && permissions.version > version);
     }
 
     #[test]

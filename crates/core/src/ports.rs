@@ -17,8 +17,8 @@ use qoder_types::Record;
 use qoder_types::record::SideCalled;
 use qoder_types::{
     CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, PermissionMode,
-    PermissionUpdate, Purpose, ReplayClass, TaskEnded, TaskStarted, ToolAnnotations, ToolDefinition,
-    ToolResultContent, Worktree, WorktreeChange,
+    PermissionUpdate, Purpose, ReplayClass, RuleValue, TaskEnded, TaskStarted, ToolAnnotations,
+    ToolDefinition, ToolResultContent, Worktree, WorktreeChange,
 };
 use serde_json::Value;
 
@@ -155,6 +155,13 @@ pub enum Access {
     Fetch(String),
     /// Starts an agent of this name.
     Agent(String),
+    /// Brings the text of a skill to the model.
+    Skill {
+        /// The skill.
+        name: String,
+        /// It brings nothing but text: no rules that allow calls.
+        only_text: bool,
+    },
     /// Stands for another tool and is judged under its name, so that no rule about that tool is passed by.
     As(String),
     /// Needs a person's answer each time, whatever the rules and the mode: no rule allows it ahead.
@@ -327,6 +334,8 @@ pub struct ToolOutcome {
     pub worktree: Option<WorktreeChange>,
     /// Background tasks whose end the content tells; the model needs no other notice of it.
     pub ended_tasks: Vec<String>,
+    /// Rules that allow calls until the turn ends.
+    pub turn_rules: Vec<RuleValue>,
 }
 
 impl ToolOutcome {
@@ -341,6 +350,7 @@ impl ToolOutcome {
             permission_updates: Vec::new(),
             worktree: None,
             ended_tasks: Vec::new(),
+            turn_rules: Vec::new(),
         }
     }
 
@@ -356,6 +366,7 @@ impl ToolOutcome {
             permission_updates: Vec::new(),
             worktree: None,
             ended_tasks: Vec::new(),
+            turn_rules: Vec::new(),
         }
     }
 
@@ -379,6 +390,14 @@ pub trait Tool: Send + Sync {
     fn replay(&self) -> ReplayClass;
     /// Calls that are read-only run together; the others one at a time, in order.
     fn is_read_only(&self, input: &Value) -> bool;
+    /// False while there is nothing to call it for; the model is then not offered it.
+    fn is_offered(&self) -> bool {
+        true
+    }
+    /// What the model reads behind the description and what may change while the session runs.
+    fn addition(&self) -> Option<String> {
+        None
+    }
     /// What the call would touch.
     fn accesses(&self, input: &Value) -> Vec<Access>;
     /// Runs the call. The input has passed the schema.

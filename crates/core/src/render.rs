@@ -49,9 +49,15 @@ been done and what came of it, errors included; what is left to do and the very 
 matters.";
 
 /// The request for a summary of the conversation. `shrink` counts how often the provider said that even this is too
-/// long: each level keeps half of what the one before kept, newest first.
+/// long: each level keeps half of what the one before kept, newest first. `instructions` are a person's words on what
+/// the summary is to keep.
 #[must_use]
-pub fn compaction_request(state: &State, options: &RenderOptions, shrink: u32) -> ModelRequest {
+pub fn compaction_request(
+    state: &State,
+    options: &RenderOptions,
+    shrink: u32,
+    instructions: Option<&str>,
+) -> ModelRequest {
     let keep = (state.prompt.len() >> shrink).max(1);
     let mut messages: Vec<Arc<PromptMessage>> = Vec::with_capacity(keep + 2);
     let tail = &state.prompt[state.prompt.len().saturating_sub(keep)..];
@@ -66,7 +72,9 @@ pub fn compaction_request(state: &State, options: &RenderOptions, shrink: u32) -
     messages.extend(
         tail[start..].iter().map(|message| if level == 0 { Arc::clone(message) } else { slim(message) }),
     );
-    messages.push(note(COMPACTION_PROMPT));
+    let wish =
+        instructions.map(|text| format!("\n\nThe user adds: {}", cut(text, 20_000))).unwrap_or_default();
+    messages.push(note(&format!("{COMPACTION_PROMPT}{wish}")));
     ModelRequest { purpose: Purpose::Compact, partial: false, messages, ..request(state, options) }
 }
 

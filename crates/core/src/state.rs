@@ -175,6 +175,8 @@ pub struct State {
     pub turn: Option<Turn>,
     /// Inputs that wait for their turn.
     pub inputs: VecDeque<InputAdmitted>,
+    /// The input whose command has begun to run calls of its own: they are not run a second time.
+    pub begun_input: Option<String>,
     /// Ids of every input and prompt, so that the same one sent twice counts once.
     pub input_ids: HashSet<String>,
     /// The calls of the last reply, in order.

@@ -12,7 +12,7 @@ use qoder_core::policy::{
     Confinement, FileSystem, Policy, Question, RuleSet, Ruling, Workspace, decide, is_protected,
 };
 use qoder_core::ports::{Access, Hidden, Tool};
-use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode};
+use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode, RuleValue};
 use serde_json::Value;
 
 /// What an ask means when nobody is there to answer.
@@ -121,7 +121,35 @@ impl Gate {
     /// Decides about one call. Rules keep their anchors wherever a command moved the session to: otherwise `cd` would
     /// lift a denial. The error is for the model: the input names a place that cannot exist.
     pub fn decide(&self, tool: &dyn Tool, input: &Value, call: &CallInPlace<'_>) -> Result<Ruling, String> {
-        let policy = self.policy(call.permissions);
+        self.decide_by(&self.policy(call.permissions), tool, input, call)
+    }
+
+    /// Decides about a call of a command, whose rules count beside those in force. They are not kept: the turn that they
+    /// are for has not begun.
+    pub fn decide_allowing(
+        &self,
+        rules: &[RuleValue],
+        tool: &dyn Tool,
+        input: &Value,
+        call: &CallInPlace<'_>,
+    ) -> Result<Ruling, String> {
+        if rules.is_empty() {
+            return self.decide(tool, input, call);
+        }
+        let mut permissions = call.permissions.clone();
+        permissions.allow_for_turn(rules);
+        let started = self.rules.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let policy = Policy::new(&permissions.rules(&started), permissions.workspace(&self.workspace));
+        self.decide_by(&policy, tool, input, call)
+    }
+
+    fn decide_by(
+        &self,
+        policy: &Policy,
+        tool: &dyn Tool,
+        input: &Value,
+        call: &CallInPlace<'_>,
+    ) -> Result<Ruling, String> {
         decide(&Question {
             tool: &tool.definition().name,
             accesses: &tool.accesses(input),
@@ -129,7 +157,7 @@ impl Gate {
             trusted: self.trusted,
             // What a person or host chose for this session counts like a choice for this run.
             mode_is_explicit: self.mode_holds_anywhere || call.permissions.mode.is_some(),
-            policy: &policy,
+            policy,
             cwd: call.cwd,
             confinement: call.confinement,
             files: &LocalFiles,
@@ -204,6 +232,7 @@ impl Gate {
                 Access::Edit(_)
                 | Access::Read(_)
                 | Access::Agent(_)
+                | Access::Skill { .. }
                 | Access::As(_)
                 | Access::Internal
                 | Access::Other,

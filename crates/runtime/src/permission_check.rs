@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::agent;
 use crate::config_tool;
 use crate::gate::LocalFiles;
+use crate::skills;
 
 /// How many different sets of rules and places are kept compiled.
 const KEPT: usize = 32;
@@ -125,6 +126,10 @@ impl Checker {
     fn accesses(&self, tool: &str, input: &Value) -> Vec<Access> {
         if tool == agent::NAME {
             return vec![Access::Agent(agent::named(input))];
+        }
+        if tool == skills::NAME {
+            // Which skills there are is not known here, nor what they bring.
+            return vec![Access::Skill { name: skills::named(input), only_text: false }];
         }
         if tool == config_tool::NAME {
             return config_tool::accesses(input);

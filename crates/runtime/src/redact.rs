@@ -166,6 +166,9 @@ impl Redactor {
 
     fn user(&self, entry: &mut UserEntry) {
         self.content(&mut entry.message.content);
+        if let Some(typed) = &mut entry.typed {
+            self.string(typed);
+        }
         if let Some(raw) = &entry.tool_use_result
             && let Some(clean) = self.raw(raw)
         {

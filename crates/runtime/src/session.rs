@@ -316,6 +316,8 @@ impl Session {
             worktree: None,
             memory: Vec::new(),
             tasks: Vec::new(),
+            typed: None,
+            turn_rules: Vec::new(),
         }
     }
 

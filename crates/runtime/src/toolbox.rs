@@ -62,7 +62,7 @@ impl Toolbox {
 
     /// The tools that are advertised, in their order, and those of servers that are left out.
     fn tools(&self) -> (Tools, Tools) {
-        let mut tools = self.built_in.clone();
+        let mut tools: Tools = self.built_in.iter().filter(|tool| tool.is_offered()).cloned().collect();
         let offered = |tool: &Arc<dyn Tool>| (self.offered)(&tool.definition().name);
         let of_servers: Vec<Arc<dyn Tool>> = self.servers.tools().into_iter().filter(offered).collect();
         if self.lazy.as_ref().is_some_and(|lazy| lazy.hides(&of_servers)) {
@@ -77,7 +77,7 @@ impl Toolbox {
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         let (tools, hidden) = self.tools();
         let mut definitions: Vec<ToolDefinition> =
-            tools.iter().map(|tool| tool.definition().clone()).collect();
+            tools.iter().map(|tool| whole_definition(&**tool)).collect();
         let look_up = definitions.iter_mut().find(|definition| definition.name == LOOK_UP);
         if let Some(look_up) = look_up.filter(|_| !hidden.is_empty()) {
             look_up.description.push_str(&note(&hidden));
@@ -92,7 +92,11 @@ impl Toolbox {
         if !hidden.is_empty() {
             return self.definitions() == offered;
         }
-        tools.len() == offered.len() && tools.iter().zip(offered).all(|(tool, one)| tool.definition() == one)
+        let is_same = |tool: &dyn Tool, one: &ToolDefinition| match tool.addition() {
+            Some(_) => whole_definition(tool) == *one,
+            None => tool.definition() == one,
+        };
+        tools.len() == offered.len() && tools.iter().zip(offered).all(|(tool, one)| is_same(&**tool, one))
     }
 
     /// The names of all tools.
@@ -106,7 +110,7 @@ impl Toolbox {
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let named = |tool: &&Arc<dyn Tool>| tool.definition().name == name;
         if let Some(tool) = self.built_in.iter().find(named) {
-            return Some(Arc::clone(tool));
+            return tool.is_offered().then(|| Arc::clone(tool));
         }
         self.servers.tools().iter().find(named).filter(|_| (self.offered)(name)).cloned()
     }
@@ -169,6 +173,13 @@ impl Toolbox {
         validators.insert(definition.name.clone(), compiled);
         Ok(validator)
     }
+}
+
+/// A tool as the model is told of it now.
+fn whole_definition(tool: &dyn Tool) -> ToolDefinition {
+    let mut definition = tool.definition().clone();
+    definition.description.extend(tool.addition());
+    definition
 }
 
 fn start(text: &str) -> String {

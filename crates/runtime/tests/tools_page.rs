@@ -186,6 +186,7 @@ fn in_words(access: &Access) -> String {
         Access::Command(field) => format!("the command `{field}`"),
         Access::Fetch(field) => format!("the host of `{field}`"),
         Access::Agent(field) => format!("the agent `{field}`"),
+        Access::Skill { name, .. } => format!("the skill `{name}`"),
         Access::As(name) => format!("the tool `{name}`"),
         Access::Person => "nothing: a person is asked each time".to_owned(),
         Access::Internal => "nothing: it touches only the session".to_owned(),

@@ -60,8 +60,8 @@ pub use mcp::{
 };
 pub use messages::{
     AssistantContent, AssistantMessage, ContentBlock, ImageSource, InitMessage, Message, MessageContent,
-    ModelUsage, PermissionDenial, PromptSuggestion, ResultMessage, Role, StreamEvent, SystemMessage,
-    ToolResultContent, Usage, UserContent, UserMessage,
+    ModelUsage, PermissionDenial, PromptSuggestion, ResultMessage, Role, StreamEvent, SubagentAccount,
+    SystemMessage, ToolResultContent, Usage, UserContent, UserMessage,
 };
 pub use model_policy::{
     ByokFieldInfo, ByokModelInfo, ByokModelTypeInfo, ByokProviderInfo, CustomModel, ModelChoice, ModelInfo,

@@ -323,6 +323,8 @@ impl LogBuilder {
             worktree: None,
             memory: Vec::new(),
             tasks: Vec::new(),
+            typed: None,
+            turn_rules: Vec::new(),
         };
         change(&mut entry);
         self.push(RecordBody::User(Box::new(entry)))

@@ -243,6 +243,8 @@ pub struct Initialize {
     pub hooks: Option<BTreeMap<String, Vec<HookMatcherLine>>>,
     /// Agents by name.
     pub agents: Option<BTreeMap<String, Value>>,
+    /// The skills that may be used; all that are found without it.
+    pub skills: Option<Vec<String>>,
     /// The host chooses the model before each call of one.
     pub model_policy: bool,
     /// The host wants to hear that its credentials are not accepted.

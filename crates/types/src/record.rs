@@ -10,7 +10,7 @@ use crate::content::{ContentBlock, Message, Role};
 use crate::decision::Decision;
 use crate::hook::Hooked;
 use crate::model::{ModelFailure, Purpose, StopReason, Usage};
-use crate::permission::WorktreeChange;
+use crate::permission::{RuleValue, WorktreeChange};
 use crate::task::{TaskEnded, TaskStarted};
 use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
@@ -212,6 +212,12 @@ pub struct UserEntry {
     /// The background tasks whose end it tells the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
+    /// For a prompt: what the person wrote, when the message is what a command stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typed: Option<String>,
+    /// Rules that allow calls from here to the end of the turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turn_rules: Vec<RuleValue>,
 }
 
 /// The model's message inside an [`AssistantEntry`].

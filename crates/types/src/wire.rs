@@ -129,6 +129,15 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// What a built-in command says.
+    LocalCommandOutput {
+        /// Its output.
+        content: &'a str,
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// What the session is doing.
     SessionStateChanged {
         /// `running`, `idle` or `requires_action`.

@@ -46,6 +46,7 @@ impl Handshake<'_> {
         options.prompt_suggestions = self.0.prompt_suggestions;
         options.custom_context.clone_from(&self.0.custom_context);
         options.tool_config.clone_from(&self.0.tool_config);
+        options.skills.clone_from(&self.0.skills);
         Ok(())
     }
 

@@ -35,7 +35,7 @@ fn main_reply(replied: usize) -> Reply {
         return Reply::text("all done");
     }
     let agent = |side: &str| ("Agent".to_owned(), json!({ "prompt": format!("CHILD {side}-{round}") }));
-    let note = ("mcp__kit__note".to_owned(), json!({ "line": format!("note-{round}") }));
+    let note = ("mcp__kit__note".to_owned(), json!({ "line": format!("note-{replied}") }));
     let task = ("Bash".to_owned(), json!({ "command": TASK, "run_in_background": true }));
     let write = json!({ "file_path": format!("approved-{round}.txt"), "content": "approved" });
     Reply::ToolCalls(match (replied % 2, round % 3) {

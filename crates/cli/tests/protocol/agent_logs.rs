@@ -127,7 +127,7 @@ fn background_tasks_moves_a_running_agent() {
     let started = host.until(|line| line["subtype"] == "task_started");
     let moved =
         host.request(&json!({ "subtype": "background_tasks", "tool_use_id": "toolu_agent" })).unwrap();
-    assert_eq!(moved["moved"], 1);
+    assert_eq!(moved["moved"], true);
     assert_eq!(host.result()["result"], "two");
     host.request(&json!({ "subtype": "stop_task", "task_id": started["task_id"] })).unwrap();
     host.end();

@@ -206,6 +206,7 @@ impl<'a> Judge<'a> {
             | Found::Edit(_)
             | Found::Line(_)
             | Found::Agent(_)
+            | Found::Skill { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal
@@ -220,6 +221,7 @@ impl<'a> Judge<'a> {
             | Found::Edit(_)
             | Found::Fetch(_)
             | Found::Agent(_)
+            | Found::Skill { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal
@@ -302,6 +304,7 @@ impl<'a> Judge<'a> {
             Found::Read(_)
             | Found::Fetch(_)
             | Found::Agent(_)
+            | Found::Skill { .. }
             | Found::Person
             | Found::Internal
             | Found::As(_)
@@ -359,13 +362,14 @@ impl<'a> Judge<'a> {
                 });
                 by(named.or_else(whole))
             }
-            Found::Agent(name) => {
-                let mut rules = self.allow_rules(terms).into_iter().flat_map(RuleList::general);
-                let named = rules.find(|rule| match &rule.content {
-                    Content::Names(names) => rule.rule.tool == "Agent" && names.contains(name),
-                    Content::Whole | Content::Command(_) | Content::Path(_) | Content::Domain(_) => false,
-                });
-                by(named.or_else(whole))
+            Found::Agent(name) => by(self.rule_for_name("Agent", name, terms).or_else(whole)),
+            Found::Skill { name, only_text } => {
+                match self.rule_for_name("Skill", name, terms).or_else(whole) {
+                    Some(rule) => Ok(Grant::by(rule)),
+                    // Text that a person, a trusted project or a plugin wrote for the model does nothing by itself.
+                    None if *only_text => Ok(Grant::default()),
+                    None => Err(format!("the skill {name} brings rules that allow calls")),
+                }
             }
             Found::As(name) => by(self.whole_rule(name, terms)),
             Found::Person => Err(format!("{tool} needs a person's answer")),
@@ -416,7 +420,9 @@ impl<'a> Judge<'a> {
         match grant.rule {
             Some(rule) => self.by_rule(Behavior::Allow, rule, None),
             None => {
-                let reason = format!("{} only reads inside the workspace", self.tool());
+                let brings_text = self.found.iter().any(|found| matches!(found, Found::Skill { .. }));
+                let what = if brings_text { "brings text" } else { "reads inside the workspace" };
+                let reason = format!("{} only {what}", self.tool());
                 self.end(Behavior::Allow, DecisionLayer::BuiltIn, reason, None)
             }
         }

@@ -92,6 +92,7 @@ pub(super) enum Found {
     Line(Box<Line>),
     Fetch(Target),
     Agent(String),
+    Skill { name: String, only_text: bool },
     As(String),
     Person,
     Internal,
@@ -108,6 +109,7 @@ impl Found {
             Self::Line(_)
             | Self::Fetch(_)
             | Self::Agent(_)
+            | Self::Skill { .. }
             | Self::As(_)
             | Self::Person
             | Self::Internal
@@ -131,6 +133,7 @@ pub(super) fn find(
         Access::Command(text) => Found::Line(Box::new(finder.line(text))),
         Access::Fetch(url) => Found::Fetch(target(url)),
         Access::Agent(name) => Found::Agent(name.clone()),
+        Access::Skill { name, only_text } => Found::Skill { name: name.clone(), only_text: *only_text },
         Access::As(name) => Found::As(name.clone()),
         Access::Person => Found::Person,
         Access::Internal => Found::Internal,

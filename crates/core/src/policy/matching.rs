@@ -29,8 +29,19 @@ impl<'a> Judge<'a> {
                 .iter()
                 .any(|found| matches!(found, Found::Fetch(Target::Host { host, .. }) if domain.covers(host))),
             Content::Names(names) => {
-                let named = |found: &Found| matches!(found, Found::Agent(name) if names.contains(name));
-                rule.rule.tool == "Agent" && self.found.iter().any(named)
+                let named = |found: &Found| match found {
+                    Found::Agent(name) => rule.rule.tool == "Agent" && names.contains(name),
+                    Found::Skill { name, .. } => rule.rule.tool == "Skill" && names.contains(name),
+                    Found::Read(_)
+                    | Found::Edit(_)
+                    | Found::Line(_)
+                    | Found::Fetch(_)
+                    | Found::As(_)
+                    | Found::Person
+                    | Found::Internal
+                    | Found::Other => false,
+                };
+                self.found.iter().any(named)
             }
         }
     }
@@ -93,6 +104,15 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// The allow rule that names what a tool is about, such as an agent.
+    pub(super) fn rule_for_name(&self, tool: &str, name: &String, terms: Terms) -> Option<&'a Compiled> {
+        let mut rules = self.allow_rules(terms)?.general();
+        rules.find(|rule| match &rule.content {
+            Content::Names(names) => rule.rule.tool == tool && names.contains(name),
+            Content::Whole | Content::Command(_) | Content::Path(_) | Content::Domain(_) => false,
+        })
+    }
+
     pub(super) fn is_inside(&self, place: &Place) -> bool {
         let workspace = &self.policy().workspace;
         workspace.contains(&place.lexical) && (!place.is_moved() || workspace.contains(&place.real))
@@ -150,6 +170,7 @@ pub(super) fn touched(found: &[Found]) -> Vec<Touched<'_>> {
             }
             Found::Fetch(_)
             | Found::Agent(_)
+            | Found::Skill { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal

@@ -36,6 +36,7 @@ pub(super) fn suggestions(judge: &Judge<'_>, found: &[Found]) -> Vec<PermissionU
                 })
             }
             Found::Agent(name) => Some(allow(vec![rule("Agent", Some(name.clone()))])),
+            Found::Skill { name, .. } => Some(allow(vec![rule("Skill", Some(name.clone()))])),
             Found::As(name) => Some(allow(vec![rule(name, None)])),
             Found::Other => Some(allow(vec![rule(tool, None)])),
             Found::Edit(_) | Found::Read(_) | Found::Fetch(_) | Found::Person | Found::Internal => None,

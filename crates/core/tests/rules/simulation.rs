@@ -219,6 +219,8 @@ impl Simulation<'_> {
             worktree: None,
             memory: Vec::new(),
             tasks,
+            typed: None,
+            turn_rules: Vec::new(),
         };
         self.append(RecordBody::User(Box::new(entry)));
     }

@@ -1,8 +1,7 @@
-//! Agents for hooks: one that judges an event and answers through the tool for structured answers, and the hooks that a
-//! definition brings for its own agent. Hooks that are agents do not run for such an agent, so none judges itself.
+//! Agents that judge an event for a hook: children of the session that look with their tools and answer through the one for
+//! structured answers. Hooks that are agents do not run for such an agent, so none judges itself, and what it costs is the
+//! session's.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, Weak};
 
 use futures::FutureExt;
@@ -17,9 +16,8 @@ use super::child::Child;
 use super::tool::AgentInput;
 use super::{AgentDefinition, AgentTool, Agents};
 use crate::driver::Driver;
-use crate::events::Event;
 use crate::extensions::Origin;
-use crate::hooks::{HookEvent, HookSource, Hooks, Judge, JudgeTask, files};
+use crate::hooks::{Judge, JudgeTask};
 use crate::interrupt::Interrupt;
 use crate::structured::StructuredOutput;
 
@@ -70,30 +68,6 @@ impl AgentTool {
         pay(&child, &context);
         child.leave_servers().await;
         answer
-    }
-
-    /// The session's hooks and those that a definition brings.
-    pub(super) fn hooks_of(&self, definition: Option<&AgentDefinition>) -> Arc<Hooks> {
-        let Some((definition, Value::Object(events))) =
-            definition.and_then(|one| Some((one, one.hooks.as_ref()?)))
-        else {
-            return Arc::clone(&self.hooks);
-        };
-        let (stop, own) = (HookEvent::Stop.as_str(), HookEvent::SubagentStop.as_str());
-        // Its turn is that of an agent.
-        let renamed = |(name, groups): (&String, &Value)| {
-            (if name == stop { own.to_owned() } else { name.clone() }, groups.clone())
-        };
-        let events = Value::Object(events.iter().map(renamed).collect());
-        let file = definition.path.clone().unwrap_or_else(|| PathBuf::from("agents"));
-        let source =
-            HookSource { origin: definition.origin.clone(), file, lines: BTreeMap::new(), plugin: None };
-        let (hooks, problems) = files::read(&events, &source);
-        for problem in problems {
-            // A host that is gone is met again by the turn.
-            let _ = self.host.emit(Event::Warning(&problem.to_string()));
-        }
-        Arc::new(self.hooks.with(hooks))
     }
 }
 

@@ -1,15 +1,23 @@
-//! Prompts of MCP servers as commands: a user's message that begins with `/mcp__server__prompt` is replaced by what the
-//! server makes of it. One that cannot be made is told to the person, and no model is asked.
+//! Commands: a user's message that begins with `/name` is replaced by what the command stands for, or answered by the
+//! program itself. One that cannot be made is told to the person, and no model is asked.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_core::next::{EndReason, turn_end};
-use qoder_types::record::{InputAdmitted, TurnEnded, TurnSubtype};
-use qoder_types::{ContentBlock, MessageContent};
+use qoder_types::record::{InputAdmitted, PermissionDenial, RecordBody, TurnEnded, TurnSubtype, UserOrigin};
+use qoder_types::{
+    Behavior, ContentBlock, DecisionLayer, Message, MessageContent, PermissionUpdate, RuleValue,
+};
+use serde_json::json;
 
 use super::{Driver, arrival};
+use crate::commands::{self, Arguments, Local};
 use crate::error::DriveError;
+use crate::gate::CallInPlace;
 use crate::mcp::prompts::COMMAND_START;
+use crate::skills::{Skill, SkillTool};
 
 /// How long the start of a turn waits for lists of prompts; those that come later are told with the next turn.
 const LIST_PATIENCE: Duration = Duration::from_secs(1);
@@ -17,17 +25,44 @@ const LIST_PATIENCE: Duration = Duration::from_secs(1);
 /// What became of a message that may be a command.
 pub(super) enum Expanded {
     /// It goes to the model.
-    Message(Box<InputAdmitted>),
+    Message(Box<InputAdmitted>, Brought),
+    /// The program answers by itself; behind the command stands this.
+    Local(Local, String),
     /// It cannot be made, and why.
-    Refused(String),
+    Refused(Refusal),
     /// A person interrupted.
     Interrupted,
 }
 
-/// True for a message that stands for a prompt of a server.
+/// What comes with the message of a command.
+#[derive(Debug, Default)]
+pub(super) struct Brought {
+    /// What the person wrote.
+    pub(super) typed: Option<String>,
+    /// Calls that are allowed until the end of the turn.
+    pub(super) turn_rules: Vec<RuleValue>,
+    /// Changes of permissions.
+    pub(super) updates: Vec<PermissionUpdate>,
+}
+
+/// Why a command cannot be made.
+#[derive(Debug, Default)]
+pub(super) struct Refusal {
+    pub(super) problem: String,
+    /// The call that was not allowed.
+    pub(super) denial: Option<PermissionDenial>,
+}
+
+impl From<String> for Refusal {
+    fn from(problem: String) -> Self {
+        Self { problem, denial: None }
+    }
+}
+
+/// True for a message that has the shape of a command.
 #[must_use]
 pub fn is_command(text: &str) -> bool {
-    text.starts_with(COMMAND_START)
+    text.starts_with(COMMAND_START) || commands::split(text).is_some()
 }
 
 impl Driver<'_> {
@@ -40,12 +75,44 @@ impl Driver<'_> {
 
     /// The commands, without their slash.
     pub(super) fn command_names(&self) -> Vec<String> {
-        let commands = self.engine.toolbox.prompts().map(|prompts| prompts.commands()).unwrap_or_default();
-        commands.into_iter().map(|command| command.name).collect()
+        commands::rows(self.engine).into_iter().map(|row| row.name).collect()
+    }
+
+    /// Opens the turn of an input, with what it stands for when it is a command; a command that the program answers by
+    /// itself, or that cannot be made, is a turn that is over at once.
+    pub(super) async fn open_expanded(
+        &mut self,
+        input: InputAdmitted,
+        bodies: Vec<RecordBody>,
+        context: Option<String>,
+    ) -> Result<Option<TurnEnded>, DriveError> {
+        let (id, original) = (input.input_id.clone(), input.clone());
+        self.promoting = true;
+        let expanded = self.expand_command(input).await;
+        self.promoting = false;
+        let expanded = expanded?;
+        // Somebody may have taken it back meanwhile.
+        if self.session.state.inputs.front().is_none_or(|first| first.input_id != id) {
+            return Ok(None);
+        }
+        match expanded {
+            Expanded::Message(input, brought) => {
+                self.open_turn(*input, bodies, context, brought)?;
+                Ok(None)
+            }
+            Expanded::Local(local, rest) => self.run_local(original, bodies, local, &rest).await.map(Some),
+            Expanded::Refused(refusal) => {
+                let end = self.command_refused(refusal);
+                self.refuse_with(original, "command", bodies, end)
+            }
+            Expanded::Interrupted => {
+                self.refuse_prompt(original, "interrupt", bodies, &EndReason::AbortedStreaming)
+            }
+        }
     }
 
     /// Puts what a command stands for in its place. What arrives meanwhile is taken.
-    pub(super) async fn expand_command(&mut self, mut input: InputAdmitted) -> Result<Expanded, DriveError> {
+    async fn expand_command(&mut self, input: InputAdmitted) -> Result<Expanded, DriveError> {
         let text = match &input.message.content {
             MessageContent::Text(text) => text.clone(),
             MessageContent::Blocks(blocks) => match blocks.first() {
@@ -53,9 +120,42 @@ impl Driver<'_> {
                 Some(_) | None => String::new(),
             },
         };
-        let Some(prompts) = self.engine.toolbox.prompts().filter(|_| is_command(&text)).cloned() else {
-            return Ok(Expanded::Message(Box::new(input)));
+        if text.starts_with(COMMAND_START) {
+            return self.expand_prompt(input, text).await;
+        }
+        let Some((name, rest)) = commands::split(&text) else {
+            return Ok(Expanded::Message(Box::new(input), Brought::default()));
         };
+        if let Some(local) = Local::named(name) {
+            return Ok(Expanded::Local(local, rest.to_owned()));
+        }
+        let loaded = self.engine.extensions.current();
+        let arguments = Arguments::new(rest);
+        let expanded = if let Some(skill) = loaded.skills.get(name) {
+            self.expand_skill(skill, &arguments)
+        } else if let Some(command) = loaded.commands.get(name) {
+            self.expand_file(&input.input_id, command, &arguments).await?
+        } else if Path::new("/").join(name).exists() {
+            // `/tmp is full` speaks of a folder.
+            return Ok(Expanded::Message(Box::new(input), Brought::default()));
+        } else {
+            Err(Some(format!("There is no command /{name}. /help lists the commands.").into()))
+        };
+        Ok(match expanded {
+            Ok((blocks, brought)) => {
+                let typed = Some(text.trim().to_owned());
+                replaced(input, blocks, Brought { typed, ..brought })
+            }
+            Err(Some(refusal)) => Expanded::Refused(refusal),
+            Err(None) => Expanded::Interrupted,
+        })
+    }
+
+    async fn expand_prompt(&mut self, input: InputAdmitted, text: String) -> Result<Expanded, DriveError> {
+        let Some(prompts) = self.engine.toolbox.prompts().cloned() else {
+            return Ok(Expanded::Message(Box::new(input), Brought::default()));
+        };
+        let typed = Some(text.trim().to_owned());
         let mut expanding = Box::pin(async move { prompts.expand(text.trim()).await });
         let mut cancelled = self.interrupt.cancelled();
         let expanded = loop {
@@ -67,20 +167,90 @@ impl Driver<'_> {
                 arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
             }
         };
-        let mut blocks = match expanded {
-            Ok(blocks) => blocks,
-            Err(problem) => return Ok(Expanded::Refused(problem)),
+        Ok(match expanded {
+            Ok(blocks) => replaced(input, blocks, Brought { typed, ..Brought::default() }),
+            Err(problem) => Expanded::Refused(problem.into()),
+        })
+    }
+
+    /// A skill that a person called for needs no permission: their word is one. A rule that denies it holds all the same.
+    fn expand_skill(
+        &self,
+        skill: &Skill,
+        arguments: &Arguments,
+    ) -> Result<(Vec<ContentBlock>, Brought), Option<Refusal>> {
+        let tool = SkillTool::new(Arc::clone(&self.engine.extensions));
+        let call = CallInPlace {
+            cwd: Path::new(&self.session.state.cwd),
+            permissions: &self.session.state.permissions,
+            confinement: qoder_core::policy::Confinement::None,
         };
-        // What came with the command, such as a picture, stays with it.
-        blocks.extend(input.message.content.into_blocks().into_iter().skip(1));
-        input.message.content = MessageContent::Blocks(blocks);
-        Ok(Expanded::Message(Box::new(input)))
+        let ruling = self.engine.gate.decide(&tool, &json!({ "skill": skill.name }), &call);
+        let decision = ruling.map_err(|problem| Some(problem.into()))?.decision;
+        if decision.behavior == Behavior::Deny && decision.layer == DecisionLayer::Rule {
+            return Err(Some(format!("/{} cannot be used: {}.", skill.name, decision.reason).into()));
+        }
+        let text = skill.text().map_err(|problem| Some(format!("/{}: {problem}", skill.name).into()))?;
+        let brought = Brought {
+            typed: None,
+            turn_rules: skill.allowed.clone(),
+            updates: skill.reading().into_iter().collect(),
+        };
+        Ok((vec![ContentBlock::Text { text: arguments.put_into(&text) }], brought))
     }
 
     /// The end of a turn whose command cannot be made.
-    pub(super) fn command_refused(&self, problem: String) -> TurnEnded {
+    fn command_refused(&self, refusal: Refusal) -> TurnEnded {
         let end = turn_end(&self.session.state, &self.limits, &EndReason::Completed, 0);
-        let errors = vec![problem];
-        TurnEnded { subtype: TurnSubtype::ErrorDuringExecution, is_error: true, result: None, errors, ..end }
+        TurnEnded {
+            subtype: TurnSubtype::ErrorDuringExecution,
+            is_error: true,
+            result: None,
+            errors: vec![refusal.problem],
+            permission_denials: refusal.denial.into_iter().collect(),
+            ..end
+        }
     }
+
+    /// Tells the model of skills that are about files it has worked on since its last reply, each once. False when there
+    /// are none.
+    pub(super) fn bring_skills(&mut self, files: &[PathBuf]) -> Result<bool, DriveError> {
+        if files.is_empty() || self.engine.toolbox.get(crate::skills::NAME).is_none() {
+            return Ok(false);
+        }
+        let loaded = self.engine.extensions.current();
+        let root = &self.engine.gate.workspace.project_root;
+        let told = &self.session.state.memory;
+        let meant = |skill: &&Arc<Skill>| {
+            files.iter().any(|file| skill.is_about(file, root)) && !told.contains(&mark(&skill.name))
+        };
+        let skills: Vec<&Arc<Skill>> = loaded.skills.for_model().filter(meant).collect();
+        if skills.is_empty() {
+            return Ok(false);
+        }
+        let mut text =
+            "Skills for the files you are working on; load one with Skill when it fits:".to_owned();
+        for skill in &skills {
+            text.push_str(&format!("\n- `{}`: {}", skill.name, skill.description));
+        }
+        let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
+        entry.memory = skills.iter().map(|skill| mark(&skill.name)).collect();
+        self.session.append(RecordBody::User(Box::new(entry)))?;
+        Ok(true)
+    }
+}
+
+/// How a skill that the model was told of stands among memory files.
+fn mark(skill: &str) -> String {
+    format!("skill:{skill}")
+}
+
+/// The input with the content of a command. What came with it, such as a picture, stays with it.
+fn replaced(mut input: InputAdmitted, mut blocks: Vec<ContentBlock>, brought: Brought) -> Expanded {
+    blocks.extend(input.message.content.into_blocks().into_iter().skip(1));
+    input.message.content = match blocks.as_slice() {
+        [ContentBlock::Text { text }] => MessageContent::Text(text.clone()),
+        _ => MessageContent::Blocks(blocks),
+    };
+    Expanded::Message(Box::new(input), brought)
 }

@@ -20,36 +20,12 @@ use crate::session::new_id;
 const MOST_SHRINKS: u32 = 4;
 
 impl Driver<'_> {
+    /// Makes room because the conversation is too long.
     pub(super) async fn compact(&mut self) -> Result<(), DriveError> {
-        self.emit_status(Some("compacting"))?;
-        let trigger = "auto";
-        let fields = || json!({ "trigger": trigger, "custom_instructions": null });
-        let occasion = self.occasion(HookEvent::PreCompact, trigger, fields);
-        // The record of the objection keeps the turn from trying again.
-        if self.is_blocked(occasion).await? {
-            return self.emit_status(None);
-        }
-        let state = &self.session.state;
-        let requested = ModelRequested {
-            model: self.engine.model.facts().name,
-            messages: state.prompt.len() as u64,
-            epoch: state.epoch.as_ref().map_or(0, |epoch| epoch.number),
-        };
-        self.session.append(RecordBody::ModelRequested(requested))?;
-        let outcome = self.summarise().await?;
-        match outcome {
-            Called::Reply(reply) => {
-                self.take_summary(&reply)?;
-                let fields =
-                    || json!({ "trigger": trigger, "compact_summary": join_text(&reply.content).trim() });
-                let occasion = self.occasion(HookEvent::PostCompact, trigger, fields);
-                self.observe(occasion).await?;
-                // What hooks told the model at the start is gone with the rest.
-                let again = self.engine.agent.is_none().then(|| self.session_start("compact")).flatten();
-                self.observe(again).await?;
-                self.tell_instructions("compact").await?;
-            }
-            Called::Failed(failure) => {
+        match self.summarised("auto", None).await? {
+            // The record of the objection keeps the turn from trying again.
+            None | Some(Called::Reply(_)) => {}
+            Some(Called::Failed(failure)) => {
                 let model = self.engine.model.facts().name;
                 let failure = ModelFailure {
                     message: format!(
@@ -64,15 +40,51 @@ impl Driver<'_> {
                     failure,
                 }))?;
             }
-            Called::Interrupted => self.interrupt_turn()?,
+            Some(Called::Interrupted) => self.interrupt_turn()?,
         }
         self.emit_status(None)
     }
 
-    async fn summarise(&mut self) -> Result<Called, DriveError> {
+    /// Replaces the conversation by a summary. `instructions` say what it is to keep. Hosts are told that it begins; that
+    /// it is over is told by whoever called, when what came of it is on record. `None` when a hook objected.
+    pub(super) async fn summarised(
+        &mut self,
+        trigger: &'static str,
+        instructions: Option<&str>,
+    ) -> Result<Option<Called>, DriveError> {
+        self.emit_status(Some("compacting"))?;
+        let fields = || json!({ "trigger": trigger, "custom_instructions": instructions });
+        let occasion = self.occasion(HookEvent::PreCompact, trigger, fields);
+        if self.is_blocked(occasion).await? {
+            return Ok(None);
+        }
+        let state = &self.session.state;
+        let requested = ModelRequested {
+            model: self.engine.model.facts().name,
+            messages: state.prompt.len() as u64,
+            epoch: state.epoch.as_ref().map_or(0, |epoch| epoch.number),
+        };
+        self.session.append(RecordBody::ModelRequested(requested))?;
+        let outcome = self.summarise(instructions).await?;
+        if let Called::Reply(reply) = &outcome {
+            self.take_summary(reply, trigger)?;
+            let fields =
+                || json!({ "trigger": trigger, "compact_summary": join_text(&reply.content).trim() });
+            let occasion = self.occasion(HookEvent::PostCompact, trigger, fields);
+            self.observe(occasion).await?;
+            // What hooks told the model at the start is gone with the rest.
+            let again = self.engine.agent.is_none().then(|| self.session_start("compact")).flatten();
+            self.observe(again).await?;
+            self.tell_instructions("compact").await?;
+        }
+        Ok(Some(outcome))
+    }
+
+    async fn summarise(&mut self, instructions: Option<&str>) -> Result<Called, DriveError> {
         let mut shrink = 0;
         loop {
-            let request = render::compaction_request(&self.session.state, &self.options, shrink);
+            let request =
+                render::compaction_request(&self.session.state, &self.options, shrink, instructions);
             let called = self.ask(request).await?;
             match &called {
                 Called::Failed(failure)
@@ -93,7 +105,7 @@ impl Driver<'_> {
         }
     }
 
-    fn take_summary(&mut self, reply: &ModelReply) -> Result<(), DriveError> {
+    fn take_summary(&mut self, reply: &ModelReply, trigger: &str) -> Result<(), DriveError> {
         self.engine.spending.add(&reply.usage, reply.cost_usd);
         let state = &self.session.state;
         let pre_tokens = state.context.tokens();
@@ -104,7 +116,7 @@ impl Driver<'_> {
             is_sidechain: self.session.is_sidechain,
             subtype: "compact_boundary".to_owned(),
             content: "Conversation compacted".to_owned(),
-            compact_metadata: Some(CompactMetadata { trigger: "auto".to_owned(), pre_tokens }),
+            compact_metadata: Some(CompactMetadata { trigger: trigger.to_owned(), pre_tokens }),
             usage: reply.usage,
             model: reply.model.clone(),
             cost_usd: reply.cost_usd,
@@ -118,7 +130,7 @@ impl Driver<'_> {
         self.session
             .append_all(vec![RecordBody::System(Box::new(boundary)), RecordBody::User(Box::new(summary))])?;
         self.emit(&StreamMessage::System(SystemMessage::CompactBoundary {
-            compact_metadata: WireCompactMetadata { trigger: "auto", pre_tokens },
+            compact_metadata: WireCompactMetadata { trigger, pre_tokens },
             uuid: &uuid,
             session_id: &self.session.id,
         }))

@@ -68,7 +68,7 @@ impl Driver<'_> {
         Ok((tool, input, with_hooks(ruling, call.hooked.as_ref(), moved)))
     }
 
-    fn checked(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value), String> {
+    pub(super) fn checked(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value), String> {
         let Some(tool) = self.engine.toolbox.get(name) else {
             let known = self.engine.toolbox.names();
             return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));
@@ -179,7 +179,10 @@ impl Driver<'_> {
     }
 
     /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
-    async fn await_answer(&mut self, question: PermissionQuestion) -> Result<Option<Answer>, DriveError> {
+    pub(super) async fn await_answer(
+        &mut self,
+        question: PermissionQuestion,
+    ) -> Result<Option<Answer>, DriveError> {
         self.tell_state(SessionState::RequiresAction)?;
         let message = format!("Permission is needed to use {}", question.tool_name);
         let details = json!({ "tool_name": question.tool_name, "tool_use_id": question.tool_use_id });
@@ -352,7 +355,7 @@ impl Driver<'_> {
 }
 
 /// The decision that an answer makes of an open question.
-fn answered(asked: Decision, answer: &Answered, layer: DecisionLayer) -> Decision {
+pub(super) fn answered(asked: Decision, answer: &Answered, layer: DecisionLayer) -> Decision {
     let (behavior, reason) = if answer.allow {
         (Behavior::Allow, format!("{}; {} allowed it", asked.reason, answer.by))
     } else {

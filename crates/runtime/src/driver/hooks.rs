@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::ports::{Model, Spent};
-use qoder_types::record::{InputAdmitted, InputWithdrawn, RecordBody, TurnEnded, UserOrigin};
+use qoder_types::record::{
+    InputAdmitted, InputWithdrawn, PermissionsChanged, RecordBody, TurnEnded, UserOrigin,
+};
 use qoder_types::{HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
 
-use super::commands::Expanded;
+use super::commands::Brought;
 use super::{Driver, arrival, emit_result};
 use crate::error::DriveError;
 use crate::events::Event;
@@ -232,45 +234,17 @@ impl Driver<'_> {
         self.open_expanded(input, vec![record], joined.context).await
     }
 
-    /// Opens the turn of an input, with what it stands for when it is a command.
-    async fn open_expanded(
-        &mut self,
-        input: InputAdmitted,
-        bodies: Vec<RecordBody>,
-        context: Option<String>,
-    ) -> Result<Option<TurnEnded>, DriveError> {
-        let (id, original) = (input.input_id.clone(), input.clone());
-        self.promoting = true;
-        let expanded = self.expand_command(input).await;
-        self.promoting = false;
-        let expanded = expanded?;
-        if self.session.state.inputs.front().is_none_or(|first| first.input_id != id) {
-            return Ok(None);
-        }
-        match expanded {
-            Expanded::Message(input) => {
-                self.open_turn(*input, bodies, context)?;
-                Ok(None)
-            }
-            Expanded::Refused(problem) => {
-                let end = self.command_refused(problem);
-                self.refuse_with(original, "command", bodies, end)
-            }
-            Expanded::Interrupted => {
-                self.refuse_prompt(original, "interrupt", bodies, &EndReason::AbortedStreaming)
-            }
-        }
-    }
-
-    fn open_turn(
+    pub(super) fn open_turn(
         &mut self,
         input: InputAdmitted,
         mut bodies: Vec<RecordBody>,
         context: Option<String>,
+        brought: Brought,
     ) -> Result<(), DriveError> {
         let mut entry = self.session.user_entry(UserOrigin::Prompt, input.message);
         entry.uuid.clone_from(&input.input_id);
         entry.input_id = Some(input.input_id);
+        (entry.typed, entry.turn_rules) = (brought.typed, brought.turn_rules);
         let place = bodies.len();
         let uuid = entry.uuid.clone();
         bodies.push(RecordBody::User(Box::new(entry)));
@@ -279,8 +253,13 @@ impl Driver<'_> {
             notice.parent_uuid = Some(uuid);
             bodies.push(RecordBody::User(Box::new(notice)));
         }
+        if !brought.updates.is_empty() {
+            let (updates, by) = (brought.updates.clone(), "command".to_owned());
+            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged { updates, by }));
+        }
         // What hooks said about a prompt and the prompt itself are kept together or not at all.
         let mut records = self.session.append_all(bodies)?;
+        self.took_updates(&brought.updates)?;
         self.engine.spending.begin_turn(&Usage::default());
         self.started = std::time::Instant::now();
         self.echo = self.engine.replay_user_messages.then(|| records.remove(place));
@@ -288,7 +267,7 @@ impl Driver<'_> {
     }
 
     /// The turn of a prompt that does not reach the model is over at once.
-    fn refuse_prompt(
+    pub(super) fn refuse_prompt(
         &mut self,
         input: InputAdmitted,
         by: &str,
@@ -299,7 +278,7 @@ impl Driver<'_> {
         self.refuse_with(input, by, bodies, end)
     }
 
-    fn refuse_with(
+    pub(super) fn refuse_with(
         &mut self,
         input: InputAdmitted,
         by: &str,

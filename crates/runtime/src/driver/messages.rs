@@ -38,7 +38,7 @@ impl Driver<'_> {
             mcp_servers: engine.toolbox.servers().summary(),
             slash_commands: commands.iter().map(String::as_str).collect(),
             agents,
-            skills: Vec::new(),
+            skills: loaded.skills.names(),
             plugins: Vec::new(),
             output_style: "default",
             api_key_source: facts.key_source,

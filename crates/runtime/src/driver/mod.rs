@@ -1,13 +1,17 @@
 //! The driver: asks what happens next, does it, and appends what happened. It keeps nothing that is not in the
 //! session's records, so it may die between any two of them.
 
+mod agents;
 mod call_hooks;
 mod checkpoints;
+mod command_calls;
+mod command_files;
 mod commands;
 mod compact;
 mod decide;
 mod hook_events;
 mod hooks;
+mod local;
 mod messages;
 mod model;
 mod recheck;
@@ -367,7 +371,8 @@ impl<'a> Driver<'a> {
     /// Brings memory files that lie beside files read since the last reply. False when there are none.
     fn bring_memory(&mut self) -> Result<bool, DriveError> {
         let files = std::mem::take(&mut self.read_files);
-        let Some(nested) = &self.engine.nested_memory else { return Ok(false) };
+        let told = self.bring_skills(&files)?;
+        let Some(nested) = &self.engine.nested_memory else { return Ok(told) };
         let mut known = self.session.state.memory.clone();
         let mut text = String::new();
         let mut brought = Vec::new();
@@ -380,7 +385,7 @@ impl<'a> Driver<'a> {
             }
         }
         if brought.is_empty() {
-            return Ok(false);
+            return Ok(told);
         }
         let text = format!("Instructions for the folder you are reading in:{text}");
         let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));

@@ -26,26 +26,26 @@ const MOST_TOGETHER: usize = 10;
 const WAITING_OUTPUT: usize = 1024;
 
 /// A call that is about to run.
-struct Ready {
-    id: String,
-    tool: Arc<dyn Tool>,
-    input: Value,
+pub(super) struct Ready {
+    pub(super) id: String,
+    pub(super) tool: Arc<dyn Tool>,
+    pub(super) input: Value,
 }
 
 /// A call that has run, and what hooks said about it.
-struct Ran {
+pub(super) struct Ran {
     id: String,
     tool: String,
-    outcome: ToolOutcome,
+    pub(super) outcome: ToolOutcome,
     elapsed_ms: u64,
-    spent: Spent,
+    pub(super) spent: Spent,
     /// The error is the host's.
-    fired: std::io::Result<Option<Fired>>,
+    pub(super) fired: std::io::Result<Option<Fired>>,
     /// The file that it was to change, when hooks want to know.
     change: Option<FileChange>,
 }
 
-async fn run_one(
+pub(super) async fn run_one(
     ready: Ready,
     context: ToolContext,
     after: Option<AfterCall>,
@@ -158,7 +158,7 @@ impl Driver<'_> {
         }
     }
 
-    fn context(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ToolContext {
+    pub(super) fn context(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ToolContext {
         let observations = Arc::clone(&self.session.state.observations);
         let observed = move |path: &Path| -> Option<Observation> {
             observations.get(path.to_string_lossy().as_ref()).cloned()
@@ -236,6 +236,7 @@ impl Driver<'_> {
         entry.duration_ms = Some(elapsed_ms);
         entry.tasks = self.untold(outcome.ended_tasks);
         entry.worktree = outcome.worktree;
+        entry.turn_rules = outcome.turn_rules;
         let updates = self.usable_updates(outcome.permission_updates)?;
         let mut bodies: Vec<RecordBody> = hooked.into_iter().collect();
         let place = bodies.len();

@@ -3,6 +3,8 @@
 //! each kind of file means is read in a place of its own. A file that cannot be read is a [`Problem`], never a failure.
 
 mod document;
+pub(crate) mod files;
+pub(crate) mod head;
 mod plugin;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +13,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use qoder_types::RuleSource;
 
 use crate::agent::AgentList;
+use crate::commands::CommandList;
 use crate::setup::Setup;
+use crate::skills::SkillList;
 
 pub use document::Document;
 pub use plugin::{Plugin, PluginParts};
@@ -116,6 +120,10 @@ pub struct Loaded {
     pub plugins: Vec<Plugin>,
     /// The agents of all sources.
     pub agents: Arc<AgentList>,
+    /// The skills of all sources.
+    pub skills: Arc<SkillList>,
+    /// The commands of all sources.
+    pub commands: Arc<CommandList>,
     /// What could not be used.
     pub problems: Vec<Problem>,
 }

@@ -1,13 +1,17 @@
 //! What fills the model's context: the documented figures of `get_context_usage`, estimated from the session's state
 //! without asking anybody. Four bytes count as a token; the provider's own figure decides about the total.
 
+use std::sync::Arc;
+
 use qoder_types::ToolDefinition;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::agent;
+use crate::commands;
 use crate::driver::Driver;
 use crate::engine::Engine;
+use crate::skills::Skill;
 
 /// What fills the context.
 #[derive(Debug, Clone, Serialize)]
@@ -25,6 +29,8 @@ pub struct ContextUsage {
     mcp_tools: Vec<Value>,
     system_tools: Vec<Value>,
     agents: Vec<Value>,
+    skills: Value,
+    slash_commands: Value,
     grid_rows: Vec<Vec<Value>>,
     message_breakdown: Value,
     api_usage: Value,
@@ -53,6 +59,7 @@ impl ContextUsage {
             if state.context.reported > 0 { state.context.tokens() } else { fixed + state.context.tokens() };
         let messages = total.saturating_sub(fixed);
         let window = limits.context_window;
+        let memory = state.memory.iter().filter(|path| !path.starts_with("skill:"));
         let category = |name, tokens, color| Category { name, tokens, color };
         Self {
             categories: vec![
@@ -69,18 +76,49 @@ impl ContextUsage {
             model: driver.model_name(),
             is_auto_compact_enabled: true,
             auto_compact_threshold: limits.compaction_threshold(),
-            memory_files: state.memory.iter().map(|path| json!({ "path": path })).collect(),
+            memory_files: memory.map(|path| json!({ "path": path })).collect(),
             mcp_tools: servers.iter().map(|tool| mcp_tool(tool)).collect(),
             system_tools: built_in
                 .iter()
                 .map(|tool| json!({ "name": tool.name, "tokens": size(tool) }))
                 .collect(),
             agents: agents(driver.engine()),
+            skills: skills(driver, window),
+            slash_commands: json!({ "totalCommands": commands::rows(driver.engine()).len() }),
             grid_rows: Vec::new(),
             message_breakdown: json!({ "messages": state.prompt.len(), "replies": state.context.replies }),
             api_usage: state.last_turn.as_ref().map_or(Value::Null, |turn| json!(turn.usage)),
         }
     }
+
+    /// The figures for people.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = format!(
+            "{} of {} tokens of {} are used ({} %).",
+            self.total_tokens, self.max_tokens, self.model, self.percentage
+        );
+        for Category { name, tokens, .. } in &self.categories {
+            text.push_str(&format!("\n{name}: {tokens} ({} %)", percentage(*tokens, self.max_tokens)));
+        }
+        text
+    }
+}
+
+/// The skills that the model is told of, and how much of its context each takes.
+fn skills(driver: &Driver<'_>, window: u64) -> Value {
+    let engine = driver.engine();
+    let loaded = engine.extensions.current();
+    let offered = engine.toolbox.get(crate::skills::NAME).is_some();
+    let row = |skill: &Arc<Skill>| {
+        let tokens = (skill.name.len() + skill.description.len()) as u64 / 4;
+        json!({
+            "name": skill.name, "source": skill.origin.as_str(), "tokens": tokens,
+            "percentageOfContext": percentage(tokens, window),
+        })
+    };
+    let items: Vec<Value> = loaded.skills.for_model().filter(|_| offered).map(row).collect();
+    json!({ "totalSkills": items.len(), "items": items })
 }
 
 /// What the agents take of the tool that starts them.

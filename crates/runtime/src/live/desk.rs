@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use super::{ContextUsage, Handle};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
+use crate::commands::{self, CommandRow};
 use crate::driver::CAPABILITIES;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
-use crate::mcp::prompts::PromptCommand;
 use crate::setup::Setup;
 use crate::{VERSION, agent, model_policy};
 
@@ -51,7 +51,7 @@ impl Desk {
     pub fn greeting(&self) -> Value {
         let facts = self.handle.engine().model.facts();
         json!({
-            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": [], "plugins": [],
+            "commands": self.commands(), "agents": self.agents(), "models": [], "skills": self.skills(), "plugins": [],
             "account": self.account(), "output_style": "default", "available_output_styles": ["default"],
             "model": facts.name, "protocol_version": PROTOCOL_VERSION, "qodercli_version": VERSION,
             "capabilities": CAPABILITIES, "session_id": self.handle.session_id(), "pid": std::process::id(),
@@ -148,14 +148,13 @@ impl Desk {
         serde_json::to_value(replaced).map_err(text)
     }
 
-    /// The prompts of servers, as far as they are known.
+    /// What `/name` stands for; prompts of servers as far as they are known.
     fn commands(&self) -> Vec<Value> {
-        let prompts = self.handle.engine().toolbox.prompts();
-        let row = |command: PromptCommand| {
-            let hint = command.hint();
-            json!({ "name": command.name, "description": command.description, "argumentHint": hint })
-        };
-        prompts.map(|prompts| prompts.commands()).unwrap_or_default().into_iter().map(row).collect()
+        commands::rows(self.handle.engine()).iter().map(CommandRow::to_wire).collect()
+    }
+
+    fn skills(&self) -> Vec<Value> {
+        self.handle.engine().extensions.current().skills.rows()
     }
 
     /// Whoever asks for commands gets those of all servers that can be reached.

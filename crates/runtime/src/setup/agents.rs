@@ -49,7 +49,7 @@ impl Setup {
     }
 
     /// The folder that links may not lead out of. The person's own files may lie wherever the person puts them.
-    fn boundary<'a>(&'a self, origin: &Origin, plugins: &'a [Plugin]) -> Option<&'a Path> {
+    pub(crate) fn boundary<'a>(&'a self, origin: &Origin, plugins: &'a [Plugin]) -> Option<&'a Path> {
         match origin {
             Origin::Project => Some(&self.project_root),
             Origin::Plugin(name) => {
@@ -84,10 +84,12 @@ impl Setup {
     ) -> Result<Option<String>, SetupError> {
         let configured = self.settings.text(MAIN).filter(|name| !name.is_empty()).map(str::to_owned);
         let Some(name) = named.map(str::to_owned).or(configured) else { return Ok(None) };
-        let agents = self.extensions(own.clone())?.agents;
+        let loaded = self.extensions(own.clone())?;
+        let agents = loaded.agents;
         if let Some(definition) = agents.get(&name) {
             let definition = Arc::new(definition.clone());
             self.become_agent(&name, &definition)?;
+            self.begin_with_skills(&definition, &loaded.skills);
             return Ok(definition.initial_prompt.clone());
         }
         // The agent for any task is what a session is anyway.

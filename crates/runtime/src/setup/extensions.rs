@@ -13,8 +13,17 @@ impl Setup {
     /// # Errors
     /// When settings about what was read cannot be used.
     pub fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
+        let plugins = Vec::new();
         let mut problems = Vec::new();
-        let agents = self.agents(&[], agents, &mut problems)?;
-        Ok(Loaded { agents: Arc::new(agents), problems, ..Loaded::default() })
+        let agents = self.agents(&plugins, agents, &mut problems)?;
+        let skills = self.skills(&plugins, &mut problems);
+        let commands = self.commands(&plugins, &mut problems);
+        Ok(Loaded {
+            plugins,
+            agents: Arc::new(agents),
+            skills: Arc::new(skills),
+            commands: Arc::new(commands),
+            problems,
+        })
     }
 }

@@ -25,6 +25,7 @@ use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
+use crate::skills::SkillTool;
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::switched_model::SwitchedModel;
@@ -161,7 +162,8 @@ impl Setup {
         let models = self.models(&callbacks);
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
-        let own_servers = self.own_servers(&callbacks, &questions);
+        let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
+        options::check_skills(self.options.skills.as_ref())?;
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
@@ -175,18 +177,16 @@ impl Setup {
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
-        let mirror = Arc::default();
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
-        let mut tools = self.wanted_tools(&gate, &by_name)?;
+        let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) {
-            let agents = Agents::new(AgentTool {
+            tools.push(hooks::agents(AgentTool {
                 extensions: Arc::clone(&extensions),
                 models,
                 model: Arc::clone(&model),
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
-                own_servers,
                 offered: Arc::clone(&offered),
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
@@ -202,13 +202,10 @@ impl Setup {
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
-                family: Family::new(AgentLimits::of(&self.settings), Arc::clone(&mirror)),
-            });
-            hooks.judged_by(agents.judge());
-            tools.push(Arc::new(agents));
+                family: family.clone(),
+            }));
         }
-        let mut tools = tools::in_order(tools);
-        tools.extend(self.structured.clone());
+        let tools = [tools::in_order(tools), self.structured.iter().cloned().collect()].concat();
         Ok(Engine {
             model,
             extensions,
@@ -237,7 +234,7 @@ impl Setup {
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
-            mirror,
+            mirror: family.mirror(),
         })
     }
 
@@ -253,8 +250,10 @@ impl Setup {
         &self,
         gate: &Arc<Gate>,
         by_name: &Arc<ByName>,
+        extensions: &Arc<Extensions>,
     ) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
         let mut tools = tools::built_in(self, gate, by_name);
+        tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
         Ok(tools)

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::AgentDefinition;
 use crate::settings::SettingsError;
+use crate::skills::check_name;
 use crate::structured::StructuredOutput;
 
 /// What a front was asked for. `Default` is a session with nothing special in the current directory.
@@ -57,6 +58,8 @@ pub struct Options {
     pub disallowed_tools: Vec<String>,
     /// The built-in tools that exist; `None` is all.
     pub tools: Option<Vec<String>>,
+    /// The skills that may be used; `None` is all that are found.
+    pub skills: Option<Vec<String>>,
     /// Replaces the system prompt.
     pub system_prompt: Option<String>,
     /// Added to the system prompt.
@@ -133,6 +136,12 @@ pub(super) fn check_limits(options: &Options) -> Result<(), SetupError> {
         return Err(SetupError::Option { option: "--task-budget", problem });
     }
     Ok(())
+}
+
+/// Names of skills become rules, and no part of a path.
+pub(super) fn check_skills(names: Option<&Vec<String>>) -> Result<(), SetupError> {
+    let wrong = names.into_iter().flatten().find_map(|name| check_name(name).err());
+    wrong.map_or(Ok(()), |problem| Err(SetupError::Option { option: "skills", problem }))
 }
 
 /// A budget counts what has a price; that some of it has none is worth a word.

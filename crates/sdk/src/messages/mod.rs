@@ -9,7 +9,7 @@ mod user;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub use result::{PermissionDenial, ResultMessage};
+pub use result::{PermissionDenial, ResultMessage, SubagentAccount};
 pub use system::{InitMessage, SystemMessage};
 pub use user::{UserContent, UserMessage};
 

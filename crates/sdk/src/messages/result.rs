@@ -42,6 +42,9 @@ pub struct ResultMessage {
     pub model_usage: BTreeMap<String, ModelUsage>,
     /// Calls that were denied.
     pub permission_denials: Vec<PermissionDenial>,
+    /// The subagents that ended since the last result, with what each used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<SubagentAccount>,
     /// What went wrong, on errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
@@ -65,6 +68,37 @@ impl ResultMessage {
     pub fn text(&self) -> &str {
         self.result.as_deref().unwrap_or_default()
     }
+}
+
+/// What a subagent used. Its figures hold those of the subagents that it started itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubagentAccount {
+    /// Identifies the agent.
+    pub agent_id: String,
+    /// Which agent it is.
+    pub agent_type: String,
+    /// The call that started it.
+    pub tool_use_id: String,
+    /// `completed`, `failed`, `stopped` or `unknown`.
+    pub status: String,
+    /// Its model calls.
+    pub num_turns: u64,
+    /// Its tool calls.
+    pub tool_uses: u64,
+    /// Wall time.
+    pub duration_ms: u64,
+    /// Time spent waiting for the model.
+    pub duration_api_ms: u64,
+    /// Tokens of all models.
+    pub usage: Usage,
+    /// Money of all models.
+    pub total_cost_usd: f64,
+    /// Totals per model.
+    pub model_usage: BTreeMap<String, ModelUsage>,
+    /// The agents that it started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<SubagentAccount>,
 }
 
 /// A call that was denied.

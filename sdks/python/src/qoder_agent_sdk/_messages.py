@@ -126,6 +126,7 @@ class ResultMessage:
     model_usage: dict[str, Any] | None = None
     total_credits: float | None = None
     permission_denials: list[dict[str, Any]] = field(default_factory=list)
+    subagents: list[dict[str, Any]] = field(default_factory=list)
     structured_output: Any = None
     deferred_tool_use: dict[str, Any] | None = None
     errors: list[str] = field(default_factory=list)

@@ -121,6 +121,7 @@ def _parse_result(data: dict[str, Any]) -> Message:
         model_usage=data.get("modelUsage"),
         total_credits=data.get("total_credits"),
         permission_denials=data.get("permission_denials") or [],
+        subagents=data.get("subagents") or [],
         structured_output=data.get("structured_output"),
         deferred_tool_use=data.get("deferred_tool_use"),
         errors=data.get("errors") or [],

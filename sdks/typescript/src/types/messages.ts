@@ -64,6 +64,22 @@ export interface SDKPermissionDenial {
   tool_input: Record<string, unknown>;
 }
 
+/** What a subagent used. Its figures hold those of the subagents that it started itself. */
+export interface SDKSubagentAccount {
+  agent_id: string;
+  agent_type: string;
+  tool_use_id: string;
+  status: 'completed' | 'failed' | 'stopped' | 'unknown';
+  num_turns: number;
+  tool_uses: number;
+  duration_ms: number;
+  duration_api_ms: number;
+  usage: Usage;
+  total_cost_usd: number;
+  model_usage: Record<string, ModelUsage>;
+  subagents?: SDKSubagentAccount[];
+}
+
 interface ResultCommon {
   type: 'result';
   uuid: string;
@@ -73,6 +89,8 @@ interface ResultCommon {
   is_error: boolean;
   num_turns: number;
   permission_denials: SDKPermissionDenial[];
+  /** The subagents that ended since the last result. */
+  subagents?: SDKSubagentAccount[];
   stop_reason?: string | null;
   terminal_reason?: string;
   usage?: Usage;

@@ -1,0 +1,116 @@
+//! `qodercli skills list` and `qodercli commands list`: what a session here would have, where each comes from, and which
+//! files cannot be used.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use qoder_core::shell::escaped_for_display;
+use qoder_runtime::commands::{Command, Local};
+use qoder_runtime::extensions::{Kind, Loaded, Origin, Problem};
+use qoder_runtime::setup::{Options, Setup};
+use qoder_runtime::skills::Skill;
+use qoder_types::RuleValue;
+use serde_json::{Value, json};
+
+use crate::agents::tell_all;
+use crate::commands::DefinitionsAction;
+use crate::exit::{Exit, Fault};
+use crate::host::{say, tell};
+
+/// Lists skills or commands.
+pub fn list(
+    kind: Kind,
+    action: DefinitionsAction,
+    environment: BTreeMap<String, String>,
+) -> Result<Exit, Fault> {
+    let DefinitionsAction::List { json, cwd, settings, trust } = action;
+    let options =
+        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
+    let setup = Setup::prepare(options)?;
+    for warning in &setup.warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    let loaded = setup.extensions(BTreeMap::new())?;
+    let rows = match kind {
+        Kind::Skills => skills(&loaded),
+        Kind::Commands | Kind::Agents => commands(&loaded),
+    };
+    if json {
+        let problem = |one: &Problem| json!({ "path": one.path, "line": one.line, "problem": one.text, "source": one.origin.as_str() });
+        let problems: Vec<Value> = loaded.problems.iter().map(problem).collect();
+        say(&format!("{:#}", json!({ kind.folder(): rows, "problems": problems })))?;
+    } else {
+        tell_all(&loaded.problems);
+        say(as_text(&rows, kind).trim_end())?;
+    }
+    Ok(Exit::Success)
+}
+
+fn skills(loaded: &Loaded) -> Vec<Value> {
+    let row = |skill: &Skill, active: bool| {
+        let mut row = json!({
+            "name": skill.name, "description": skill.description, "source": skill.origin.as_str(),
+            "path": skill.folder.join("SKILL.md"), "active": active, "modelInvocation": skill.by_model,
+            "argumentHint": skill.argument_hint, "allowedTools": rules(&skill.allowed), "paths": skill.paths,
+        });
+        put_plugin(&mut row, &skill.origin);
+        row
+    };
+    let shadowed = loaded.skills.shadowed().iter().map(|skill| row(skill, false));
+    loaded.skills.iter().map(|skill| row(skill, true)).chain(shadowed).collect()
+}
+
+fn commands(loaded: &Loaded) -> Vec<Value> {
+    let row = |command: &Command, active: bool| {
+        let mut row = json!({
+            "name": command.name, "description": command.description, "source": command.origin.as_str(),
+            "path": command.file, "active": active, "argumentHint": command.argument_hint,
+            "allowedTools": rules(&command.allowed),
+        });
+        put_plugin(&mut row, &command.origin);
+        row
+    };
+    let built_in = Local::ALL.into_iter().map(|local| {
+        json!({
+            "name": local.name(), "description": local.description(), "source": Origin::BuiltIn.as_str(),
+            "active": true, "argumentHint": Some(local.hint()).filter(|hint| !hint.is_empty()),
+        })
+    });
+    // Of a command and a skill with one name, the skill is meant.
+    let own = loaded.commands.iter().map(|command| row(command, loaded.skills.get(&command.name).is_none()));
+    let shadowed = loaded.commands.shadowed().iter().map(|command| row(command, false));
+    built_in.chain(own).chain(shadowed).collect()
+}
+
+fn rules(rules: &[RuleValue]) -> Vec<String> {
+    rules.iter().map(RuleValue::text).collect()
+}
+
+fn put_plugin(row: &mut Value, origin: &Origin) {
+    if let Origin::Plugin(name) = origin {
+        row["plugin"] = json!(name);
+    }
+}
+
+fn as_text(rows: &[Value], kind: Kind) -> String {
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
+    let slash = if kind == Kind::Skills { "" } else { "/" };
+    if rows.is_empty() {
+        return "There are no skills here: they lie in ~/.qoder/skills and, in a trusted folder, in .qoder/skills."
+            .to_owned();
+    }
+    let width = rows.iter().map(|row| text(row, "name").chars().count() + slash.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for row in rows {
+        let name = format!("{slash}{}", text(row, "name"));
+        let standing = if row["active"] == json!(true) { "" } else { "(its name is taken) " };
+        let (source, words) = (text(row, "source"), text(row, "description"));
+        let line = format!("{name:<width$}  {source:<8}  {standing}{}", words.replace('\n', " "));
+        // Writing into a text cannot fail.
+        let _ = writeln!(out, "{}", escaped_for_display(line.trim_end()));
+        if let Some(path) = row["path"].as_str() {
+            let _ = writeln!(out, "{:width$}  {}", "", escaped_for_display(path));
+        }
+    }
+    out
+}

@@ -1,0 +1,93 @@
+//! Finding commands: `commands/**/*.md` of every place. The name is that of the file, with those of the folders below
+//! `commands` in front. Whatever is wrong with one is a problem with its file and line; the others are found all the same.
+
+use std::path::{Path, PathBuf};
+
+use super::{Command, CommandList, Local, is_name};
+use crate::extensions::files::{MOST_ENTRIES, entries, real_file};
+use crate::extensions::{Document, Kind, Origin, Place, Plugin, Problem, head};
+use crate::setup::Setup;
+
+/// How deep folders of commands may nest.
+const DEEPEST: usize = 5;
+/// The longest description.
+const LONGEST_DESCRIPTION: usize = 1024;
+/// The longest hint about arguments.
+const LONGEST_HINT: usize = 200;
+/// Characters of the text that describe a command which does not describe itself.
+const FIRST_WORDS: usize = 100;
+
+impl Setup {
+    /// Reads the commands of all places; the person's take the names of the project's.
+    pub(crate) fn commands(&self, plugins: &[Plugin], problems: &mut Vec<Problem>) -> CommandList {
+        let mut list = CommandList::default();
+        let mut places = self.places(Kind::Commands, plugins);
+        places.sort_by_key(|place| place.origin == Origin::User);
+        for place in &places {
+            let boundary = self.boundary(&place.origin, plugins);
+            for (file, name) in files(place, problems) {
+                match read(&file, &name, place, boundary) {
+                    Ok(command) => list.add(command),
+                    Err(problem) => problems.push(problem),
+                }
+            }
+        }
+        list
+    }
+}
+
+/// The files of a place with the names of their commands.
+fn files(place: &Place, problems: &mut Vec<Problem>) -> Vec<(PathBuf, String)> {
+    let is_markdown = |path: &Path| path.extension().is_some_and(|end| end == "md");
+    let stem = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().into_owned());
+    if is_markdown(&place.path) {
+        return stem(&place.path).map(|name| vec![(place.path.clone(), name)]).unwrap_or_default();
+    }
+    let mut found = Vec::new();
+    let mut folders = vec![(place.path.clone(), String::new(), 0)];
+    while let Some((folder, before, depth)) = folders.pop() {
+        for path in entries(&folder, &place.origin, problems) {
+            let Some(name) = stem(&path) else { continue };
+            let name = if before.is_empty() { name } else { format!("{before}:{name}") };
+            // A linked folder may contain itself; only files may be links.
+            let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+            if is_folder && depth < DEEPEST {
+                folders.push((path, name, depth + 1));
+            } else if is_markdown(&path) && !is_folder && found.len() < MOST_ENTRIES {
+                found.push((path, name));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(path: &Path, name: &str, place: &Place, boundary: Option<&Path>) -> Result<Command, Problem> {
+    let real = real_file(path, &place.origin, boundary)?;
+    let mut document = Document::read(&real, &place.origin)?;
+    document.path = path.to_path_buf();
+    if !is_name(name) {
+        let text = format!("{name:?} cannot be the name of a command: it takes letters, digits, `-` and `_`");
+        return Err(document.problem("", text));
+    }
+    let qualified = place.origin.qualified(name);
+    if Local::named(&qualified).is_some() {
+        return Err(
+            document.problem("", format!("/{qualified} is a built-in command; give the file another name"))
+        );
+    }
+    let described = head::text(&document, "description", LONGEST_DESCRIPTION)?;
+    Ok(Command {
+        name: qualified,
+        description: described.unwrap_or_else(|| first_words(&document.body)),
+        argument_hint: head::text(&document, "argument-hint", LONGEST_HINT)?,
+        allowed: head::allowed_tools(&document)?,
+        origin: place.origin.clone(),
+        file: real,
+    })
+}
+
+fn first_words(body: &str) -> String {
+    let line = body.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(FIRST_WORDS).collect()
+}

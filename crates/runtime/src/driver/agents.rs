@@ -1,0 +1,66 @@
+//! Agents between the driver and the log: a run is held open while some work in the background, and one with which nobody
+//! goes on is ended with what its log says of it.
+
+use qoder_core::state::TaskState;
+use qoder_types::TaskStatus;
+use qoder_types::record::RecordBody;
+
+use super::{Driver, arrival};
+use crate::agent::lost;
+use crate::error::DriveError;
+
+impl Driver<'_> {
+    /// Waits while agents work in the background. True when there is something to do again: an agent has ended of which
+    /// the model is told in a turn of its own, or somebody has said something.
+    pub(super) async fn wait_for_agents(&mut self) -> Result<bool, DriveError> {
+        loop {
+            self.forward_task_events()?;
+            self.take_arrived()?;
+            if self.session.state.is_unfinished() {
+                return Ok(true);
+            }
+            let agents = || self.session.state.tasks.values().filter(|task| task.start.is_agent());
+            let news = |task: &&TaskState| {
+                let end = task.end.as_ref().filter(|_| !task.told);
+                end.is_some_and(|end| matches!(end.status, TaskStatus::Completed | TaskStatus::Failed))
+            };
+            let ended: Vec<String> = agents().filter(news).map(|task| task.start.task_id.clone()).collect();
+            if !ended.is_empty() && self.limits.exhausted.is_none() {
+                self.started = std::time::Instant::now();
+                self.tell_tasks(&ended)?;
+                return Ok(true);
+            }
+            if agents().all(|task| task.end.is_some()) || self.interrupt.is_triggered() {
+                return Ok(false);
+            }
+            let mut cancelled = self.interrupt.cancelled();
+            tokio::select! {
+                biased;
+                () = &mut cancelled => {}
+                () = self.session.task_events.arrival() => {}
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+            }
+        }
+    }
+
+    /// Ends the agent that a call has started and that nobody goes on with. Answers with what the model is to be told of
+    /// it, and with those of whose end it has not heard.
+    pub(super) fn end_agent_of(
+        &mut self,
+        tool_use_id: &str,
+    ) -> Result<(Option<String>, Vec<String>), DriveError> {
+        let of_call =
+            |task: &&TaskState| task.start.tool_use_id == tool_use_id && task.start.is_agent() && !task.told;
+        let Some(TaskState { start, end, .. }) = self.session.state.tasks.values().find(of_call).cloned()
+        else {
+            return Ok((None, Vec::new()));
+        };
+        if end.is_none() {
+            self.session.append(RecordBody::TaskEnded(self.session.lost_end(&start)))?;
+            if !self.quiet {
+                self.tell_task_end(&start.task_id)?;
+            }
+        }
+        Ok((Some(lost::report(self.session.folder(), &start)), vec![start.task_id]))
+    }
+}

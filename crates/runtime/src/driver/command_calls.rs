@@ -1,0 +1,250 @@
+//! Calls that a command makes before its turn begins: command lines whose output it wants and files it includes. They
+//! pass the hooks and the gate like calls of the model, are asked about and put on record like them; only the model does
+//! not see them, because it is not asked yet.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use qoder_core::policy::Ruling;
+use qoder_core::ports::Tool;
+use qoder_types::record::{
+    Answered, Asked, Decided, PermissionDenial, PermissionsChanged, RecordBody, ToolStarted,
+};
+use qoder_types::{Behavior, CallOutcome, Decision, DecisionLayer, Hooked, RuleValue};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::commands::Refusal;
+use super::decide::answered;
+use super::hooks::Waited;
+use super::tools::{Ready, run_one};
+use super::{Driver, arrival};
+use crate::error::DriveError;
+use crate::events::{Event, PermissionQuestion};
+use crate::gate::CallInPlace;
+use crate::hooks::{HookEvent, Occasion, with_hooks};
+
+/// A call that a command makes.
+pub(super) struct CallOfCommand {
+    /// The id of the input with a number behind it.
+    pub(super) id: String,
+    pub(super) tool: &'static str,
+    pub(super) input: Value,
+    /// What the command allows.
+    pub(super) rules: Vec<RuleValue>,
+    /// True when somebody may be asked about it.
+    pub(super) may_ask: bool,
+}
+
+impl CallOfCommand {
+    fn refused(&self, problem: String) -> Permit {
+        let denial = PermissionDenial {
+            tool_name: self.tool.to_owned(),
+            tool_use_id: self.id.clone(),
+            tool_input: self.input.clone(),
+        };
+        Permit::Refused(Refusal { problem, denial: Some(denial) })
+    }
+}
+
+/// What hooks, rules, the mode and people say about a call.
+pub(super) enum Permit {
+    /// It may run, with this input.
+    Granted(Arc<dyn Tool>, Value),
+    /// It may not.
+    Refused(Refusal),
+    /// A person interrupted.
+    Interrupted,
+}
+
+impl Driver<'_> {
+    /// Takes a call of a command to the hooks and to the gate.
+    pub(super) async fn permit(&mut self, call: &CallOfCommand) -> Result<Permit, DriveError> {
+        let (_, input) = match self.checked(call.tool, &call.input) {
+            Ok(checked) => checked,
+            Err(problem) => return Ok(Permit::Refused(problem.into())),
+        };
+        let fields = || json!({ "tool_name": call.tool, "tool_input": input, "tool_use_id": call.id });
+        let occasion = self.occasion(HookEvent::PreToolUse, call.tool, fields);
+        let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(call.id.clone()), ..occasion });
+        let hooked = match self.wait_for_hooks(occasion).await? {
+            Waited::Nobody => None,
+            Waited::Fired(fired) => {
+                self.session.append(RecordBody::Hooked(Box::new(fired.record.clone())))?;
+                Some(fired.record)
+            }
+            Waited::Interrupted => return Ok(Permit::Interrupted),
+        };
+        if let Some(reason) = hooked.as_ref().and_then(|hooked| hooked.stop.clone()) {
+            return Ok(call.refused(reason));
+        }
+        let changed = hooked.as_ref().and_then(|hooked| hooked.updated_input.clone());
+        match self.judge_for(call, changed.as_ref().unwrap_or(&input), hooked.as_ref()) {
+            Ok((tool, input, ruling)) => self.settle_for(call, tool, input, ruling).await,
+            Err(problem) => Ok(call.refused(problem)),
+        }
+    }
+
+    fn judge_for(
+        &self,
+        call: &CallOfCommand,
+        input: &Value,
+        hooked: Option<&Hooked>,
+    ) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
+        let (tool, input) = self.checked(call.tool, input)?;
+        let place = CallInPlace {
+            cwd: Path::new(&self.session.state.cwd),
+            permissions: &self.session.state.permissions,
+            confinement: self.engine.confinement(call.tool, &input),
+        };
+        let ruling = self.engine.gate.decide_allowing(&call.rules, &*tool, &input, &place)?;
+        Ok((tool, input, with_hooks(ruling, hooked, false)))
+    }
+
+    /// Puts the ruling on record, after asking somebody where that can be.
+    async fn settle_for(
+        &mut self,
+        call: &CallOfCommand,
+        tool: Arc<dyn Tool>,
+        input: Value,
+        ruling: Ruling,
+    ) -> Result<Permit, DriveError> {
+        let Ruling { decision, suggestions, .. } = ruling;
+        match decision.behavior {
+            Behavior::Allow => {
+                self.record_for(call, decision)?;
+                Ok(Permit::Granted(tool, input))
+            }
+            Behavior::Deny => {
+                let reason = decision.reason.clone();
+                self.record_for(call, decision)?;
+                Ok(call.refused(reason))
+            }
+            Behavior::Ask if call.may_ask && self.engine.host.answers() => {
+                let asked = Asked {
+                    tool_use_id: call.id.clone(),
+                    tool_name: call.tool.to_owned(),
+                    decision,
+                    suggestions,
+                };
+                self.ask_for(call, tool, input, asked).await
+            }
+            Behavior::Ask => {
+                let cwd = Path::new(&self.session.state.cwd);
+                let denied = self.engine.gate.nobody_answers(decision, &*tool, &input, cwd);
+                let reason = denied.reason.clone();
+                self.record_for(call, denied)?;
+                Ok(call.refused(reason))
+            }
+        }
+    }
+
+    async fn ask_for(
+        &mut self,
+        call: &CallOfCommand,
+        tool: Arc<dyn Tool>,
+        input: Value,
+        asked: Asked,
+    ) -> Result<Permit, DriveError> {
+        let question = PermissionQuestion {
+            tool_use_id: call.id.clone(),
+            tool_name: asked.tool_name.clone(),
+            input: input.clone(),
+            decision: asked.decision.clone(),
+            suggestions: asked.suggestions.clone(),
+            agent_id: None,
+        };
+        let decision = asked.decision.clone();
+        self.session.append(RecordBody::Asked(Box::new(asked)))?;
+        let Some(answer) = self.await_answer(question).await? else { return Ok(Permit::Interrupted) };
+        let updates = self.usable_updates(answer.updated_permissions)?;
+        let answer = Answered {
+            tool_use_id: call.id.clone(),
+            allow: answer.allow,
+            message: answer.message,
+            updated_input: answer.updated_input.filter(|_| answer.allow),
+            updated_permissions: updates.clone(),
+            interrupt: answer.interrupt,
+            by: answer.by,
+        };
+        let decision = answered(decision, &answer, DecisionLayer::Person);
+        let (allow, reason) = (answer.allow, decision.reason.clone());
+        let mut bodies = vec![RecordBody::PermissionsChanged(PermissionsChanged {
+            updates: updates.clone(),
+            by: answer.by.clone(),
+        })];
+        bodies.retain(|_| !updates.is_empty());
+        let changed = answer.updated_input.clone();
+        bodies.insert(0, RecordBody::Answered(Box::new(answer)));
+        self.session.append_all(bodies)?;
+        self.took_updates(&updates)?;
+        // What somebody changed is judged again; a denial of the rules holds against any answer.
+        let judged = match changed {
+            Some(changed) if allow => self.judge_for(call, &changed, None),
+            Some(_) | None => {
+                self.record_for(call, decision)?;
+                return Ok(if allow { Permit::Granted(tool, input) } else { call.refused(reason) });
+            }
+        };
+        match judged {
+            Ok((tool, input, ruling)) if ruling.decision.behavior != Behavior::Deny => {
+                self.record_for(call, decision)?;
+                Ok(Permit::Granted(tool, input))
+            }
+            Ok((_, _, ruling)) => {
+                let reason = ruling.decision.reason.clone();
+                self.record_for(call, ruling.decision)?;
+                Ok(call.refused(reason))
+            }
+            Err(problem) => Ok(call.refused(problem)),
+        }
+    }
+
+    fn record_for(&mut self, call: &CallOfCommand, decision: Decision) -> Result<(), DriveError> {
+        let decided = Decided { tool_use_id: call.id.clone(), tool_name: call.tool.to_owned(), decision };
+        self.session.append(RecordBody::Decided(decided))?;
+        Ok(())
+    }
+
+    /// Runs a call that may run, and answers with what it said; nothing when a person interrupted.
+    pub(super) async fn run_for_command(
+        &mut self,
+        id: &str,
+        tool: Arc<dyn Tool>,
+        input: Value,
+    ) -> Result<Option<String>, DriveError> {
+        let name = tool.definition().name.clone();
+        self.session.append(RecordBody::ToolStarted(ToolStarted {
+            tool_use_id: id.to_owned(),
+            tool_name: name.clone(),
+            replay: tool.replay(),
+        }))?;
+        let (output, mut pieces) = mpsc::channel(1);
+        let context = self.context(id, &output);
+        let after = self.after_call(id, &name, &input, &context.spent);
+        let ready = Ready { id: id.to_owned(), tool, input };
+        // The tool hears of an interrupt through its context and ends by itself.
+        let mut running = Box::pin(run_one(ready, context, after, None));
+        drop(output);
+        let mut ran = loop {
+            tokio::select! {
+                biased;
+                ran = &mut running => break ran,
+                Some((id, text)) = pieces.recv() => {
+                    let event = Event::ToolOutput { tool_use_id: &id, text: &text };
+                    self.engine.host.emit(event).map_err(DriveError::Output)?;
+                }
+                () = self.session.task_events.arrival() => self.forward_task_events()?,
+                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+            }
+        };
+        self.forward_task_events()?;
+        self.record_spent(&ran.spent)?;
+        if let Some(fired) = ran.fired.map_err(DriveError::Output)? {
+            let record = self.revise(&mut ran.outcome, fired);
+            self.session.append(record)?;
+        }
+        let interrupted = ran.outcome.outcome == CallOutcome::Interrupted || self.interrupt.is_triggered();
+        Ok((!interrupted).then(|| ran.outcome.content.to_text()))
+    }
+}

@@ -1,0 +1,164 @@
+//! Built-in commands: answered with `local_command_output` and a result, without a turn of the model. What they change is
+//! a record like everything else.
+
+use std::fmt::Write;
+
+use qoder_core::next::{EndReason, turn_end};
+use qoder_core::ports::Model;
+use qoder_types::record::{
+    Cut, InputAdmitted, InputWithdrawn, ModelFailed, RecordBody, TurnEnded, TurnSubtype,
+};
+use qoder_types::wire::{StreamMessage, SystemMessage};
+
+use super::model::Called;
+use super::{Driver, emit_result};
+use crate::commands::{self, Local};
+use crate::error::DriveError;
+use crate::live::ContextUsage;
+use crate::session::new_id;
+
+/// What a built-in command came to.
+enum Answer {
+    Text(String),
+    Failed(String),
+    Interrupted,
+}
+
+impl Driver<'_> {
+    /// Runs a built-in command; its turn is over with it.
+    pub(super) async fn run_local(
+        &mut self,
+        input: InputAdmitted,
+        mut bodies: Vec<RecordBody>,
+        local: Local,
+        rest: &str,
+    ) -> Result<TurnEnded, DriveError> {
+        self.started = std::time::Instant::now();
+        self.learn_commands().await;
+        self.ensure_epoch()?;
+        self.emit_init()?;
+        // It is done once: a process that dies now has nothing to repeat.
+        bodies.push(RecordBody::InputWithdrawn(InputWithdrawn {
+            input_id: input.input_id,
+            by: format!("command /{}", local.name()),
+        }));
+        self.session.append_all(bodies)?;
+        let before = self.session.state.totals.clone();
+        let answer = match local {
+            Local::Help => Answer::Text(self.help()),
+            Local::Cost => Answer::Text(self.cost()),
+            Local::Context => Answer::Text(ContextUsage::of(self).to_text()),
+            Local::Clear => self.clear().await?,
+            Local::Compact => self.compact_by_person(rest).await?,
+        };
+        let reason = match &answer {
+            Answer::Text(_) | Answer::Failed(_) => EndReason::Completed,
+            Answer::Interrupted => EndReason::AbortedStreaming,
+        };
+        let duration = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut end = turn_end(&self.session.state, &self.limits, &reason, duration);
+        for (model, totals) in &self.session.state.totals {
+            let mut usage = totals.usage();
+            if let Some(before) = before.get(model) {
+                let before = before.usage();
+                usage.input_tokens -= before.input_tokens;
+                usage.output_tokens -= before.output_tokens;
+                usage.cache_read_input_tokens -= before.cache_read_input_tokens;
+                usage.cache_creation_input_tokens -= before.cache_creation_input_tokens;
+            }
+            end.usage.add(&usage);
+        }
+        match answer {
+            Answer::Text(text) => {
+                self.emit_output(&text)?;
+                end.result = Some(text);
+            }
+            Answer::Failed(problem) => {
+                end.subtype = TurnSubtype::ErrorDuringExecution;
+                (end.is_error, end.result, end.errors) = (true, None, vec![problem]);
+            }
+            Answer::Interrupted => {}
+        }
+        self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
+        self.session.sync()?;
+        emit_result(&*self.engine.host, &self.session.id, &end)?;
+        Ok(end)
+    }
+
+    fn emit_output(&self, content: &str) -> Result<(), DriveError> {
+        let uuid = new_id();
+        self.emit(&StreamMessage::System(SystemMessage::LocalCommandOutput {
+            content,
+            uuid: &uuid,
+            session_id: &self.session.id,
+        }))
+    }
+
+    fn help(&self) -> String {
+        let mut text = "The commands:".to_owned();
+        for row in commands::rows(self.engine) {
+            let hint =
+                if row.argument_hint.is_empty() { String::new() } else { format!(" {}", row.argument_hint) };
+            // Writing into a string cannot fail.
+            let _ = write!(text, "\n/{}{hint}: {} ({})", row.name, row.description, row.source);
+        }
+        text
+    }
+
+    fn cost(&self) -> String {
+        let state = &self.session.state;
+        let mut text = format!("The session has cost ${:.4} so far.", state.total_cost_usd);
+        for (model, totals) in &state.totals {
+            // Writing into a string cannot fail.
+            let _ = write!(
+                text,
+                "\n{model}: {} tokens in, {} out, {} read from and {} written to the cache, ${:.4}",
+                totals.input_tokens,
+                totals.output_tokens,
+                totals.cache_read_input_tokens,
+                totals.cache_creation_input_tokens,
+                totals.cost_usd
+            );
+        }
+        text
+    }
+
+    /// Begins a new conversation. The log keeps the old one; a record says that it counts no more.
+    async fn clear(&mut self) -> Result<Answer, DriveError> {
+        let cut = Cut { at: None, messages: 0, results: Vec::new(), by: "command /clear".to_owned() };
+        self.session.append(RecordBody::Cut(Box::new(cut)))?;
+        self.session.hook_context.clear();
+        let again = self.session_start("clear");
+        self.observe(again).await?;
+        Ok(Answer::Text("A new conversation begins; nothing of the old one reaches the model.".to_owned()))
+    }
+
+    async fn compact_by_person(&mut self, wish: &str) -> Result<Answer, DriveError> {
+        if self.session.state.context.replies == 0 {
+            return Ok(Answer::Text("There is nothing to summarise yet.".to_owned()));
+        }
+        if self.engine.spending.exhausted().is_some() {
+            return Ok(Answer::Failed("The budget of the session is used up; no model is asked.".to_owned()));
+        }
+        let before = self.session.state.context.tokens();
+        let called = self.summarised("manual", Some(wish).filter(|wish| !wish.is_empty())).await?;
+        self.emit_status(None)?;
+        Ok(match called {
+            None => Answer::Failed("A hook did not let the conversation be summarised.".to_owned()),
+            Some(Called::Reply(_)) => {
+                let after = self.session.state.context.tokens();
+                Answer::Text(format!(
+                    "The conversation was replaced by a summary: about {before} tokens before, {after} now."
+                ))
+            }
+            Some(Called::Failed(failure)) => {
+                let problem = format!("The conversation could not be summarised: {}", failure.message);
+                let model = self.engine.model.facts().name;
+                let failed = ModelFailed { model, compaction: true, failure };
+                self.session.append(RecordBody::ModelFailed(failed))?;
+                Answer::Failed(problem)
+            }
+            Some(Called::Interrupted) => Answer::Interrupted,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! Files and folders of definitions: listing them in a fixed order and within bounds, and keeping links from leading out
+//! of the folder whose author may define something.
+
+use std::path::{Path, PathBuf};
+
+use super::{Origin, Problem};
+
+/// The most entries of one folder that are looked at.
+pub(crate) const MOST_ENTRIES: usize = 500;
+
+/// What lies in a folder, by name. A folder that is not there holds nothing.
+pub(crate) fn entries(folder: &Path, origin: &Origin, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+    let problem =
+        |text: String| Problem { path: folder.to_path_buf(), line: None, text, origin: origin.clone() };
+    let listed = match std::fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            problems.push(problem(format!("cannot be listed: {error}")));
+            return Vec::new();
+        }
+    };
+    let mut found: Vec<PathBuf> =
+        listed.filter_map(Result::ok).map(|entry| entry.path()).take(MOST_ENTRIES + 1).collect();
+    if found.len() > MOST_ENTRIES {
+        problems.push(problem(format!("has more than {MOST_ENTRIES} entries; only some of them are read")));
+        found.truncate(MOST_ENTRIES);
+    }
+    found.sort();
+    found
+}
+
+/// The real path of a file. A link of a project or a plugin must not lead out of it: what lies there was written by
+/// somebody else, for something else.
+pub(crate) fn real_file(path: &Path, origin: &Origin, boundary: Option<&Path>) -> Result<PathBuf, Problem> {
+    let problem =
+        |text: String| Problem { path: path.to_path_buf(), line: None, text, origin: origin.clone() };
+    let real = path.canonicalize().map_err(|error| problem(format!("cannot be read: {error}")))?;
+    let inside = boundary
+        .is_none_or(|boundary| boundary.canonicalize().is_ok_and(|boundary| real.starts_with(boundary)));
+    if inside {
+        Ok(real)
+    } else {
+        Err(problem(format!("leads out of the {} it belongs to", origin.as_str())))
+    }
+}
