@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentLimits, AgentTool, Agents, Family, covers};
+use crate::agent::{self, AgentLimits, AgentTool, Family, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
