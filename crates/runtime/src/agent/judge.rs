@@ -1,5 +1,6 @@
-//! Agents for hooks: one that judges an event and answers through the tool for structured answers, and the hooks that a
-//! definition brings for its own agent. Hooks that are agents do not run for such an agent, so none judges itself.
+//! Agents that judge an event for a hook: children of the session that look with their tools and answer through the one for
+//! structured answers. Hooks that are agents do not run for such an agent, so none judges itself, and what it costs is the
+//! session's.
 
 use std::sync::{Arc, PoisonError, Weak};
 
