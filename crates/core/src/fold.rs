@@ -9,13 +9,13 @@ use qoder_types::record::{
     UserOrigin,
 };
 use qoder_types::{
-    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, TaskEnded,
-    ToolResultContent, Usage, WorktreeChange,
+    Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, ToolResultContent,
+    Usage, WorktreeChange,
 };
 
 use crate::next::MAX_CONTINUATIONS;
 use crate::ports::PromptMessage;
-use crate::state::{Call, EpochState, ReplySummary, State, TaskState, Turn};
+use crate::state::{Call, EpochState, ReplySummary, State, Turn};
 use crate::structured::STRUCTURED_OUTPUT;
 
 /// Folds all records into a fresh state.
@@ -89,11 +89,7 @@ impl State {
                     self.begun_input = Some(input.input_id.clone());
                 }
             }
-            RecordBody::TaskStarted(start) => {
-                let task =
-                    TaskState { start: start.clone(), end: None, told: false, counted: false, listed: false };
-                self.tasks.entry(start.task_id.clone()).or_insert(task);
-            }
+            RecordBody::TaskStarted(start) => self.apply_task_start(start),
             RecordBody::TaskEnded(end) => self.apply_task_end(end),
             RecordBody::Hooked(hooked) => self.apply_hooked(hooked),
             RecordBody::Interrupted(interrupted) => {
@@ -103,42 +99,12 @@ impl State {
             }
             RecordBody::TurnEnded(ended) => {
                 self.turn = None;
-                self.permissions.end_turn();
                 self.tasks.values_mut().for_each(|task| task.listed |= task.end.is_some());
+                self.permissions.end_turn();
                 self.last_turn = Some((**ended).clone());
             }
             RecordBody::Cut(cut) => self.apply_cut(cut),
             RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
-        }
-    }
-
-    /// A task ends once; the first word about it stands. What an agent used is the session's to account for.
-    fn apply_task_end(&mut self, end: &TaskEnded) {
-        let Some(task) = self.tasks.get_mut(&end.task_id) else { return };
-        if task.end.is_some() {
-            return;
-        }
-        task.end = Some(end.clone());
-        let Some(account) = &end.account else { return };
-        for (model, used) in &account.model_usage {
-            self.add_usage(model, &used.usage(), used.cost_usd);
-            if let Some(totals) = self.totals.get_mut(model).filter(|totals| totals.context_window == 0) {
-                totals.context_window = used.context_window;
-                totals.max_output_tokens = used.max_output_tokens;
-            }
-        }
-        self.duration_api_ms += account.duration_api_ms;
-        self.count_in_turn(&end.task_id);
-    }
-
-    /// What an agent used belongs to the turn in which it ended, else to the one that hears of it.
-    fn count_in_turn(&mut self, task_id: &str) {
-        let (Some(turn), Some(task)) = (&mut self.turn, self.tasks.get_mut(task_id)) else { return };
-        let account = task.end.as_ref().and_then(|end| end.account.as_deref());
-        if let Some(account) = account.filter(|_| !task.counted) {
-            turn.usage.add(&account.usage);
-            turn.duration_api_ms += account.duration_api_ms;
-            task.counted = true;
         }
     }
 
@@ -390,7 +356,7 @@ impl State {
         }
     }
 
-    fn add_usage(&mut self, model: &str, usage: &Usage, cost_usd: f64) {
+    pub(crate) fn add_usage(&mut self, model: &str, usage: &Usage, cost_usd: f64) {
         if model.is_empty() {
             return;
         }

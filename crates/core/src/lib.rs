@@ -15,6 +15,7 @@ pub mod render;
 pub mod shell;
 pub mod state;
 pub mod structured;
+mod tasks;
 
 pub use next::{Exhausted, Limits, Step, next};
 pub use state::State;

@@ -125,6 +125,7 @@ fn replay(tool: &dyn Tool) -> &'static str {
     match tool.replay() {
         ReplayClass::Pure => "runs again",
         ReplayClass::Effectful => "outcome unknown",
+        ReplayClass::Resumable => "goes on",
     }
 }
 

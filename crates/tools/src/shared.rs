@@ -44,6 +44,8 @@ pub(crate) struct Task {
     end: watch::Sender<Option<TaskEnded>>,
     stop: watch::Sender<bool>,
     group: Mutex<Option<Pid>>,
+    /// True for a task of an earlier process of whose end the model has not heard.
+    owes_result: bool,
 }
 
 impl Task {
@@ -56,6 +58,7 @@ impl Task {
             end: watch::Sender::new(end),
             stop: watch::Sender::new(false),
             group: Mutex::default(),
+            owes_result: false,
         }
     }
 
@@ -109,10 +112,11 @@ impl SessionShared {
         *self.running.borrow()
     }
 
-    /// True when there is such a task and it has ended.
+    /// True when there is such a task, it has ended and nobody waits to hear of it: one that ended just before its process
+    /// did may still owe its call a result.
     #[must_use]
-    pub fn has_ended(&self, id: &str) -> bool {
-        self.task(id).is_some_and(|task| task.end().is_some())
+    pub fn is_over(&self, id: &str) -> bool {
+        self.task(id).is_some_and(|task| task.end().is_some() && !task.owes_result)
     }
 
     /// Makes tasks of earlier processes known, so that their output can be asked for. Known ones stay as they are.
@@ -121,7 +125,10 @@ impl SessionShared {
         for task in past {
             let Some(end) = &task.end else { continue };
             let known = tasks.entry(task.start.task_id.clone());
-            known.or_insert_with(|| Arc::new(Task::new(task.start.clone(), None, Some(end.clone()))));
+            known.or_insert_with(|| {
+                let owes_result = !task.told;
+                Arc::new(Task { owes_result, ..Task::new(task.start.clone(), None, Some(end.clone())) })
+            });
         }
     }
 

@@ -138,9 +138,10 @@ fn compacted(hooks: &Value) -> (Stage, crate::support::Ran) {
         Stage::with(&json!({ "hooks": hooks, "model": { "contextWindows": { "scripted": 200_000 } } }));
     let usage = json!({ "input_tokens": 199_000, "output_tokens": 10 });
     let replies = json!([
-        { "toolCalls": [{ "name": "Bash", "id": "toolu_1", "input": { "command": "echo one" } }], "usage": usage },
+        { "when": { "contains": "continues an earlier one" }, "text": "done" },
         { "when": { "purpose": "compact" }, "text": "the summary" },
-        say("done"),
+        { "toolCalls": [{ "name": "Bash", "id": "toolu_1", "input": { "command": "echo one" } }], "usage": usage },
+        { "when": { "lastToolResultContains": "one" }, "text": "done" },
     ]);
     let ran = stage.run(&replies, &["--allowedTools", "Bash"]);
     (stage, ran)

@@ -8,6 +8,8 @@ mod binding;
 #[cfg(test)]
 mod decisions;
 #[cfg(test)]
+mod elicitation;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod fields;
@@ -19,3 +21,5 @@ mod models;
 mod support;
 #[cfg(test)]
 mod trust;
+#[cfg(test)]
+mod worktrees;

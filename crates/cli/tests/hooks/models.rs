@@ -53,3 +53,68 @@ fn a_prompt_hook_that_answers_nonsense_fails_closed_before_a_call() {
         assert!(!stage.sandbox.project().join("made").exists() && ran.stderr.contains("failed"), "{answer}");
     }
 }
+
+fn agent_hook(more: &Value) -> Stage {
+    let mut hook = json!({ "type": "agent", "prompt": "Look whether it may run: $ARGUMENTS" });
+    hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Stage::new(&json!({ "PreToolUse": [{ "matcher": "Bash", "hooks": [hook] }] }))
+}
+
+fn judge(text: &str, tool: &str, input: &Value) -> Value {
+    let call = json!({ "name": tool, "id": format!("toolu_{tool}"), "input": input });
+    json!({ "when": { "purpose": "subagent", "contains": text }, "toolCalls": [call] })
+}
+
+#[test]
+fn an_agent_hook_looks_with_its_tools_and_answers_through_structured_output() {
+    for (answer, runs) in
+        [(json!({ "ok": true }), true), (json!({ "ok": false, "reason": "the note forbids it" }), false)]
+    {
+        let stage = agent_hook(&json!({}));
+        stage.sandbox.write("note.txt", "a note\n");
+        let replies = json!([
+            call(1, "Bash", &json!({ "command": "touch made" })),
+            judge("\"tool_name\":\"Bash\"", "Read", &json!({ "file_path": "note.txt" })),
+            { "when": { "purpose": "subagent", "lastToolResultContains": "a note" },
+              "toolCalls": [{ "name": "StructuredOutput", "id": "toolu_answer", "input": answer }] },
+            say("done"),
+        ]);
+        let ran = stage.run(&replies, &["--allowedTools", "Bash"]);
+        assert_eq!(ran.said(), "done", "{ran:#?}");
+        assert_eq!(stage.sandbox.project().join("made").exists(), runs, "{ran:#?}");
+        assert_eq!(ran.tool_results().contains("the note forbids it"), !runs);
+    }
+}
+
+#[test]
+fn tools_and_max_turns_bound_an_agent_hook_and_no_answer_fails_closed() {
+    let stage = agent_hook(&json!({ "tools": ["Grep"], "maxTurns": 1 }));
+    let replies = json!([
+        call(1, "Bash", &json!({ "command": "touch made" })),
+        judge("Look whether", "Read", &json!({ "file_path": "note.txt" })),
+        say("done"),
+    ]);
+    let ran = stage.run(&replies, &["--allowedTools", "Bash"]);
+    assert!(!stage.sandbox.project().join("made").exists(), "{ran:#?}");
+    assert!(ran.stderr.contains("gave no answer"), "{}", ran.stderr);
+}
+
+#[test]
+fn hooks_of_an_agents_frontmatter_bind_that_agent_alone() {
+    let stage = Stage::new(&json!({}));
+    let agent = "---\nname: careful\ndescription: careful\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        \
+                 - type: command\n          command: \"echo not-here >&2; exit 2\"\n---\nBe careful.\n";
+    stage.sandbox.write(stage.sandbox.config().join("agents/careful.md"), agent);
+    let replies = json!([
+        call(1, "Bash", &json!({ "command": "touch by-main" })),
+        call(2, "Agent", &json!({ "prompt": "make it", "description": "make", "subagent_type": "careful" })),
+        { "when": { "purpose": "subagent", "contains": "make it" },
+          "toolCalls": [{ "name": "Bash", "id": "toolu_9", "input": { "command": "touch by-agent" } }] },
+        { "when": { "purpose": "subagent", "lastToolResultContains": "not-here" }, "text": "I may not" },
+        say("done"),
+    ]);
+    let ran = stage.run(&replies, &["--allowedTools", "Bash,Agent"]);
+    assert_eq!(ran.said(), "done", "{ran:#?}");
+    let project = stage.sandbox.project();
+    assert!(project.join("by-main").exists() && !project.join("by-agent").exists(), "{ran:#?}");
+}

@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::host::Host;
 
 fn settings(sandbox: &Sandbox, hooks: &Value) {
     sandbox.write(sandbox.config().join("settings.json"), json!({ "hooks": hooks }).to_string());
@@ -17,12 +17,17 @@ fn command(command: &str, more: &Value) -> Value {
 }
 
 fn bash(number: u64, command: &str) -> Value {
-    call(number, "Bash", &json!({ "command": command }))
+    json!({ "toolCalls": [{ "name": "Bash", "id": format!("toolu_{number}"), "input": { "command": command } }] })
 }
 
 fn seen(sandbox: &Sandbox) -> Vec<Value> {
     let text = std::fs::read_to_string(sandbox.project().join("../seen")).unwrap_or_default();
     text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A reply that is given once, in its place.
+fn say(text: &str) -> Value {
+    json!({ "text": text })
 }
 
 const NOTE: &str = "input=$(cat); printf '%s\\n' \"$input\" >> ../seen";

@@ -7,6 +7,8 @@ mod agent_account;
 #[cfg(test)]
 mod agent_background;
 #[cfg(test)]
+mod agent_brings;
+#[cfg(test)]
 mod agent_isolation;
 #[cfg(test)]
 mod agent_killed;

@@ -1,6 +1,7 @@
 //! A child before it runs: which agent it is, its engine, its log, and the permissions with which it begins. Whatever is
 //! wrong is found here, before anything is announced.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -8,6 +9,7 @@ use qoder_core::ports::{Thinking, Tool, ToolContext};
 use qoder_tools::{SessionShared, agent_worktree};
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
+use serde_json::Value;
 
 use super::child_host::{ChildHost, Used};
 use super::sidecar::{PREFIX, Sidecar};
@@ -15,6 +17,9 @@ use super::tool::AgentInput;
 use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Parent};
 use crate::engine::{AgentIdentity, Engine, SystemPrompt};
 use crate::error::SessionError;
+use crate::extensions::Origin;
+use crate::hooks::files::{self, HookSource};
+use crate::hooks::{HookEvent, Hooks};
 use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
 use crate::session::{Keep, Session};
@@ -96,7 +101,8 @@ impl AgentTool {
 
     /// The servers that its definition describes for it alone, connected as far as they came in time.
     async fn connect(&self, definition: Option<&AgentDefinition>) -> Result<Option<McpServers>, String> {
-        let servers = definition.map(|definition| (self.own_servers)(definition)).transpose()?.flatten();
+        let servers =
+            definition.map(|definition| (self.family.own_servers)(definition)).transpose()?.flatten();
         if let Some(servers) = &servers {
             servers.start();
             servers.ready().await;
@@ -149,6 +155,7 @@ impl AgentTool {
             }
             None => self.system.blocks.clone(),
         };
+        blocks.extend(self.skills(definition)?);
         blocks.push(ROLE.to_owned());
         let wanted = input.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
         let wanted = wanted.or_else(|| definition.and_then(AgentDefinition::other_model));
@@ -174,7 +181,7 @@ impl AgentTool {
             extensions: Arc::clone(&self.extensions),
             toolbox: self.toolbox(tools, name, definition)?,
             questions: None,
-            hooks: Arc::clone(&self.hooks),
+            hooks: own_hooks(&self.hooks, definition)?,
             gate,
             updates: self.updates.clone(),
             classifier: self.classifier.clone(),
@@ -201,6 +208,18 @@ impl AgentTool {
             expose_request_id: false,
             mirror: Arc::new(OnceLock::new()),
         })
+    }
+
+    /// The texts of the skills that it begins with.
+    fn skills(&self, definition: Option<&AgentDefinition>) -> Result<Vec<String>, String> {
+        let loaded = self.extensions.current();
+        let names = definition.into_iter().flat_map(|definition| &definition.skills);
+        let text = |name: &String| {
+            let body = loaded.skills.body(name);
+            let body = body.ok_or_else(|| format!("there is no skill named {name}, with which it begins"))?;
+            Ok(format!("# Skill {name}\n\n{}", body.trim()))
+        };
+        names.map(text).collect()
     }
 
     /// The built-in tools of a child, and those of the servers that it alone has.
@@ -346,6 +365,38 @@ impl AgentTool {
             transcript_path: log.unwrap_or_default(),
         }
     }
+}
+
+/// The session's hooks with those that its definition brings. What it says about the end of a turn is about its own.
+/// Those of a project's file run under the same condition as the hooks of its settings; without them the agent must not
+/// work, because nobody knows what they would have denied.
+fn own_hooks(hooks: &Arc<Hooks>, definition: Option<&AgentDefinition>) -> Result<Arc<Hooks>, String> {
+    let Some((definition, value)) = definition.and_then(|one| Some((one, one.hooks.as_ref()?))) else {
+        return Ok(Arc::clone(hooks));
+    };
+    if definition.origin == Origin::Project && hooks.settings().is_some_and(|one| !one.vouches_for_now()) {
+        return Err(
+            "its hooks stand in a file of the project, for which nobody vouches in this run".to_owned()
+        );
+    }
+    let mut value = value.clone();
+    if let Some(events) = value.as_object_mut()
+        && let Some(Value::Array(mut stop)) = events.remove(HookEvent::Stop.as_str())
+    {
+        match events.get_mut(HookEvent::SubagentStop.as_str()).and_then(Value::as_array_mut) {
+            Some(own) => own.append(&mut stop),
+            None => drop(events.insert(HookEvent::SubagentStop.as_str().to_owned(), Value::Array(stop))),
+        }
+    }
+    let source = HookSource {
+        origin: definition.origin.clone(),
+        file: definition.path.clone().unwrap_or_default(),
+        lines: BTreeMap::new(),
+        plugin: None,
+    };
+    // What is wrong with them was told when the definition was read; a broken one that decides becomes one that fails.
+    let (own, _) = files::read(&value, &source);
+    Ok(Arc::new(hooks.with(own)))
 }
 
 /// An id that no other agent has.

@@ -42,8 +42,10 @@ pub(crate) fn report(side: Option<&Path>, start: &TaskStarted) -> String {
         return format!("The agent {} was cut off.", start.command);
     };
     let state = fold(&paths);
+    let had_ended = state.turn.is_none() && state.last_turn.is_some();
+    let what = if had_ended { "had just ended" } else { "was cut off" };
     let mut text = format!(
-        "The agent {} ({}) was cut off after {} model calls and {} tool calls, and does not go on. Its log is {}.",
+        "The agent {} ({}) {what} after {} model calls and {} tool calls, and does not go on. Its log is {}.",
         start.command,
         start.task_id,
         state.model_calls,

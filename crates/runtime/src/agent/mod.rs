@@ -6,6 +6,7 @@ mod account;
 mod child;
 mod child_host;
 mod definition;
+mod judge;
 mod limits;
 mod logs;
 pub(crate) mod lost;
@@ -71,8 +72,6 @@ pub struct AgentTool {
     pub tools: Vec<Arc<dyn Tool>>,
     /// The session's servers.
     pub servers: Arc<McpServers>,
-    /// Makes the servers that a definition describes for its agent alone.
-    pub own_servers: OwnServers,
     /// Which tools of the servers the session's model sees.
     pub offered: Offered,
     /// Decides whether tools of servers are looked up by name.
@@ -112,6 +111,7 @@ pub struct AgentTool {
 pub struct Family {
     room: Arc<Room>,
     mirror: Arc<OnceLock<Mirror>>,
+    own_servers: OwnServers,
     /// The agent that starts them; `None` is the session itself.
     parent: Option<Arc<Parent>>,
 }
@@ -127,10 +127,16 @@ struct Parent {
 }
 
 impl Family {
-    /// The agents of a session. Their logs are shown to the mirror, once there is one.
+    /// The agents of a session; `own_servers` makes the servers that definitions describe.
     #[must_use]
-    pub fn new(limits: AgentLimits, mirror: Arc<OnceLock<Mirror>>) -> Self {
-        Self { room: Arc::new(Room::new(limits)), mirror, parent: None }
+    pub fn new(limits: AgentLimits, own_servers: OwnServers) -> Self {
+        Self { room: Arc::new(Room::new(limits)), mirror: Arc::default(), own_servers, parent: None }
+    }
+
+    /// Is shown the logs of the agents, once it is set.
+    #[must_use]
+    pub fn mirror(&self) -> Arc<OnceLock<Mirror>> {
+        Arc::clone(&self.mirror)
     }
 
     /// The depth of an agent that is started here.

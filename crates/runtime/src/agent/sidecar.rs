@@ -67,15 +67,15 @@ impl Sidecar {
         read(&path(folder, agent_id))
     }
 
-    /// The agent that a call has started, if it has. Those that have ended do not count: some models use the id of a call
+    /// The agent that a call has started, if it has. Those that are over do not count: some models use the id of a call
     /// again for another one.
     pub(super) fn of_call(
         folder: &Path,
         tool_use_id: &str,
-        has_ended: impl Fn(&str) -> bool,
+        is_over: impl Fn(&str) -> bool,
     ) -> Option<(String, Self)> {
         let ids = entries(folder).filter_map(|path| Some((id_of(&path)?, path)));
-        let open = ids.filter(|(id, _)| !has_ended(id));
+        let open = ids.filter(|(id, _)| !is_over(id));
         let mut named = open.filter_map(|(id, path)| Some((id, read(&path)?)));
         named.find(|(_, sidecar)| sidecar.tool_use_id == tool_use_id)
     }

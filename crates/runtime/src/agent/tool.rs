@@ -64,7 +64,7 @@ pub fn named(input: &Value) -> String {
 
 /// The tool itself.
 pub struct Agents {
-    tool: Arc<AgentTool>,
+    pub(super) tool: Arc<AgentTool>,
 }
 
 impl Agents {
@@ -151,8 +151,8 @@ impl AgentTool {
         let folder = context.session_dir.as_ref().map(|folder| folder.join(FOLDER));
         let shared = Arc::clone(&context.shared).downcast::<SessionShared>();
         let shared = shared.map_err(|_| "this session has no tasks".to_owned())?;
-        let has_ended = |id: &str| shared.has_ended(id);
-        let of_call = |folder| Sidecar::of_call(folder, &context.tool_use_id, has_ended);
+        let is_over = |id: &str| shared.is_over(id);
+        let of_call = |folder| Sidecar::of_call(folder, &context.tool_use_id, is_over);
         let earlier = folder.as_deref().and_then(of_call);
         if earlier.is_none() {
             self.family.room.enter(folder.as_deref())?;

@@ -58,7 +58,7 @@ impl Driver<'_> {
         if end.is_none() {
             self.session.append(RecordBody::TaskEnded(self.session.lost_end(&start)))?;
             if !self.quiet {
-                self.tell_end(&start.task_id)?;
+                self.tell_task_end(&start.task_id)?;
             }
         }
         Ok((Some(lost::report(self.session.folder(), &start)), vec![start.task_id]))

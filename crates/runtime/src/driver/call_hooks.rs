@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use qoder_core::ports::{Cancelled, Spent, ToolOutcome};
+use qoder_core::ports::{Cancelled, Spent, ToolContext, ToolOutcome};
 use qoder_types::record::{Asked, RecordBody};
 use qoder_types::{CallOutcome, ContentBlock, Decision, HookVerdict, PermissionUpdate, ToolResultContent};
 use serde_json::{Map, Value, json};
@@ -163,13 +163,23 @@ impl Driver<'_> {
         let base = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure]
             .map(|event| self.occasion(event, tool, || Value::Null));
         base.iter().any(Option::is_some).then(|| AfterCall {
-            firing: Firing { spent: Arc::clone(spent), ..self.firing(HookEvent::PostToolUse) },
+            firing: self.firing_of_call(spent),
             base,
             tool: tool.to_owned(),
             input: input.clone(),
             id: id.to_owned(),
             cancelled: self.interrupt.cancelled(),
         })
+    }
+
+    /// Calls hooks on account of a call.
+    fn firing_of_call(&self, spent: &Spent) -> Firing {
+        let mut firing = self.firing(HookEvent::PostToolUse);
+        firing.spent = Arc::clone(spent);
+        if let Some(context) = &mut firing.context {
+            *context = Arc::new(ToolContext { spent: Arc::clone(spent), ..(**context).clone() });
+        }
+        firing
     }
 
     /// Puts what hooks said about a result into it; answers with their record.

@@ -46,7 +46,7 @@ impl Driver<'_> {
     }
 
     /// Replaces the conversation by a summary. `instructions` say what it is to keep. Hosts are told that it begins; that
-    /// it is over is told by whoever called, when what came of it is on record. `None`: a hook objects.
+    /// it is over is told by whoever called, when what came of it is on record. `None` when a hook objected.
     pub(super) async fn summarised(
         &mut self,
         trigger: &'static str,

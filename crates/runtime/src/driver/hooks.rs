@@ -39,7 +39,7 @@ impl Driver<'_> {
         let agent = self.engine.agent.as_ref();
         let context = self.engine.hooks.has_agents(event).then(|| Arc::new(self.context_of_hook()));
         Firing {
-            spent: Spent::default(),
+            spent: context.as_ref().map_or_else(Spent::default, |context| Arc::clone(&context.spent)),
             context,
             hooks: self.engine.hooks.clone(),
             host: self.engine.host.clone(),

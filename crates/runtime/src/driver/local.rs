@@ -144,7 +144,7 @@ impl Driver<'_> {
         let called = self.summarised("manual", Some(wish).filter(|wish| !wish.is_empty())).await?;
         self.emit_status(None)?;
         Ok(match called {
-            None => Answer::Failed("A hook objects to a summary of the conversation.".to_owned()),
+            None => Answer::Failed("A hook did not let the conversation be summarised.".to_owned()),
             Some(Called::Reply(_)) => {
                 let after = self.session.state.context.tokens();
                 Answer::Text(format!(

@@ -19,6 +19,7 @@ mod servers;
 mod side;
 mod tasks;
 mod tools;
+mod worktree_hooks;
 
 use std::time::Instant;
 

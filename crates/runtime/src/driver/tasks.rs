@@ -62,7 +62,10 @@ impl Driver<'_> {
                 }
                 ToolProgress::TaskEnded(end) => {
                     let task_id = end.task_id.clone();
-                    self.session.append(RecordBody::TaskEnded(end))?;
+                    // One whose end an earlier process put on record only owed its call the result.
+                    if self.session.state.tasks.get(&task_id).is_some_and(|task| task.end.is_none()) {
+                        self.session.append(RecordBody::TaskEnded(end))?;
+                    }
                     self.tell_task(HookEvent::TaskCompleted, &task_id);
                     news.push(News::Ended(task_id));
                 }
@@ -101,7 +104,7 @@ impl Driver<'_> {
     }
 
     /// Tells the host of the end of a task that is on record.
-    pub(super) fn tell_end(&self, task_id: &str) -> Result<(), DriveError> {
+    pub(super) fn tell_task_end(&self, task_id: &str) -> Result<(), DriveError> {
         self.tell_host(&News::Ended(task_id.to_owned()))
     }
 

@@ -76,7 +76,10 @@ impl Driver<'_> {
                 self.engine.toolbox.check(&*tool, &call.input).map(|input| (Arc::clone(&tool), input))
             });
             match checked {
-                Some(Ok((tool, input))) => ready.push(Ready { id: id.clone(), tool, input }),
+                Some(Ok((tool, input))) => {
+                    let tool = self.with_worktree_hooks(tool, &input);
+                    ready.push(Ready { id: id.clone(), tool, input });
+                }
                 Some(Err(text)) => self.append_result(id, &text, CallOutcome::Failed)?,
                 None => {
                     let text = format!("The tool {} is not available any more.", call.name);

@@ -77,6 +77,14 @@ impl Firing {
         self.hooks.arrived(late);
     }
 
+    /// Puts on record that hooks ran beside the driver.
+    pub(crate) fn keep(&self, fired: Fired) -> Fired {
+        let mut record = fired.record.clone();
+        (record.stop, record.updated_input) = (None, None);
+        self.hooks.arrived(Late { record, context: None, wake: None, spent: Arc::clone(&self.spent) });
+        fired
+    }
+
     /// Calls hooks that only observe and that nobody waits for.
     pub(crate) fn fire_aside(self, occasion: Occasion) {
         let hooks = Arc::clone(&self.hooks);

@@ -162,6 +162,14 @@ impl Hooks {
         std::mem::take(&mut *self.shared.problems.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Agents that judge for hooks are run by this one.
+    pub(crate) fn judged_by(&self, judge: Weak<dyn Judge>) {
+        if let Some(services) = &self.shared.services {
+            // There is one session for one engine.
+            let _ = services.judge.set(judge);
+        }
+    }
+
     /// Late answers go to this session from now on.
     pub(crate) fn belong_to(&self, session: InnerHandle) {
         // There is one session for one engine.

@@ -48,6 +48,11 @@ impl SettingsHooks {
         Self { places, vouched, layers: settings.layers.clone(), files }
     }
 
+    /// True when the person vouches for whatever a folder's files have now, and not for what they had once.
+    pub(crate) fn vouches_for_now(&self) -> bool {
+        self.vouched == Vouched::Now
+    }
+
     /// The hooks that run, and what is wrong with the rest.
     #[must_use]
     pub fn list(&self) -> (Vec<Hook>, Vec<Problem>) {

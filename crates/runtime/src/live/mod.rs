@@ -9,6 +9,7 @@ mod suggestion;
 mod title;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -41,6 +42,9 @@ pub enum Arrival {
     /// Something to do at once.
     Command(Command),
 }
+
+/// How long a session waits for a prompt before hooks are told.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// What arrives, in order.
 pub type Inbox = mpsc::UnboundedReceiver<Arrival>;
@@ -143,6 +147,8 @@ impl Live {
     /// Waits until there is something to drive; commands are obeyed meanwhile. False when nothing can come any more.
     /// Nothing is lost when the wait is given up.
     pub async fn ready(&mut self) -> Result<bool, DriveError> {
+        let mut idle = Box::pin(tokio::time::sleep(IDLE));
+        let mut told = !self.session.has_begun;
         loop {
             if self.session.state.is_unfinished() {
                 self.connected().await?;
@@ -159,6 +165,11 @@ impl Live {
                 () = self.session.task_events.arrival() => self.driver().forward_task_events()?,
                 () = connection(&mut self.connecting) => self.connecting = None,
                 _ = &mut self.released => self.inbox = None,
+                () = &mut idle, if !told => {
+                    told = true;
+                    let text = "The session waits for a prompt";
+                    self.driver().notification("idle_prompt", "Waiting", text, &serde_json::Value::Null);
+                }
             }
         }
     }

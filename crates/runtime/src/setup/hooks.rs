@@ -2,17 +2,25 @@
 
 use std::sync::{Arc, OnceLock};
 
-use qoder_core::ports::CommandEnvironment;
+use qoder_core::ports::{CommandEnvironment, Tool};
 use qoder_types::RuleSource;
 
 use super::Setup;
-use crate::agent::ModelByName;
+use crate::agent::{AgentTool, Agents, ModelByName};
 use crate::extensions::Extensions;
 use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
 use crate::memory::{MemoryPlaces, loaded};
 use crate::settings::Places;
 use crate::switched_model::SwitchedModel;
 use crate::trust::{self, Trust};
+
+/// The tool for agents, which are also to judge for hooks.
+pub(super) fn agents(tool: AgentTool) -> Arc<dyn Tool> {
+    let hooks = Arc::clone(&tool.hooks);
+    let agents = Agents::new(tool);
+    hooks.judged_by(agents.judge());
+    Arc::new(agents)
+}
 
 impl Setup {
     /// The hooks of the front and of settings.

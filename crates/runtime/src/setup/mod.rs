@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentLimits, AgentTool, Agents, Family, covers};
+use crate::agent::{self, AgentLimits, AgentTool, Family, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
@@ -164,8 +164,8 @@ impl Setup {
         let models = self.models(&callbacks);
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
+        let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
         options::check_skills(self.options.skills.as_ref())?;
-        let own_servers = self.own_servers(&callbacks, &questions);
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
@@ -179,18 +179,16 @@ impl Setup {
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
-        let mirror = Arc::default();
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
         let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) {
-            tools.push(Arc::new(Agents::new(AgentTool {
+            tools.push(hooks::agents(AgentTool {
                 extensions: Arc::clone(&extensions),
                 models,
                 model: Arc::clone(&model),
                 tools: tools.clone(),
                 servers: Arc::clone(&servers),
-                own_servers,
                 offered: Arc::clone(&offered),
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
@@ -206,11 +204,10 @@ impl Setup {
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
-                family: Family::new(AgentLimits::of(&self.settings), Arc::clone(&mirror)),
-            })));
+                family: family.clone(),
+            }));
         }
-        let mut tools = tools::in_order(tools);
-        tools.extend(self.structured.clone());
+        let tools = [tools::in_order(tools), self.structured.iter().cloned().collect()].concat();
         Ok(Engine {
             model,
             extensions,
@@ -239,7 +236,7 @@ impl Setup {
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
-            mirror,
+            mirror: family.mirror(),
         })
     }
 
