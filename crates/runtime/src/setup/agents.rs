@@ -37,6 +37,14 @@ impl Setup {
             }
         }
         for (name, definition) in own {
+            // Nobody lists what a program defines, so what has no effect is told at once.
+            let note = |text: &String| Problem {
+                path: format!("agents.{name}").into(),
+                line: None,
+                text: text.clone(),
+                origin: Origin::Flag,
+            };
+            problems.extend(definition.notes.iter().map(note));
             if let Err(problem) = list.add(name, definition) {
                 problems.push(problem);
             }
@@ -120,7 +128,6 @@ impl Setup {
         let inline = |server: &ServerReference| matches!(server, ServerReference::Inline { .. });
         let without_effect = [
             ("timeoutMins", definition.timeout.is_some()),
-            ("temperature", definition.temperature.is_some()),
             ("background", definition.background),
             ("isolation", definition.isolation.is_some()),
             ("hooks", definition.hooks.is_some()),

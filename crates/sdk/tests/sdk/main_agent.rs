@@ -48,5 +48,15 @@ async fn an_agent_that_is_not_there_is_told_with_those_that_are() {
     let place = Place::new();
     let options = place.playing(&json!([])).agent_definition("reviewer", reviewer()).agent("writer");
     let error = within(query("Go.", options).unwrap().next()).await.unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "agent: there is no agent named `writer`; known are: reviewer");
+    let known = "general-purpose, Explore, Plan, reviewer";
+    assert_eq!(error.to_string(), format!("agent: there is no agent named `writer`; known are: {known}"));
+}
+
+#[tokio::test]
+async fn a_definition_that_cannot_work_is_told_with_its_field() {
+    let place = Place::new();
+    let heroic = AgentDefinition { effort: Some("heroic".to_owned()), ..reviewer() };
+    let options = place.playing(&json!([])).agent_definition("reviewer", heroic);
+    let error = within(query("Go.", options).unwrap().next()).await.unwrap().unwrap_err().to_string();
+    assert!(error.contains("agents.reviewer.effort: is \"heroic\"; accepted are low, medium"), "{error}");
 }

@@ -65,6 +65,12 @@ const FLAG: [&str; 12] = [
 /// What a plugin's agents do not get: it could start programs or loosen what the person decided.
 const NOT_OF_PLUGINS: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
 
+/// What is read and has no effect in this version, with the reason. Nobody shall count on it.
+pub(super) const WITHOUT_EFFECT: [(&str, &str); 2] =
+    [("memory", "agents keep no memory of their own"), ("temperature", NO_TEMPERATURE)];
+/// Why a temperature has no effect.
+pub(super) const NO_TEMPERATURE: &str = "models are asked with the temperature of their provider";
+
 /// Where fields were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writing {
@@ -130,9 +136,9 @@ impl Fields<'_> {
             path: self.path.map(Path::to_path_buf),
             ..AgentDefinition::new(self.required("description")?, prompt, self.origin.clone())
         };
-        if self.word("memory", &["user", "project", "local"])?.is_some() {
-            notes.push("`memory` has no effect: agents keep no memory of their own".to_owned());
-        }
+        self.word("memory", &["user", "project", "local"])?;
+        let idle = WITHOUT_EFFECT.into_iter().filter(|(field, _)| self.value(field).is_some());
+        notes.extend(idle.map(|(field, why)| format!("`{field}` has no effect: {why}")));
         notes.extend(unknown_tools(&definition));
         Ok(self.of_plugin(AgentDefinition { notes, ..definition }))
     }

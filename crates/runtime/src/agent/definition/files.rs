@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::fields::{Fields, Writing};
+use super::fields::{Fields, WITHOUT_EFFECT, Writing};
 use super::{AgentDefinition, name_problem};
 use crate::extensions::{Document, Origin, Place, Problem};
 
@@ -88,12 +88,17 @@ fn read_file(
     if inside.is_some_and(|root| !is_inside(&real, root)) {
         return Err(problem("leads out of the folder it belongs to; it is not read".to_owned()));
     }
-    let document = Document::read(path, origin)?;
+    // The checked place is what is read, under the name that people know.
+    let known = |problem: Problem| Problem { path: path.to_path_buf(), ..problem };
+    let mut document = Document::read(&real, origin).map_err(known)?;
+    document.path = path.to_path_buf();
     let (name, definition) = read_document(&document)?;
-    // A field that looks as if it kept something, and does not, is worth a warning of its own.
-    if document.head.get("memory").is_some_and(|value| !value.is_null()) {
-        let text = "`memory` has no effect: agents keep no memory of their own; the rest of the file counts";
-        problems.push(document.problem("memory", text));
+    // A field that looks as if it did something, and does not, is worth a warning of its own.
+    for (field, why) in WITHOUT_EFFECT {
+        if document.head.get(field).is_some_and(|value| !value.is_null()) {
+            let text = format!("`{field}` has no effect: {why}; the rest of the file counts");
+            problems.push(document.problem(field, text));
+        }
     }
     Ok((name, definition))
 }

@@ -182,3 +182,31 @@ fn what_the_flag_holds_has_only_the_listed_keys() {
         assert!(AgentDefinition::from_flag(text).is_err(), "{text}");
     }
 }
+
+#[test]
+fn a_place_is_a_folder_or_a_single_file_and_need_not_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap().trim_start_matches('.');
+        std::fs::write(&path, format!("---\nname: {name}\ndescription: d\n---\nP\n")).unwrap();
+        path
+    };
+    let single = write("s.md");
+    write("kit/b.md");
+    write("kit/a.md");
+    write("kit/deeper/d.md");
+    write("kit/.h.md");
+    let names = |path: PathBuf, inside: Option<&Path>| -> (Vec<String>, usize) {
+        let mut problems = Vec::new();
+        let place = Place { origin: Origin::Plugin("kit".to_owned()), path };
+        let found = read_place(&place, inside, &mut problems);
+        (found.into_iter().map(|(name, _)| name).collect(), problems.len())
+    };
+    let kit = folder.path().join("kit");
+    assert_eq!(names(kit.clone(), Some(&kit)), (texts(&["a", "b"]), 0));
+    assert_eq!(names(single.clone(), None), (texts(&["s"]), 0));
+    assert_eq!(names(single, Some(&kit)), (Vec::new(), 1));
+    assert_eq!(names(folder.path().join("nothing"), None), (Vec::new(), 0));
+}
