@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use qoder_types::content::join_text;
 use qoder_types::record::{
-    Answered, AssistantEntry, Decided, Epoch, PermissionDenial, RecordBody, SystemEntry, UserEntry,
-    UserOrigin,
+    Answered, AssistantEntry, Decided, Epoch, PermissionDenial, RecordBody, SystemEntry, ToolStarted,
+    UserEntry, UserOrigin,
 };
 use qoder_types::{
     Behavior, ContentBlock, HookVerdict, Hooked, Message, MessageContent, Record, Role, ToolResultContent,
@@ -80,15 +80,7 @@ impl State {
                 }
             }
             RecordBody::PermissionsChanged(changed) => self.permissions.apply(&changed.updates),
-            RecordBody::ToolStarted(started) => {
-                if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
-                    call.started = Some(started.replay);
-                } else if let Some(input) = self.inputs.front()
-                    && started.tool_use_id.starts_with(&input.input_id)
-                {
-                    self.begun_input = Some(input.input_id.clone());
-                }
-            }
+            RecordBody::ToolStarted(started) => self.apply_start(started),
             RecordBody::TaskStarted(start) => self.apply_task_start(start),
             RecordBody::TaskEnded(end) => self.apply_task_end(end),
             RecordBody::Hooked(hooked) => self.apply_hooked(hooked),
@@ -105,6 +97,16 @@ impl State {
             }
             RecordBody::Cut(cut) => self.apply_cut(cut),
             RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
+        }
+    }
+
+    fn apply_start(&mut self, started: &ToolStarted) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
+            call.started = Some(started.replay);
+        } else if let Some(input) = self.inputs.front()
+            && started.tool_use_id.starts_with(&input.input_id)
+        {
+            self.begun_input = Some(input.input_id.clone());
         }
     }
 

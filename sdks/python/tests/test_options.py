@@ -179,6 +179,10 @@ WRONG_VALUES = [
     ({"setting_sources": ["global"]}, "user, project, local"),
     ({"skills": "none"}, "'all' or a list"),
     ({"skills": ["a(b)"]}, "not the name of a skill"),
+    ({"skills": ["/pdf"]}, "not the name of a skill"),
+    ({"skills": ["../pdf"]}, "not the name of a skill"),
+    ({"skills": ["a,b"]}, "not the name of a skill"),
+    ({"skills": ["*"]}, "not the name of a skill"),
     ({"thinking": {"type": "loud"}}, "adaptive, enabled, disabled"),
     ({"agents": {"a": AgentDefinition(description="", prompt="p")}}, "description must not be empty"),
     ({"agents": {"a": AgentDefinition(description="d", prompt="p", permissionMode="loose")}}, "permissionMode"),  # type: ignore[arg-type]

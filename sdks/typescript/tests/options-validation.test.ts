@@ -57,6 +57,8 @@ const cases: Array<[name: string, options: unknown, expected: RegExp]> = [
   ['a server without a command', { mcpServers: { a: {} } }, /mcpServers\["a"\]\.command must be a string/],
   ['a server of this process without one', { mcpServers: { a: { type: 'sdk', name: 'a' } } }, /\.instance must be/],
   ['a skill that is a rule', { skills: ['a b'] }, /options\.skills has "a b"/],
+  ['a skill that is a path', { skills: ['../pdf'] }, /options\.skills has "\.\.\/pdf"/],
+  ['a skill with a leading slash', { skills: ['/pdf'] }, /options\.skills has "\/pdf"/],
   ['the cloud', { experimentalCloudAgent: {} }, /experimentalCloudAgent is not available/],
   ['a store without methods', { sessionStore: {} }, /append and load/],
   ['a store and no transcript', { sessionStore: store(), persistSession: false }, /persistSession: false/],

@@ -221,3 +221,27 @@ fn a_deny_rule_never_loosens() {
         }
     }
 }
+
+#[test]
+fn skills_that_bring_only_text_run_and_rules_name_them() {
+    let skill = |lists: &[(Behavior, &[&str])], mode, only_text| {
+        let access = Access::Skill { name: "p:pdf".to_owned(), only_text };
+        judge(lists, mode, "Skill", access).behavior
+    };
+    for mode in [DEFAULT, PermissionMode::Plan, PermissionMode::DontAsk, PermissionMode::Auto] {
+        assert_eq!(skill(&[], mode, true), Allow, "{mode:?}");
+    }
+    assert_eq!(skill(&[], DEFAULT, false), Ask);
+    assert_eq!(skill(&[], PermissionMode::DontAsk, false), Deny);
+    for allowing in ["Skill", "Skill(p:pdf)", "Skill(a, p:pdf)"] {
+        assert_eq!(skill(&[(Allow, &[allowing])], DEFAULT, false), Allow, "{allowing}");
+    }
+    for other in ["Skill(pdf)", "Agent(p:pdf)"] {
+        assert_eq!(skill(&[(Allow, &[other])], DEFAULT, false), Ask, "{other}");
+        assert_eq!(skill(&[(Deny, &[other])], DEFAULT, true), Allow, "{other}");
+    }
+    for stopping in ["Skill", "Skill(p:pdf)"] {
+        assert_eq!(skill(&[(Deny, &[stopping]), (Allow, &["Skill"])], BYPASS, true), Deny, "{stopping}");
+        assert_eq!(skill(&[(Ask, &[stopping]), (Allow, &["Skill"])], DEFAULT, true), Ask, "{stopping}");
+    }
+}

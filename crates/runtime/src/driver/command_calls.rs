@@ -43,7 +43,7 @@ impl CallOfCommand {
             tool_use_id: self.id.clone(),
             tool_input: self.input.clone(),
         };
-        Permit::Refused(Refusal { problem, denial: Some(denial) })
+        Permit::Refused(Refusal { problem, denial: Some(Box::new(denial)) })
     }
 }
 

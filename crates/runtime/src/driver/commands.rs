@@ -50,7 +50,7 @@ pub(super) struct Brought {
 pub(super) struct Refusal {
     pub(super) problem: String,
     /// The call that was not allowed.
-    pub(super) denial: Option<PermissionDenial>,
+    pub(super) denial: Option<Box<PermissionDenial>>,
 }
 
 impl From<String> for Refusal {
@@ -207,7 +207,7 @@ impl Driver<'_> {
             is_error: true,
             result: None,
             errors: vec![refusal.problem],
-            permission_denials: refusal.denial.into_iter().collect(),
+            permission_denials: refusal.denial.into_iter().map(|denial| *denial).collect(),
             ..end
         }
     }

@@ -61,7 +61,7 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
         Some(json) => out.pair("--settings", Some(files.write("settings.json", &json)?)),
         None => {}
     }
-    let sources = options.setting_sources.as_ref();
+    let sources = options.sources();
     let sources = sources.map(|list| list.iter().map(|each| each.as_str()).collect::<Vec<_>>().join(","));
     out.joined("--setting-sources", sources.as_deref());
     for folder in &options.add_dirs {
@@ -116,11 +116,7 @@ fn permissions(options: &QoderAgentOptions, out: &mut Arguments) {
         Some(ToolSet::Only(names)) => out.pair("--tools", Some(names.join(","))),
     }
     let mut allowed = options.allowed_tools.clone();
-    match &options.skills {
-        None => {}
-        Some(Skills::All) => allowed.push("Skill".to_owned()),
-        Some(Skills::Only(names)) => allowed.extend(names.iter().map(|name| format!("Skill({name})"))),
-    }
+    allowed.extend(options.skills.iter().flat_map(Skills::rules));
     out.list("--allowedTools", &allowed);
     out.list("--disallowedTools", &options.disallowed_tools);
     let prompts = options.can_use_tool.as_ref().map(|_| "stdio");

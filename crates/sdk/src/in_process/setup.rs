@@ -19,7 +19,9 @@ use super::servers::{self, OwnInstances};
 use crate::auth::ACCESS_TOKEN_VARIABLE;
 use crate::callbacks::{call_hook, resolve_model};
 use crate::hooks::OnFailure;
-use crate::options::{SdkPluginConfig, SettingSource, Settings, SystemPrompt, ThinkingConfig, ToolSet};
+use crate::options::{
+    SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet,
+};
 use crate::session::MessageSender;
 use crate::{Error, QoderAgentOptions, Result};
 
@@ -61,7 +63,16 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         tool_config: options.tool_config.clone(),
         command_environment: options.env.clone(),
         permission_mode: options.permission_mode,
-        allowed_tools: options.allowed_tools.clone(),
+        allowed_tools: options
+            .allowed_tools
+            .iter()
+            .cloned()
+            .chain(options.skills.iter().flat_map(Skills::rules))
+            .collect(),
+        skills: match &options.skills {
+            Some(Skills::Only(names)) => Some(names.clone()),
+            Some(Skills::All) | None => None,
+        },
         disallowed_tools: options.disallowed_tools.clone(),
         tools: match &options.tools {
             Some(ToolSet::Only(names)) => Some(names.clone()),
@@ -70,7 +81,7 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         system_prompt,
         append_system_prompt,
         settings: settings(options)?,
-        setting_sources: options.setting_sources.as_ref().map(|sources| sources.iter().map(source).collect()),
+        setting_sources: options.sources().map(|sources| sources.iter().map(source).collect()),
         trust: options.trust,
         thinking: match options.thinking {
             None => Thinking::Default,
@@ -101,7 +112,7 @@ fn source(source: &SettingSource) -> RuleSource {
 /// The first option that the engine does not have.
 fn missing(options: &QoderAgentOptions) -> Option<String> {
     let argument = options.extra_args.keys().find(|name| *name != REPLAY);
-    let plain = [(options.skills.is_some(), "skills"), (options.goal_max_turns.is_some(), "goal_max_turns")];
+    let plain = [(options.goal_max_turns.is_some(), "goal_max_turns")];
     let plain = plain.into_iter().find_map(|(given, name)| given.then(|| name.to_owned()));
     plain.or_else(|| argument.map(|name| format!("extra_args.{name}")))
 }

@@ -267,6 +267,12 @@ impl QoderAgentOptions {
         Some(wrapped.unwrap_or(format).clone())
     }
 
+    /// The settings files to read: with skills those of the person and of the project, unless others are named.
+    pub(crate) fn sources(&self) -> Option<Vec<SettingSource>> {
+        let with_skills = || self.skills.as_ref().map(|_| vec![SettingSource::User, SettingSource::Project]);
+        self.setting_sources.clone().or_else(with_skills)
+    }
+
     /// The process environment with `env` laid over it.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         // Names and values that are not text are nothing that a setting could be.

@@ -137,6 +137,16 @@ pub enum Skills {
     Only(Vec<String>),
 }
 
+impl Skills {
+    /// The rules that let them be used.
+    pub(crate) fn rules(&self) -> Vec<String> {
+        match self {
+            Self::All => vec!["Skill".to_owned()],
+            Self::Only(names) => names.iter().map(|name| format!("Skill({name})")).collect(),
+        }
+    }
+}
+
 /// A plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

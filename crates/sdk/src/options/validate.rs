@@ -6,8 +6,9 @@ use std::path::Path;
 use qoder_runtime::catalog::is_session_id;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::setup::TOOL_NAMES;
+use qoder_runtime::skills::check_name;
 
-use super::{QoderAgentOptions, ToolSet};
+use super::{QoderAgentOptions, Skills, ToolSet};
 use crate::mcp::{McpServerConfig, McpServers};
 use crate::permission::PermissionMode;
 use crate::{Error, Result};
@@ -30,6 +31,7 @@ impl QoderAgentOptions {
         self.check_session()?;
         self.check_limits()?;
         self.check_tools()?;
+        self.check_skills()?;
         self.check_servers()?;
         self.check_places()?;
         for name in [&self.model, &self.fallback_model].into_iter().flatten() {
@@ -173,6 +175,15 @@ impl QoderAgentOptions {
                 format!("`{name}` is not a tool"),
                 format!("accepted are {}, and names that start with mcp__", TOOL_NAMES.join(", ")),
             )),
+        }
+    }
+
+    /// Names become rules, so nothing in them may mean something in a rule or in a path.
+    fn check_skills(&self) -> Result<()> {
+        let Some(Skills::Only(names)) = &self.skills else { return Ok(()) };
+        match names.iter().find_map(|name| check_name(name).err()) {
+            None => Ok(()),
+            Some(problem) => Err(Error::option("skills", problem, "write `name`, or `plugin:name`")),
         }
     }
 

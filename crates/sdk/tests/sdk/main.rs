@@ -25,6 +25,7 @@ mod samples;
 mod scenarios;
 mod servers;
 mod side_calls;
+mod skills;
 mod slow_reader;
 mod support;
 mod surroundings;

@@ -176,8 +176,11 @@ def _session_flags(options: QoderAgentOptions) -> list[str]:
 
 def _environment_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
     flags = _pair("--settings", _settings_value(options, files))
-    if options.setting_sources is not None:
-        flags.append("--setting-sources=" + ",".join(options.setting_sources))
+    sources = options.setting_sources
+    if sources is None and options.skills is not None:
+        sources = ["user", "project"]
+    if sources is not None:
+        flags.append("--setting-sources=" + ",".join(sources))
     for directory in options.add_dirs:
         flags += ["--add-dir", os.fspath(directory)]
     for plugin in options.plugins:

@@ -221,7 +221,7 @@ def _skills(name: str, value: Any) -> None:
         raise OptionValueError(f"{name} must be 'all' or a list of names, not {value!r}")
     _list_of_text(name, value)
     for skill in value:
-        if re.search(r"[(),*\s]", skill) or skill.startswith("/"):
+        if not re.fullmatch(r"(?:[A-Za-z0-9_-]{1,64}:)?[a-z0-9-]{1,64}", skill):
             raise OptionValueError(f"{name}: {skill!r} is not the name of a skill; write 'name' or 'plugin:name'")
 
 

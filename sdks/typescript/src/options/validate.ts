@@ -185,8 +185,8 @@ function checkAgents(options: Options): void {
 
 function checkSkills(options: Options): void {
   for (const name of Array.isArray(options.skills) ? options.skills : []) {
-    // Names become rules, so nothing in them may mean something in a rule.
-    if (name === '' || name.startsWith('/') || /[(),*\s]/.test(name)) {
+    // Names become rules, so nothing in them may mean something in a rule or in a path.
+    if (!/^(?:[A-Za-z0-9_-]{1,64}:)?[a-z0-9-]{1,64}$/.test(name)) {
       throw new OptionsError(`options.skills has ${JSON.stringify(name)}, which is no name of a skill.`);
     }
   }

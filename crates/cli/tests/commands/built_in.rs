@@ -1,0 +1,141 @@
+//! Built-in commands over the protocol and in print mode: `/help`, `/cost`, `/context`, `/clear` and `/compact` answer
+//! with `local_command_output` and a result; only a compaction asks a model.
+
+use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use serde_json::{Value, json};
+
+use crate::support::{Talk, asked, bodies, command, model, records, trusted, turn};
+
+fn said(talk: &mut Talk, prompt: &str) -> (String, Value) {
+    talk.prompt(prompt);
+    let output = talk.until(|line| line["subtype"] == "local_command_output");
+    (output["content"].as_str().unwrap().to_owned(), talk.result())
+}
+
+fn summarising() -> ScriptedServer {
+    ScriptedServer::start(Script::by(|request: &Value, _| {
+        let last = asked(request);
+        if last.starts_with("Write a summary") { Reply::text("THE SUMMARY") } else { Reply::text("fine") }
+    }))
+}
+
+fn connected(sandbox: &Sandbox, server: &ScriptedServer, declared: &Value) -> Talk {
+    let mut talk = Talk::start(sandbox, server, &[]);
+    let mut request = declared.clone();
+    request["subtype"] = json!("initialize");
+    talk.request(&request);
+    talk
+}
+
+#[test]
+fn help_cost_and_context_ask_no_model() {
+    let sandbox = trusted();
+    command(&sandbox, "fix", "---\ndescription: Fixes.\nargument-hint: <issue>\n---\nx");
+    let server = model(vec![Reply::text("fine")]);
+    let mut talk = connected(&sandbox, &server, &json!({}));
+    talk.prompt("hello");
+    talk.result();
+    let (help, result) = said(&mut talk, "/help");
+    assert!(help.contains("\n/compact [what the summary is to keep]: "), "{help}");
+    assert!(help.contains("\n/fix <issue>: Fixes. (project)"), "{help}");
+    assert_eq!((&result["result"], &result["num_turns"]), (&json!(help), &json!(0)));
+    assert_eq!(result["subtype"], "success");
+    let (cost, _) = said(&mut talk, "/cost");
+    assert!(cost.starts_with("The session has cost $") && cost.contains(" tokens in, "), "{cost}");
+    let (context, _) = said(&mut talk, "/context");
+    assert!(context.contains("System prompt: ") && context.contains("Messages: "), "{context}");
+    assert_eq!(bodies(&server).len(), 1);
+}
+
+#[test]
+fn clear_begins_a_new_conversation_and_keeps_the_log() {
+    let sandbox = trusted();
+    let server = model(vec![Reply::text("fine")]);
+    let hooks = json!({ "SessionStart": [{ "hookCallbackIds": ["h"] }] });
+    let mut talk = connected(&sandbox, &server, &json!({ "hooks": hooks }));
+    talk.prompt("the old words");
+    let started = talk.asked("hook_callback");
+    assert_eq!(started["request"]["input"]["source"], "startup");
+    talk.respond(&started, &json!({}));
+    talk.result();
+    talk.prompt("/clear");
+    let started = talk.asked("hook_callback");
+    assert_eq!(started["request"]["input"]["source"], "clear");
+    talk.respond(&started, &json!({}));
+    assert_eq!(talk.result()["subtype"], "success");
+    talk.prompt("the new words");
+    talk.result();
+    let requests = bodies(&server);
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[1]["messages"].as_array().unwrap().len(), 1, "{:#}", requests[1]["messages"]);
+    assert!(!requests[1].to_string().contains("the old words"));
+    assert_eq!(records(&sandbox, "cut").len(), 1);
+    assert!(sandbox.transcript_lines().iter().any(|line| line.to_string().contains("the old words")));
+}
+
+#[test]
+fn clear_holds_for_a_process_that_goes_on() {
+    let sandbox = trusted();
+    for (arguments, code) in [(&["the old words"][..], 0), (&["-c", "/clear"], 0)] {
+        let server = model(vec![Reply::text("fine")]);
+        assert_eq!(turn(&sandbox, &server, arguments).code, code);
+    }
+    let server = model(vec![Reply::text("fine")]);
+    turn(&sandbox, &server, &["-c", "the new words"]);
+    let requests = bodies(&server);
+    assert_eq!(requests[0]["messages"].as_array().unwrap().len(), 1, "{:#}", requests[0]["messages"]);
+}
+
+#[test]
+fn compact_replaces_the_conversation_by_a_summary() {
+    let sandbox = trusted();
+    let server = summarising();
+    let mut talk = connected(&sandbox, &server, &json!({}));
+    let (nothing, _) = said(&mut talk, "/compact");
+    assert_eq!(nothing, "There is nothing to summarise yet.");
+    talk.prompt("the old words");
+    talk.result();
+    talk.prompt("/compact keep the names");
+    let boundary = talk.until(|line| line["subtype"] == "compact_boundary");
+    assert_eq!(boundary["compact_metadata"]["trigger"], "manual");
+    let result = talk.result();
+    assert!(result["result"].as_str().unwrap().contains("replaced by a summary"), "{result}");
+    talk.prompt("go on");
+    talk.result();
+    let requests = bodies(&server);
+    assert_eq!(requests.len(), 3);
+    assert!(asked(&requests[1]).ends_with("The user adds: keep the names"), "{}", asked(&requests[1]));
+    let messages = requests[2]["messages"].to_string();
+    assert!(messages.contains("THE SUMMARY") && !messages.contains("the old words"), "{messages}");
+}
+
+#[test]
+fn a_compaction_that_fails_is_an_error_and_changes_nothing() {
+    let sandbox = trusted();
+    let server = ScriptedServer::start(Script::by(|request: &Value, _| {
+        let last = asked(request);
+        if last.starts_with("Write a summary") { Reply::text("") } else { Reply::text("fine") }
+    }));
+    let mut talk = connected(&sandbox, &server, &json!({}));
+    talk.prompt("the old words");
+    talk.result();
+    talk.prompt("/compact");
+    let result = talk.result();
+    assert!(result["errors"][0].as_str().unwrap().contains("could not be summarised"), "{result}");
+    talk.prompt("go on");
+    talk.result();
+    assert!(bodies(&server).last().unwrap().to_string().contains("the old words"));
+}
+
+#[test]
+fn in_print_mode_the_output_is_the_answer() {
+    let sandbox = trusted();
+    let server = model(vec![]);
+    let ran = turn(&sandbox, &server, &["/help"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.system("local_command_output")["content"], ran.result()["result"]);
+    let mut text = sandbox.command_with(crate::support::BINARY, &server);
+    text.args(["-p", "/help"]);
+    let shown = Sandbox::finish(text).stdout;
+    assert!(String::from_utf8(shown).unwrap().contains("/clear: Begin a new conversation"));
+}
