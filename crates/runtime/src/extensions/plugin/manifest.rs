@@ -349,7 +349,7 @@ mod tests {
             ("{\"name\": \"a b\"}", Some(1)),
             ("{\n\"version\": \"1\"}", Some(1)),
             ("{\n\"name\": 3}", Some(2)),
-            ("{\n\"name\": \"a\",\n}", Some(3)),
+            ("{\n\"name\": \"a\",,\n}", Some(2)),
             ("{\"name\": \"a/b\"}", Some(1)),
             ("{\"name\": \"a_b\"}", Some(1)),
         ] {
