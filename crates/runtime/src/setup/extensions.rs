@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Setup, SetupError};
+use super::{Setup, SetupError, options};
 use crate::agent::AgentDefinition;
 use crate::extensions::Loaded;
 use crate::hooks::files;
@@ -14,6 +14,7 @@ impl Setup {
     /// # Errors
     /// When settings about what was read cannot be used.
     pub fn extensions(&self, agents: BTreeMap<String, AgentDefinition>) -> Result<Loaded, SetupError> {
+        options::check_skills(self.options.skills.as_ref())?;
         let found = self.plugins();
         let plugins = found.plugins.clone();
         let mut problems = found.problems.clone();

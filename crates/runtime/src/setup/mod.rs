@@ -174,7 +174,6 @@ impl Setup {
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
-        options::check_skills(self.options.skills.as_ref())?;
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
