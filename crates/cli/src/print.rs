@@ -88,6 +88,7 @@ fn one_prompt(
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
         hook_events: arguments.protocol.include_hook_events,
+        last_result: true,
     });
     for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {
         host::tell(&format!("warning: {warning}"));
@@ -125,7 +126,10 @@ fn one_prompt(
         Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting) => {
             Err(announce_failure(fault, format, &session.id, &session.state))
         }
-        other => other,
+        other => {
+            engine.host.end().map_err(|error| Fault::output(&error))?;
+            other
+        }
     }
 }
 

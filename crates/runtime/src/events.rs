@@ -41,6 +41,13 @@ pub trait Host: Send + Sync {
     }
     /// Takes an event.
     fn emit(&self, event: Event<'_>) -> std::io::Result<()>;
+    /// Nothing follows any more: what was held back is given.
+    ///
+    /// # Errors
+    /// When nobody takes it.
+    fn end(&self) -> std::io::Result<()> {
+        Ok(())
+    }
     /// True when the host wants to hear whether the session is running, idle or waiting for somebody.
     fn wants_session_state(&self) -> bool {
         false

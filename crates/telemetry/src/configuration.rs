@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// The variable that switches telemetry on.
+/// The variable that switches telemetry on, to the usual place when no other is named, or off whatever else is named.
 pub const SWITCH: &str = "QODER_ENABLE_TELEMETRY";
 /// Where a collector is without any word about it.
 const DEFAULT_ENDPOINT: &str = "http://localhost:4318";
@@ -63,12 +63,14 @@ pub(crate) struct Configuration {
     pub(crate) content: bool,
     /// Values that nobody should see.
     pub(crate) secrets: Vec<String>,
+    /// What the environment says about proxies and certificates.
+    pub(crate) network: BTreeMap<String, String>,
 }
 
 /// Reads the environment. `None` when telemetry is not wanted; the error says why it cannot be had.
 pub(crate) fn read(environment: &BTreeMap<String, String>) -> Result<Option<Configuration>, String> {
     let variables = Variables(environment);
-    if !variables.is_true(SWITCH) || variables.is_true("OTEL_SDK_DISABLED") {
+    if variables.is_false(SWITCH) || variables.is_true("OTEL_SDK_DISABLED") || !variables.ask_for_it() {
         return Ok(None);
     }
     let encoding = match variables.text("OTEL_EXPORTER_OTLP_PROTOCOL").unwrap_or("http/protobuf") {
@@ -102,6 +104,9 @@ pub(crate) fn read(environment: &BTreeMap<String, String>) -> Result<Option<Conf
         parent: variables.text("TRACEPARENT").and_then(parent),
         content: variables.is_true("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
         secrets,
+        network: qoder_http::variables()
+            .filter_map(|name| Some((name.to_owned(), environment.get(name)?.clone())))
+            .collect(),
     }))
 }
 
@@ -117,6 +122,23 @@ impl<'a> Variables<'a> {
         self.text(name).is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
     }
 
+    fn is_false(&self, name: &str) -> bool {
+        self.text(name).is_some_and(|value| value == "0" || value.eq_ignore_ascii_case("false"))
+    }
+
+    /// True when something in the environment asks for telemetry: the switch, or a place to send it to.
+    fn ask_for_it(&self) -> bool {
+        self.is_true(SWITCH) || ["TRACES", "METRICS"].iter().any(|kind| self.is_asked(kind))
+    }
+
+    /// True when a place is named for one kind of data, or an exporter that has a usual place.
+    fn is_asked(&self, kind: &str) -> bool {
+        let endpoints =
+            [format!("OTEL_EXPORTER_OTLP_{kind}_ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT".to_owned()];
+        endpoints.iter().any(|name| self.text(name).is_some())
+            || self.text(&format!("OTEL_{kind}_EXPORTER")) == Some("otlp")
+    }
+
     fn milliseconds(&self, name: &str, default: Duration) -> Result<Duration, String> {
         let Some(text) = self.text(name) else { return Ok(default) };
         match text.parse::<u64>() {
@@ -128,6 +150,7 @@ impl<'a> Variables<'a> {
     /// Where one kind of data goes; `None` when it is switched off.
     fn target(&self, kind: &str, path: &str) -> Result<Option<Target>, String> {
         match self.text(&format!("OTEL_{kind}_EXPORTER")) {
+            None if !self.is_true(SWITCH) && !self.is_asked(kind) => return Ok(None),
             None | Some("otlp") => {}
             Some("none") => return Ok(None),
             Some(other) => {
@@ -291,10 +314,17 @@ mod tests {
     }
 
     #[test]
-    fn it_is_off_without_the_switch() {
+    fn it_is_off_unless_the_environment_asks_for_it() {
+        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
         assert!(of(&[]).unwrap().is_none());
-        assert!(of(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")]).unwrap().is_none());
+        assert!(of(&[("OTEL_SERVICE_NAME", "x"), ("OTEL_TRACES_SAMPLER", "nonsense")]).unwrap().is_none());
         assert!(of(&[(SWITCH, "0")]).unwrap().is_none());
+        assert!(of(&[(SWITCH, "false"), endpoint]).unwrap().is_none());
+        assert!(of(&[endpoint]).unwrap().is_some_and(|all| all.traces.is_some() && all.metrics.is_some()));
+        let traces = of(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t.test/v1/traces")]).unwrap();
+        assert!(traces.is_some_and(|all| all.traces.is_some() && all.metrics.is_none()));
+        let metrics = of(&[("OTEL_METRICS_EXPORTER", "otlp")]).unwrap();
+        assert!(metrics.is_some_and(|all| all.traces.is_none() && all.metrics.is_some()));
         assert!(of(&[(SWITCH, "1"), ("OTEL_SDK_DISABLED", "true")]).unwrap().is_none());
         let both = [(SWITCH, "1"), ("OTEL_TRACES_EXPORTER", "none"), ("OTEL_METRICS_EXPORTER", "none")];
         assert!(of(&both).unwrap().is_none());

@@ -84,7 +84,7 @@ impl Drop for Inner {
 pub struct Telemetry(Arc<Inner>);
 
 impl Telemetry {
-    /// What the environment asks for: nothing unless [`SWITCH`] is set. The error is for people; a session goes on
+    /// What the environment asks for: nothing unless it names a collector or sets [`SWITCH`]. The error is for people; a session goes on
     /// without telemetry.
     ///
     /// # Errors

@@ -6,7 +6,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use reqwest::Client;
-use reqwest::redirect::Policy;
 
 use crate::attributes::{Attribute, pair};
 use crate::configuration::{Configuration, Encoding, Target};
@@ -221,36 +220,25 @@ impl Worker<'_> {
     }
 }
 
+/// One client for both places: either all of them are on this machine, and no proxy is asked, or none counts as such.
 fn client(configuration: &Configuration) -> Result<Client, String> {
-    // Somebody else may have installed one already, which serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let is_local = |target: &Target| {
-        let host = target.address.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    let targets = || configuration.traces.iter().chain(&configuration.metrics).map(|target| &target.address);
+    let elsewhere = targets().find(|address| !qoder_http::is_loopback(address));
+    // A client that was begun for https has certificates, which an address without TLS does not mind.
+    let secure = targets().find(|address| address.scheme() == "https");
+    let Some(first) = secure.or(elsewhere).or_else(|| targets().next()) else {
+        return Err("there is no collector".to_owned());
     };
-    let mut builder = Client::builder()
-        // A header with a key would travel along to wherever a redirect points.
-        .redirect(Policy::none())
-        .referer(false)
-        .http1_only()
+    qoder_http::builder(first, &configuration.network)
+        .map_err(|error| error.to_string())?
         .connect_timeout(configuration.timeout)
-        .user_agent(concat!("qodercli/", env!("CARGO_PKG_VERSION")));
-    if configuration.traces.iter().chain(&configuration.metrics).all(is_local) {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|error| format!("cannot set up HTTP: {}", innermost(&error)))
+        .build()
+        .map_err(|error| format!("cannot set up HTTP: {}", innermost(&error)))
 }
 
 /// The innermost cause; the outer ones repeat the address, which may hold a key.
 fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if std::ptr::addr_eq(cause, error) && error.is_timeout() {
-        return "no answer in time".to_owned();
-    }
-    cause.to_string()
+    if error.is_timeout() { "no answer in time".to_owned() } else { qoder_http::innermost(error) }
 }
 
 fn now_nanos() -> u64 {

@@ -229,6 +229,8 @@ impl Connection<'_> {
                 partial: self.arguments.include_partial_messages,
                 verbose: self.arguments.verbose || self.arguments.debug,
                 hook_events: self.arguments.protocol.include_hook_events,
+                // Every prompt of the stream has a result.
+                last_result: false,
             }),
         }
     }

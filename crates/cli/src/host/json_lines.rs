@@ -236,13 +236,21 @@ impl Host for JsonLines {
 /// The result alone, as one object.
 pub struct ResultOnly {
     verbose: bool,
+    /// The latest result, when only the last one of the run is wanted.
+    held: Option<Mutex<Vec<u8>>>,
 }
 
 impl ResultOnly {
     /// A host that prints the result.
-    pub fn new(verbose: bool) -> Self {
-        Self { verbose }
+    pub fn new(verbose: bool, only_last: bool) -> Self {
+        Self { verbose, held: only_last.then(Mutex::default) }
     }
+}
+
+fn print(line: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(line)?;
+    out.flush()
 }
 
 impl Host for ResultOnly {
@@ -259,9 +267,11 @@ impl Host for ResultOnly {
             Event::Message(message @ StreamMessage::Result(_)) => {
                 let mut line = serde_json::to_vec(message)?;
                 line.push(b'\n');
-                let mut out = std::io::stdout().lock();
-                out.write_all(&line)?;
-                out.flush()
+                match &self.held {
+                    Some(held) => *held.lock().unwrap_or_else(PoisonError::into_inner) = line,
+                    None => print(&line)?,
+                }
+                Ok(())
             }
             Event::Warning(text) if self.verbose => {
                 tell(&format!("warning: {text}"));
@@ -269,5 +279,10 @@ impl Host for ResultOnly {
             }
             Event::Message(_) | Event::Partial(_) | Event::ToolOutput { .. } | Event::Warning(_) => Ok(()),
         }
+    }
+
+    fn end(&self) -> std::io::Result<()> {
+        let Some(held) = &self.held else { return Ok(()) };
+        print(&std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }

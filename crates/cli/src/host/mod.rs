@@ -25,6 +25,8 @@ pub struct View {
     pub verbose: bool,
     /// When hooks run, on the stream.
     pub hook_events: bool,
+    /// True when the format of one result stands for the whole run, however many turns it came to.
+    pub last_result: bool,
 }
 
 /// The host for a view.
@@ -36,7 +38,7 @@ pub fn make(view: View) -> Arc<dyn Host> {
             hook_events: view.hook_events,
             ..Wanted::default()
         })),
-        OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose)),
+        OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose, view.last_result)),
         OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),
     }
 }

@@ -19,11 +19,21 @@ fn it_is_off_by_default_and_opens_no_connection() {
     let sandbox = Sandbox::new();
     let collector = Collector::start(CollectorManner::Accepts);
     let mut command = offline(&sandbox, &["-p", "hello"]);
-    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.base_url());
+    command.env("QODER_ENABLE_TELEMETRY", "0").env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.base_url());
     let plain = finish(command).exits(0);
     assert_eq!(collector.connections(), 0);
     let disabled = observed(&sandbox, &collector.base_url(), &[("OTEL_SDK_DISABLED", "true")]).exits(0);
     assert_eq!((collector.connections(), disabled.stdout), (0, plain.stdout));
+}
+
+#[test]
+fn a_collector_in_the_environment_is_enough() {
+    let sandbox = Sandbox::new();
+    let collector = Collector::start(CollectorManner::Accepts);
+    let mut command = offline(&sandbox, &["-p", "hello"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.base_url());
+    finish(command).exits(0);
+    assert!(collector.connections() > 0);
 }
 
 #[test]
