@@ -10,7 +10,7 @@ use super::Driver;
 use super::hooks::Waited;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::{HookEvent, Late, More, Occasion};
+use crate::hooks::{HookEvent, Late, More, Occasion, SettingsHooks};
 use crate::session::new_id;
 
 /// How often hooks may wake the model before a person says something.
@@ -35,7 +35,7 @@ impl Driver<'_> {
                     let occasion = self.occasion(HookEvent::ConfigChange, word, fields);
                     blocked |= self.is_blocked(occasion).await?;
                 }
-                self.take_settings(settings, blocked)?;
+                self.take_settings(&settings, blocked)?;
             }
         }
         for problem in self.engine.hooks.take_problems() {
@@ -44,7 +44,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn take_settings(&self, settings: crate::hooks::SettingsHooks, blocked: bool) -> Result<(), DriveError> {
+    fn take_settings(&self, settings: &SettingsHooks, blocked: bool) -> Result<(), DriveError> {
         let hooks = &self.engine.hooks;
         if blocked {
             hooks.keep_settings(settings.seen());

@@ -224,7 +224,7 @@ mod tests {
     use crate::extensions::Origin;
     use serde_json::json;
 
-    fn read_entry(event: HookEvent, value: Value) -> Result<Entry, String> {
+    fn read_entry(event: HookEvent, value: &Value) -> Result<Entry, String> {
         let source = HookSource {
             origin: Origin::User,
             file: "x".into(),
@@ -242,10 +242,10 @@ mod tests {
             (json!({"type": "prompt", "prompt": "x"}), 30),
             (json!({"type": "agent", "prompt": "x"}), 60),
         ] {
-            assert_eq!(read_entry(HookEvent::Stop, value).unwrap().timeout.as_secs(), seconds);
+            assert_eq!(read_entry(HookEvent::Stop, &value).unwrap().timeout.as_secs(), seconds);
         }
         let own = json!({"type": "agent", "prompt": "x", "timeout": 0.5});
-        assert_eq!(read_entry(HookEvent::Stop, own).unwrap().timeout.as_millis(), 500);
+        assert_eq!(read_entry(HookEvent::Stop, &own).unwrap().timeout.as_millis(), 500);
     }
 
     #[test]
@@ -262,16 +262,16 @@ mod tests {
             json!({"type": "http", "url": "ftp://x"}),
             json!({"type": "agent", "prompt": "x", "maxTurns": 0}),
         ] {
-            assert!(read_entry(HookEvent::PreToolUse, value.clone()).is_err(), "{value}");
+            assert!(read_entry(HookEvent::PreToolUse, &value).is_err(), "{value}");
         }
         assert!(
-            read_entry(HookEvent::Stop, json!({"type": "command", "command": "x", "if": "Bash"})).is_err()
+            read_entry(HookEvent::Stop, &json!({"type": "command", "command": "x", "if": "Bash"})).is_err()
         );
     }
 
     #[test]
     fn async_and_rewake_are_told_apart() {
-        let entry = |value| read_entry(HookEvent::Stop, value).unwrap().traits.background;
+        let entry = |value: Value| read_entry(HookEvent::Stop, &value).unwrap().traits.background;
         assert_eq!(entry(json!({"type": "command", "command": "x", "async": true})), Background::Yes);
         let rewake = json!({"type": "command", "command": "x", "async": true, "asyncRewake": true, "rewakeMessage": "m"});
         assert_eq!(entry(rewake), Background::Rewake { message: Some("m".to_owned()), summary: None });

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(event: HookEvent, part: Value) -> Result<More, String> {
+    fn read(event: HookEvent, part: &Value) -> Result<More, String> {
         More::read(event, part.as_object().unwrap())
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let all = json!({"retry": true, "watchPaths": ["/a"], "sessionTitle": "t", "initialUserMessage": "m",
             "clearContext": true, "reloadSkills": true, "worktreePath": "/w", "action": "accept"});
         for event in HookEvent::ALL {
-            let more = read(event, all.clone()).unwrap();
+            let more = read(event, &all).unwrap();
             assert_eq!(more.retry, event == HookEvent::PermissionDenied, "{event:?}");
             assert_eq!(
                 more.clear_context,
@@ -173,7 +173,7 @@ mod tests {
             (HookEvent::Elicitation, json!({"action": "maybe"})),
             (HookEvent::Elicitation, json!({"action": "accept", "content": 1})),
         ] {
-            assert!(read(event, part.clone()).is_err(), "{part}");
+            assert!(read(event, &part).is_err(), "{part}");
         }
     }
 

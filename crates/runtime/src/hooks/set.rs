@@ -253,7 +253,10 @@ impl Hooks {
     pub(super) fn arrived(&self, late: Late) {
         self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).push(late);
         if let Some(session) = self.shared.session.get() {
-            session.send(|driver| driver.take_all_late());
+            session.send(|driver| {
+                driver.take_all_late()?;
+                Ok(())
+            });
         }
     }
 
