@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use qoder_runtime::extensions::Problem;
 use qoder_runtime::hooks::action::Background;
-use qoder_runtime::hooks::{Hook, HookEvent};
+use qoder_runtime::hooks::{Hook, HookEvent, OnFailure};
 use qoder_runtime::setup::{Options, Setup};
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ fn row(hook: &Hook) -> Value {
     json!({
         "event": hook.event, "matcher": hook.matcher, "if": hook.traits.condition, "name": hook.name,
         "type": hook.action.kind(), "runs": hook.action.told(), "timeout": hook.timeout.as_secs_f64(),
-        "onFailure": hook.on_failure.or(default).map(|word| word.as_str()), "background": background,
+        "onFailure": hook.on_failure.or(default).map(OnFailure::as_str), "background": background,
         "once": hook.traits.once, "origin": place.map(|place| place.origin.as_str()),
         "file": place.map(|place| place.file.display().to_string()), "line": place.and_then(|place| place.line),
     })
