@@ -13,5 +13,6 @@ mod clashes;
 mod full_plugin;
 mod installing;
 mod problems;
+mod protecting;
 mod reloading;
 mod validating;
