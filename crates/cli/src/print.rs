@@ -9,7 +9,7 @@ use qoder_core::ports::Model;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::driver::{Driver, emit_result, is_command};
 use qoder_runtime::engine::Engine;
-use qoder_runtime::error::SessionError;
+use qoder_runtime::error::{DriveError, SessionError};
 use qoder_runtime::hooks::HookEvent;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::inner_inbox;
@@ -127,7 +127,7 @@ fn one_prompt(
             Err(announce_failure(fault, format, &session.id, &session.state))
         }
         other => {
-            engine.host.end().map_err(|error| Fault::output(&error))?;
+            engine.host.end().map_err(DriveError::Output)?;
             other
         }
     }

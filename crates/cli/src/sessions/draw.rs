@@ -100,8 +100,12 @@ impl<W: Write> Drawing<'_, W> {
 
     fn agent(&mut self, agent: &AgentTimeline, at: At) -> io::Result<()> {
         let totals = &agent.totals;
-        let told =
-            format!("{}  {}  ${:.4}", one_line(&agent.agent_id), tokens(&totals.usage), totals.cost_usd);
+        let told = format!(
+            "agent {}  {}  ${:.4}",
+            one_line(&agent.agent_id),
+            tokens(&totals.usage),
+            totals.cost_usd
+        );
         self.plain(Ink::Faint, &told, at.indent)?;
         if let Some(damage) = &agent.damage {
             self.plain(Ink::Bad, &format!("! {}", one_line(damage)), at.indent)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use qoder_core::timeline::{Happening, Span, TimeByKind, Totals, Tracker, TurnEnd, TurnStart, What};
-use qoder_runtime::agent::FOLDER;
+use qoder_runtime::agent::{agent_ids, agent_paths};
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::store::jsonl::scan;
 use qoder_runtime::store::line::Line;
@@ -198,7 +198,7 @@ impl Open<'_> {
         if self.reading.depth >= DEEPEST || !plain || id.is_empty() {
             return None;
         }
-        let paths = SessionPaths::new(&self.side.join(FOLDER), id);
+        let paths = agent_paths(self.side, id);
         if !paths.log.is_file() {
             return None;
         }
@@ -220,13 +220,8 @@ impl Open<'_> {
 
     /// Agents that no result names: they still run, or the process died with them.
     fn others(&self) -> Vec<AgentTimeline> {
-        let entries = std::fs::read_dir(self.side.join(FOLDER)).into_iter().flatten().filter_map(Result::ok);
-        let id =
-            |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned());
-        let mut ids: Vec<String> =
-            entries.filter_map(id).filter(|id| !self.shown.contains(id)).take(MOST_AGENTS).collect();
-        ids.sort();
-        ids.iter().filter_map(|id| self.agent(id)).collect()
+        let ids = agent_ids(self.side).into_iter().filter(|id| !self.shown.contains(id)).take(MOST_AGENTS);
+        ids.filter_map(|id| self.agent(&id)).collect()
     }
 }
 

@@ -94,7 +94,8 @@ fn assert_conventions(collector: &Collector) {
     assert_eq!(turn.attributes["qoder.turn.terminal_reason"], "completed");
     let agent = find("invoke_agent general-purpose");
     assert_eq!(agent.attributes["gen_ai.conversation.id"], SESSION, "of the person's session");
-    assert!(agent.attributes["gen_ai.agent.id"].as_str().unwrap().starts_with("agent-"));
+    let id = agent.attributes["gen_ai.agent.id"].as_str().unwrap();
+    assert!(id.len() == 32 && id.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
     let tool = &find("execute_tool Read").attributes;
     assert_eq!(tool["gen_ai.operation.name"], "execute_tool");
     assert_eq!(

@@ -71,7 +71,7 @@ fn the_timeline_has_turns_tools_decisions_agents_tokens_and_money() {
             "turn 2  ",
             "> second prompt",
             "  • Agent ",
-            "    agent-",
+            "    agent ",
             "    > CHILD look",
             "      • Read {\"file_path\":\"notes.txt\"}",
             "      words of the child",
@@ -180,7 +180,7 @@ fn an_agent_whose_call_has_no_result_is_shown_too() {
     });
     std::fs::copy(one.unwrap(), folder.join("agent-left.jsonl")).unwrap();
     let shown = run(&sandbox, &["sessions", "show", ID]).exits(0).stdout;
-    in_order(&shown, &["an agent without a result", "agent-left", "> CHILD look", "totals"]);
+    in_order(&shown, &["an agent without a result", "agent left", "> CHILD look", "totals"]);
 }
 
 #[test]

@@ -29,6 +29,24 @@ pub struct AgentLog {
     pub description: Option<String>,
 }
 
+/// The files of the agent `id` that a session, or an agent, with this side folder has started.
+#[must_use]
+pub fn agent_paths(side: &Path, id: &str) -> SessionPaths {
+    SessionPaths::new(&side.join(FOLDER), &format!("{PREFIX}{id}"))
+}
+
+/// The ids of the agents that a session, or an agent, with this side folder has started, in order.
+#[must_use]
+pub fn agent_ids(side: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(side.join(FOLDER)).into_iter().flatten().filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut ids: Vec<String> = names
+        .filter_map(|name| Some(name.strip_suffix(".jsonl")?.strip_prefix(PREFIX)?.to_owned()))
+        .collect();
+    ids.sort();
+    ids
+}
+
 /// The logs of all agents of a session; parents before their own agents.
 #[must_use]
 pub fn agent_logs(session: &SessionPaths) -> Vec<AgentLog> {
@@ -39,18 +57,15 @@ pub fn agent_logs(session: &SessionPaths) -> Vec<AgentLog> {
 
 fn collect(side: &Path, depth: usize, logs: &mut Vec<AgentLog>) {
     let folder = side.join(FOLDER);
-    let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut stems: Vec<String> =
-        names.filter_map(|name| name.strip_suffix(".jsonl").map(str::to_owned)).collect();
-    stems.sort();
-    for stem in stems {
-        let Some(id) = stem.strip_prefix(PREFIX).filter(|_| logs.len() < MOST) else { continue };
-        let sidecar = Sidecar::read(&folder, id);
-        let paths = SessionPaths::new(&folder, &stem);
+    for id in agent_ids(side) {
+        if logs.len() >= MOST {
+            return;
+        }
+        let sidecar = Sidecar::read(&folder, &id);
+        let paths = agent_paths(side, &id);
         let side = paths.side.clone();
         logs.push(AgentLog {
-            agent_id: id.to_owned(),
+            agent_id: id,
             paths,
             agent_type: sidecar.as_ref().map(|one| one.agent_type.clone()),
             tool_use_id: sidecar.as_ref().map(|one| one.tool_use_id.clone()),

@@ -41,7 +41,7 @@ use limits::Room;
 pub use definition::{AgentDefinition, AgentList, Isolation, Listed, ServerReference, Standing};
 pub(crate) use definition::{apply_overrides, covers, read_place};
 pub use limits::AgentLimits;
-pub use logs::{AgentLog, agent_logs};
+pub use logs::{AgentLog, agent_ids, agent_logs, agent_paths};
 pub use tool::{Agents, named};
 
 /// The name the model calls.
