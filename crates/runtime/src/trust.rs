@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
-use crate::hooks::digest_of_folder;
+use crate::hooks::{Vouched, agent_digests_of_folder, digest_of_folder};
 use crate::layout;
 use crate::settings::Settings;
 
@@ -42,6 +42,9 @@ struct TrustFile {
     /// Digests of the hooks that a folder had when it was put on the list.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     hooks: BTreeMap<PathBuf, String>,
+    /// Digests of the hooks that its agents brought.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    agents: BTreeMap<PathBuf, Vec<String>>,
 }
 
 fn file(config_root: &Path) -> PathBuf {
@@ -102,10 +105,13 @@ fn stored(config_root: &Path) -> TrustFile {
     serde_json::from_slice::<TrustFile>(&text).unwrap_or_default()
 }
 
-/// The digest of the hooks that a listed folder had when it was put on the list.
-#[must_use]
-pub fn digest_of_hooks(folder: &Path, config_root: &Path) -> Option<String> {
-    stored(config_root).hooks.remove(folder)
+/// The hooks that a listed folder had when it was put on the list.
+pub(crate) fn vouched_hooks(folder: &Path, config_root: &Path) -> Vouched {
+    let mut list = stored(config_root);
+    Vouched::Then {
+        settings: list.hooks.remove(folder),
+        agents: list.agents.remove(folder).unwrap_or_default(),
+    }
 }
 
 /// Puts a folder on the user's list, with its hooks as they are.
@@ -124,6 +130,8 @@ pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, Se
         Some(digest) => list.hooks.insert(real.clone(), digest),
         None => list.hooks.remove(&real),
     };
+    list.agents.insert(real.clone(), agent_digests_of_folder(&real));
+    list.agents.retain(|_, digests| !digests.is_empty());
     let save = || -> std::io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(config_root)?;
         let temporary = path.with_extension(format!("{}", std::process::id()));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::agents::{agent, child_requests, family};
 use crate::support::{bodies, calls, results_in, stream};
 
+const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crash/scripts/notes.py");
 
 fn define(sandbox: &Sandbox, folder: &str, head: &str) {
@@ -105,4 +106,31 @@ fn hooks_of_the_frontmatter_bind_the_agent_and_stop_becomes_subagent_stop() {
     let told = std::fs::read_to_string(sandbox.project().join("stopped.json")).unwrap();
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["hook_event_name"], &told["agent_type"]), (&json!("SubagentStop"), &json!("keeper")));
+}
+
+#[test]
+fn hooks_of_a_projects_agent_run_as_they_were_when_its_folder_was_trusted() {
+    let sandbox = Sandbox::new();
+    let with = |word: &str| {
+        let command = format!("echo {word} > stopped");
+        let hook = format!("- hooks:\n        - type: command\n          command: {command}");
+        define(&sandbox, "project", &format!("hooks:\n  Stop:\n    {hook}\n"));
+    };
+    let trust = || String::from_utf8(sandbox.run(BINARY, &["trust"]).stdout).unwrap();
+    let run = || {
+        let _ = std::fs::remove_file(sandbox.project().join("stopped"));
+        let server = keeper(vec![Reply::text("kept")]);
+        stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]).success();
+        let (_, text, failed) = results_in(bodies(&server).last().unwrap()).remove(0);
+        (text, failed, std::fs::read_to_string(sandbox.project().join("stopped")).unwrap_or_default())
+    };
+    with("one");
+    let told = trust();
+    assert!(told.contains("echo one > stopped"), "{told}");
+    assert_eq!(run(), ("kept".to_owned(), false, "one\n".to_owned()));
+    with("two");
+    let (text, failed, ran) = run();
+    assert!(failed && text.contains("`qodercli trust`") && ran.is_empty(), "{text}");
+    assert!(trust().contains("echo two > stopped"));
+    assert_eq!(run(), ("kept".to_owned(), false, "two\n".to_owned()));
 }

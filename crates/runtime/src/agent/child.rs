@@ -1,7 +1,6 @@
 //! A child before it runs: which agent it is, its engine, its log, and the permissions with which it begins. Whatever is
 //! wrong is found here, before anything is announced.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -9,7 +8,6 @@ use qoder_core::ports::{Thinking, Tool, ToolContext};
 use qoder_tools::{SessionShared, agent_worktree};
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
-use serde_json::Value;
 
 use super::child_host::{ChildHost, Used};
 use super::sidecar::{PREFIX, Sidecar};
@@ -18,8 +16,7 @@ use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Paren
 use crate::engine::{AgentIdentity, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::extensions::Origin;
-use crate::hooks::files::{self, HookSource};
-use crate::hooks::{HookEvent, Hooks};
+use crate::hooks::{Hooks, files};
 use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
 use crate::session::{Keep, Session};
@@ -374,28 +371,13 @@ fn own_hooks(hooks: &Arc<Hooks>, definition: Option<&AgentDefinition>) -> Result
     let Some((definition, value)) = definition.and_then(|one| Some((one, one.hooks.as_ref()?))) else {
         return Ok(Arc::clone(hooks));
     };
-    if definition.origin == Origin::Project && hooks.settings().is_some_and(|one| !one.vouches_for_now()) {
-        return Err(
-            "its hooks stand in a file of the project, for which nobody vouches in this run".to_owned()
-        );
+    if definition.origin == Origin::Project && hooks.settings().is_some_and(|one| !one.vouches_for(value)) {
+        return Err("its hooks were not there, or were others, when its folder was trusted; look at them with `qodercli \
+                    trust`, which trusts them as they are now"
+            .to_owned());
     }
-    let mut value = value.clone();
-    if let Some(events) = value.as_object_mut()
-        && let Some(Value::Array(mut stop)) = events.remove(HookEvent::Stop.as_str())
-    {
-        match events.get_mut(HookEvent::SubagentStop.as_str()).and_then(Value::as_array_mut) {
-            Some(own) => own.append(&mut stop),
-            None => drop(events.insert(HookEvent::SubagentStop.as_str().to_owned(), Value::Array(stop))),
-        }
-    }
-    let source = HookSource {
-        origin: definition.origin.clone(),
-        file: definition.path.clone().unwrap_or_default(),
-        lines: BTreeMap::new(),
-        plugin: None,
-    };
     // What is wrong with them was told when the definition was read; a broken one that decides becomes one that fails.
-    let (own, _) = files::read(&value, &source);
+    let (own, _) = files::of_agent(definition);
     Ok(Arc::new(hooks.with(own)))
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::action::{Action, HookPlace, PluginFolders, Traits};
 use super::entry::{self, Entry};
 use super::{Hook, HookEvent, OnFailure};
+use crate::agent::AgentDefinition;
 use crate::extensions::{Origin, Plugin, Problem};
 use crate::settings::{Layer, read_plain};
 
@@ -113,6 +114,27 @@ pub fn of_plugin(plugin: &Plugin) -> (Vec<Hook>, Vec<Problem>) {
         problems.extend(wrong);
     }
     (hooks, problems)
+}
+
+/// Reads the hooks that an agent brings. What they say about the end of a turn is about the agent's own.
+#[must_use]
+pub fn of_agent(definition: &AgentDefinition) -> (Vec<Hook>, Vec<Problem>) {
+    let mut value = definition.hooks.clone().unwrap_or_default();
+    if let Some(events) = value.as_object_mut()
+        && let Some(Value::Array(mut stop)) = events.remove(HookEvent::Stop.as_str())
+    {
+        match events.get_mut(HookEvent::SubagentStop.as_str()).and_then(Value::as_array_mut) {
+            Some(own) => own.append(&mut stop),
+            None => drop(events.insert(HookEvent::SubagentStop.as_str().to_owned(), Value::Array(stop))),
+        }
+    }
+    let source = HookSource {
+        origin: definition.origin.clone(),
+        file: definition.path.clone().unwrap_or_default(),
+        lines: BTreeMap::new(),
+        plugin: None,
+    };
+    read(&value, &source)
 }
 
 struct Reader<'a> {

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::Hook;
 use super::files::{self, HookSource};
 use super::watch::{Stamp, stamp};
-use crate::extensions::{Origin, Problem};
+use crate::agent::{AgentDefinition, read_place};
+use crate::extensions::{Kind, Origin, Place, Problem};
 use crate::mcp_sources::digest;
 use crate::settings::{Layer, Places, Settings, SettingsError, file_of, read_plain};
 
@@ -18,8 +19,13 @@ use crate::settings::{Layer, Places, Settings, SettingsError, file_of, read_plai
 pub(crate) enum Vouched {
     /// The person does, for what is there now.
     Now,
-    /// The person did, for hooks with this digest; `None` for none at all.
-    Digest(Option<String>),
+    /// The person did, for hooks with these digests.
+    Then {
+        /// Of the hooks of settings; `None` for none at all.
+        settings: Option<String>,
+        /// Of the hooks that agents bring.
+        agents: Vec<String>,
+    },
 }
 
 /// The settings that hooks come from.
@@ -48,9 +54,12 @@ impl SettingsHooks {
         Self { places, vouched, layers: settings.layers.clone(), files }
     }
 
-    /// True when the person vouches for whatever a folder's files have now, and not for what they had once.
-    pub(crate) fn vouches_for_now(&self) -> bool {
-        self.vouched == Vouched::Now
+    /// True when the person vouches for the hooks that an agent of the folder brings.
+    pub(crate) fn vouches_for(&self, hooks: &Value) -> bool {
+        match &self.vouched {
+            Vouched::Now => true,
+            Vouched::Then { agents, .. } => agents.contains(&agent_digest(hooks)),
+        }
     }
 
     /// The hooks that run, and what is wrong with the rest.
@@ -75,7 +84,7 @@ impl SettingsHooks {
 
     /// Why the hooks of the folder do not run.
     fn refusal(&self) -> Option<String> {
-        let Vouched::Digest(approved) = &self.vouched else { return None };
+        let Vouched::Then { settings: approved, .. } = &self.vouched else { return None };
         let value = |source| {
             let layer = self.layers.iter().find(|layer| layer.source == source);
             layer.and_then(|layer| layer.value.get("hooks"))
@@ -131,10 +140,33 @@ pub fn digest_of_folder(folder: &Path) -> Option<String> {
     digest_of(value(&project).as_ref(), value(&local).as_ref())
 }
 
-/// The hooks of a folder, whoever vouches for them, and what is wrong with them.
+fn agent_digest(hooks: &Value) -> String {
+    digest("hooks of an agent", hooks)
+}
+
+/// The agents of a folder that bring hooks.
+fn agents_of(folder: &Path, problems: &mut Vec<Problem>) -> Vec<AgentDefinition> {
+    let place = Place { origin: Origin::Project, path: folder.join(".qoder").join(Kind::Agents.folder()) };
+    let agents = read_place(&place, Some(folder), problems).into_iter().map(|(_, definition)| definition);
+    agents.filter(|definition| definition.hooks.is_some()).collect()
+}
+
+/// The digests of the hooks that the agents of a folder bring.
+#[must_use]
+pub fn agent_digests_of_folder(folder: &Path) -> Vec<String> {
+    let agents = agents_of(folder, &mut Vec::new());
+    agents.iter().filter_map(|definition| definition.hooks.as_ref()).map(agent_digest).collect()
+}
+
+/// The hooks of a folder, those of its agents included, whoever vouches for them, and what is wrong with them.
 #[must_use]
 pub fn hooks_of_folder(folder: &Path) -> (Vec<Hook>, Vec<Problem>) {
     let (mut hooks, mut problems) = (Vec::new(), Vec::new());
+    for definition in agents_of(folder, &mut problems) {
+        let (read, wrong) = files::of_agent(&definition);
+        hooks.extend(read);
+        problems.extend(wrong);
+    }
     for layer in layers_of(folder) {
         match layer {
             Ok(Some(layer)) => {

@@ -59,7 +59,7 @@ impl Setup {
             environment: self.options.environment.clone(),
         };
         let vouched = match self.trust {
-            Trust::Listed => Vouched::Digest(trust::digest_of_hooks(&self.project_root, &self.config_root)),
+            Trust::Listed => trust::vouched_hooks(&self.project_root, &self.config_root),
             Trust::No | Trust::ThisRun | Trust::Configured | Trust::SwitchedOff => Vouched::Now,
         };
         SettingsHooks::new(places, vouched, &self.settings)
