@@ -1,7 +1,6 @@
 //! From the state to a model request. Within an epoch the request only grows: messages are appended, never changed, so
 //! what the model saw last time is a byte prefix of what it sees next.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qoder_types::{ContentBlock, Message, MessageContent, Purpose, Role, ToolResultContent};
@@ -18,6 +17,8 @@ pub struct RenderOptions {
     pub thinking: Thinking,
     /// `low` … `max`.
     pub effort: Option<String>,
+    /// How much the model may vary its words; its provider's choice without it.
+    pub temperature: Option<f64>,
     /// Limit for a reply.
     pub max_output_tokens: Option<u32>,
     /// True when someone reads partial replies.
@@ -39,7 +40,11 @@ pub fn request(state: &State, options: &RenderOptions) -> ModelRequest {
         max_output_tokens: options.max_output_tokens,
         thinking: options.thinking,
         effort: options.effort.clone(),
-        parameters: BTreeMap::new(),
+        parameters: options
+            .temperature
+            .map(|value| ("temperature".to_owned(), value.into()))
+            .into_iter()
+            .collect(),
         partial: options.partial,
     }
 }

@@ -56,6 +56,8 @@ pub struct Engine {
     pub thinking: Thinking,
     /// `low` … `max`.
     pub effort: Option<String>,
+    /// How much the model may vary its words; its provider's choice without it.
+    pub temperature: Option<f64>,
     /// Limit for a reply.
     pub max_output_tokens: Option<u32>,
     /// The system prompt this process would use, and what it was made from.

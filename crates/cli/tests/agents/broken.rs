@@ -72,15 +72,13 @@ fn unknown_fields_are_ignored_and_noted() {
 }
 
 #[test]
-fn memory_and_temperature_are_told_to_have_no_effect() {
-    for head in ["memory: project", "temperature: 0.5"] {
-        let sandbox = Sandbox::new();
-        sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", head));
-        let all = listed(&sandbox, &[]);
-        assert_eq!(rows(&all, "r").len(), 1);
-        let (line, text) = problem(&all, "r.md");
-        assert!(line == 4 && text.contains("` has no effect: "), "{text}");
-    }
+fn memory_is_told_to_have_no_effect() {
+    let sandbox = Sandbox::new();
+    sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", "memory: project"));
+    let all = listed(&sandbox, &[]);
+    assert_eq!(rows(&all, "r").len(), 1);
+    let (line, text) = problem(&all, "r.md");
+    assert!(line == 4 && text.contains("` has no effect: "), "{text}");
 }
 
 #[test]

@@ -19,12 +19,7 @@ fn overrides_change_tools_limits_model_and_servers() {
         "mcpServers": ["kb"] } }));
     let all = listed(&sandbox, &["--settings", &wanted]);
     let row = rows(&all, "r.1")[0];
-    let problems = all["problems"].as_array().unwrap();
-    assert_eq!(problems.len(), 1, "{problems:#?}");
-    assert!(
-        problems[0]["problem"].as_str().unwrap().contains("temperature`: has no effect"),
-        "{problems:#?}"
-    );
+    assert_eq!(all["problems"], json!([]));
     for (field, value) in [
         ("tools", json!(["Read"])),
         ("maxTurns", json!(9)),

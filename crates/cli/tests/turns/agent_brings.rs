@@ -134,3 +134,13 @@ fn hooks_of_a_projects_agent_run_as_they_were_when_its_folder_was_trusted() {
     assert!(trust().contains("echo two > stopped"));
     assert_eq!(run(), ("kept".to_owned(), false, "two\n".to_owned()));
 }
+
+#[test]
+fn the_temperature_of_a_definition_is_asked_for_with_that_agents_requests() {
+    let sandbox = Sandbox::new();
+    define(&sandbox, "user", "temperature: 0.25\n");
+    let server = keeper(vec![Reply::text("kept")]);
+    stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]).success();
+    assert_eq!(child_requests(&server)[0]["temperature"], 0.25);
+    assert_eq!(bodies(&server)[0].get("temperature"), None);
+}

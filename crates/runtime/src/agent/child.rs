@@ -191,6 +191,7 @@ impl AgentTool {
                 .and_then(|one| one.thinking_tokens)
                 .map_or(Thinking::Default, Thinking::Budget),
             effort: definition.and_then(|definition| definition.effort.clone()),
+            temperature: definition.and_then(|definition| definition.temperature),
             max_output_tokens: None,
             system: SystemPrompt { blocks, source },
             environment: Arc::clone(&self.environment),

@@ -86,6 +86,7 @@ impl<'a> Driver<'a> {
             session_id: session.id.clone(),
             thinking: engine.thinking,
             effort: engine.effort.clone(),
+            temperature: engine.temperature,
             max_output_tokens: engine.max_output_tokens,
             partial: engine.host.wants_partial(),
             purpose: engine.purpose,

@@ -182,7 +182,6 @@ impl Setup {
         let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
-        let updates = self.updates();
         let classifier = model::classifier(&self.model_options, &self.settings)?;
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
@@ -201,7 +200,7 @@ impl Setup {
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
                 gate: Arc::clone(&gate),
-                updates: updates.clone(),
+                updates: self.updates(),
                 classifier: classifier.clone(),
                 system: system.clone(),
                 host: Arc::clone(&host),
@@ -224,7 +223,7 @@ impl Setup {
             questions: Some(questions),
             hooks,
             gate,
-            updates,
+            updates: self.updates(),
             classifier,
             confines,
             purpose: Purpose::Main,
@@ -233,6 +232,7 @@ impl Setup {
             spending,
             thinking,
             effort,
+            temperature: self.options.main_agent.as_ref().and_then(|agent| agent.temperature),
             max_output_tokens: self.model_options.max_output_tokens,
             system,
             environment,

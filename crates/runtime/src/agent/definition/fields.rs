@@ -66,10 +66,7 @@ const FLAG: [&str; 12] = [
 const NOT_OF_PLUGINS: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
 
 /// What is read and has no effect in this version, with the reason. Nobody shall count on it.
-pub(super) const WITHOUT_EFFECT: [(&str, &str); 2] =
-    [("memory", "agents keep no memory of their own"), ("temperature", NO_TEMPERATURE)];
-/// Why a temperature has no effect.
-pub(super) const NO_TEMPERATURE: &str = "models are asked with the temperature of their provider";
+pub(super) const WITHOUT_EFFECT: [(&str, &str); 1] = [("memory", "agents keep no memory of their own")];
 
 /// Where fields were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use qoder_types::RuleSource;
 use serde_json::{Map, Value};
 
-use super::fields::NO_TEMPERATURE;
 use super::list::{AgentList, Standing};
 use super::values::{MINUTES_ACCEPTED, TEMPERATURES_ACCEPTED, minutes, servers, shown, temperature};
 use super::{AgentDefinition, GENERAL_PURPOSE, ServerReference};
@@ -165,7 +164,6 @@ impl Change<'_> {
                         definition.temperature = Some(temperature(value).ok_or_else(|| {
                             self.wrong(&path, format!("is {}; {TEMPERATURES_ACCEPTED}", shown(value)))
                         })?);
-                        problems.push(self.problem(&path, &format!("has no effect: {NO_TEMPERATURE}")));
                     }
                 }
                 _ => problems.push(self.unknown(&path)),
