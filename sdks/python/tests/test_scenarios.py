@@ -163,6 +163,8 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
         others["extra_args"] = {"trust": None}
     if "agents" in others:
         others["agents"] = {name: AgentDefinition(**each) for name, each in others["agents"].items()}
+    if "plugins" in scenario:
+        others["plugins"] = [{"type": "local", "path": str(project / name)} for name in scenario["plugins"]]
     if "servers" in scenario:
         others["mcp_servers"] = {name: server(name, tools) for name, tools in scenario["servers"].items()}
     if "external_servers" in scenario:

@@ -174,7 +174,12 @@ for (const scenario of scenarios) {
     }
     const names = new Map<string, string>();
     const seen: Data[] = [];
-    const running = query({ prompt: prompts(), options: project.options(callbacks(scenario)) });
+    const plugins = ((scenario['plugins'] ?? []) as string[]).map((name) => ({
+      type: 'local' as const,
+      path: join(project.directory, name),
+    }));
+    const options = { ...callbacks(scenario), ...(plugins.length > 0 ? { plugins } : {}) };
+    const running = query({ prompt: prompts(), options: project.options(options) });
     try {
       for await (const message of running) {
         seen.push(...said(message, names));

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use qoder_agent_sdk::{
     ContentBlock, ElicitationResult, HookEvent, HookMatcher, McpStdioServerConfig, Message, OnFailure,
-    PermissionResult, QoderAgentOptions, QoderSdkClient, Skills, ToolAnnotations, ToolResult, ToolSet,
-    UserMessage, create_sdk_mcp_server, tool_with_schema,
+    PermissionResult, QoderAgentOptions, QoderSdkClient, SdkPluginConfig, Skills, ToolAnnotations,
+    ToolResult, ToolSet, UserMessage, create_sdk_mcp_server, tool_with_schema,
 };
 use serde_json::{Value, json};
 
@@ -220,7 +220,9 @@ async fn play(scenario: &Value) {
         place.0.write(name, text(content));
     }
     let options = with_options(place.playing(&scenario["playbook"]), &scenario["options"]);
-    let options = options.trust(scenario["trusted"] == true);
+    let plugins = scenario["plugins"].as_array().into_iter().flatten();
+    let plugins = plugins.map(|name| SdkPluginConfig::Local(place.0.project().join(text(name)))).collect();
+    let options = options.trust(scenario["trusted"] == true).plugins(plugins);
     let options = with_external_servers(options, &scenario["external_servers"]);
     let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario);
     let mut client = QoderSdkClient::new(options);
