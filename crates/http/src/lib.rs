@@ -1,5 +1,6 @@
 //! One way to make HTTP clients: which certificates count, when a proxy is not asked, and no redirect that would carry
-//! a key elsewhere. Models, MCP servers, hooks and telemetry begin with the builder from here and add what is theirs.
+//! a key elsewhere. Models, MCP servers and telemetry begin with the builder from here and add what is theirs; the tools
+//! for the web have a stricter client of their own.
 //! Nothing is set up before a client is made, and an address without TLS loads no certificates.
 
 use std::collections::BTreeMap;

@@ -176,6 +176,8 @@ pub fn untrusted_notice(trust: Trust, project_root: &Path, cwd: &Path) -> Option
         ".qoder/settings.local.json",
         ".qoder/rules",
         ".qoder/agents",
+        ".qoder/skills",
+        ".qoder/commands",
         ".mcp.json",
     ];
     let found: Vec<&str> = names

@@ -21,15 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("qoder-telemetry", &["qoder-core", "qoder-http", "qoder-types"]),
     (
         "qoder-runtime",
-        &[
-            "qoder-core",
-            "qoder-http",
-            "qoder-types",
-            "qoder-models",
-            "qoder-tools",
-            "qoder-mcp",
-            "qoder-telemetry",
-        ],
+        &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp", "qoder-telemetry"],
     ),
     ("qodercli", &["qoder-core", "qoder-types", "qoder-models", "qoder-tools", "qoder-mcp", "qoder-runtime"]),
     ("qoder-agent-sdk", &["qoder-agent-sdk-macros", "qoder-core", "qoder-types", "qoder-runtime"]),
