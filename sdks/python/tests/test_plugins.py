@@ -50,4 +50,7 @@ async def test_list_plugins_and_reload_plugins(scripted: Any, project: Path) -> 
         assert told["error_count"] == 0
         assert [one["name"] for one in told["plugins"]] == ["demo", "late"]
         assert "second" in [one["name"] for one in told["agents"]]
+        assert client.supported_agents() == told["agents"], "what was read anew is what there is"
+        assert await client.supported_commands() == told["commands"]
+        assert "second" not in [one["name"] for one in (await client.get_server_info())["agents"]]
         assert {"commands", "agents", "plugins", "mcpServers", "error_count"} <= set(told)

@@ -189,7 +189,8 @@ export class SessionQuery implements Query {
   }
 
   async supportedModels(): Promise<ModelInfo[]> {
-    return (await this.#session.initialized).models;
+    const models = await this.getAvailableModels();
+    return models.length > 0 ? models : (await this.#session.initialized).models;
   }
 
   async listByokProviders(): Promise<BYOKProviderInfo[] | null> {
@@ -214,7 +215,7 @@ export class SessionQuery implements Query {
   }
 
   async supportedAgents(): Promise<AgentInfo[]> {
-    return (await this.#session.initialized).agents;
+    return list((await this.#ask('supported_agents'))['agents']);
   }
 
   async listPlugins(): Promise<PluginInfo[]> {

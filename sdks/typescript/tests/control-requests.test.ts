@@ -115,6 +115,8 @@ const cases: Case[] = [
   ['getContextUsage', (q) => q.getContextUsage(), { subtype: 'get_context_usage' }, { totalTokens: 5 }, { totalTokens: 5 }],
   ['accountInfo', (q) => q.accountInfo(), { subtype: 'account_info' }, { account: { email: 'e' } }, { email: 'e' }],
   ['supportedCommands', (q) => q.supportedCommands(), { subtype: 'supported_commands' }, { commands: [{ name: 'c' }] }, [{ name: 'c' }]],
+  ['supportedAgents', (q) => q.supportedAgents(), { subtype: 'supported_agents' }, { agents: [{ name: 'a' }] }, [{ name: 'a' }]],
+  ['supportedModels', (q) => q.supportedModels(), { subtype: 'get_available_models' }, { models: [model] }, [model]],
   ['listPlugins', (q) => q.listPlugins(), { subtype: 'list_plugins' }, { plugins: [{ name: 'p' }] }, [{ name: 'p' }]],
   [
     'reloadPlugins',
@@ -150,12 +152,19 @@ test('what the runtime said at the start needs no further question', () =>
   withSession(
     async () => undefined,
     async (session) => {
-      assert.equal((await session.initializationResult()).qodercli_version, '0.1.0');
-      assert.deepEqual(await session.supportedAgents(), [{ name: 'a', description: 'd' }]);
-      assert.deepEqual(await session.supportedModels(), [model]);
+      const { qodercli_version, agents } = await session.initializationResult();
+      assert.deepEqual([qodercli_version, agents], ['0.1.0', [{ name: 'a', description: 'd' }]]);
     },
     {},
-    { agents: [{ name: 'a', description: 'd' }], models: [model] },
+    { agents: [{ name: 'a', description: 'd' }] },
+  ));
+
+test('models that cannot be fetched are those of the start', () =>
+  withSession(
+    async (peer) => peer.answer(await peer.read(), { models: [] }),
+    async (session) => assert.deepEqual(await session.supportedModels(), [model]),
+    {},
+    { models: [model] },
   ));
 
 test('a refusal is raised with the text of the runtime', () =>

@@ -40,6 +40,7 @@ test('listPlugins and reloadPlugins', async (context) => {
   const project = sandbox(context, [{ text: 'done', repeat: true }]);
   const [demo, late] = [join(project.directory, 'demo'), join(project.directory, 'late')];
   agent(demo, 'first');
+  mkdirSync(join(demo, 'commands'));
   const plugins = [
     { type: 'local' as const, path: demo },
     { type: 'local' as const, path: late },
@@ -52,6 +53,7 @@ test('listPlugins and reloadPlugins', async (context) => {
   assert.deepEqual(row.errors, []);
   assert.equal((await session.reloadPlugins()).error_count, 1, 'a path that does not exist');
   agent(late, 'second');
+  writeFileSync(join(demo, 'commands', 'greet.md'), 'Greet.\n');
   const told = await session.reloadPlugins();
   assert.equal(told.error_count, 0);
   assert.deepEqual(
@@ -59,4 +61,9 @@ test('listPlugins and reloadPlugins', async (context) => {
     ['demo', 'late'],
   );
   assert.ok(told.agents.some((one) => one.name === 'second'));
+  assert.deepEqual(await session.supportedAgents(), told.agents, 'what was read anew is what there is');
+  assert.deepEqual(await session.supportedCommands(), told.commands);
+  assert.ok(told.commands.some((one) => one.name === 'demo:greet'));
+  assert.deepEqual(await session.supportedModels(), await session.getAvailableModels());
+  assert.ok(!(await session.initializationResult()).agents.some((one) => one.name === 'second'));
 });

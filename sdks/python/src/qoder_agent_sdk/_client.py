@@ -169,7 +169,7 @@ class QoderSDKClient:
 
     def supported_agents(self) -> list[dict[str, Any]]:
         """The agents that can be used: name, description and, if set, model."""
-        return list(self._connected().initialization.get("agents") or [])
+        return list(self._connected().agents)
 
     async def supported_commands(self) -> list[dict[str, Any]]:
         """The slash commands that can be used."""
@@ -258,7 +258,10 @@ class QoderSDKClient:
 
     async def reload_plugins(self) -> dict[str, Any]:
         """Read the plugins again; `error_count` says how many parts could not be loaded."""
-        return await self._request("reload_plugins")
+        session = self._connected()
+        answer = await session.request("reload_plugins", {})
+        session.agents = list(answer.get("agents") or [])
+        return answer
 
     # ---- MCP servers
 

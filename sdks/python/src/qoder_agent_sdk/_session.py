@@ -74,6 +74,8 @@ class Session:
         self.turns = Turns()
         #: What the runtime answered to `initialize`.
         self.initialization: dict[str, Any] = {}
+        #: The agents that can be used now: those of the initialization, until plugins are read anew.
+        self.agents: list[dict[str, Any]] = []
         self._files = LaunchFiles()
         self._transport = ProcessTransport(launch_for(options, self._files))
         self._mirror: Mirror | None = None
@@ -96,6 +98,7 @@ class Session:
         self._reader = spawn(self._read, "qoder-reader")
         self.initialization = await self.request("initialize", request)
         check_initialization(self.initialization, self._options)
+        self.agents = list(self.initialization.get("agents") or [])
 
     async def _use_store(self) -> None:
         """Bring the session from the store, and copy to the store what happens now."""

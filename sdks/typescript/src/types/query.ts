@@ -152,14 +152,16 @@ export interface Query extends AsyncGenerator<SDKMessage, void> {
   mcpClearAuth(serverName: string): Promise<void>;
   /** The models that can be chosen now; an empty list when they cannot be fetched. */
   getAvailableModels(options?: { fetchStrategy?: 'live' }): Promise<ModelInfo[]>;
-  /** The models that the runtime named at the start. */
+  /** The models that can be chosen now; those that the runtime named at the start when they cannot be fetched. */
   supportedModels(): Promise<ModelInfo[]>;
   /** The providers for which a user can bring a key; null when the runtime has no such list. */
   listByokProviders(): Promise<BYOKProviderInfo[] | null>;
   getUsageInfo(): Promise<UsageInfo | null>;
   getContextUsage(): Promise<ContextUsage>;
   accountInfo(): Promise<AccountInfo>;
+  /** The slash commands that can be used now. */
   supportedCommands(): Promise<SlashCommand[]>;
+  /** The agents that can be used now. */
   supportedAgents(): Promise<AgentInfo[]>;
   listPlugins(): Promise<PluginInfo[]>;
   reloadPlugins(): Promise<ReloadPluginsResult>;
