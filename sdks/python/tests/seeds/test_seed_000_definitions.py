@@ -117,9 +117,8 @@ async def test_annotations_and_server() -> None:
 
 
 async def test_signature() -> None:
-    code = sample(FILE, "signature").replace("def tool(", "def documented(")
-    names = await execute("from __future__ import annotations\n" + code, {})
-    ours, documented = inspect.signature(tool), inspect.signature(names["documented"])
+    names = await execute("from __future__ import annotations\n" + sample(FILE, "signature"), {})
+    ours, documented = inspect.signature(tool), inspect.signature(names["tool"])
     assert [(each.name, each.kind, each.default) for each in ours.parameters.values()] == [
         (each.name, each.kind, each.default) for each in documented.parameters.values()
     ]

@@ -6,6 +6,7 @@ model follows a playbook, so that each sample has a known course.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import Any
 
 import pytest
 from support.looking import call, results_by_tool, run, text_of, tool_results_of
-from support.samples import AGENT_RUNTIME, execute, playbook, public_names, sample
+from support.samples import execute, playbook, public_names, sample
 
-from qoder_agent_sdk import QoderAgentOptions, QoderSDKClient, SystemMessage, create_sdk_mcp_server, tool
+from qoder_agent_sdk import QoderAgentOptions, SystemMessage, create_sdk_mcp_server, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -60,10 +61,21 @@ def kb_tools() -> Any:
     return create_sdk_mcp_server(name="kb", tools=[search_docs])
 
 
-def program_output(code: str, folder: Path) -> str:
+#: Runs a sample as it stands, in the folder that it calls `/path/to/project`.
+IN_FOLDER = """
+import runpy, sys
+import qoder_agent_sdk
+made = qoder_agent_sdk.QoderAgentOptions
+qoder_agent_sdk.QoderAgentOptions = lambda **given: made(**{**given, "cwd": sys.argv[2]})
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+def program_output(code: str, folder: Path, *frame: str) -> str:
     path = folder / "sample.py"
     path.write_text(code)
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120)
+    command = ["-c", frame[0], str(path), *frame[1:]] if frame else [str(path)]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -71,8 +83,7 @@ def program_output(code: str, folder: Path) -> str:
 def test_built_in_tools(replies: Any, project: Path, tmp_path: Path) -> None:
     (project / "auth.py").write_text("token = 'abc'\n")
     replies(*with_calls(call("Read", file_path="auth.py")))
-    code = sample(FILE, "built-in tools").replace("/path/to/project", str(project))
-    output = program_output(code, tmp_path)
+    output = program_output(sample(FILE, "built-in tools"), tmp_path, IN_FOLDER, str(project))
     assert "'tools': ['Read', 'Glob', 'Grep']" in output
     assert "token = " in output
     assert "ResultMessage(subtype='success'" in output and "All done." in output
@@ -143,17 +154,25 @@ async def test_can_use_tool(replies: Any) -> None:
     assert "Only order lookup is allowed in this workflow." in text_of(denied)
 
 
-async def test_agents(fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QODERCLI_PATH", str(fake_runtime(AGENT_RUNTIME)))
+DELEGATED: list[dict[str, Any]] = [
+    {"when": {"turn": 1, "purpose": "main"}, "toolCalls": [call("Agent", agent="order-support", prompt="O-1001?")]},
+    {"when": {"purpose": "subagent", "turn": 1}, "toolCalls": [LOOKUP]},
+    {"when": {"purpose": "subagent", "lastToolResultContains": "O-1001: shipped"}, "text": "It left yesterday."},
+    {"when": {"purpose": "subagent"}, "text": "I may not look."},
+    {"text": "Done."},
+]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "answer"), [(["mcp__orders__lookup_order"], "It left yesterday."), ([], "I may not look.")]
+)
+async def test_agents(allowed: list[str], answer: str, replies: Any, isolated_home: Path) -> None:
+    """The sample lets the model delegate; the tool of the agent is for the settings of the user to allow."""
+    (isolated_home / ".qoder").mkdir()
+    (isolated_home / ".qoder/settings.json").write_text(json.dumps({"permissions": {"allow": allowed}}))
     (options,) = await options_in("agents", order_tools=order_tools())
-    async with QoderSDKClient(options) as client:
-        assert (await client.get_server_info())["asked"]["agents"] == {
-            "order-support": {
-                "description": "Handles order lookup and explains order status.",
-                "prompt": "Use order tools to answer order status questions clearly.",
-                "tools": ["mcp__orders__lookup_order"],
-            }
-        }
+    replies(*DELEGATED)
+    assert answer in text_of(results_by_tool(await run("go", options))["Agent"])
 
 
 async def test_hooks(replies: Any, project: Path) -> None:

@@ -1,7 +1,6 @@
 """Document 004: its samples of use, against the runtime.
 
-The samples stand in `samples/004_uses.md`. Those about agents are checked where they
-leave the SDK; the others run against the runtime.
+The samples stand in `samples/004_uses.md`; those about agents are in `test_seed_004_agents.py`.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from support.samples import AGENT_RUNTIME, execute, playbook, public_names, sample
+from support.samples import execute, playbook, public_names, sample, values
 from typing_extensions import NotRequired
 
-from qoder_agent_sdk import AgentDefinition, QoderAgentOptions, QoderSDKClient, create_sdk_mcp_server, tool
+from qoder_agent_sdk import QoderAgentOptions, create_sdk_mcp_server, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -46,62 +45,10 @@ async def test_authentication_imports() -> None:
     assert names["qodercli_auth"]().type == "qodercli"
 
 
-@pytest.mark.parametrize(
-    ("title", "agent"),
-    [
-        ("4 QoderAgentOptions.agents", "reviewer"),
-        ("5 QoderAgentOptions.agent", "planner"),
-        ("12 mcpServers", "support"),
-    ],
-)
-async def test_agent_options(title: str, agent: str, fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QODERCLI_PATH", str(fake_runtime(AGENT_RUNTIME)))
-    names = await execute(sample(FILE, title), public_names())
-    options = names["options"]
-    assert isinstance(options.agents[agent], AgentDefinition)
-    async with QoderSDKClient(options) as client:
-        assert [each["name"] for each in client.supported_agents()] == [agent]
-        arguments = (await client.get_server_info())["arguments"]
-    assert ("--agent" in arguments) is (options.agent is not None)
-
-
-async def test_an_agent_with_its_own_server() -> None:
-    names = {**public_names()}
-    await execute("agent = " + sample(FILE, "13 mcpServers"), names)
-    assert names["agent"].mcpServers == [{"kb": {"command": "python", "args": ["servers/kb.py"]}}]
-
-
-@pytest.mark.parametrize(
-    "title",
-    ["7 description", "8 prompt", "9 tools", "10 disallowedTools", "14 skills", "15 initialPrompt", "16 maxTurns"],
-)
-async def test_agent_fields(title: str) -> None:
-    fields = await execute(sample(FILE, title), {})
-    fields.pop("__builtins__")
-    agent = AgentDefinition(**{"description": "d", "prompt": "p", **fields})
-    for name, value in fields.items():
-        assert getattr(agent, name) == value
-    assert QoderAgentOptions(agents={"a": agent}).agents == {"a": agent}
-
-
-async def test_supported_agents(fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QODERCLI_PATH", str(fake_runtime(AGENT_RUNTIME)))
-    names = await execute(sample(FILE, "20 AgentInfo"), public_names())
-    agents = {each["name"]: each for each in names["agents"]}
-    assert agents["reviewer"]["description"] == "Reviews code quality."
-    assert not agents["reviewer"].get("model")
-
-
 async def test_input_schemas() -> None:
-    code = sample(FILE, "45 input_schema")
     names: dict[str, Any] = {"Annotated": Annotated, "TypedDict": TypedDict, "NotRequired": NotRequired}
-    await execute(code, names)
-    forms: list[Any] = [names["SearchInput"]]
-    for piece in code.split("\n\n"):
-        expression = "\n".join(line for line in piece.splitlines() if not line.startswith("#"))
-        if expression.startswith("{"):
-            forms.append(eval(expression, names))
-    assert len(forms) == 4
+    simple, annotated, complete = values(sample(FILE, "45 input_schema"), names)
+    forms: list[Any] = [simple, annotated, names["SearchInput"], complete]
     for form in forms:
 
         @tool("search", "Searches.", form)
@@ -119,10 +66,9 @@ async def test_watch_takes_a_context() -> None:
 
 
 async def test_tool_annotations() -> None:
-    code = sample(FILE, "49 ToolAnnotations").replace("\n\n\nToolAnnotations(", "\n\n\nannotations = ToolAnnotations(")
-    names = await execute(code, {})
+    (annotations,) = values(sample(FILE, "49 ToolAnnotations"), {})
 
-    @tool("search", "Searches.", {}, annotations=names["annotations"])
+    @tool("search", "Searches.", {}, annotations=annotations)
     async def search(args: Any) -> Any:
         return {"content": []}
 

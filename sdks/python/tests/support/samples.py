@@ -17,18 +17,6 @@ from typing import Any
 
 import qoder_agent_sdk
 
-#: A runtime that offers the agents it was told about, and shows what it was asked for.
-AGENT_RUNTIME = """
-request = read_request("initialize")
-asked = request["request"]
-agents = [{"name": name, "description": agent["description"]} for name, agent in asked["agents"].items()]
-known = {"protocol_version": 1, "qodercli_version": "0.1.0", "agents": agents}
-answer(request, {**known, "asked": asked, "arguments": sys.argv})
-while (message := read()) is not None:
-    if message["type"] == "user":
-        result()
-"""
-
 FOLDER = Path(__file__).parent.parent / "seeds" / "samples"
 
 
@@ -57,6 +45,18 @@ async def execute(code: str, names: dict[str, Any]) -> dict[str, Any]:
     if inspect.iscoroutine(value):
         await value
     return names
+
+
+def values(code: str, names: dict[str, Any]) -> list[Any]:
+    """Run a fragment; returns the values of the expressions that stand alone in it."""
+    found: list[Any] = []
+    for statement in ast.parse(code).body:
+        if isinstance(statement, ast.Expr):
+            expression = ast.Expression(statement.value)
+            found.append(eval(compile(expression, "<sample>", "eval", dont_inherit=True), names))
+        else:
+            exec(compile(ast.Module([statement], []), "<sample>", "exec", dont_inherit=True), names)
+    return found
 
 
 async def returned(body: str, names: dict[str, Any]) -> Any:
