@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from qoder_agent_sdk import (
     AgentDefinition,
+    FurtherHookEvent,
+    HookEvent,
     HookMatcher,
     OptionTypeError,
     OptionValueError,
@@ -187,6 +189,8 @@ WRONG_VALUES = [
     ({"agents": {"a": AgentDefinition(description="", prompt="p")}}, "description must not be empty"),
     ({"agents": {"a": AgentDefinition(description="d", prompt="p", permissionMode="loose")}}, "permissionMode"),  # type: ignore[arg-type]
     ({"hooks": {"PreToolUse": [HookMatcher(hooks=[three], timeout=0)]}}, "timeout must be more than 0"),
+    ({"hooks": {"PreTooluse": [HookMatcher(hooks=[three])]}}, "no event 'PreTooluse'; did you mean 'PreToolUse'"),
+    ({"hooks": {"Nonsense": []}}, "no event 'Nonsense'; there are PreToolUse, "),
     ({"auth": {"type": "password"}}, "'accessToken' or 'qodercli'"),
     ({"auth": {"type": "accessToken"}}, "accessToken"),
     ({"extra_args": {"--debug": None}}, "without leading dashes"),
@@ -220,9 +224,10 @@ def test_the_guard_lets_checks_be_skipped(mode: Any) -> None:
     assert QoderAgentOptions(permission_mode=mode, allow_dangerously_skip_permissions=True).permission_mode == mode
 
 
-def test_any_event_name_can_be_hooked() -> None:
-    options = QoderAgentOptions(hooks={"Elicitation": [HookMatcher(hooks=[three])]})  # type: ignore[dict-item]
-    assert options.hooks is not None and "Elicitation" in options.hooks
+@pytest.mark.parametrize("event", [*get_args(HookEvent), *get_args(FurtherHookEvent)])
+def test_every_event_can_be_hooked(event: Any) -> None:
+    options = QoderAgentOptions(hooks={event: [HookMatcher(hooks=[three])]})
+    assert options.hooks is not None and event in options.hooks
 
 
 def test_secrets_are_not_printed() -> None:

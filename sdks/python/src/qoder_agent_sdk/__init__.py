@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ElicitationHookInput,
         ElicitationResultHookInput,
         FileChangedHookInput,
+        FurtherHookEvent,
         HookCallback,
         HookCallbackOptions,
         HookEvent,
@@ -196,8 +197,8 @@ _HOMES = {
         ),
         "_hook_types": (
             "BaseHookInput CwdChangedHookInput ElicitationHookInput ElicitationResultHookInput "
-            "FileChangedHookInput HookCallback HookCallbackOptions HookEvent HookFailurePolicy HookInput "
-            "HookJSONOutput HookMatcher InstructionsLoadedHookInput PermissionRequestHookInput "
+            "FileChangedHookInput FurtherHookEvent HookCallback HookCallbackOptions HookEvent HookFailurePolicy "
+            "HookInput HookJSONOutput HookMatcher InstructionsLoadedHookInput PermissionRequestHookInput "
             "PostCompactHookInput PostToolUseFailureHookInput PostToolUseHookInput PreCompactHookInput "
             "PreToolUseHookInput SessionEndHookInput SessionStartHookInput StopHookInput SubagentStartHookInput "
             "SubagentStopHookInput UserPromptSubmitHookInput"
@@ -281,6 +282,7 @@ __all__ = [
     "FileChangedHookInput",
     "fork_session",
     "ForkSessionResult",
+    "FurtherHookEvent",
     "get_session_info",
     "get_session_messages",
     "get_subagent_messages",

@@ -32,6 +32,22 @@ HookEvent = Literal[
     "PermissionRequest",
 ]
 
+#: Events beyond those, for `hooks` too.
+FurtherHookEvent = Literal[
+    "PermissionDenied",
+    "Notification",
+    "ConfigChange",
+    "StopFailure",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "Elicitation",
+    "ElicitationResult",
+    "TaskCreated",
+    "TaskCompleted",
+    "TeammateIdle",
+    "Setup",
+]
+
 #: What becomes of the action when a callback fails or takes too long.
 HookFailurePolicy = Literal["continue", "block", "allow", "ask", "deny"]
 

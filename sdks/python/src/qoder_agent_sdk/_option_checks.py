@@ -273,13 +273,27 @@ def _dictionary(name: str, value: Any) -> None:
 
 
 def _hooks(name: str, value: Any) -> None:
+    from ._hook_types import FurtherHookEvent, HookEvent
+
     _dictionary(name, value)
     for event, matchers in value.items():
         _filled_text(f"the event names of {name}", event)
+        _hook_event(name, event, [*get_args(HookEvent), *get_args(FurtherHookEvent)])
         if not isinstance(matchers, (list, tuple)):
             raise OptionTypeError(f"{name}['{event}'] must be a list of HookMatcher, not {_shown(matchers)}")
         for matcher in matchers:
             _hook_matcher(f"{name}['{event}']", matcher)
+
+
+def _hook_event(name: str, event: str, events: list[str]) -> None:
+    """A hook for an event that never comes would guard nothing."""
+    if event in events:
+        return
+    import difflib
+
+    close = difflib.get_close_matches(event, events, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else f"; there are {', '.join(events)}"
+    raise OptionValueError(f"{name}: there is no event '{event}'{hint}")
 
 
 def _hook_matcher(where: str, matcher: Any) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._auth import InternalAuthOptions
-    from ._hook_types import HookEvent, HookMatcher
+    from ._hook_types import FurtherHookEvent, HookEvent, HookMatcher
     from ._mcp_types import McpServerConfig, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange
     from ._model_types import ModelPolicyProvider
     from ._permission_types import CanUseTool, PermissionMode
@@ -115,7 +115,7 @@ class QoderAgentOptions:
     on_elicitation: OnElicitation | None = None
 
     # Hooks, agents, skills, plugins, settings
-    hooks: dict[HookEvent, list[HookMatcher]] | None = None
+    hooks: dict[HookEvent, list[HookMatcher]] | dict[HookEvent | FurtherHookEvent, list[HookMatcher]] | None = None
     agents: dict[str, AgentDefinition] | None = None
     agent: str | None = None
     skills: list[str] | Literal["all"] | None = None
