@@ -160,8 +160,13 @@ def test_a_documented_client_method_exists(name: str) -> None:
 
 
 UNEXPORTED = """
-CallToolResult AnyZodRawShape InferShape ToolExtras CreateSdkMcpServerOptions AgentInfo BashInput BashOutput
-FileReadInput FileEditInput FileWriteInput GlobInput GrepInput AgentInput ToolInputSchemas ToolOutputSchemas ToolConfig
+CallToolResult AnyZodRawShape InferShape ToolExtras CreateSdkMcpServerOptions AgentInfo ToolConfig
+AgentInput AgentOutput BashInput BashOutput FileReadInput FileReadOutput FileEditInput FileEditOutput
+FileWriteInput FileWriteOutput GlobInput GlobOutput GrepInput GrepOutput WebFetchInput WebFetchOutput
+WebSearchInput WebSearchOutput AskUserQuestionInput AskUserQuestionOutput NotebookEditInput NotebookEditOutput
+TaskOutputInput TaskStopInput TaskStopOutput ExitPlanModeInput ExitPlanModeOutput ConfigInput ConfigOutput
+EnterWorktreeInput EnterWorktreeOutput ExitWorktreeInput ExitWorktreeOutput TodoWriteInput TodoWriteOutput
+ListMcpResourcesInput ListMcpResourcesOutput ReadMcpResourceInput McpInput McpOutput ToolInputSchemas ToolOutputSchemas
 """.split()
 
 

@@ -83,6 +83,13 @@ const SOURCES: Record<string, string[]> = {
   throwing: [LISTENING, SERVICE, sample(14), 'const made = { ...toolThatMayThrow, name: "made" };', CALLING, LISTENED],
   text: handler(15),
   json: handler(16),
+  // The types that the document refers to.
+  names: [
+    "import type { AnyZodRawShape, CallToolResult, CanUseTool, CanUseToolOptions, CreateSdkMcpServerOptions, InferShape,",
+    "McpToolResultContent, PermissionResult, ToolAnnotations, ToolExtras } from '@qoder-ai/qoder-agent-sdk';",
+    'export type All = [AnyZodRawShape, CallToolResult, CanUseTool, CanUseToolOptions, CreateSdkMcpServerOptions,',
+    'InferShape<{}>, McpToolResultContent, PermissionResult, ToolAnnotations, ToolExtras];',
+  ],
   toolConfig: [
     "import type { ToolConfig as Ours } from '@qoder-ai/qoder-agent-sdk';",
     samples('004').get(44) ?? '',
