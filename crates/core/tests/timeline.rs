@@ -145,3 +145,31 @@ fn a_transcript_of_another_program_has_turns_without_ends() {
     assert_eq!((turns.len(), spans.len()), (2, 2));
     assert!(turns.iter().all(|turn| turn.subtype.is_none()) && tracker.is_unfinished());
 }
+
+#[test]
+fn what_was_kept_before_a_call_belongs_to_the_call() {
+    let kept = |call: &str, sha256: Option<&str>| -> RecordBody {
+        let record = json!({"toolUseId": call, "message": "m", "path": "/a", "sha256": sha256, "mode": 420});
+        RecordBody::FileKept(serde_json::from_value(record).unwrap())
+    };
+    let mut records = LogBuilder::new()
+        .prompt("go")
+        .model_requested()
+        .tool_calls(vec![("a", "Edit", json!({})), ("b", "Edit", json!({}))])
+        .build();
+    let mut add = |body: RecordBody| {
+        let seq = records.len() as u64 + 1;
+        records.push(Record { seq, timestamp: "2026-01-02T03:04:05.678Z".to_owned(), body });
+    };
+    add(kept("b", Some("0123")));
+    add(kept("nobody", None));
+    let (_, spans, _) = followed(&records);
+    let calls: Vec<usize> = spans
+        .iter()
+        .filter_map(|span| match &span.what {
+            What::Tool(call) => Some(call.kept.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, [0, 1], "in the order in which they began");
+}
