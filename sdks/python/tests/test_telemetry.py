@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from support.model_server import model_server
 
-from qoder_agent_sdk import QoderAgentOptions, query
+from qoder_agent_sdk import QoderAgentOptions, QueryResultError, query
 
 pytestmark = pytest.mark.anyio
 
@@ -172,7 +172,8 @@ async def test_a_failed_call_has_an_error_type_and_no_usage(project: Path, colle
     with model_server() as server:
         server.status = 401
         settings = {"providers": {"mine": {"protocol": "openai-chat", "baseUrl": server.url}}}
-        await run(QoderAgentOptions(cwd=project, model="mine/m", settings=settings, env=observed(collector)))
+        with pytest.raises(QueryResultError, match="401"):
+            await run(QoderAgentOptions(cwd=project, model="mine/m", settings=settings, env=observed(collector)))
     (chat,) = [span for span in collector.spans() if span.name == "chat m"]
     attributes = plain(chat.attributes)
     assert (attributes["error.type"], chat.status.code) == ("401", Status.STATUS_CODE_ERROR)
