@@ -167,6 +167,8 @@ impl Manifest {
             Ok(file)
         };
         let file = open().map_err(|error| folder.error("open", &error))?;
+        // Whoever opens a manifest holds the session's lock.
+        blob::sweep(&folder.blobs());
         let mut manifest = Self { folder: folder.clone(), file, message: None, kept: HashSet::new() };
         known.iter().flatten().for_each(|line| manifest.follow(line));
         Ok(manifest)
