@@ -457,6 +457,10 @@ impl Tracker {
         if let Some((began, (call, mut task))) = self.tasks.end(&end.task_id) {
             task.status = Some(end.status);
             task.summary.clone_from(&end.summary);
+            // What an agent used is the session's to account for.
+            for (model, used) in end.account.iter().flat_map(|account| &account.model_usage) {
+                self.spend(model, &used.usage(), used.cost_usd);
+            }
             self.push_since(began, some(&call), What::Task(task), out);
         }
     }
