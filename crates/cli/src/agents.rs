@@ -9,7 +9,7 @@ use qoder_runtime::agent::{AgentDefinition, Isolation, Listed, ServerReference, 
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::extensions::{Loaded, Origin, Problem};
-use qoder_runtime::setup::{Options, Setup};
+use qoder_runtime::setup::Setup;
 use qoder_types::PermissionMode;
 use serde_json::{Map, Value, json};
 
@@ -72,14 +72,9 @@ pub fn tell_all(problems: &[Problem]) {
 
 /// Runs a command about agents.
 pub fn run(action: AgentsAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
-    let AgentsAction::List { json, cwd, settings, trust, agents } = action;
-    let own = of_flag(agents.as_deref())?;
-    let options =
-        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
-    let setup = Setup::prepare(options)?;
-    for warning in &setup.warnings {
-        tell(&format!("warning: {warning}"));
-    }
+    let AgentsAction::List { place, agents } = action;
+    let (json, own) = (place.json, of_flag(agents.as_deref())?);
+    let setup = place.prepare(environment)?;
     let loaded = setup.extensions(own)?;
     if json {
         say(&format!("{:#}", as_json(&loaded)))?;

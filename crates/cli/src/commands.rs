@@ -1,9 +1,14 @@
 //! The subcommands, parsed when the first word names one: sessions, settings, the sandbox, permissions, agents, MCP
 //! servers, plugins and trust.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use qoder_runtime::setup::{Options, Setup};
+
+use crate::exit::Fault;
+use crate::host::tell;
 
 const PERMISSIONS_HELP: &str = "\
 Examples:
@@ -46,18 +51,8 @@ pub enum Command {
     Config {
         /// A key such as model.name; all without it.
         key: Option<String>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-        /// Another working directory.
-        #[arg(short = 'w', long)]
-        cwd: Option<PathBuf>,
-        /// A settings file or JSON above all other layers.
-        #[arg(long)]
-        settings: Option<String>,
-        /// Treat the folder as trusted.
-        #[arg(long)]
-        trust: bool,
+        #[command(flatten)]
+        place: PlaceArguments,
     },
     /// The sandbox for commands: what it enforces on this machine.
     ///
@@ -123,23 +118,43 @@ pub enum Command {
     },
 }
 
+/// Where to look, for commands that list what is in force.
+#[derive(Debug, Args)]
+pub struct PlaceArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Another working directory.
+    #[arg(short = 'w', long)]
+    pub cwd: Option<PathBuf>,
+    /// A settings file or JSON above all other layers.
+    #[arg(long)]
+    pub settings: Option<String>,
+    /// Treat the folder as trusted.
+    #[arg(long)]
+    pub trust: bool,
+}
+
+impl PlaceArguments {
+    /// What a session there would begin with. What it warns about is told.
+    pub fn prepare(self, environment: BTreeMap<String, String>) -> Result<Setup, Fault> {
+        let Self { json: _, cwd, settings, trust } = self;
+        let cwd = cwd.unwrap_or_default();
+        let setup = Setup::prepare(Options { cwd, settings, trust, environment, ..Options::default() })?;
+        for warning in &setup.warnings {
+            tell(&format!("warning: {warning}"));
+        }
+        Ok(setup)
+    }
+}
+
 /// What to do with agents.
 #[derive(Debug, Subcommand)]
 pub enum AgentsAction {
     /// List the agents, those that others of the same name hide included.
     List {
-        /// Print JSON: every field, and what has no effect.
-        #[arg(long)]
-        json: bool,
-        /// Another working directory.
-        #[arg(short = 'w', long)]
-        cwd: Option<PathBuf>,
-        /// A settings file or JSON above all other layers.
-        #[arg(long)]
-        settings: Option<String>,
-        /// Treat the folder as trusted.
-        #[arg(long)]
-        trust: bool,
+        #[command(flatten)]
+        place: PlaceArguments,
         /// Agents as `--agents` of a run has them.
         #[arg(long, value_name = "JSON")]
         agents: Option<String>,
@@ -191,20 +206,7 @@ pub enum PermissionsAction {
         json: bool,
     },
     /// The rules in force here, with the file and line each was written in.
-    List {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-        /// Another working directory.
-        #[arg(short = 'w', long)]
-        cwd: Option<PathBuf>,
-        /// A settings file or JSON above all other layers.
-        #[arg(long)]
-        settings: Option<String>,
-        /// Treat the folder as trusted.
-        #[arg(long)]
-        trust: bool,
-    },
+    List(PlaceArguments),
     /// Calls of a session that wait for an answer (after exit code 54), and what `answer --always` would keep.
     Pending {
         /// The session.
@@ -241,20 +243,7 @@ pub enum PermissionsAction {
 #[derive(Debug, Subcommand)]
 pub enum DefinitionsAction {
     /// Those that a session here would have, where they come from, and what cannot be used.
-    List {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-        /// Another working directory.
-        #[arg(short = 'w', long)]
-        cwd: Option<PathBuf>,
-        /// A settings file or JSON above all other layers.
-        #[arg(long)]
-        settings: Option<String>,
-        /// Treat the folder as trusted.
-        #[arg(long)]
-        trust: bool,
-    },
+    List(PlaceArguments),
 }
 
 /// What to do with sessions.

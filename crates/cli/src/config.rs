@@ -6,29 +6,23 @@ use std::path::PathBuf;
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout;
 use qoder_runtime::settings::{KNOWN_KEYS, holds_secret};
-use qoder_runtime::setup::{Options, Setup};
+use qoder_runtime::setup::Setup;
 use qoder_types::ModelFailureClass;
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
+use crate::commands::PlaceArguments;
 use crate::exit::{Exit, Fault};
 use crate::{hooks, host, options, print};
 
 /// Shows effective settings with their origin.
 pub fn show(
     key: Option<&str>,
-    as_json: bool,
-    cwd: Option<PathBuf>,
-    settings: Option<String>,
-    trust: bool,
+    at: PlaceArguments,
     environment: BTreeMap<String, String>,
 ) -> Result<Exit, Fault> {
-    let options =
-        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
-    let setup = Setup::prepare(options)?;
-    for warning in &setup.warnings {
-        host::tell(&format!("warning: {warning}"));
-    }
+    let as_json = at.json;
+    let setup = at.prepare(environment)?;
     let mut rows: Vec<(String, Value, String)> = Vec::new();
     flatten(&setup.settings.effective, "", &mut rows);
     for row in &mut rows {

@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use qoder_core::shell::escaped_for_display;
 use qoder_runtime::commands::{Command, Local};
 use qoder_runtime::extensions::{Kind, Loaded, Origin, Problem};
-use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::skills::Skill;
 use qoder_types::RuleValue;
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use crate::agents::tell_all;
 use crate::commands::DefinitionsAction;
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::host::say;
 
 /// Lists skills or commands.
 pub fn list(
@@ -23,13 +22,9 @@ pub fn list(
     action: DefinitionsAction,
     environment: BTreeMap<String, String>,
 ) -> Result<Exit, Fault> {
-    let DefinitionsAction::List { json, cwd, settings, trust } = action;
-    let options =
-        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
-    let setup = Setup::prepare(options)?;
-    for warning in &setup.warnings {
-        tell(&format!("warning: {warning}"));
-    }
+    let DefinitionsAction::List(place) = action;
+    let json = place.json;
+    let setup = place.prepare(environment)?;
     let loaded = setup.extensions(BTreeMap::new())?;
     let rows = match kind {
         Kind::Skills => skills(&loaded),

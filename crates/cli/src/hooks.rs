@@ -2,15 +2,14 @@
 //! The same list is shown when somebody trusts a folder: a person who vouches for hooks has to see them whole.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::Subcommand;
 use qoder_runtime::extensions::Problem;
 use qoder_runtime::hooks::action::Background;
 use qoder_runtime::hooks::{Hook, HookEvent, OnFailure};
-use qoder_runtime::setup::{Options, Setup};
 use serde_json::{Value, json};
 
+use crate::commands::PlaceArguments;
 use crate::exit::{Exit, Fault};
 use crate::host;
 
@@ -18,31 +17,14 @@ use crate::host;
 #[derive(Debug, Subcommand)]
 pub enum HooksAction {
     /// The hooks of the settings in force here, with the file and line each was written in.
-    List {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-        /// Another working directory.
-        #[arg(short = 'w', long)]
-        cwd: Option<PathBuf>,
-        /// A settings file or JSON above all other layers.
-        #[arg(long)]
-        settings: Option<String>,
-        /// Treat the folder as trusted.
-        #[arg(long)]
-        trust: bool,
-    },
+    List(PlaceArguments),
 }
 
 /// Runs the command.
 pub fn run(action: HooksAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
-    let HooksAction::List { json, cwd, settings, trust } = action;
-    let options =
-        Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
-    let setup = Setup::prepare(options)?;
-    for warning in &setup.warnings {
-        host::tell(&format!("warning: {warning}"));
-    }
+    let HooksAction::List(place) = action;
+    let json = place.json;
+    let setup = place.prepare(environment)?;
     let (hooks, problems) = setup.settings_hooks().list();
     if json {
         let rows: Vec<Value> = hooks.iter().map(row).collect();

@@ -27,10 +27,9 @@ pub fn run(action: PermissionsAction, environment: BTreeMap<String, String>) -> 
         PermissionsAction::Explain { session, tool_use_id, json } => {
             explain(&environment, &session, &tool_use_id, json)
         }
-        PermissionsAction::List { json, cwd, settings, trust } => {
-            let options =
-                Options { cwd: cwd.unwrap_or_default(), settings, trust, environment, ..Options::default() };
-            list(options, json)
+        PermissionsAction::List(place) => {
+            let json = place.json;
+            list(&place.prepare(environment)?, json)
         }
         PermissionsAction::Pending { session, json } => pending(&environment, &session, json),
         PermissionsAction::Answer { session, tool_use_id, answer, always, message, input, by } => {
@@ -242,11 +241,7 @@ fn collect(told: &mut Told, body: &RecordBody, id: &str) {
     }
 }
 
-fn list(options: Options, as_json: bool) -> Result<Exit, Fault> {
-    let setup = Setup::prepare(options)?;
-    for warning in &setup.warnings {
-        tell(&format!("warning: {warning}"));
-    }
+fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
     let rules = setup.rules();
     let lists = [(Behavior::Deny, &rules.deny), (Behavior::Ask, &rules.ask), (Behavior::Allow, &rules.allow)];
     if as_json {

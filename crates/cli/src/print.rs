@@ -25,7 +25,6 @@ use qoder_types::record::{InputAdmitted, RecordBody};
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, View};
-use crate::sessions::prune_after_run;
 use crate::{agents, control, input, options, signals};
 
 /// Runs print mode to its exit.
@@ -65,8 +64,9 @@ impl AfterRun {
         if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
             host::tell(&format!("warning: telemetry: {problem}"));
         }
-        if let Some(retention) = self.retention {
-            prune_after_run(retention, &self.config_root);
+        // Only what was deleted is told; what could not be is tried again.
+        if let Some(text) = self.retention.and_then(|retention| retention.after_run(&self.config_root)) {
+            host::tell(&text);
         }
     }
 }

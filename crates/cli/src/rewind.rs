@@ -64,6 +64,10 @@ fn show(report: &RewindReport, dry_run: bool) -> Result<(), Fault> {
     for link in &report.skipped_links {
         say(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
     }
+    for file in &report.changed_elsewhere {
+        let goes = if dry_run { "would go" } else { "went" };
+        say(&format!("  {file} was also changed by something else than a file tool; that {goes} too"))?;
+    }
     match report.messages_removed {
         Some(removed) => {
             say(&format!("{removed} messages {}", if dry_run { "would go" } else { "are gone" }))

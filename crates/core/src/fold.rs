@@ -96,7 +96,7 @@ impl State {
                 self.last_turn = Some((**ended).clone());
             }
             RecordBody::Cut(cut) => self.apply_cut(cut),
-            RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
+            RecordBody::FileKept(_) | RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
         }
     }
 

@@ -125,6 +125,8 @@ pub enum ModelEvent {
 pub struct ModelFacts {
     /// The name to show and to record.
     pub name: String,
+    /// The provider behind it, by its name in the GenAI conventions of OpenTelemetry where it has one.
+    pub provider: String,
     /// Context window in tokens.
     pub context_window: u64,
     /// The most tokens one reply may have.
@@ -260,6 +262,8 @@ pub struct BeforeChange<'a> {
     pub path: &'a Path,
     /// Its content and permission bits; `None` when there is no file yet.
     pub file: Option<(&'a [u8], u32)>,
+    /// The content that it gets.
+    pub becomes: &'a [u8],
 }
 
 /// Keeps a file as it is before a change. The error says why it cannot be kept; the change is then not made.

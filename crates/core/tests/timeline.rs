@@ -145,3 +145,57 @@ fn a_transcript_of_another_program_has_turns_without_ends() {
     assert_eq!((turns.len(), spans.len()), (2, 2));
     assert!(turns.iter().all(|turn| turn.subtype.is_none()) && tracker.is_unfinished());
 }
+
+#[test]
+fn what_was_kept_before_a_call_belongs_to_the_call() {
+    let kept = |call: &str, sha256: Option<&str>| -> RecordBody {
+        let record = json!({"toolUseId": call, "message": "m", "path": "/a", "sha256": sha256, "mode": 420});
+        RecordBody::FileKept(serde_json::from_value(record).unwrap())
+    };
+    let mut records = LogBuilder::new()
+        .prompt("go")
+        .model_requested()
+        .tool_calls(vec![("a", "Edit", json!({})), ("b", "Edit", json!({}))])
+        .build();
+    let mut add = |body: RecordBody| {
+        let seq = records.len() as u64 + 1;
+        records.push(Record { seq, timestamp: "2026-01-02T03:04:05.678Z".to_owned(), body });
+    };
+    add(kept("b", Some("0123")));
+    add(kept("nobody", None));
+    let (_, spans, _) = followed(&records);
+    let calls: Vec<usize> = spans
+        .iter()
+        .filter_map(|span| match &span.what {
+            What::Tool(call) => Some(call.kept.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, [0, 1], "in the order in which they began");
+}
+
+#[test]
+fn what_an_agent_used_counts_in_the_turn_and_in_the_totals_once() {
+    let used = json!({"inputTokens": 30, "outputTokens": 10, "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0,
+        "webSearchRequests": 0, "costUSD": 0.25, "contextWindow": 0, "maxOutputTokens": 0});
+    let account = json!({"agent_id": "a1", "agent_type": "Explore", "tool_use_id": "a", "status": "completed",
+        "num_turns": 1, "tool_uses": 0, "duration_ms": 5, "duration_api_ms": 5, "total_cost_usd": 0.25,
+        "usage": {"input_tokens": 30, "output_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0},
+        "model_usage": {"m": used}});
+    let end = json!({"taskId": "a1", "status": "completed", "summary": "done", "account": account});
+    let end: TaskEnded = serde_json::from_value(end).unwrap();
+    let start = json!({"taskId": "a1", "toolUseId": "a", "description": "look", "taskType": "local_agent",
+        "outputFile": "", "command": "Explore"});
+    let start: TaskStarted = serde_json::from_value(start).unwrap();
+    let records = LogBuilder::new()
+        .prompt("go")
+        .push(RecordBody::TaskStarted(start))
+        .push(RecordBody::TaskEnded(end.clone()))
+        .push(RecordBody::TaskEnded(end))
+        .turn_ended("done")
+        .build();
+    let (tracker, _, turns) = followed(&records);
+    assert_eq!((tracker.totals.usage.total_input(), tracker.totals.usage.output_tokens), (30, 10));
+    assert_eq!((turns[0].usage.output_tokens, turns[0].cost_usd), (10, 0.25));
+    assert_eq!(tracker.totals.by_model["m"].output_tokens, 10);
+}

@@ -92,18 +92,19 @@ async fn run(
     sink: Sink,
 ) -> Result<ModelReply, ModelFailure> {
     let started = Instant::now();
-    let (decoded, price) = match with_retries(&*main, policy, &request, &sink).await {
-        Ok(decoded) => (decoded, main.price()),
+    let (decoded, backend) = match with_retries(&*main, policy, &request, &sink).await {
+        Ok(decoded) => (decoded, main),
         Err(failure) => {
             let Some(second) = fallback.filter(|_| deserves_fallback(failure.class)) else {
                 return Err(failure);
             };
             sink.push(ModelEvent::Fallback { from: main.facts().name, to: second.facts().name, failure });
-            (with_retries(&*second, policy, &request, &sink).await?, second.price())
+            (with_retries(&*second, policy, &request, &sink).await?, second)
         }
     };
     Ok(ModelReply {
-        cost_usd: cost(price, &decoded.usage),
+        cost_usd: cost(backend.price(), &decoded.usage),
+        provider: backend.facts().provider,
         id: decoded.id,
         model: decoded.model,
         content: decoded.content,

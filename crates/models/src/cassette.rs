@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use qoder_core::ports::{ModelFacts, ModelRequest};
 use qoder_types::ModelFailureClass;
+use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Backend, Decoded, Sink};
@@ -21,6 +22,7 @@ use crate::catalog::Entry;
 use crate::failure::{AttemptFailure, failure};
 use crate::http::{Response, Timeouts, read};
 use crate::protocol::Protocol;
+use crate::provider;
 use crate::route::{Credentials, Route, public_url};
 use crate::settings::{ModelConfigError, Price};
 
@@ -224,8 +226,15 @@ impl Replay {
 
 impl Backend for Replay {
     fn facts(&self) -> ModelFacts {
+        let first = self.lines.first();
+        let host = first
+            .and_then(|line| Url::parse(&line.url).ok())
+            .and_then(|url| url.host_str().map(str::to_owned));
+        let protocol = first.and_then(|line| Protocol::parse(&line.protocol));
+        let protocol = protocol.unwrap_or(Protocol::AnthropicMessages);
         ModelFacts {
-            name: self.lines.first().map(|line| line.model.clone()).unwrap_or_default(),
+            name: first.map(|line| line.model.clone()).unwrap_or_default(),
+            provider: provider::of(&host.unwrap_or_default(), "replay", protocol).to_owned(),
             context_window: self.entry.context_window,
             max_output_tokens: self.entry.max_output_tokens,
             key_source: "none",

@@ -226,6 +226,7 @@ impl Backend for HttpBackend {
     fn facts(&self) -> ModelFacts {
         ModelFacts {
             name: self.route.model.clone(),
+            provider: self.route.known_provider().to_owned(),
             context_window: self.entry.context_window,
             max_output_tokens: self.entry.max_output_tokens,
             key_source: self.route.key_source(),

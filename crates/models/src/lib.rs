@@ -20,6 +20,7 @@ mod openai_chat;
 mod openai_responses;
 mod partial;
 mod protocol;
+mod provider;
 mod resolve;
 mod retry;
 mod route;

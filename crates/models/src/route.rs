@@ -8,6 +8,7 @@ use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::protocol::Protocol;
+use crate::provider;
 use crate::settings::ModelConfigError;
 
 /// A way to reach a model.
@@ -151,6 +152,11 @@ impl Route {
             }
         }
         headers
+    }
+
+    /// Who is asked, by the name that the conventions of telemetry have for it.
+    pub(crate) fn known_provider(&self) -> &'static str {
+        provider::of(self.base.host_str().unwrap_or_default(), &self.provider, self.protocol)
     }
 
     /// `apiKeySource` of the session's first message.

@@ -241,6 +241,7 @@ impl Backend for Scripted {
     fn facts(&self) -> ModelFacts {
         ModelFacts {
             name: "scripted".into(),
+            provider: "scripted".into(),
             context_window: self.entry.context_window,
             max_output_tokens: self.entry.max_output_tokens,
             key_source: "none",

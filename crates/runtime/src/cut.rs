@@ -84,6 +84,7 @@ fn seen(body: &RecordBody) -> Seen {
         | RecordBody::Hooked(_)
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
+        | RecordBody::FileKept(_)
         | RecordBody::FilesRewound(_)
         | RecordBody::Unknown(_) => Seen::Nothing,
     }

@@ -144,6 +144,7 @@ impl Redactor {
             | RecordBody::ToolStarted(_)
             | RecordBody::Interrupted(_)
             | RecordBody::Cut(_)
+            | RecordBody::FileKept(_)
             | RecordBody::FilesRewound(_)
             | RecordBody::Unknown(_) => {}
         }

@@ -71,10 +71,25 @@ impl Retention {
         }
     }
 
+    /// What the settings ask for in so many words: nothing unless one of them speaks of it. A library deletes nothing that
+    /// its user has not said a word about.
+    #[must_use]
+    pub fn asked(settings: &Settings) -> Option<Self> {
+        settings.get("general.sessionRetention")?;
+        Some(Self::of(settings)).filter(|retention| retention.enabled)
+    }
+
     /// Deletes what is too old, in all projects. With `dry_run` it only says what would go.
     #[must_use]
     pub fn prune(&self, config_root: &Path, now: SystemTime, dry_run: bool) -> Pruned {
         self.prune_some(config_root, now, dry_run, usize::MAX)
+    }
+
+    /// The same after a run, in words for people; `None` when nothing was deleted.
+    #[must_use]
+    pub fn after_run(&self, config_root: &Path) -> Option<String> {
+        let count = self.prune_daily(config_root, SystemTime::now())?.sessions.len();
+        (count > 0).then(|| format!("{count} old sessions were deleted (general.sessionRetention)"))
     }
 
     /// The same after a run: at most once a day, and not too much at once. `None` when it is not yet time.

@@ -87,24 +87,6 @@ fn any(value: &Attribute) -> Field {
     }
 }
 
-/// The provider behind a model, by the name of the model: the log does not know more.
-pub(crate) fn provider(model: &str) -> &'static str {
-    const KNOWN: [(&str, &str); 10] = [
-        ("claude", "anthropic"),
-        ("gpt", "openai"),
-        ("o1", "openai"),
-        ("o3", "openai"),
-        ("o4", "openai"),
-        ("gemini", "gcp.gemini"),
-        ("mistral", "mistral_ai"),
-        ("deepseek", "deepseek"),
-        ("grok", "x_ai"),
-        ("qwen", "alibaba"),
-    ];
-    let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
-    KNOWN.iter().find(|(start, _)| name.starts_with(start)).map_or("other", |(_, provider)| provider)
-}
-
 /// The word for how a call ended.
 pub(crate) fn outcome(outcome: CallOutcome) -> &'static str {
     match outcome {

@@ -13,8 +13,7 @@ use qoder_types::{CallOutcome, HookOutcome, Purpose, Record, RecordBody, Usage};
 use serde_json::json;
 
 use crate::attributes::{
-    Attribute, Attributes, behavior, failure, hook_outcome, layer, outcome, provider, purpose, text_of,
-    verdict,
+    Attribute, Attributes, behavior, failure, hook_outcome, layer, outcome, purpose, text_of, verdict,
 };
 use crate::metrics::{Instrument, Measurement};
 use crate::spans::{FinishedSpan, SpanKind, new_span_id, new_trace_id};
@@ -30,6 +29,19 @@ const MOST_MESSAGE: usize = 1024;
 /// Calls of one turn whose spans agents can find.
 const MOST_CALLS: usize = 10_000;
 
+/// What a record without a word about it gets as its provider.
+const UNKNOWN: &str = "_OTHER";
+
+/// A model call, as far as spans and measurements are alike for all kinds of them.
+struct Call<'a> {
+    provider: &'a str,
+    requested: &'a str,
+    /// Empty without an answer.
+    answered: &'a str,
+    usage: &'a Usage,
+    cost_usd: f64,
+}
+
 /// Watches one session.
 pub struct SessionObserver {
     shared: Arc<Inner>,
@@ -42,6 +54,8 @@ pub struct SessionObserver {
     above: Option<SpanContext>,
     turn: Option<(SpanContext, Option<[u8; 8]>)>,
     prompt: Option<String>,
+    /// The provider and the model that the turn asked last.
+    asked: Option<(String, String)>,
     clean: Clean,
 }
 
@@ -56,6 +70,7 @@ impl SessionObserver {
             above: None,
             turn: None,
             prompt: None,
+            asked: None,
             clean,
         }
     }
@@ -138,10 +153,16 @@ impl SessionObserver {
             .map_or_else(|| "unfinished".to_owned(), |subtype| text_of(serde_json::to_value(subtype)));
         let counted = Attributes::default().with("qoder.turn.subtype", subtype.clone());
         self.measure(Instrument::Turns, 1.0, counted);
-        let output =
-            end.result.as_deref().and_then(|text| self.content(text)).map(|text| said("assistant", &text));
+        let output = end.result.as_deref().and_then(|text| self.content(text));
+        let output = output.map(|text| answered(&text, if end.is_error { "error" } else { "stop" }));
+        let asked = self.asked.take();
+        let (provider, model) = asked
+            .as_ref()
+            .map_or((UNKNOWN, None), |(provider, model)| (provider.as_str(), Some(model.as_str())));
         let attributes = self
             .common("invoke_agent")
+            .with("gen_ai.provider.name", provider)
+            .maybe("gen_ai.request.model", model)
             .with("gen_ai.agent.name", agent.unwrap_or("qodercli"))
             .maybe("gen_ai.agent.id", agent.map(|_| self.session_id.as_str()))
             .with("gen_ai.usage.input_tokens", end.usage.total_input())
@@ -153,7 +174,7 @@ impl SessionObserver {
                 end.terminal_reason.map(|why| text_of(serde_json::to_value(why))),
             )
             .with("qoder.cost.usd", end.cost_usd)
-            .maybe("gen_ai.input.messages", self.prompt.take().map(|text| said("user", &text)))
+            .maybe("gen_ai.input.messages", self.prompt.take().map(|text| asked_for(&text)))
             .maybe("gen_ai.output.messages", output);
         let error = end.is_error.then(|| (subtype, self.message(&end.errors.join("; "))));
         self.finish(FinishedSpan {
@@ -193,43 +214,66 @@ impl SessionObserver {
             .with("gen_ai.conversation.id", self.conversation.as_str())
     }
 
-    fn chat(&self, requested: &str, answered: &str, usage: &Usage, cost_usd: f64) -> Attributes {
-        self.common("chat")
-            .with("gen_ai.provider.name", provider(requested))
-            .with("gen_ai.request.model", requested)
-            .maybe("gen_ai.response.model", (!answered.is_empty()).then_some(answered))
+    fn chat(&self, call: &Call<'_>) -> Attributes {
+        let attributes = self
+            .common("chat")
+            .with("gen_ai.provider.name", call.provider)
+            .with("gen_ai.request.model", call.requested);
+        if call.answered.is_empty() {
+            // Nobody knows what a call without an answer used.
+            return attributes;
+        }
+        let usage = call.usage;
+        attributes
+            .with("gen_ai.response.model", call.answered)
             .with("gen_ai.usage.input_tokens", usage.total_input())
             .with("gen_ai.usage.output_tokens", usage.output_tokens)
             .with("gen_ai.usage.cache_read.input_tokens", usage.cache_read_input_tokens)
             .with("gen_ai.usage.cache_creation.input_tokens", usage.cache_creation_input_tokens)
-            .with("qoder.cost.usd", cost_usd)
+            .with("qoder.cost.usd", call.cost_usd)
     }
 
     fn model(&mut self, call: &ModelCall, span: &Span) {
         let requested = call.requested_model.as_str();
+        let asked = Call {
+            provider: call.provider.as_deref().unwrap_or(UNKNOWN),
+            requested,
+            answered: &call.model,
+            usage: &call.usage,
+            cost_usd: call.cost_usd,
+        };
+        self.asked = Some((asked.provider.to_owned(), requested.to_owned()));
         let reasons = call.stop_reason.as_ref().map(|reason| vec![text_of(serde_json::to_value(reason))]);
         let output = self.content(&call.text).filter(|text| !text.is_empty());
+        let why = reasons.as_ref().and_then(|reasons| reasons.first().cloned()).unwrap_or_default();
         let attributes = self
-            .chat(requested, &call.model, &call.usage, call.cost_usd)
+            .chat(&asked)
             .maybe("gen_ai.response.id", (!call.response_id.is_empty()).then_some(call.response_id.as_str()))
             .maybe("gen_ai.response.finish_reasons", reasons.map(Attribute::Texts))
-            .maybe("gen_ai.output.messages", output.map(|text| said("assistant", &text)));
+            .maybe("gen_ai.output.messages", output.map(|text| answered(&text, &why)));
         let error = match (&call.failure, call.model.is_empty()) {
             (Some(failed), _) => Some((failure(failed), self.message(&failed.message))),
             (None, true) => Some(("interrupted".to_owned(), String::new())),
             (None, false) => None,
         };
-        self.measure_call(requested, &call.model, &call.usage, call.cost_usd, span, error.as_ref());
+        self.measure_call(&asked, span, error.as_ref());
         self.below(format!("chat {requested}"), SpanKind::Client, span, attributes, error);
     }
 
     fn compaction(&mut self, compaction: &Compaction, span: &Span) {
         let model = compaction.model.as_str();
+        let asked = Call {
+            provider: compaction.provider.as_deref().unwrap_or(UNKNOWN),
+            requested: model,
+            answered: model,
+            usage: &compaction.usage,
+            cost_usd: compaction.cost_usd,
+        };
         let attributes = self
-            .chat(model, model, &compaction.usage, compaction.cost_usd)
+            .chat(&asked)
             .with("qoder.purpose", "compact")
             .with("qoder.compaction.tokens_before", compaction.pre_tokens);
-        self.measure_call(model, model, &compaction.usage, compaction.cost_usd, span, None);
+        self.measure_call(&asked, span, None);
         self.below(format!("chat {model}"), SpanKind::Client, span, attributes, None);
     }
 
@@ -239,11 +283,18 @@ impl SessionObserver {
             return;
         }
         let model = call.model.as_str();
+        let asked = Call {
+            provider: call.provider.as_deref().unwrap_or(UNKNOWN),
+            requested: model,
+            answered: model,
+            usage: &call.usage,
+            cost_usd: call.cost_usd,
+        };
         let attributes = self
-            .chat(model, model, &call.usage, call.cost_usd)
+            .chat(&asked)
             .with("qoder.purpose", purpose(call.purpose))
             .maybe("gen_ai.tool.call.id", span.tool_use_id.as_deref());
-        self.measure_call(model, model, &call.usage, call.cost_usd, span, None);
+        self.measure_call(&asked, span, None);
         self.below(format!("chat {model}"), SpanKind::Client, span, attributes, None);
     }
 
@@ -282,7 +333,11 @@ impl SessionObserver {
                 .with("qoder.hook.outcome", hook_outcome(run.outcome))
                 .maybe("qoder.hook.verdict", hooks.verdict.map(verdict))
                 .maybe("gen_ai.tool.call.id", span.tool_use_id.as_deref());
-            let failed = run.outcome != HookOutcome::Success;
+            let failed = match run.outcome {
+                HookOutcome::Error | HookOutcome::Timeout => true,
+                // What goes on in the background has not ended yet.
+                HookOutcome::Success | HookOutcome::Background => false,
+            };
             let text = run.problem.as_deref().unwrap_or_default();
             let error = failed.then(|| (hook_outcome(run.outcome).to_owned(), self.message(text)));
             self.below(format!("hook {}", hooks.event), SpanKind::Internal, &own, attributes, error);
@@ -336,33 +391,27 @@ impl SessionObserver {
         self.shared.measure(Measurement { instrument, value, attributes });
     }
 
-    fn measure_call(
-        &self,
-        requested: &str,
-        answered: &str,
-        usage: &Usage,
-        cost_usd: f64,
-        span: &Span,
-        error: Option<&(String, String)>,
-    ) {
+    fn measure_call(&self, call: &Call<'_>, span: &Span, error: Option<&(String, String)>) {
         let attributes = Attributes::default()
             .with("gen_ai.operation.name", "chat")
-            .with("gen_ai.provider.name", provider(requested))
-            .with("gen_ai.request.model", requested)
-            .maybe("gen_ai.response.model", (!answered.is_empty()).then_some(answered));
+            .with("gen_ai.provider.name", call.provider)
+            .with("gen_ai.request.model", call.requested)
+            .maybe("gen_ai.response.model", (!call.answered.is_empty()).then_some(call.answered));
         let timed = attributes.clone().maybe("error.type", error.map(|(word, _)| word.as_str()));
         self.measure(Instrument::OperationDuration, seconds(span.duration_ms()), timed);
-        if error.is_some() {
+        let counts = [("input", call.usage.total_input()), ("output", call.usage.output_tokens)];
+        // A provider that counts nothing says so by zeros, which are no measurement.
+        if error.is_some() || counts.iter().all(|(_, tokens)| *tokens == 0) {
             return;
         }
-        for (kind, tokens) in [("input", usage.total_input()), ("output", usage.output_tokens)] {
+        for (kind, tokens) in counts {
             let attributes = attributes.clone().with("gen_ai.token.type", kind);
             // Counts of tokens are far below what a number can hold exactly.
             self.measure(Instrument::TokenUsage, tokens as f64, attributes);
         }
-        if cost_usd > 0.0 {
-            let attributes = Attributes::default().with("gen_ai.request.model", requested);
-            self.measure(Instrument::Cost, cost_usd, attributes);
+        if call.cost_usd > 0.0 {
+            let attributes = Attributes::default().with("gen_ai.request.model", call.requested);
+            self.measure(Instrument::Cost, call.cost_usd, attributes);
         }
     }
 
@@ -393,9 +442,15 @@ fn span_of(running: &mut Running, tool_use_id: &str) -> [u8; 8] {
     *running.calls.entry(tool_use_id.to_owned()).or_insert_with(new_span_id)
 }
 
-/// A message as the conventions write it.
-fn said(role: &str, text: &str) -> String {
-    json!([{ "role": role, "parts": [{ "type": "text", "content": text }] }]).to_string()
+/// A prompt as the conventions write it.
+fn asked_for(text: &str) -> String {
+    json!([{ "role": "user", "parts": [{ "type": "text", "content": text }] }]).to_string()
+}
+
+/// An answer as the conventions write it, with why it ended.
+fn answered(text: &str, finish_reason: &str) -> String {
+    let parts = json!([{ "type": "text", "content": text }]);
+    json!([{ "role": "assistant", "parts": parts, "finish_reason": finish_reason }]).to_string()
 }
 
 fn shortened(text: &str, most: usize) -> String {

@@ -5,6 +5,7 @@
 
 mod collector;
 mod log_builder;
+mod ran;
 mod reply;
 mod sandbox;
 mod script;
@@ -13,6 +14,7 @@ mod snapshot;
 
 pub use collector::{Collector, CollectorManner, ReceivedMetric, ReceivedSpan};
 pub use log_builder::LogBuilder;
+pub use ran::Ran;
 pub use reply::Reply;
 pub use sandbox::Sandbox;
 pub use script::{Script, assistant_count};

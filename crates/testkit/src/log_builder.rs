@@ -106,8 +106,12 @@ impl LogBuilder {
     /// A model call is about to be made.
     #[must_use]
     pub fn model_requested(self) -> Self {
-        let requested =
-            ModelRequested { model: MODEL.to_owned(), messages: self.messages, epoch: self.epochs };
+        let requested = ModelRequested {
+            model: MODEL.to_owned(),
+            provider: None,
+            messages: self.messages,
+            epoch: self.epochs,
+        };
         self.push(RecordBody::ModelRequested(requested))
     }
 
@@ -168,6 +172,7 @@ impl LogBuilder {
                 usage: Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() },
             },
             request_id: Some(format!("req_{}", self.replies)),
+            provider: None,
             duration_api_ms: 1,
             cost_usd: 0.0,
             context_window: 200_000,
@@ -240,6 +245,7 @@ impl LogBuilder {
             compact_metadata: Some(CompactMetadata { trigger: "auto".to_owned(), pre_tokens: 150_000 }),
             usage: Usage::default(),
             model: MODEL.to_owned(),
+            provider: None,
             cost_usd: 0.0,
             duration_api_ms: 1,
         };

@@ -56,6 +56,7 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::Interrupted(_)
         | RecordBody::TurnEnded(_)
         | RecordBody::Cut(_)
+        | RecordBody::FileKept(_)
         | RecordBody::FilesRewound(_)
         | RecordBody::Unknown(_) => None,
     }

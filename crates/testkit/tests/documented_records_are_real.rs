@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use qoder_types::record::{
-    Answered, Asked, AssistantEntry, Cut, Decided, ElicitationAnswered, Elicited, Epoch, InputAdmitted,
-    Interrupted, ModelFailed, ModelRequested, PermissionsChanged, SessionStarted, SideCalled, SystemEntry,
-    ToolStarted, TurnEnded, UserEntry,
+    Answered, Asked, AssistantEntry, Cut, Decided, ElicitationAnswered, Elicited, Epoch, FileKept,
+    FilesRewound, InputAdmitted, Interrupted, ModelFailed, ModelRequested, PermissionsChanged,
+    SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded, UserEntry,
 };
 use qoder_types::{Hooked, TaskEnded, TaskStarted};
 use serde::Serialize;
@@ -57,6 +57,8 @@ fn every_example_is_read_and_written_alike() {
             "hook" => again::<Hooked>(&line),
             "interrupt" => again::<Interrupted>(&line),
             "cut" => again::<Cut>(&line),
+            "file-kept" => again::<FileKept>(&line),
+            "files-rewound" => again::<FilesRewound>(&line),
             "turn-end" => again::<TurnEnded>(&line),
             other => panic!("the page shows a record of an unknown type: {other}"),
         };
@@ -67,7 +69,7 @@ fn every_example_is_read_and_written_alike() {
         assert_eq!(written.unwrap(), documented, "{kind}");
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 22, "every type has an example: {kinds:?}");
+    assert_eq!(kinds.len(), 24, "every type has an example: {kinds:?}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutcome, Refusal
             shown.display()
         ))
     })?;
-    keep_before(context, &path, Some((&bytes, &metadata)))?;
+    keep_before(context, &path, Some((&bytes, &metadata)), &content)?;
     let written = Place::open(&path.real, shown)
         .and_then(|place| place.replace(&content, Some(&metadata)))
         .map_err(|error| error.refusal())?;
@@ -146,7 +146,7 @@ fn create(input: &EditInput, path: &ResolvedPath, context: &ToolContext) -> Resu
         return Err(refusal("`old_string` and `new_string` are the same: there is nothing to change."));
     }
     let content = input.new_string.as_bytes();
-    keep_before(context, path, None)?;
+    keep_before(context, path, None, content)?;
     let written = crate::write::create_file(path, content).map_err(|error| error.refusal())?;
     let observation = files::observation(&path.real, &written, content.len() as u64, files::sha256(content));
     let mut outcome = ToolOutcome::completed(

@@ -131,7 +131,7 @@ fn edit(input: &NotebookEditInput, context: &ToolContext) -> Result<ToolOutcome,
     let notebook = Notebook::parse(&bytes, shown)?;
     let done = apply(input, &notebook, shown)?;
     let content = done.content.as_bytes();
-    keep_before(context, &path, Some((&bytes, &metadata)))?;
+    keep_before(context, &path, Some((&bytes, &metadata)), content)?;
     let written = Place::open(&path.real, shown)
         .and_then(|place| place.replace(content, Some(&metadata)))
         .map_err(|error| error.refusal())?;

@@ -51,10 +51,11 @@ pub(crate) fn keep_before(
     context: &ToolContext,
     path: &ResolvedPath,
     file: Option<(&[u8], &Metadata)>,
+    becomes: &[u8],
 ) -> Result<(), Refusal> {
     let Some(keep) = &context.keep_before else { return Ok(()) };
     let file = file.map(|(bytes, metadata)| (bytes, metadata.mode() & BITS));
-    keep(&BeforeChange { path: &path.real, file }).map_err(|problem| {
+    keep(&BeforeChange { path: &path.real, file, becomes }).map_err(|problem| {
         refusal(format!(
             "{} was not changed, because what is there now could not be kept as a checkpoint: {problem}",
             path.lexical.display()

@@ -73,14 +73,14 @@ fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutcome, Refus
             require_unchanged(&bytes, &observed, shown)?;
             kept = in_the_manner_of(&bytes, &input.content);
             content = &kept;
-            keep_before(context, &path, Some((&bytes, &metadata)))?;
+            keep_before(context, &path, Some((&bytes, &metadata)), content)?;
             let written = Place::open(&path.real, shown)
                 .and_then(|place| place.replace(content, Some(&metadata)))
                 .map_err(|error| error.refusal())?;
             (written, format!("The file {} has been overwritten.", shown.display()))
         }
         Err(FileError::NotFound(_)) => {
-            keep_before(context, &path, None)?;
+            keep_before(context, &path, None, content)?;
             let written = create_file(&path, content).map_err(|error| error.refusal())?;
             (written, format!("The file {} has been created.", shown.display()))
         }

@@ -124,6 +124,8 @@ pub struct ModelReply {
     pub id: String,
     /// The model that answered, as the provider names it.
     pub model: String,
+    /// The provider that was asked, by its name in the GenAI conventions of OpenTelemetry where it has one.
+    pub provider: String,
     /// What it said.
     pub content: Vec<ContentBlock>,
     /// Why it stopped.

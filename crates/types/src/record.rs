@@ -16,7 +16,7 @@ use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
 pub use crate::answer::{Answered, Asked, ElicitationAnswered, Elicited, PermissionsChanged};
 pub use crate::cut::Cut;
-pub use crate::rewound::FilesRewound;
+pub use crate::rewound::{FileKept, FilesRewound};
 pub use crate::turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 
 /// The schema version this program writes.
@@ -82,6 +82,8 @@ pub enum RecordBody {
     TurnEnded(Box<TurnEnded>),
     /// What came after an entry is no part of the conversation any more (`cut`).
     Cut(Box<Cut>),
+    /// A file was kept as it was before a call changed it (`file-kept`).
+    FileKept(Box<FileKept>),
     /// Files are about to go back to what they were before a message (`files-rewound`).
     FilesRewound(Box<FilesRewound>),
     /// A record of a kind this version does not know, or a line another program appended. Kept and passed through.
@@ -278,6 +280,9 @@ pub struct AssistantEntry {
     /// The provider's id of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// The provider that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Time from request to end of reply.
     #[serde(default)]
     pub duration_api_ms: u64,
@@ -330,6 +335,9 @@ pub struct SystemEntry {
     /// The model that made the summary.
     #[serde(default)]
     pub model: String,
+    /// The provider that was asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// What the summary call cost.
     #[serde(default, rename = "costUSD")]
     pub cost_usd: f64,
@@ -344,6 +352,9 @@ pub struct SystemEntry {
 pub struct ModelRequested {
     /// The model that will be asked.
     pub model: String,
+    /// The provider that will be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// How many messages the request has.
     pub messages: u64,
     /// Epoch of the fixed part.
@@ -385,6 +396,9 @@ pub struct SideCalled {
     pub purpose: Purpose,
     /// The model that answered.
     pub model: String,
+    /// The provider that answered; none for the sum of several calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Tokens.
     pub usage: Usage,
     /// Price in dollars.

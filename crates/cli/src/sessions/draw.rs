@@ -17,6 +17,9 @@ use super::timeline::{AgentTimeline, TurnLine, told_time};
 /// Room for a length of time.
 const TIME: usize = 8;
 
+/// Digits of a blob's name that tell it apart for people.
+const SHORT_NAME: usize = 13;
+
 /// Draws on a page.
 pub struct Drawing<'a, W: Write> {
     /// The page.
@@ -200,12 +203,30 @@ impl<W: Write> Drawing<'_, W> {
             let most = self.page.width.saturating_sub(at.indent + 4);
             self.plain(ink, &format!("    {}", self.page.text(&text, at.indent + 4, most)), at.indent)?;
         }
+        self.kept(call, at)?;
         let (outcome, ink) = outcome_word(call.outcome);
         let ran = call.ran_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
         self.plain(ink, &format!("    {outcome}{ran}"), at.indent)?;
         if self.page.full && !call.result.is_empty() {
             let result = self.page.text(&call.result, at.indent + 4, 0);
             self.plain(Ink::Faint, &format!("    {result}"), at.indent)?;
+        }
+        Ok(())
+    }
+
+    /// The files that were kept before the call changed them.
+    fn kept(&mut self, call: &ToolCall, at: At) -> io::Result<()> {
+        for kept in &call.kept {
+            let what = match &kept.sha256 {
+                Some(sha256) => format!("kept {} as {}", kept.path, cut(sha256, SHORT_NAME)),
+                None => format!("kept {} as not being there", kept.path),
+            };
+            let most = self.page.width.saturating_sub(at.indent + 4);
+            self.plain(
+                Ink::Faint,
+                &format!("    {}", self.page.text(&what, at.indent + 4, most)),
+                at.indent,
+            )?;
         }
         Ok(())
     }

@@ -28,8 +28,6 @@ use crate::exit::{Exit, Fault};
 use crate::host::{say, tell};
 use crate::print::current_directory;
 
-pub use prune::after_run as prune_after_run;
-
 /// Runs a sessions command.
 pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
     match action {

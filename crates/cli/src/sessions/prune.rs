@@ -1,7 +1,6 @@
 //! `qodercli sessions prune`, and the same after a run: sessions that are older than the settings say are deleted.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use qoder_runtime::layout;
@@ -64,12 +63,4 @@ fn data(retention: &Retention, pruned: &Pruned, dry_run: bool) -> Value {
         "minRetentionSeconds": retention.min_retention.as_secs(),
         "sessions": pruned.sessions.iter().map(row).collect::<Vec<_>>(), "inUse": pruned.in_use, "failed": failed,
     })
-}
-
-/// After a run and its answer: once a day. Only what was deleted is told; what could not be is tried again.
-pub fn after_run(retention: Retention, config_root: &Path) {
-    let pruned = retention.prune_daily(config_root, SystemTime::now());
-    if let Some(count) = pruned.map(|pruned| pruned.sessions.len()).filter(|count| *count > 0) {
-        tell(&format!("{count} old sessions were deleted (general.sessionRetention)"));
-    }
 }

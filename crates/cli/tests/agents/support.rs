@@ -1,57 +1,19 @@
 //! Short ways to write agents, to run the program and to see what its model was asked.
 
-use std::process::Output;
-
-use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer, assistant_count};
+use qoder_testkit::{Ran, Reply, Sandbox, Script, ScriptedServer, assistant_count};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 
-/// What a run left behind.
-#[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Ran {
-    fn of(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Self {
-            code: output.status.code().unwrap_or(-1),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
-    }
-
-    /// The output of a run that went well.
-    pub fn ok(self) -> String {
-        assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
-        self.stdout
-    }
-
-    /// The lines of a stream.
-    pub fn lines(&self) -> Vec<Value> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// The message that opens a turn.
-    pub fn init(&self) -> Value {
-        let lines = self.lines();
-        lines.into_iter().find(|line| line["subtype"] == "init").unwrap_or_else(|| panic!("{self:?}"))
-    }
-}
-
 /// Runs the program without a model server.
 pub fn run(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
-    Ran::of(sandbox.run(BINARY, arguments))
+    Ran::from(sandbox.run(BINARY, arguments))
 }
 
 /// Runs a turn with a server as the model, as a stream.
 pub fn stream(sandbox: &Sandbox, server: &ScriptedServer, arguments: &[&str]) -> Ran {
     let usual = ["--output-format", "stream-json", "--verbose", "-p"];
-    Ran::of(sandbox.run_with(BINARY, server, &[&usual[..], arguments].concat()))
+    Ran::from(sandbox.run_with(BINARY, server, &[&usual[..], arguments].concat()))
 }
 
 /// The text of an agent's file.

@@ -16,4 +16,5 @@ mod files;
 mod full;
 mod links;
 mod processes;
+mod records;
 mod refusals;

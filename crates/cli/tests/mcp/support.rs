@@ -1,59 +1,12 @@
 //! Short ways to run the program with servers. The servers are found in the folder that `QODER_TEST_MCP` names, with
 //! `node_modules/` and `venv/` in it; `cargo xtask test` installs them there.
 
-use std::process::{Command, Output};
+use std::process::Command;
 
-use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use qoder_testkit::{Ran, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
-
-/// What a run left behind.
-#[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Ran {
-    fn of(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Self {
-            code: output.status.code().unwrap_or(-1),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
-    }
-
-    /// The output of a run that went well.
-    pub fn ok(self) -> String {
-        assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
-        self.stdout
-    }
-
-    /// The output of a run that went well, as JSON.
-    pub fn json(self) -> Value {
-        serde_json::from_str(&self.ok()).unwrap()
-    }
-
-    /// The lines of a stream.
-    pub fn lines(&self) -> Vec<Value> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// The message that opens a turn.
-    pub fn init(&self) -> Value {
-        let lines = self.lines();
-        lines.into_iter().find(|line| line["subtype"] == "init").unwrap_or_else(|| panic!("{self:?}"))
-    }
-
-    /// The result of a turn.
-    pub fn result(&self) -> Value {
-        let lines = self.lines();
-        lines.into_iter().find(|line| line["type"] == "result").unwrap_or_else(|| panic!("{self:?}"))
-    }
-}
 
 /// A project that the user trusts, with more user settings.
 pub fn trusted(more: &Value) -> Sandbox {
@@ -77,12 +30,12 @@ pub fn settle(sandbox: &Sandbox, more: &Value) {
 
 /// Runs `qodercli mcp`.
 pub fn mcp(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
-    Ran::of(sandbox.run(BINARY, &[&["mcp"], arguments].concat()))
+    Ran::from(sandbox.run(BINARY, &[&["mcp"], arguments].concat()))
 }
 
 /// Runs a command to its end.
 pub fn run(command: Command) -> Ran {
-    Ran::of(Sandbox::finish(command))
+    Ran::from(Sandbox::finish(command))
 }
 
 /// A model that gives these replies.

@@ -1,9 +1,8 @@
 //! Writing plugins, and short ways to run the program with them.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use qoder_testkit::Sandbox;
+use qoder_testkit::{Ran, Sandbox};
 use serde_json::{Value, json};
 
 use crate::host::QODERCLI;
@@ -45,45 +44,9 @@ pub fn server_files() -> [(&'static str, String); 2] {
     [(".mcp.json", description.to_string()), ("bin/server.py", SERVER.to_owned())]
 }
 
-/// What a run left behind.
-#[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Ran {
-    fn of(output: Output) -> Self {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Self {
-            code: output.status.code().unwrap_or(-1),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
-    }
-
-    /// The output of a run that went well.
-    pub fn ok(self) -> String {
-        assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
-        self.stdout
-    }
-
-    /// The output of a run that went well, as JSON.
-    pub fn json(self) -> Value {
-        serde_json::from_str(&self.ok()).unwrap()
-    }
-
-    /// The message that opens a turn.
-    pub fn init(&self) -> Value {
-        let mut lines = self.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.find(|line| line["subtype"] == "init").unwrap_or_else(|| panic!("{self:?}"))
-    }
-}
-
 /// Runs `qodercli plugins`.
 pub fn plugins(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
-    Ran::of(sandbox.run(QODERCLI, &[&["plugins"], arguments].concat()))
+    Ran::from(sandbox.run(QODERCLI, &[&["plugins"], arguments].concat()))
 }
 
 /// Runs one turn in print mode with a model that says `done`.
@@ -92,7 +55,7 @@ pub fn turn(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
         .write("../playbook.json", json!({ "replies": [{ "text": "done", "repeat": true }] }).to_string());
     let model = format!("scripted:{}", playbook.display());
     let fixed = ["-p", "hello", "--output-format", "stream-json", "--model", &model];
-    Ran::of(sandbox.run(QODERCLI, &[&fixed, arguments].concat()))
+    Ran::from(sandbox.run(QODERCLI, &[&fixed, arguments].concat()))
 }
 
 /// The names of the plugins that a message names.

@@ -92,6 +92,11 @@ fn assert_conventions(collector: &Collector) {
     assert_eq!(turn.attributes["gen_ai.operation.name"], "invoke_agent");
     assert_eq!(turn.attributes["gen_ai.conversation.id"], SESSION);
     assert_eq!(turn.attributes["qoder.turn.terminal_reason"], "completed");
+    assert_eq!(
+        turn.attributes["gen_ai.provider.name"], "scripted",
+        "required of every operation on an agent"
+    );
+    assert_eq!(turn.attributes["gen_ai.request.model"], "scripted");
     let agent = find("invoke_agent general-purpose");
     assert_eq!(agent.attributes["gen_ai.conversation.id"], SESSION, "of the person's session");
     let id = agent.attributes["gen_ai.agent.id"].as_str().unwrap();
@@ -110,7 +115,7 @@ fn assert_conventions(collector: &Collector) {
         |span: &&ReceivedSpan| span.attributes.get("gen_ai.usage.output_tokens") == Some(&json!(77));
     let chat = spans.iter().filter(|span| span.name == "chat scripted").find(counted).unwrap();
     let expected = json!({
-        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "other", "gen_ai.request.model": "scripted",
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "scripted", "gen_ai.request.model": "scripted",
         "gen_ai.response.model": "scripted", "gen_ai.usage.input_tokens": 1000,
         "gen_ai.usage.cache_read.input_tokens": 900, "gen_ai.response.finish_reasons": ["end_turn"],
     });

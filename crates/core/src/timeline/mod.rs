@@ -2,6 +2,7 @@
 //! call, a tool's call with its decision, hooks, a question, a background task, a compaction. What people are shown and
 //! what is sent to a collector are both made from these, so that both say the same.
 
+mod open;
 mod tracker;
 
 use qoder_types::record::{TerminalReason, TurnSubtype};
@@ -120,6 +121,9 @@ pub struct ModelCall {
     pub requested_model: String,
     /// The model that answered; empty without an answer.
     pub model: String,
+    /// The provider that was asked; logs of old do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Tokens.
     pub usage: Usage,
     /// Money.
@@ -162,6 +166,20 @@ pub struct ToolCall {
     /// The agent that the call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
+    /// Files that were kept before it changed them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptFile>,
+}
+
+/// A file that was kept before a call changed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptFile {
+    /// Where it is.
+    pub path: String,
+    /// The content's SHA-256; none when there was no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// The hooks of one event.
@@ -223,6 +241,9 @@ pub struct BackgroundTask {
 pub struct Compaction {
     /// The model that made the summary.
     pub model: String,
+    /// The provider that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Tokens of the summary call.
     pub usage: Usage,
     /// Money.
@@ -242,6 +263,9 @@ pub struct SideCall {
     pub purpose: Purpose,
     /// The model.
     pub model: String,
+    /// The provider that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Tokens.
     pub usage: Usage,
     /// Money.

@@ -1,7 +1,7 @@
 //! Follows the records of one session and says what each of them completes. Holds what is open and the totals, never
 //! what is over, so a log of any length is followed in bounded memory. Total: any record may come in any order.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use qoder_types::content::join_text;
 use qoder_types::record::{
@@ -12,10 +12,19 @@ use qoder_types::{
 };
 use serde_json::Value;
 
+use super::open::Open;
 use super::{
-    BackgroundTask, Compaction, Happening, HooksRan, Mark, MarkKind, ModelCall, Question, SideCall, Span,
-    ToolCall, Totals, TurnEnd, TurnStart, What,
+    BackgroundTask, Compaction, Happening, HooksRan, KeptFile, Mark, MarkKind, ModelCall, Question, SideCall,
+    Span, ToolCall, Totals, TurnEnd, TurnStart, What,
 };
+
+/// A model call that is under way.
+#[derive(Debug)]
+struct Request {
+    began_ms: i64,
+    model: String,
+    provider: Option<String>,
+}
 
 /// Follows the records of one session.
 #[derive(Debug, Default)]
@@ -32,12 +41,12 @@ pub struct Tracker {
     pub context_tokens: u64,
     now: i64,
     turn: Option<TurnEnd>,
-    inputs: Vec<String>,
-    /// When the model was asked, and which.
-    request: Option<(i64, String)>,
-    calls: Vec<(String, i64, ToolCall)>,
-    questions: Vec<(String, i64, Question)>,
-    tasks: BTreeMap<String, (i64, String, BackgroundTask)>,
+    inputs: BTreeSet<String>,
+    request: Option<Request>,
+    calls: Open<ToolCall>,
+    questions: Open<Question>,
+    /// With the calls that started them.
+    tasks: Open<(String, BackgroundTask)>,
 }
 
 impl Tracker {
@@ -80,27 +89,29 @@ impl Tracker {
         match body {
             RecordBody::SessionStarted(started) => self.cwd.clone_from(&started.cwd),
             RecordBody::Epoch(_) => self.epoch += 1,
-            RecordBody::InputAdmitted(input) => self.inputs.push(input.input_id.clone()),
+            RecordBody::InputAdmitted(input) => drop(self.inputs.insert(input.input_id.clone())),
             RecordBody::InputWithdrawn(withdrawn) => {
-                self.inputs.retain(|id| *id != withdrawn.input_id);
+                self.inputs.remove(&withdrawn.input_id);
                 self.mark(MarkKind::Withdrawn, format!("an input was taken back by {}", withdrawn.by), out);
             }
             RecordBody::User(entry) => self.user(entry, out),
             RecordBody::Assistant(entry) => self.reply(entry, out),
             RecordBody::System(entry) => self.compacted(entry, out),
-            RecordBody::ModelRequested(request) => self.request = Some((self.now, request.model.clone())),
+            RecordBody::ModelRequested(request) => {
+                let (model, provider) = (request.model.clone(), request.provider.clone());
+                self.request = Some(Request { began_ms: self.now, model, provider });
+            }
             RecordBody::ModelFailed(failed) => {
                 self.model_failed(&failed.model, Some(failed.failure.clone()), out)
             }
             RecordBody::Decided(decided) => {
-                if let Some((_, _, call)) = self.calls.iter_mut().find(|(id, ..)| *id == decided.tool_use_id)
-                {
+                if let Some((_, call)) = self.calls.find(&decided.tool_use_id) {
                     call.decision = Some(decided.decision.clone());
                 }
             }
             RecordBody::Asked(asked) => {
                 let question = question(&asked.tool_name, &asked.decision.reason);
-                self.questions.push((asked.tool_use_id.clone(), self.now, question));
+                self.asked(&asked.tool_use_id, question, out);
             }
             RecordBody::Answered(answer) => {
                 let word = if answer.allow { "allow" } else { "deny" };
@@ -108,7 +119,7 @@ impl Tracker {
             }
             RecordBody::Elicited(asked) => {
                 let question = question(&asked.server_name, &asked.message);
-                self.questions.push((asked.elicitation_id.clone(), self.now, question));
+                self.asked(&asked.elicitation_id, question, out);
             }
             RecordBody::ElicitationAnswered(answer) => {
                 self.answered(&answer.elicitation_id, &answer.action, &answer.by, out);
@@ -118,10 +129,8 @@ impl Tracker {
             }
             RecordBody::SideCalled(call) => self.side_call(call, out),
             RecordBody::ToolStarted(started) => {
-                let now = self.now;
-                if let Some((_, began, _)) = self.calls.iter_mut().find(|(id, ..)| *id == started.tool_use_id)
-                {
-                    *began = now;
+                if let Some((began, _)) = self.calls.find(&started.tool_use_id) {
+                    *began = self.now;
                 }
             }
             RecordBody::TaskStarted(task) => self.task_started(task),
@@ -141,9 +150,18 @@ impl Tracker {
                 };
                 self.mark(MarkKind::Cut, text, out);
             }
+            RecordBody::FileKept(kept) => {
+                if let Some((_, call)) = self.calls.find(&kept.tool_use_id) {
+                    call.kept.push(KeptFile { path: kept.path.clone(), sha256: kept.sha256.clone() });
+                }
+            }
             RecordBody::FilesRewound(rewound) => {
                 let files = rewound.files.join(", ");
-                let text = format!("files go back to what they were before {}: {files}", rewound.to);
+                let mut text = format!("files go back to what they were before {}: {files}", rewound.to);
+                if !rewound.changed_elsewhere.is_empty() {
+                    text.push_str("; changed by others too: ");
+                    text.push_str(&rewound.changed_elsewhere.join(", "));
+                }
                 self.mark(MarkKind::Rewound, text, out);
             }
             RecordBody::Unknown(_) => {}
@@ -156,13 +174,13 @@ impl Tracker {
         if self.request.is_some() {
             self.model_failed("", None, &mut out);
         }
-        for (id, began, call) in std::mem::take(&mut self.calls) {
+        for (id, began, call) in self.calls.end_all() {
             self.push_since(began, Some(id), What::Tool(Box::new(call)), &mut out);
         }
-        for (id, began, question) in std::mem::take(&mut self.questions) {
+        for (id, began, question) in self.questions.end_all() {
             self.push_since(began, Some(id), What::Question(question), &mut out);
         }
-        for (_, (began, call, task)) in std::mem::take(&mut self.tasks) {
+        for (_, began, (call, task)) in self.tasks.end_all() {
             self.push_since(began, some(&call), What::Task(task), &mut out);
         }
         if let Some(turn) = &self.turn {
@@ -234,7 +252,7 @@ impl Tracker {
             self.cwd.clone_from(&entry.cwd);
         }
         if let Some(id) = &entry.input_id {
-            self.inputs.retain(|waiting| waiting != id);
+            self.inputs.remove(id);
         }
         // Other programs do not say when a turn ends.
         if let Some(turn) = self.turn.take() {
@@ -264,7 +282,7 @@ impl Tracker {
 
     fn close(&mut self, turn: TurnEnd, out: &mut Vec<Happening>) {
         self.totals.turns_ms += u64::try_from(turn.ended_ms - turn.began_ms).unwrap_or(0);
-        for (id, began, call) in std::mem::take(&mut self.calls) {
+        for (id, began, call) in self.calls.end_all() {
             self.push_since(began, Some(id), What::Tool(Box::new(call)), out);
         }
         self.request = None;
@@ -302,12 +320,16 @@ impl Tracker {
             turn.model_calls += 1;
         }
         let lasted = i64::try_from(entry.duration_api_ms).unwrap_or(i64::MAX);
-        let (began, requested) =
-            self.request.take().unwrap_or_else(|| (self.now.saturating_sub(lasted), message.model.clone()));
+        let request = self.request.take().unwrap_or_else(|| Request {
+            began_ms: self.now.saturating_sub(lasted),
+            model: message.model.clone(),
+            provider: None,
+        });
         let calls = message.content.iter().filter(|block| matches!(block, ContentBlock::ToolUse { .. }));
         let call = ModelCall {
-            requested_model: requested,
+            requested_model: request.model,
             model: message.model.clone(),
+            provider: entry.provider.clone().or(request.provider),
             usage: message.usage,
             cost_usd: entry.cost_usd,
             stop_reason: message.stop_reason.clone(),
@@ -316,7 +338,7 @@ impl Tracker {
             response_id: message.id.clone(),
             failure: None,
         };
-        self.push_since(began, None, What::Model(call), out);
+        self.push_since(request.began_ms, None, What::Model(call), out);
         for block in &message.content {
             if let ContentBlock::ToolUse { id, name, input } = block {
                 self.totals.tool_calls += 1;
@@ -328,17 +350,25 @@ impl Tracker {
                     ran_ms: None,
                     result: String::new(),
                     agent_id: None,
+                    kept: Vec::new(),
                 };
-                self.calls.push((id.clone(), self.now, call));
+                if let Some((began, lost)) = self.calls.begin(id, self.now, call) {
+                    self.push_since(began, Some(id.clone()), What::Tool(Box::new(lost)), out);
+                }
             }
         }
     }
 
     fn model_failed(&mut self, model: &str, failure: Option<ModelFailure>, out: &mut Vec<Happening>) {
-        let (began, requested) = self.request.take().unwrap_or_else(|| (self.now, model.to_owned()));
+        let request = self.request.take().unwrap_or_else(|| Request {
+            began_ms: self.now,
+            model: model.to_owned(),
+            provider: None,
+        });
         let call = ModelCall {
-            requested_model: requested,
+            requested_model: request.model,
             model: String::new(),
+            provider: request.provider,
             usage: Usage::default(),
             cost_usd: 0.0,
             stop_reason: None,
@@ -347,7 +377,7 @@ impl Tracker {
             response_id: String::new(),
             failure,
         };
-        self.push_since(began, None, What::Model(call), out);
+        self.push_since(request.began_ms, None, What::Model(call), out);
     }
 
     fn compacted(&mut self, entry: &SystemEntry, out: &mut Vec<Happening>) {
@@ -358,13 +388,14 @@ impl Tracker {
         let metadata = entry.compact_metadata.as_ref();
         let compaction = Compaction {
             model: entry.model.clone(),
+            provider: entry.provider.clone(),
             usage: entry.usage,
             cost_usd: entry.cost_usd,
             trigger: metadata.map(|metadata| metadata.trigger.clone()).unwrap_or_default(),
             pre_tokens: metadata.map_or(0, |metadata| metadata.pre_tokens),
         };
         match self.request.take() {
-            Some((began, _)) => self.push_since(began, None, What::Compaction(compaction), out),
+            Some(request) => self.push_since(request.began_ms, None, What::Compaction(compaction), out),
             None => self.push(entry.duration_api_ms, None, What::Compaction(compaction), out),
         }
     }
@@ -373,24 +404,28 @@ impl Tracker {
         let MessageContent::Blocks(blocks) = &entry.message.content else { return };
         for block in blocks {
             let ContentBlock::ToolResult { tool_use_id, content, is_error } = block else { continue };
-            let Some(at) = self.calls.iter().position(|(id, ..)| id == tool_use_id) else { continue };
-            let (id, began, mut call) = self.calls.remove(at);
+            let Some((began, mut call)) = self.calls.end(tool_use_id) else { continue };
             let plain = if *is_error { CallOutcome::Failed } else { CallOutcome::Completed };
             call.outcome = Some(entry.outcome.unwrap_or(plain));
             call.ran_ms = entry.duration_ms;
             call.result = content.to_text();
             call.agent_id = entry.tool_use_result.as_ref().and_then(|raw| agent_id(raw.get()));
             self.totals.denied += u64::from(call.outcome == Some(CallOutcome::Denied));
-            self.push_since(began, Some(id), What::Tool(Box::new(call)), out);
+            self.push_since(began, Some(tool_use_id.clone()), What::Tool(Box::new(call)), out);
+        }
+    }
+
+    fn asked(&mut self, id: &str, question: Question, out: &mut Vec<Happening>) {
+        if let Some((began, lost)) = self.questions.begin(id, self.now, question) {
+            self.push_since(began, some(id), What::Question(lost), out);
         }
     }
 
     fn answered(&mut self, id: &str, answer: &str, by: &str, out: &mut Vec<Happening>) {
-        let Some(at) = self.questions.iter().position(|(open, ..)| open == id) else { return };
-        let (id, began, mut question) = self.questions.remove(at);
+        let Some((began, mut question)) = self.questions.end(id) else { return };
         question.answer = Some(answer.to_owned());
         question.by = Some(by.to_owned());
-        self.push_since(began, Some(id), What::Question(question), out);
+        self.push_since(began, some(id), What::Question(question), out);
     }
 
     fn side_call(&mut self, call: &SideCalled, out: &mut Vec<Happening>) {
@@ -398,6 +433,7 @@ impl Tracker {
         let side = SideCall {
             purpose: call.purpose,
             model: call.model.clone(),
+            provider: call.provider.clone(),
             usage: call.usage,
             cost_usd: call.cost_usd,
         };
@@ -405,20 +441,26 @@ impl Tracker {
     }
 
     fn task_started(&mut self, task: &TaskStarted) {
+        if self.tasks.has(&task.task_id) {
+            return;
+        }
         let background = BackgroundTask {
             task_id: task.task_id.clone(),
             description: task.description.clone(),
             status: None,
             summary: String::new(),
         };
-        let open = (self.now, task.tool_use_id.clone(), background);
-        self.tasks.entry(task.task_id.clone()).or_insert(open);
+        self.tasks.begin(&task.task_id, self.now, (task.tool_use_id.clone(), background));
     }
 
     fn task_ended(&mut self, end: &TaskEnded, out: &mut Vec<Happening>) {
-        if let Some((began, call, mut task)) = self.tasks.remove(&end.task_id) {
+        if let Some((began, (call, mut task))) = self.tasks.end(&end.task_id) {
             task.status = Some(end.status);
             task.summary.clone_from(&end.summary);
+            // What an agent used is the session's to account for.
+            for (model, used) in end.account.iter().flat_map(|account| &account.model_usage) {
+                self.spend(model, &used.usage(), used.cost_usd);
+            }
             self.push_since(began, some(&call), What::Task(task), out);
         }
     }

@@ -338,6 +338,7 @@ impl Simulation<'_> {
             compact_metadata: None,
             usage: Usage::default(),
             model: "m".into(),
+            provider: None,
             cost_usd: 0.0,
             duration_api_ms: 0,
         };
@@ -357,7 +358,12 @@ impl Simulation<'_> {
             }));
         }
         let epoch = self.state.epoch.as_ref().map_or(0, |epoch| epoch.number);
-        self.append(RecordBody::ModelRequested(ModelRequested { model: "m".into(), messages: 0, epoch }));
+        self.append(RecordBody::ModelRequested(ModelRequested {
+            model: "m".into(),
+            provider: None,
+            messages: 0,
+            epoch,
+        }));
         let turn = usize::try_from(self.state.prompts - 1).unwrap();
         let index = usize::try_from(self.state.turn.as_ref().unwrap().model_calls).unwrap();
         let (content, stop_reason, input_tokens) = match self.scenario.prompts[turn].get(index) {
@@ -384,6 +390,7 @@ impl Simulation<'_> {
                 usage: Usage { input_tokens, output_tokens: 1, ..Usage::default() },
             },
             request_id: None,
+            provider: None,
             duration_api_ms: 0,
             cost_usd: 0.0,
             context_window: 0,

@@ -45,6 +45,7 @@ impl Backend for Offline {
     fn facts(&self) -> ModelFacts {
         ModelFacts {
             name: "offline".into(),
+            provider: "offline".into(),
             context_window: self.entry.context_window,
             max_output_tokens: self.entry.max_output_tokens,
             key_source: "none",

@@ -33,6 +33,7 @@ async fn a_missing_model_gives_way_at_once_and_a_bad_request_does_not() {
     options.fallback_model = Some("other".into());
     let told = ask_once(&options).await;
     assert!(told.retries.is_empty() && told.result.is_ok());
+    assert_eq!(told.reply().provider, "anthropic", "of the protocol, when the host is nobody's");
     let told = ask_once(&options).await;
     assert_eq!(told.failure().class, ModelFailureClass::InvalidRequest);
     assert!(told.fallbacks.is_empty());
@@ -46,4 +47,13 @@ async fn the_fallback_has_its_own_attempts_and_its_failure_is_reported() {
     let told = ask_once(&options).await;
     assert_eq!(told.failure().class, ModelFailureClass::Overloaded);
     assert_eq!((told.retries.len(), server.requests().len()), (4, 6));
+}
+
+#[tokio::test]
+async fn the_provider_of_a_reply_is_the_one_that_answered() {
+    let server = Server::start(vec![status(404, &[], "no such model")]).await;
+    let mut options = server.options();
+    options.fallback_model = Some("offline".into());
+    let told = ask_once(&options).await;
+    assert_eq!(told.reply().provider, "offline");
 }

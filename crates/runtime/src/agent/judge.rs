@@ -92,6 +92,7 @@ fn pay(child: &Child, context: &ToolContext) {
         tool_use_id: String::new(),
         purpose: Purpose::Subagent,
         model: model.clone(),
+        provider: None,
         usage: totals.usage(),
         cost_usd: totals.cost_usd,
         duration_api_ms: state.last_turn.as_ref().map_or(0, |turn| turn.duration_api_ms),

@@ -35,6 +35,13 @@ pub(super) enum Line {
         /// What is there.
         before: Before,
     },
+    /// A file is about to get a content from a tool.
+    Written {
+        /// Its real path.
+        path: PathBuf,
+        /// The content's SHA-256. It is not kept.
+        sha256: String,
+    },
 }
 
 /// What was at a place.
@@ -160,6 +167,8 @@ impl Manifest {
             Ok(file)
         };
         let file = open().map_err(|error| folder.error("open", &error))?;
+        // Whoever opens a manifest holds the session's lock.
+        blob::sweep(&folder.blobs());
         let mut manifest = Self { folder: folder.clone(), file, message: None, kept: HashSet::new() };
         known.iter().flatten().for_each(|line| manifest.follow(line));
         Ok(manifest)
@@ -178,6 +187,7 @@ impl Manifest {
             Line::File { path, .. } => {
                 self.kept.insert(path.clone());
             }
+            Line::Written { .. } => {}
         }
     }
 
@@ -188,14 +198,19 @@ impl Manifest {
 
     /// Appends lines in one write and waits until they are on the disk.
     pub(super) fn append(&mut self, lines: &[Line]) -> Result<(), CheckpointError> {
+        self.note(lines)?;
+        self.file.sync_data().map_err(|error| self.folder.error("write", &error))
+    }
+
+    /// Appends lines that nothing is lost without: they may still be on their way to the disk.
+    pub(super) fn note(&mut self, lines: &[Line]) -> Result<(), CheckpointError> {
         let mut text = Vec::new();
         for line in lines {
             serde_json::to_writer(&mut text, line)
                 .map_err(|error| self.folder.error("write", &std::io::Error::other(error)))?;
             text.push(b'\n');
         }
-        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
-        written.map_err(|error| self.folder.error("write", &error))?;
+        self.file.write_all(&text).map_err(|error| self.folder.error("write", &error))?;
         lines.iter().for_each(|line| self.follow(line));
         Ok(())
     }

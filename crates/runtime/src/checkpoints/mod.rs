@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_core::ports::{BeforeChange, KeepBefore};
+use qoder_types::record::FileKept;
 use serde_json::Value;
 
 use crate::setup::Setup;
@@ -95,6 +96,9 @@ impl CheckpointError {
     }
 }
 
+/// Files that were kept and are not on record in the log yet.
+pub type KeptFiles = Arc<Mutex<Vec<FileKept>>>;
+
 /// Keeps the files of a session and its subagents.
 #[derive(Debug)]
 pub struct Checkpoints {
@@ -145,24 +149,33 @@ impl Checkpoints {
         inner.manifest().map(|_| ())
     }
 
-    /// Keeps a file before it is changed, unless that was done for this message.
+    /// Keeps a file before the call `tool_use_id` changes it, unless that was done for this message. What is kept now is
+    /// to be put on record.
     ///
     /// # Errors
     /// When it cannot be kept; it must not be changed then.
-    pub fn keep(&self, change: &BeforeChange<'_>) -> Result<(), CheckpointError> {
+    pub fn keep(
+        &self,
+        tool_use_id: &str,
+        change: &BeforeChange<'_>,
+    ) -> Result<Option<FileKept>, CheckpointError> {
         let mut inner = self.lock();
-        let kept = inner.keep(change);
+        let kept = inner.keep(tool_use_id, change);
         if kept.is_err() {
             inner.manifest = None;
         }
         kept
     }
 
-    /// Keeps for tools.
+    /// Keeps for a call; what was kept goes to `kept`.
     #[must_use]
-    pub fn keeper(self: &Arc<Self>) -> KeepBefore {
-        let checkpoints = Arc::clone(self);
-        Arc::new(move |change| checkpoints.keep(change).map_err(|error| error.to_string()))
+    pub fn keeper(self: &Arc<Self>, tool_use_id: &str, kept: &KeptFiles) -> KeepBefore {
+        let (checkpoints, call, all) = (Arc::clone(self), tool_use_id.to_owned(), Arc::clone(kept));
+        Arc::new(move |change| {
+            let kept = checkpoints.keep(&call, change).map_err(|error| error.to_string())?;
+            all.lock().unwrap_or_else(PoisonError::into_inner).extend(kept);
+            Ok(())
+        })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -186,10 +199,16 @@ impl Inner {
         Ok(self.manifest.insert(manifest))
     }
 
-    fn keep(&mut self, change: &BeforeChange<'_>) -> Result<(), CheckpointError> {
+    fn keep(
+        &mut self,
+        tool_use_id: &str,
+        change: &BeforeChange<'_>,
+    ) -> Result<Option<FileKept>, CheckpointError> {
         let manifest = self.manifest()?;
+        let written = Line::Written { path: change.path.to_path_buf(), sha256: blob_name(change.becomes) };
         if manifest.has(change.path) {
-            return Ok(());
+            manifest.note(&[written])?;
+            return Ok(None);
         }
         let folder = manifest.folder.clone();
         self.space.take(&folder, needed(&folder, change.file.map(|(bytes, _)| bytes)))?;
@@ -198,7 +217,14 @@ impl Inner {
             None => Before::Absent,
             Some((bytes, mode)) => Before::File { sha256: manifest.keep(bytes)?, mode },
         };
-        manifest.append(&[Line::File { path: change.path.to_path_buf(), before }])
+        let (sha256, mode) = match &before {
+            Before::File { sha256, mode } => (Some(sha256.clone()), Some(*mode)),
+            Before::Absent | Before::NotKept => (None, None),
+        };
+        let message = manifest.message.clone().unwrap_or_default();
+        manifest.append(&[Line::File { path: change.path.to_path_buf(), before }, written])?;
+        let path = change.path.to_string_lossy().into_owned();
+        Ok(Some(FileKept { tool_use_id: tool_use_id.to_owned(), message, path, sha256, mode }))
     }
 }
 

@@ -3,7 +3,7 @@
 //! by one. A rewind that was cut off is repeated and comes to the same end. What a rewind changes is kept too, so that it
 //! can be taken back by another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use qoder_tools::{LineChanges, line_changes};
 use qoder_types::record::{FilesRewound, RecordBody};
 use serde::Serialize;
 
-use super::manifest::{Before, Folder, Line, Manifest};
+use super::manifest::{Before, Folder, Line, Manifest, blob_name};
 use super::{CheckpointError, Checkpoints, ENABLED, needed};
 use crate::cut;
 use crate::error::SessionError;
@@ -80,6 +80,9 @@ pub struct RewindReport {
     /// Places that are left alone because a link leads elsewhere by now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped_links: Vec<String>,
+    /// Files that something else than a file tool has changed as well; that goes too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_elsewhere: Vec<String>,
     /// Messages that are no part of the conversation any more; `None` when the conversation is not concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_removed: Option<u64>,
@@ -196,7 +199,19 @@ struct Change {
 struct Plan {
     changes: Vec<Change>,
     links: Vec<String>,
+    /// Places whose content no tool and no rewind has left.
+    elsewhere: Vec<String>,
     lines: LineChanges,
+}
+
+/// What is on record of a place.
+struct OnRecord {
+    /// What it was at the message.
+    before: Before,
+    /// The names of all contents that it ever had by tools and rewinds, or before them.
+    known: HashSet<String>,
+    /// True when tools have said what they wrote; manifests of old do not have that.
+    is_told: bool,
 }
 
 /// Goes back to a message of a session in which nothing happens meanwhile. A turn that a crash left open does not matter:
@@ -230,6 +245,7 @@ pub fn rewind(
         report.insertions = Some(plan.lines.added);
         report.deletions = Some(plan.lines.removed);
         report.skipped_links.clone_from(&plan.links);
+        report.changed_elsewhere.clone_from(&plan.elsewhere);
     }
     report.messages_removed = conversation.as_ref().map(|back| back.removed);
     if request.dry_run {
@@ -252,14 +268,34 @@ fn shown(path: &Path) -> String {
 }
 
 /// What each file was when a message began to be worked on: what is on record of its first change since.
-fn states(folder: &Folder, id: &str) -> Result<BTreeMap<PathBuf, Before>, RewindError> {
+fn states(folder: &Folder, id: &str) -> Result<BTreeMap<PathBuf, OnRecord>, RewindError> {
     let lines = folder.lines()?.ok_or(RewindError::NotEnabled)?;
     let begins = |line: &Line| matches!(line, Line::Message { uuid } if uuid == id);
     let start = lines.iter().position(begins).ok_or_else(|| RewindError::NoCheckpoint(id.to_owned()))?;
-    let mut states = BTreeMap::new();
-    for line in lines.into_iter().skip(start) {
+    let mut states: BTreeMap<PathBuf, OnRecord> = BTreeMap::new();
+    for line in &lines[start..] {
         if let Line::File { path, before } = line {
-            states.entry(path).or_insert(before);
+            states.entry(path.clone()).or_insert_with(|| OnRecord {
+                before: before.clone(),
+                known: HashSet::new(),
+                is_told: false,
+            });
+        }
+    }
+    for line in lines {
+        match line {
+            Line::File { path, before: Before::File { sha256, .. } } => {
+                states.get_mut(&path).map(|state| state.known.insert(sha256));
+            }
+            Line::Written { path, sha256 } => {
+                if let Some(state) = states.get_mut(&path) {
+                    state.is_told = true;
+                    state.known.insert(sha256);
+                }
+            }
+            Line::File { before: Before::Absent | Before::NotKept, .. }
+            | Line::Message { .. }
+            | Line::Rewind { .. } => {}
         }
     }
     Ok(states)
@@ -269,7 +305,7 @@ fn states(folder: &Folder, id: &str) -> Result<BTreeMap<PathBuf, Before>, Rewind
 fn plan(folder: &Folder, id: &str) -> Result<Plan, RewindError> {
     let deadline = Instant::now() + LONGEST_COUNT;
     let mut plan = Plan::default();
-    for (path, before) in states(folder, id)? {
+    for (path, OnRecord { before, known, is_told }) in states(folder, id)? {
         let (now, mode) = match look(&path)? {
             Present::Link => {
                 plan.links.push(shown(&path));
@@ -291,6 +327,9 @@ fn plan(folder: &Folder, id: &str) -> Result<Plan, RewindError> {
             line_changes(now.as_deref().unwrap_or_default(), then.as_deref().unwrap_or_default(), deadline);
         plan.lines.added += lines.added;
         plan.lines.removed += lines.removed;
+        if is_told && now.is_some_and(|bytes| !known.contains(&blob_name(&bytes))) {
+            plan.elsewhere.push(shown(&path));
+        }
         plan.changes.push(Change { path, before });
     }
     Ok(plan)
@@ -307,6 +346,7 @@ fn announce(session: &mut Session, request: &RewindRequest, plan: &Plan) -> Resu
         to: request.user_message_id.clone(),
         files: plan.changes.iter().map(|change| shown(&change.path)).collect(),
         skipped_links: plan.links.clone(),
+        changed_elsewhere: plan.elsewhere.clone(),
         by: request.by.clone(),
     })))?;
     session.sync()?;

@@ -1,7 +1,10 @@
 //! The session's part in checkpoints: saying which message is being worked on, and going back to one. Subagents say
 //! nothing: what they change belongs to the message of the session that started them.
 
-use std::sync::Arc;
+use std::sync::PoisonError;
+
+use qoder_core::ports::KeepBefore;
+use qoder_types::record::RecordBody;
 
 use super::Driver;
 use crate::checkpoints::{Checkpoints, RewindError, RewindReport, RewindRequest, rewind};
@@ -9,9 +12,21 @@ use crate::error::DriveError;
 use crate::events::Event;
 
 impl Driver<'_> {
-    /// Where files are kept before tools change them. A session that leaves no trace keeps none.
-    pub(super) fn checkpoints(&self) -> Option<&Arc<Checkpoints>> {
-        self.engine.checkpoints.as_ref().filter(|_| self.session.folder().is_some())
+    /// Keeps files before a call changes them. A session that leaves no trace keeps none.
+    pub(super) fn keep_before(&self, tool_use_id: &str) -> Option<KeepBefore> {
+        let checkpoints = self.engine.checkpoints.as_ref().filter(|_| self.session.folder().is_some());
+        checkpoints.map(|checkpoints| checkpoints.keeper(tool_use_id, &self.kept))
+    }
+
+    /// Puts on record which files calls have kept. A process that dies before leaves them in the manifest alone, which is
+    /// what going back reads.
+    pub(super) fn record_kept(&mut self) -> Result<(), DriveError> {
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        if !kept.is_empty() {
+            self.session
+                .append_all(kept.into_iter().map(|kept| RecordBody::FileKept(Box::new(kept))).collect())?;
+        }
+        Ok(())
     }
 
     /// Puts on record with the checkpoints which message the turn is about. When that fails, file tools will refuse to

@@ -240,6 +240,7 @@ impl Driver<'_> {
         };
         self.forward_task_events()?;
         self.record_spent(&ran.spent)?;
+        self.record_kept()?;
         if let Some(fired) = ran.fired.map_err(DriveError::Output)? {
             let record = self.revise(&mut ran.outcome, fired);
             self.session.append(record)?;

@@ -59,8 +59,10 @@ impl Driver<'_> {
             return Ok(None);
         }
         let state = &self.session.state;
+        let facts = self.engine.model.facts();
         let requested = ModelRequested {
-            model: self.engine.model.facts().name,
+            model: facts.name,
+            provider: Some(facts.provider),
             messages: state.prompt.len() as u64,
             epoch: state.epoch.as_ref().map_or(0, |epoch| epoch.number),
         };
@@ -119,6 +121,7 @@ impl Driver<'_> {
             compact_metadata: Some(CompactMetadata { trigger: trigger.to_owned(), pre_tokens }),
             usage: reply.usage,
             model: reply.model.clone(),
+            provider: Some(reply.provider.clone()),
             cost_usd: reply.cost_usd,
             duration_api_ms: reply.duration_api_ms,
         };

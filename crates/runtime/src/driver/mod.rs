@@ -35,6 +35,7 @@ use qoder_types::wire::StreamMessage;
 use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
 use serde_json::json;
 
+use crate::checkpoints::KeptFiles;
 use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::Event;
@@ -73,6 +74,8 @@ pub struct Driver<'a> {
     read_files: Vec<std::path::PathBuf>,
     /// What happened during a step that hooks may want to know.
     noticed: Vec<Occasion>,
+    /// Files that calls have kept before they changed them, and that are not on record yet.
+    kept: KeptFiles,
     /// True while hooks look at a prompt: there is no turn yet, and an interrupt is for the one that would begin.
     promoting: bool,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
@@ -103,6 +106,7 @@ impl<'a> Driver<'a> {
             echo: None,
             read_files: Vec::new(),
             noticed: Vec::new(),
+            kept: KeptFiles::default(),
             promoting: false,
             quiet: false,
         }

@@ -37,10 +37,12 @@ impl Driver<'_> {
             return self.interrupt_turn();
         }
         let request = render::request(&self.session.state, &self.options);
-        let model = self.engine.model.facts().name;
+        let facts = self.engine.model.facts();
+        let model = facts.name;
         let epoch = self.session.state.epoch.as_ref().map_or(0, |epoch| epoch.number);
         self.session.append(RecordBody::ModelRequested(ModelRequested {
             model: model.clone(),
+            provider: Some(facts.provider),
             messages: request.messages.len() as u64,
             epoch,
         }))?;
@@ -156,6 +158,7 @@ impl Driver<'_> {
                 usage: reply.usage,
             },
             request_id: reply.request_id,
+            provider: Some(reply.provider),
             duration_api_ms: reply.duration_api_ms,
             cost_usd: reply.cost_usd,
             context_window: limits.context_window,

@@ -142,6 +142,7 @@ pub(crate) fn side_model(
                             tool_use_id,
                             purpose,
                             model: reply.model,
+                            provider: Some(reply.provider),
                             usage: reply.usage,
                             cost_usd: reply.cost_usd,
                             duration_api_ms: reply.duration_api_ms,

@@ -15,7 +15,6 @@ use tokio::sync::mpsc;
 
 use super::call_hooks::{AfterCall, FileChange};
 use super::{Driver, arrival};
-use crate::checkpoints::Checkpoints;
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::hooks::Fired;
@@ -139,6 +138,7 @@ impl Driver<'_> {
                         // What became of tasks is on record before the result that speaks of it.
                         self.forward_task_events()?;
                         self.record_spent(&ran.spent)?;
+                        self.record_kept()?;
                         self.record_outcome(ran)?;
                     }
                     None => return Ok(()),
@@ -173,7 +173,7 @@ impl Driver<'_> {
             session_dir: self.session.folder().map(Path::to_path_buf),
             output_dir: self.session.outputs().to_path_buf(),
             observed: Arc::new(observed),
-            keep_before: self.checkpoints().map(Checkpoints::keeper),
+            keep_before: self.keep_before(id),
             hidden: self.engine.gate.hidden(permissions),
             cancelled: self.interrupt.cancelled(),
             progress: self.progress_sink(id, output),

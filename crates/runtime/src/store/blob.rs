@@ -67,13 +67,30 @@ pub(crate) fn put(folder: &Path, content: &[u8]) -> std::io::Result<String> {
     }
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let temporary = folder.join(format!("{name}.{}", std::process::id()));
+    let written = write(&temporary, content).and_then(|()| std::fs::rename(&temporary, &path));
+    if let Err(error) = written {
+        // Half a blob on a full disk would be in the way of everything else. The first error is the one to tell.
+        let _ = std::fs::remove_file(&temporary);
+        return Err(error);
+    }
+    Ok(name)
+}
+
+fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(content)?;
     // The record that names the blob may be synced before the blob would be; a name without content is a loss.
-    file.sync_data()?;
-    std::fs::rename(&temporary, &path)?;
-    Ok(name)
+    file.sync_data()
+}
+
+/// Removes what processes left in `folder` that died while they wrote a blob. Nobody may be writing there meanwhile.
+pub(crate) fn sweep(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    for entry in entries.filter(|entry| entry.path().extension().is_some()) {
+        // One that stays takes room and harms nothing.
+        let _ = std::fs::remove_file(entry.path());
+    }
 }
 
 /// True when a line has content in blobs.

@@ -108,6 +108,7 @@ pub fn kind(body: &RecordBody) -> &str {
         RecordBody::Interrupted(_) => "interrupt",
         RecordBody::TurnEnded(_) => "turn-end",
         RecordBody::Cut(_) => "cut",
+        RecordBody::FileKept(_) => "file-kept",
         RecordBody::FilesRewound(_) => "files-rewound",
         RecordBody::Unknown(unknown) => &unknown.kind,
     }
@@ -139,6 +140,7 @@ pub fn encode(record: &Record, owner: Owner<'_>, out: &mut Vec<u8>) -> Result<()
         RecordBody::Interrupted(body) => write(record, owner, body, out),
         RecordBody::TurnEnded(body) => write(record, owner, &**body, out),
         RecordBody::Cut(body) => write(record, owner, &**body, out),
+        RecordBody::FileKept(body) => write(record, owner, &**body, out),
         RecordBody::FilesRewound(body) => write(record, owner, &**body, out),
         RecordBody::Unknown(unknown) => {
             out.extend_from_slice(unknown.raw.get().as_bytes());
@@ -269,6 +271,7 @@ fn body(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         "interrupt" => RecordBody::Interrupted(parse(kind, line)?),
         "turn-end" => RecordBody::TurnEnded(Box::new(parse(kind, line)?)),
         "cut" => RecordBody::Cut(Box::new(parse(kind, line)?)),
+        "file-kept" => RecordBody::FileKept(Box::new(parse(kind, line)?)),
         "files-rewound" => RecordBody::FilesRewound(Box::new(parse(kind, line)?)),
         _ => unknown(kind, line)?,
     })

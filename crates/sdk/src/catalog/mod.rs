@@ -4,6 +4,7 @@
 
 mod fork;
 mod glance;
+mod part;
 mod stored;
 mod transcript;
 
@@ -18,6 +19,8 @@ use qoder_runtime::error::SessionError;
 use qoder_runtime::layout::{self, SessionPaths};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use part::Part;
 
 pub use fork::fork_session;
 pub use stored::StoredSessions;
@@ -100,7 +103,7 @@ impl SessionPlace {
 
     /// The part of what was found that is asked for.
     fn part<T>(&self, found: Vec<T>) -> Vec<T> {
-        found.into_iter().skip(self.offset).take(self.limit.unwrap_or(usize::MAX)).collect()
+        Part { limit: self.limit, offset: self.offset }.of(found)
     }
 
     /// The projects whose sessions a list has; `None` is all.

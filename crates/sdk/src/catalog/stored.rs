@@ -9,6 +9,7 @@ use qoder_runtime::error::SessionError;
 use qoder_runtime::session::new_id;
 use serde_json::Value;
 
+use super::part::Part;
 use super::transcript::{PREFIX, Shown, read_entries};
 use super::{SessionInfo, SessionMessage, milliseconds, tag_entry, title_entry};
 use crate::session_store::{
@@ -36,8 +37,7 @@ pub struct StoredSessions {
     store: SharedSessionStore,
     directory: Option<PathBuf>,
     include_system_messages: bool,
-    limit: Option<usize>,
-    offset: usize,
+    part: Part,
 }
 
 impl StoredSessions {
@@ -47,8 +47,7 @@ impl StoredSessions {
             store: SharedSessionStore::new(store),
             directory: None,
             include_system_messages: false,
-            limit: None,
-            offset: 0,
+            part: Part::default(),
         }
     }
 
@@ -69,14 +68,14 @@ impl StoredSessions {
     /// So many sessions or messages at most.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = Some(limit);
+        self.part.limit = Some(limit);
         self
     }
 
     /// So many sessions or messages are passed over first.
     #[must_use]
     pub fn offset(mut self, offset: usize) -> Self {
-        self.offset = offset;
+        self.part.offset = offset;
         self
     }
 
@@ -92,7 +91,7 @@ impl StoredSessions {
             infos.extend(load_log(&self.store, &key).await?.map(|log| info(&key, &log, Some(changed))));
         }
         infos.sort_by_key(|info| std::cmp::Reverse(info.last_modified));
-        Ok(self.part(infos))
+        Ok(self.part.of(infos))
     }
 
     /// One session; `None` when the store has none of this id.
@@ -115,7 +114,7 @@ impl StoredSessions {
     /// When the id is not one, or the store fails.
     pub async fn get_session_messages(&self, session_id: &str) -> Result<Vec<SessionMessage>> {
         let log = load_log(&self.store, &self.key(session_id)?).await?.unwrap_or_default();
-        Ok(self.part(read_entries(&log, session_id, Shown::Main(self.include_system_messages))))
+        Ok(self.part.of(read_entries(&log, session_id, Shown::Main(self.include_system_messages))))
     }
 
     /// The ids of a session's subagents.
@@ -141,7 +140,7 @@ impl StoredSessions {
             return Ok(Vec::new());
         };
         let log = load_log(&self.store, &key.with_subpath(subpath.as_str())).await?.unwrap_or_default();
-        Ok(self.part(read_entries(&log, session_id, Shown::Agent)))
+        Ok(self.part.of(read_entries(&log, session_id, Shown::Agent)))
     }
 
     /// Gives a session a title.
@@ -195,10 +194,6 @@ impl StoredSessions {
             }
         };
         answer(deleting, || format!("delete {}", key.describe())).await
-    }
-
-    fn part<T>(&self, found: Vec<T>) -> Vec<T> {
-        found.into_iter().skip(self.offset).take(self.limit.unwrap_or(usize::MAX)).collect()
     }
 
     fn key(&self, session_id: &str) -> Result<SessionKey> {

@@ -40,6 +40,8 @@ pub struct RewindResult {
     pub deletions: u64,
     /// Places that are left alone because a link leads elsewhere by now.
     pub skipped_links: Vec<String>,
+    /// Files that something else than a file tool has changed as well; that goes too.
+    pub changed_elsewhere: Vec<String>,
     /// Messages that are no part of the conversation any more.
     pub messages_removed: u64,
 }

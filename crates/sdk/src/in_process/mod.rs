@@ -6,11 +6,13 @@ mod obey;
 mod servers;
 mod setup;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use qoder_runtime::driver::Driver;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::{Desk, Handle, Live};
+use qoder_runtime::retention::Retention;
 use qoder_runtime::session::new_id;
 use qoder_runtime::setup::Setup;
 use qoder_types::record::InputAdmitted;
@@ -18,6 +20,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use setup::settings;
 
+use crate::options::OnStderr;
 use crate::prompt::Prompt;
 use crate::session::{Order, Start, next_prompt};
 use crate::{Result, UserMessage};
@@ -44,6 +47,8 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     }
     let setup = Arc::new(setup);
     let telemetry = setup.telemetry().cloned();
+    let retention = Retention::asked(&setup.settings).filter(|_| options.persist_session);
+    let config_root = setup.config_root.clone();
     let engine = Arc::new(setup.engine(Arc::clone(&host) as _, callbacks.clone())?);
     if let Some(hear) = &options.stderr {
         let loaded = engine.extensions.current();
@@ -83,12 +88,24 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
         // Nobody waits for it; a program that ends gives it the moment that it takes.
         drop(tokio::task::spawn_blocking(move || telemetry.flush()));
     }
+    tidy(&config_root, retention, options.stderr.clone());
     if let Some(outputs) = outputs {
         // Often there is none; one that cannot be removed is in the system's temporary folder.
         let _ = std::fs::remove_dir_all(outputs);
     }
     driven?;
     Ok(ended?)
+}
+
+/// Deletes old sessions when the settings speak of it. Nobody waits for that either.
+fn tidy(config_root: &Path, retention: Option<Retention>, hear: Option<OnStderr>) {
+    let Some(retention) = retention else { return };
+    let root = config_root.to_path_buf();
+    drop(tokio::task::spawn_blocking(move || {
+        if let (Some(text), Some(hear)) = (retention.after_run(&root), hear) {
+            hear(&text);
+        }
+    }));
 }
 
 /// Drives turn after turn until nothing can come any more or somebody closes the session.

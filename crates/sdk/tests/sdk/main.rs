@@ -23,6 +23,7 @@ mod permissions;
 mod plugins;
 mod query;
 mod resumed_at;
+mod retention;
 mod samples;
 mod scenarios;
 mod servers;

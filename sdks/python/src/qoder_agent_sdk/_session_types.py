@@ -145,6 +145,7 @@ class RewindFilesResult(TypedDict, total=False):
     insertions: int
     deletions: int
     skippedLinks: list[str]
+    changedElsewhere: list[str]
 
 
 class InterruptResult(TypedDict, total=False):

@@ -66,6 +66,8 @@ export interface RewindFilesResult {
   deletions?: number;
   /** Places that are left alone because a link leads elsewhere by now. */
   skippedLinks?: string[];
+  /** Files that something else than a file tool has changed as well; that goes too. */
+  changedElsewhere?: string[];
 }
 
 /** What is rewound. */
