@@ -325,6 +325,7 @@ impl LogBuilder {
             tasks: Vec::new(),
             typed: None,
             turn_rules: Vec::new(),
+            turn_model: None,
         };
         change(&mut entry);
         self.push(RecordBody::User(Box::new(entry)))

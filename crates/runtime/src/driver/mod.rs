@@ -19,6 +19,7 @@ mod servers;
 mod side;
 mod tasks;
 mod tools;
+mod turn_model;
 mod worktree_hooks;
 
 use std::time::Instant;
@@ -139,6 +140,7 @@ impl<'a> Driver<'a> {
                 self.begin().await?;
             }
             self.limits.exhausted = self.engine.spending.exhausted();
+            self.follow_turn_model()?;
             self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
@@ -439,6 +441,7 @@ impl<'a> Driver<'a> {
         let end = turn_end(&self.session.state, &self.limits, reason, duration);
         self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
         self.session.sync()?;
+        self.follow_turn_model()?;
         emit_result(&*self.engine.host, &self.session.id, &end)?;
         Ok(end)
     }
