@@ -80,6 +80,13 @@ impl Gate {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).hides(tool)
     }
 
+    /// True when a rule denies a whole tool or wants to be asked about it.
+    #[must_use]
+    pub fn guards(&self, tool: &str) -> bool {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.deny.iter().chain(&rules.ask).any(|rule| rule.covers_whole(tool))
+    }
+
     /// Other rules in place of those the session was started with. What the session changed by itself stays on top.
     pub fn replace_rules(&self, rules: RuleSet) {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -233,6 +240,7 @@ impl Gate {
                 | Access::Read(_)
                 | Access::Agent(_)
                 | Access::Skill { .. }
+                | Access::Resource { .. }
                 | Access::As(_)
                 | Access::Internal
                 | Access::Other,

@@ -8,6 +8,7 @@ use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode, PermissionU
 
 use super::compiled::{Compiled, Content, Policy, Programs, RuleList};
 use super::domain::Target;
+use super::explain::what_it_does;
 use super::found::{Found, Line, find};
 use super::line::{Terms, is_grave};
 use super::matching::{Touched, Unknowns, touched};
@@ -207,6 +208,7 @@ impl<'a> Judge<'a> {
             | Found::Line(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal
@@ -222,6 +224,7 @@ impl<'a> Judge<'a> {
             | Found::Fetch(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal
@@ -305,6 +308,7 @@ impl<'a> Judge<'a> {
             | Found::Fetch(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::Person
             | Found::Internal
             | Found::As(_)
@@ -371,6 +375,13 @@ impl<'a> Judge<'a> {
                     None => Err(format!("the skill {name} brings rules that allow calls")),
                 }
             }
+            Found::Resource { server, lists } => {
+                match self.resource_rule(server.as_ref(), terms).or_else(whole) {
+                    Some(rule) => Ok(Grant::by(rule)),
+                    None if *lists => Ok(Grant::default()),
+                    None => Err("reading a resource is a request to its MCP server".to_owned()),
+                }
+            }
             Found::As(name) => by(self.whole_rule(name, terms)),
             Found::Person => Err(format!("{tool} needs a person's answer")),
             Found::Other => by(whole()),
@@ -420,9 +431,7 @@ impl<'a> Judge<'a> {
         match grant.rule {
             Some(rule) => self.by_rule(Behavior::Allow, rule, None),
             None => {
-                let brings_text = self.found.iter().any(|found| matches!(found, Found::Skill { .. }));
-                let what = if brings_text { "brings text" } else { "reads inside the workspace" };
-                let reason = format!("{} only {what}", self.tool());
+                let reason = format!("{} only {}", self.tool(), what_it_does(self.found));
                 self.end(Behavior::Allow, DecisionLayer::BuiltIn, reason, None)
             }
         }

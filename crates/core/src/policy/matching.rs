@@ -16,7 +16,22 @@ impl<'a> Judge<'a> {
     pub(super) fn speaks(&self, rule: &Compiled) -> bool {
         match &rule.content {
             Content::Whole => {
-                let names = |found: &Found| matches!(found, Found::As(name) if rule.rule.covers_whole(name));
+                let names = |found: &Found| match found {
+                    Found::As(name) => rule.rule.covers_whole(name),
+                    Found::Resource { server: Some(server), .. } => {
+                        rule.rule.covers_whole(&whole_server(server))
+                    }
+                    Found::Resource { server: None, .. }
+                    | Found::Agent(_)
+                    | Found::Skill { .. }
+                    | Found::Read(_)
+                    | Found::Edit(_)
+                    | Found::Line(_)
+                    | Found::Fetch(_)
+                    | Found::Person
+                    | Found::Internal
+                    | Found::Other => false,
+                };
                 rule.rule.covers_whole(self.tool()) || self.found.iter().any(names)
             }
             Content::Command(pattern) => {
@@ -32,7 +47,11 @@ impl<'a> Judge<'a> {
                 let named = |found: &Found| match found {
                     Found::Agent(name) => rule.rule.tool == "Agent" && names.contains(name),
                     Found::Skill { name, .. } => rule.rule.tool == "Skill" && names.contains(name),
-                    Found::Read(_)
+                    Found::Resource { server: Some(server), .. } => {
+                        rule.rule.tool == self.tool() && names.contains(server)
+                    }
+                    Found::Resource { server: None, .. }
+                    | Found::Read(_)
                     | Found::Edit(_)
                     | Found::Line(_)
                     | Found::Fetch(_)
@@ -113,6 +132,13 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// The allow rule for resources of a server: one that names it, or one about everything of it.
+    pub(super) fn resource_rule(&self, server: Option<&String>, terms: Terms) -> Option<&'a Compiled> {
+        let server = server?;
+        let named = self.rule_for_name(self.tool(), server, terms);
+        named.or_else(|| self.whole_rule(&whole_server(server), terms))
+    }
+
     pub(super) fn is_inside(&self, place: &Place) -> bool {
         let workspace = &self.policy().workspace;
         workspace.contains(&place.lexical) && (!place.is_moved() || workspace.contains(&place.real))
@@ -135,6 +161,12 @@ impl<'a> Judge<'a> {
     fn is_only_itself(&self, place: &Place) -> bool {
         !self.is_protected(place) && !place.has_other_names
     }
+}
+
+/// The name under which rules about a whole server cover what belongs to it and is no tool: the part of a tool is empty,
+/// so that no rule about a single tool means it.
+fn whole_server(server: &str) -> String {
+    format!("mcp__{server}__")
 }
 
 /// How a place is touched.
@@ -171,6 +203,7 @@ pub(super) fn touched(found: &[Found]) -> Vec<Touched<'_>> {
             Found::Fetch(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal

@@ -341,10 +341,15 @@ impl<'a> Driver<'a> {
     fn ensure_epoch(&mut self) -> Result<(), DriveError> {
         let model = self.engine.model.facts().name;
         let system = &self.engine.system;
+        // Who wants an empty prompt wants nothing of servers either.
+        let said = (!system.blocks.is_empty()).then(|| self.engine.toolbox.instructions()).flatten();
         let reason = match &self.session.state.epoch {
             None => "session start",
             Some(epoch) if epoch.source != system.source => "system prompt changed",
             Some(epoch) if !self.engine.toolbox.advertises(&epoch.tools) => "tool list changed",
+            Some(epoch) if epoch.system.get(system.blocks.len()..).unwrap_or_default() != said.as_slice() => {
+                "server instructions changed"
+            }
             Some(epoch) if epoch.model != model => "model changed",
             Some(_) => return Ok(()),
         };
@@ -358,7 +363,7 @@ impl<'a> Driver<'a> {
             number,
             reason: reason.to_owned(),
             model,
-            system: system.blocks.clone(),
+            system: system.blocks.iter().cloned().chain(said).collect(),
             tools: self.engine.toolbox.definitions(),
             source: system.source.clone(),
         }))?;

@@ -179,7 +179,7 @@ impl Setup {
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
         let roots = self.roots()?;
-        let gate = Arc::new(self.gate(&servers, roots.clone()));
+        let gate = Arc::new(self.gate(&servers, roots.clone(), &extensions.current()));
         let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
@@ -297,6 +297,7 @@ impl Setup {
             home: layout::home(&self.options.environment),
             roots,
             config_dir: self.config_root.clone(),
+            protected: Vec::new(),
         }
     }
 
