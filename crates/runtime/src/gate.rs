@@ -209,14 +209,14 @@ impl Gate {
         if let (DecisionLayer::Rule, Some(rule)) = (asked.layer, &asked.rule) {
             return format!("run it by hand, or change the ask rule `{rule}`");
         }
-        if asked.layer == DecisionLayer::SafetyCheck {
-            return "run it by hand, or allow it by a rule that names exactly this where one can".to_owned();
-        }
         let real = |path: &Path| LocalFiles.real(&cwd.join(path)).unwrap_or_else(|_| path.to_path_buf());
         match tool.accesses(input).first() {
             Some(Access::Edit(path)) if is_protected(&real(path), &self.workspace) => {
                 let file = real(path);
                 format!("allow it by a rule that names the file: --allowed-tools 'Edit(/{})'", file.display())
+            }
+            Some(_) if asked.layer == DecisionLayer::SafetyCheck => {
+                "run it by hand, or allow it by a rule that names exactly this where one can".to_owned()
             }
             Some(Access::Edit(path) | Access::Read(path)) if !self.workspace.contains(&real(path)) => {
                 "add the directory with --add-dir".to_owned()

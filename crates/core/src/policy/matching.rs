@@ -1,17 +1,35 @@
 //! Which rules speak of what was found. For deny and ask either form of a path counts and so does everything inside a
 //! line; for allow both forms must be covered, and a protected file only by a rule that names it.
 
-use super::compiled::{Compiled, Content};
-use super::decide::Judge;
+use qoder_types::PermissionMode;
+
+use super::compiled::{Compiled, Content, Programs};
+use super::decide::{Confinement, Judge};
 use super::disguise::Hiding;
 use super::domain::Target;
 use super::found::{Found, Known, Line, Place};
 use super::line::Terms;
 use super::pattern::PathPattern;
 use super::places::{is_protected, leads_anywhere};
+use super::words::base_name;
 use crate::shell::{SimpleCommand, Word};
 
 impl<'a> Judge<'a> {
+    /// The programs that the lines of the call start.
+    pub(super) fn programs(&self) -> Programs<'_> {
+        let mut names = Vec::new();
+        for command in self.lines().flat_map(|line| &line.reading.commands) {
+            match (command.words.is_empty(), command.name()) {
+                (true, _) => {}
+                (false, None) => return Programs::Unknown,
+                (false, Some(name)) => names.extend([name, base_name(name)]),
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        Programs::Named(names)
+    }
+
     /// For deny and ask: true when the rule speaks of anything that was found.
     pub(super) fn speaks(&self, rule: &Compiled) -> bool {
         match &rule.content {
@@ -151,6 +169,33 @@ impl<'a> Judge<'a> {
     pub(super) fn is_protected(&self, place: &Place) -> bool {
         let workspace = &self.policy().workspace;
         is_protected(&place.lexical, workspace) || (place.is_moved() && is_protected(&place.real, workspace))
+    }
+
+    /// True when what nobody granted would change a protected file. That is a person's to allow: neither a hook nor the
+    /// judge of auto mode answers for it. A sandbox that is enforced keeps such files as they are.
+    pub(super) fn changes_protected(&self) -> bool {
+        let confined = self.question.confinement == Confinement::Enforced;
+        let protected = |found: &Found| match found {
+            Found::Edit(place) => self.is_protected(place),
+            Found::Line(line) if !confined => {
+                let mut edits = line.known.iter().flat_map(|known| known.edits.iter().chain(&known.outputs));
+                edits.any(|place| self.is_protected(place))
+            }
+            Found::Line(_)
+            | Found::Read(_)
+            | Found::Fetch(_)
+            | Found::Agent(_)
+            | Found::Skill { .. }
+            | Found::Resource { .. }
+            | Found::As(_)
+            | Found::Person
+            | Found::Internal
+            | Found::Other => false,
+        };
+        self.mode != PermissionMode::BypassPermissions
+            && self.found.iter().any(|found| {
+                protected(found) && self.found_granted(found, self.terms()).is_err()
+            })
     }
 
     /// A file of the workspace that is neither protected nor possibly another name of a protected one.
