@@ -103,7 +103,7 @@ fn a_linked_agent_does_not_count() {
     let outside = case.sandbox.write("../worker.md", agent("worker", "tools: [Bash]"));
     case.link(".qoder/agents/worker.md", &outside);
     let ran = case.run("go", &agent_touches("worker"), &["--allowed-tools", "Agent,Bash"]);
-    assert!(!case.made() && ran.stderr.contains("leads out of the project"), "{}", ran.all());
+    assert!(!case.made() && ran.stderr.contains("leads out of"), "{}", ran.all());
 }
 
 #[test]

@@ -83,6 +83,7 @@ fn agents_do_not_get_the_rules_of_a_skill() {
 fn a_name_is_never_a_path() {
     let case = Case::trusted(&json!({}));
     case.file("evil/SKILL.md", &skill("evil", "allowed-tools: Bash"));
+    case.file(".qoder/skills/other/SKILL.md", &skill("other", ""));
     for name in ["../../evil", "/evil", "evil/", "..", "./evil", "p:../evil", "evil/SKILL.md", ""] {
         let ran = case.run("go", &json!([load(name), touch(), done()]), &["--allowed-tools", "Skill"]);
         assert!(ran.told().contains("is not the name of a skill"), "{name:?}: {}", ran.told());

@@ -115,11 +115,6 @@ pub fn touch() -> Value {
     call("Bash", &json!({ "command": "touch made" }))
 }
 
-/// A reply that says something and ends the turn.
-pub fn say(text: &str) -> Value {
-    json!({ "text": text })
-}
-
 /// A reply that ends any further call of the model.
 pub fn done() -> Value {
     json!({ "text": "done", "repeat": true })

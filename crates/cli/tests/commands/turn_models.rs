@@ -11,7 +11,7 @@ const HEAD: &str = "---\nmodel: other-model\n---\n";
 
 /// The models of the requests, in order.
 fn asked_models(bodies: &[Value]) -> Vec<String> {
-    bodies.iter().map(|body| body["model"].as_str().unwrap().to_owned()).collect()
+    bodies.iter().filter_map(|body| body["model"].as_str()).map(str::to_owned).collect()
 }
 
 fn project() -> Sandbox {

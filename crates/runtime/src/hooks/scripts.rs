@@ -204,10 +204,9 @@ impl Reading {
         if std::mem::take(&mut self.written) {
             return;
         }
-        // What stands in quotes may be a command of its own.
-        if text.contains(char::is_whitespace) {
-            let inner = text.split_whitespace().map(|word| Word { text: word.to_owned(), runs: true });
-            self.words.extend(inner);
+        // What stands in quotes may be a command of its own; it is shorter by them each time.
+        if text.contains(|c: char| c.is_whitespace() || ";|&()<>`".contains(c)) {
+            self.words.extend(words(&text));
         }
         let sets_variable = text.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
         let leads_on = is_interpreter(&text) || IN_FRONT.contains(&text.as_str());
