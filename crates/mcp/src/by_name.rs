@@ -178,9 +178,9 @@ impl McpPort for ByName {
         if lines.is_empty() {
             lines.push("No tool of a connected server has all these words.".to_owned());
         }
-        if let Some((_, said)) = server.and_then(|name| {
-            self.servers.instructions().into_iter().find(|(known, _)| known == name)
-        }) {
+        if let Some((_, said)) =
+            server.and_then(|name| self.servers.instructions().into_iter().find(|(known, _)| known == name))
+        {
             lines.push(format!("What the server says about itself:\n{said}"));
         }
         let text = lines.join("\n");

@@ -17,11 +17,17 @@ fn a_mode_in_the_head_of_an_agent_is_not_above_the_parents() {
             ("flag", &["--allowed-tools", "Agent", "--permission-mode", "plan"]),
         ] {
             let case = Case::trusted(&json!({}));
-            let flag = json!({ "worker": { "description": "x", "prompt": "y", "permissionMode": mode } }).to_string();
+            let flag = json!({ "worker": { "description": "x", "prompt": "y", "permissionMode": mode } })
+                .to_string();
             let mut flags = flags.to_vec();
             match place {
                 "flag" => flags.extend(["--agents", &flag]),
-                _ => drop(case.file(".qoder/agents/worker.md", &agent("worker", &format!("permissionMode: {mode}")))),
+                _ => {
+                    drop(case.file(
+                        ".qoder/agents/worker.md",
+                        &agent("worker", &format!("permissionMode: {mode}")),
+                    ))
+                }
             }
             let ran = case.run("go", &agent_touches("worker"), &flags);
             assert!(!case.made(), "{mode} {place} {flags:?}: {}", ran.all());
@@ -32,11 +38,19 @@ fn a_mode_in_the_head_of_an_agent_is_not_above_the_parents() {
 #[test]
 fn deny_and_ask_rules_bind_an_agent_in_any_mode() {
     for mode in ["default", "acceptEdits", "bypassPermissions"] {
-        for rules in [json!({ "deny": ["Bash(touch:*)"] }), json!({ "ask": ["Bash(touch:*)"] }), json!({ "deny": ["Bash"] })] {
+        for rules in [
+            json!({ "deny": ["Bash(touch:*)"] }),
+            json!({ "ask": ["Bash(touch:*)"] }),
+            json!({ "deny": ["Bash"] }),
+        ] {
             let case = Case::trusted(&json!({ "permissions": rules }));
             let head = "permissionMode: bypassPermissions\ntools: [Bash]";
             case.own("agents/worker.md", &agent("worker", head));
-            let ran = case.run("go", &agent_touches("worker"), &["--allowed-tools", "Agent,Bash", "--permission-mode", mode]);
+            let ran = case.run(
+                "go",
+                &agent_touches("worker"),
+                &["--allowed-tools", "Agent,Bash", "--permission-mode", mode],
+            );
             assert!(!case.made(), "{mode} {rules}: {}", ran.all());
         }
     }
@@ -60,7 +74,8 @@ fn an_agent_that_a_rule_denies_is_not_started() {
 fn nested() -> Value {
     let mut inner = touch();
     inner["when"] = json!({ "purpose": "subagent", "contains": "INNER" });
-    let mut outer = call("Agent", &json!({ "prompt": "INNER", "description": "x", "subagent_type": "inner" }));
+    let mut outer =
+        call("Agent", &json!({ "prompt": "INNER", "description": "x", "subagent_type": "inner" }));
     outer["when"] = json!({ "purpose": "subagent", "contains": "do it" });
     let end = json!({ "when": { "purpose": "subagent" }, "text": "over", "repeat": true });
     json!([delegate("outer"), outer, inner, end, done()])
@@ -124,9 +139,13 @@ fn a_prompt_of_the_model_is_no_command() {
     let head = "---\nname: wide\ndescription: x\nallowed-tools: Bash\ndisable-model-invocation: true\n---\nx";
     case.file(".qoder/skills/wide/SKILL.md", head);
     for prompt in ["/make", "/wide"] {
-        let first = call("Agent", &json!({ "prompt": prompt, "description": "x", "subagent_type": "general-purpose" }));
+        let first = call(
+            "Agent",
+            &json!({ "prompt": prompt, "description": "x", "subagent_type": "general-purpose" }),
+        );
         let end = json!({ "when": { "purpose": "subagent" }, "text": "over", "repeat": true });
-        let ran = case.run("go", &json!([first, of_agent(touch(), 1), end, done()]), &["--allowed-tools", "Agent"]);
+        let ran =
+            case.run("go", &json!([first, of_agent(touch(), 1), end, done()]), &["--allowed-tools", "Agent"]);
         assert!(!case.made(), "{prompt}: {}", ran.all());
     }
 }

@@ -23,7 +23,8 @@ fn log(case: &Case) -> String {
 
 #[test]
 fn a_file_outside_the_workspace_is_not_included() {
-    for name in ["../outside.txt", "~/private.txt", "link.txt", "folder/link.txt", "notes.md", "/etc/passwd"] {
+    for name in ["../outside.txt", "~/private.txt", "link.txt", "folder/link.txt", "notes.md", "/etc/passwd"]
+    {
         let case = project(&json!({}), &format!("Look at @{name}"));
         case.link("link.txt", case.sandbox.project().parent().unwrap().join("outside.txt"));
         case.link("folder", case.sandbox.project());
@@ -51,9 +52,15 @@ fn what_an_argument_says_is_not_worked_out() {
 #[test]
 fn an_argument_stays_one_word_of_a_command_line() {
     let head = "---\nallowed-tools: Bash(echo:*)\n---\n";
-    for argument in
-        ["'; touch made'", "'$(touch made)'", "'`touch made`'", "'| touch made'", "'\n touch made'", "'> made'", "\"'; touch made; '\""]
-    {
+    for argument in [
+        "'; touch made'",
+        "'$(touch made)'",
+        "'`touch made`'",
+        "'| touch made'",
+        "'\n touch made'",
+        "'> made'",
+        "\"'; touch made; '\"",
+    ] {
         let case = project(&json!({}), &format!("{head}It says !`echo $1 $ARGUMENTS`"));
         let ran = case.run(&format!("/try {argument}"), &json!([done()]), &[]);
         assert!(!case.made(), "{argument}: {}", ran.result());
@@ -130,8 +137,10 @@ fn a_hook_answers_for_a_line_no_more_than_for_any_call() {
     let other = json!({ "behavior": "allow", "updatedInput": { "command": "touch made # other" } });
     let changing = answering("PermissionRequest", &json!({ "decision": other }));
     let early = answering("PreToolUse", &json!({ "permissionDecision": "allow" }));
-    let rewriting = answering("PreToolUse",
-        &json!({ "permissionDecision": "allow", "updatedInput": { "command": "sudo touch made" } }));
+    let rewriting = answering(
+        "PreToolUse",
+        &json!({ "permissionDecision": "allow", "updatedInput": { "command": "sudo touch made" } }),
+    );
     for (hooks, rules) in [
         (&allow, json!({ "ask": ["Bash(touch:*)"] })),
         (&allow, json!({ "deny": ["Bash(touch:*)"] })),

@@ -40,7 +40,8 @@ fn a_hook_that_allows_answers_the_modes_question_and_nothing_else() {
 
 #[test]
 fn a_hook_cannot_allow_what_is_never_automatic() {
-    for command in ["sudo touch made", "touch made\u{7}", "touch \u{202e}made; touch made", "doas touch made"] {
+    for command in ["sudo touch made", "touch made\u{7}", "touch \u{202e}made; touch made", "doas touch made"]
+    {
         let case = Case::trusted(&settings(&allowing(), &json!({})));
         let ran = case.run("go", &json!([call("Bash", &json!({ "command": command })), done()]), &[]);
         assert!(!case.made(), "{command:?}: {}", ran.told());
@@ -52,11 +53,31 @@ fn an_input_that_a_hook_changed_is_judged_again() {
     let harmless = || call("Bash", &json!({ "command": "ls" }));
     for (part, rules, flags) in [
         (json!({ "updatedInput": { "command": "touch made" } }), json!({}), &[][..]),
-        (json!({ "updatedInput": { "command": "touch made" } }), json!({ "deny": ["Bash(touch:*)"] }), &["--allowed-tools", "Bash"]),
-        (json!({ "permissionDecision": "allow", "updatedInput": { "command": "touch made" } }), json!({ "deny": ["Bash(touch:*)"] }), &[]),
-        (json!({ "permissionDecision": "allow", "updatedInput": { "command": "touch made" } }), json!({ "ask": ["Bash(touch:*)"] }), &[]),
-        (json!({ "permissionDecision": "allow", "updatedInput": { "command": "touch made" } }), json!({}), &["--permission-mode", "plan"]),
-        (json!({ "permissionDecision": "allow", "updatedInput": { "command": "sudo touch made" } }), json!({}), &[]),
+        (
+            json!({ "updatedInput": { "command": "touch made" } }),
+            json!({ "deny": ["Bash(touch:*)"] }),
+            &["--allowed-tools", "Bash"],
+        ),
+        (
+            json!({ "permissionDecision": "allow", "updatedInput": { "command": "touch made" } }),
+            json!({ "deny": ["Bash(touch:*)"] }),
+            &[],
+        ),
+        (
+            json!({ "permissionDecision": "allow", "updatedInput": { "command": "touch made" } }),
+            json!({ "ask": ["Bash(touch:*)"] }),
+            &[],
+        ),
+        (
+            json!({ "permissionDecision": "allow", "updatedInput": { "command": "touch made" } }),
+            json!({}),
+            &["--permission-mode", "plan"],
+        ),
+        (
+            json!({ "permissionDecision": "allow", "updatedInput": { "command": "sudo touch made" } }),
+            json!({}),
+            &[],
+        ),
     ] {
         let case = Case::trusted(&settings(&early(&part), &rules));
         let ran = case.run("go", &json!([harmless(), done()]), flags);
@@ -98,7 +119,8 @@ fn a_hook_that_answers_a_question_changes_no_mode() {
 #[test]
 fn rules_that_a_hook_adds_stay_below_those_that_deny_or_ask() {
     let rules = json!([{ "toolName": "Bash" }, { "toolName": "*" }]);
-    let update = json!([{ "type": "addRules", "rules": rules, "behavior": "allow", "destination": "session" }]);
+    let update =
+        json!([{ "type": "addRules", "rules": rules, "behavior": "allow", "destination": "session" }]);
     let answer = json!({ "decision": { "behavior": "allow", "updatedPermissions": update } });
     for kind in ["deny", "ask"] {
         let hooks = answering("PermissionRequest", &answer);
@@ -120,7 +142,8 @@ fn rules_that_a_hook_adds_stay_below_those_that_deny_or_ask() {
 
 #[test]
 fn hooks_of_an_untrusted_folder_do_not_run() {
-    let running = |event: &str| json!({ event: [{ "hooks": [{ "type": "command", "command": "touch made" }] }] });
+    let running =
+        |event: &str| json!({ event: [{ "hooks": [{ "type": "command", "command": "touch made" }] }] });
     for file in [".qoder/settings.json", ".qoder/settings.local.json"] {
         for event in ["SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"] {
             let case = Case::untrusted(&json!({}));
@@ -134,7 +157,13 @@ fn hooks_of_an_untrusted_folder_do_not_run() {
 
 #[test]
 fn a_hook_that_fails_lets_nothing_pass() {
-    for command in ["exit 1", "kill -9 $$", "echo '{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}'", "no-such-program-at-all", "echo '{\"decision\":'; exit 3"] {
+    for command in [
+        "exit 1",
+        "kill -9 $$",
+        "echo '{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}'",
+        "no-such-program-at-all",
+        "echo '{\"decision\":'; exit 3",
+    ] {
         let hooks = json!({ "PreToolUse": [{ "hooks": [{ "type": "command", "command": command }] }] });
         let case = Case::trusted(&settings(&hooks, &json!({})));
         let ran = case.run("go", &json!([touch(), done()]), &["--allowed-tools", "Bash(touch:*)"]);

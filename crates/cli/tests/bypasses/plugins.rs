@@ -36,7 +36,10 @@ fn paths_and_links_do_not_lead_out_of_a_plugin() {
         let case = Case::untrusted(&json!({}));
         case.file("plug/.qoder-plugin/plugin.json", &manifest.to_string());
         case.file("outside/try.md", "---\nallowed-tools: Bash\n---\n!`touch made`");
-        case.file("outside/hooks.json", r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch made"}]}]}}"#);
+        case.file(
+            "outside/hooks.json",
+            r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch made"}]}]}}"#,
+        );
         case.file("outside/mcp.json", r#"{"mcpServers":{"x":{"command":"touch","args":["made"]}}}"#);
         let ran = case.run("/plug:try", &json!([touch(), done()]), &["--plugin-dir", "plug"]);
         assert!(!case.made(), "{manifest}: {}", ran.all());

@@ -27,7 +27,8 @@ fn a_script_that_a_hook_names_is_a_protected_file() {
     ] {
         let case = Case::trusted(&json!({ "hooks": guard(command) }));
         let flags = ["--permission-mode", "acceptEdits", "--allowed-tools", "Edit,Write"];
-        let ran = case.run("go", &json!([write("scripts/check.sh"), write("scripts/other.sh"), done()]), &flags);
+        let ran =
+            case.run("go", &json!([write("scripts/check.sh"), write("scripts/other.sh"), done()]), &flags);
         assert!(!case.has("scripts/check.sh") && case.has("scripts/other.sh"), "{command}: {}", ran.told());
     }
 }
@@ -46,7 +47,11 @@ fn other_ways_to_change_a_script_ask_as_well() {
         let script = case.file("scripts/check.sh", "exit 1");
         case.file("other.sh", "exit 0");
         case.link("link.sh", &script);
-        let ran = case.run("go", &json!([attempt, done()]), &["--permission-mode", "acceptEdits", "--allowed-tools", "Edit"]);
+        let ran = case.run(
+            "go",
+            &json!([attempt, done()]),
+            &["--permission-mode", "acceptEdits", "--allowed-tools", "Edit"],
+        );
         assert_eq!(std::fs::read_to_string(&script).unwrap(), "exit 1", "{attempt}: {}", ran.told());
     }
 }
@@ -54,7 +59,11 @@ fn other_ways_to_change_a_script_ask_as_well() {
 #[test]
 fn a_rule_that_names_the_script_covers_it() {
     let case = Case::trusted(&json!({ "hooks": guard("scripts/check.sh") }));
-    let ran = case.run("go", &json!([write("scripts/check.sh"), done()]), &["--allowed-tools", "Edit(scripts/check.sh)"]);
+    let ran = case.run(
+        "go",
+        &json!([write("scripts/check.sh"), done()]),
+        &["--allowed-tools", "Edit(scripts/check.sh)"],
+    );
     assert!(case.has("scripts/check.sh"), "{}", ran.told());
 }
 

@@ -84,7 +84,12 @@ fn a_tool_with_the_name_of_a_built_in_one_has_none_of_its_permissions() {
 fn a_server_whose_name_would_split_otherwise_is_refused() {
     for name in ["x__get", "a b", "x_", "mcp__x"] {
         let case = project(&[name], &json!({}));
-        let ran = attempt(&case, &format!("mcp__{name}__get"), &json!({}), &["--allowed-tools", "mcp__x,mcp__x__get"]);
+        let ran = attempt(
+            &case,
+            &format!("mcp__{name}__get"),
+            &json!({}),
+            &["--allowed-tools", "mcp__x,mcp__x__get"],
+        );
         assert!(!case.made(), "{name}: {}", ran.all());
     }
 }
@@ -158,7 +163,12 @@ fn hooks_about_a_tool_see_its_call_by_name() {
     let ran = attempt(&case, "Mcp", &by_name, &["--allowed-tools", "mcp__x"]);
     assert!(case.made(), "{}", ran.told());
     let case = project(&["x"], &denying("ReadMcpResource"));
-    let ran = attempt(&case, "ReadMcpResource", &json!({ "server": "x", "uri": "x://one" }), &["--allowed-tools", "mcp__x"]);
+    let ran = attempt(
+        &case,
+        "ReadMcpResource",
+        &json!({ "server": "x", "uri": "x://one" }),
+        &["--allowed-tools", "mcp__x"],
+    );
     assert!(!case.made(), "{}", ran.told());
 }
 

@@ -134,7 +134,18 @@ fn a_deny_rule_about_reading_holds_in_the_folder_of_a_skill() {
     let read = |file: &std::path::Path| call("Read", &json!({ "file_path": file }));
     let ran = case.run("go", &json!([load("own"), read(&secret), read(&open), done()]), &[]);
     assert!(!ran.told().contains("hidden words") && ran.told().contains("open words"), "{}", ran.told());
-    let ran = case.run("go", &json!([load("own"), call("Edit", &json!({ "file_path": open,
-        "old_string": "open words", "new_string": "changed" })), done()]), &["--permission-mode", "acceptEdits"]);
+    let ran = case.run(
+        "go",
+        &json!([
+            load("own"),
+            call(
+                "Edit",
+                &json!({ "file_path": open,
+        "old_string": "open words", "new_string": "changed" })
+            ),
+            done()
+        ]),
+        &["--permission-mode", "acceptEdits"],
+    );
     assert!(std::fs::read_to_string(&open).unwrap().contains("open words"), "{}", ran.told());
 }

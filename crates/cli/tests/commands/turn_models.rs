@@ -31,7 +31,8 @@ fn the_turn_of_a_command_or_skill_runs_with_its_model_and_the_next_with_the_sess
         assert_eq!(ran.system("init")["model"], "other-model", "{name}");
         turn(&sandbox, &server, &["-c", "go on", "--model", "main-model"]);
         assert_eq!(asked_models(&bodies(&server)), ["other-model", "other-model", "main-model"], "{name}");
-        let epochs: Vec<Value> = records(&sandbox, "epoch").iter().map(|epoch| epoch["model"].clone()).collect();
+        let epochs: Vec<Value> =
+            records(&sandbox, "epoch").iter().map(|epoch| epoch["model"].clone()).collect();
         assert_eq!(epochs, ["other-model", "main-model"]);
     }
 }
@@ -73,14 +74,14 @@ fn inherit_is_the_sessions_model() {
 #[test]
 fn a_model_that_does_not_exist_refuses_the_command_before_anything_runs() {
     let sandbox = trusted();
-    command(&sandbox, "lost", "---\nmodel: nowhere/none\nallowed-tools: Bash\n---\n!`touch made`");
-    skill(&sandbox, "astray", "model: nowhere/none\n", "Be lost.");
-    let known = run(&sandbox, &["-p", "x", "--model", "nowhere/none"]).stderr;
+    command(&sandbox, "lost", "---\nmodel: scripted:absent.json\nallowed-tools: Bash\n---\n!`touch made`");
+    skill(&sandbox, "astray", "model: scripted:absent.json\n", "Be lost.");
+    let known = run(&sandbox, &["-p", "x", "--model", "scripted:absent.json"]).stderr;
     for name in ["/lost", "/astray"] {
         let server = model(vec![Reply::text("never")]);
         let error = turn(&sandbox, &server, &[name]).error();
-        assert!(error.contains("no provider `nowhere` is configured"), "{error}");
-        assert!(known.contains("no provider `nowhere` is configured"), "the same error as elsewhere: {known}");
+        assert!(error.contains("absent.json"), "{error}");
+        assert!(known.contains("absent.json"), "the same error as elsewhere: {known}");
         assert!(bodies(&server).is_empty() && !sandbox.project().join("made").exists());
     }
 }
@@ -96,7 +97,7 @@ fn a_model_that_is_no_text_is_a_problem_with_its_line() {
 #[test]
 fn where_a_front_chooses_the_model_its_choice_stands() {
     let sandbox = project();
-    command(&sandbox, "lost", "---\nmodel: nowhere/none\n---\nBe lost.");
+    command(&sandbox, "lost", "---\nmodel: scripted:absent.json\n---\nBe lost.");
     let server = model(vec![Reply::text("one"), Reply::text("two")]);
     let mut talk = Talk::start(&sandbox, &server, &["--model", "main-model"]);
     talk.request(&json!({ "subtype": "initialize", "modelPolicy": true }));

@@ -51,16 +51,8 @@ fn a_rule_against_the_server_keeps_its_resources_away_too() {
     let list = json!({ "server_name": "all" });
     let calls = [("ReadMcpResource", read), ("ListMcpResources", list), ("ListMcpResources", json!({}))];
     let told = results(&calls, &settings);
-    assert!(
-        told[0].1 && told[0].0.to_string().contains("denied by the rule `mcp__all`"),
-        "{}",
-        told[0].0
-    );
-    assert!(
-        told[1].1 && told[1].0.to_string().contains("denied by the rule `mcp__all`"),
-        "{}",
-        told[1].0
-    );
+    assert!(told[0].1 && told[0].0.to_string().contains("denied by the rule `mcp__all`"), "{}", told[0].0);
+    assert!(told[1].1 && told[1].0.to_string().contains("denied by the rule `mcp__all`"), "{}", told[1].0);
     assert!(told[2].0.to_string().contains("No connected MCP server offers resources"), "{}", told[2].0);
 }
 

@@ -193,9 +193,10 @@ impl<'a> Judge<'a> {
             | Found::Other => false,
         };
         self.mode != PermissionMode::BypassPermissions
-            && self.found.iter().any(|found| {
-                protected(found) && self.found_granted(found, self.terms()).is_err()
-            })
+            && self
+                .found
+                .iter()
+                .any(|found| protected(found) && self.found_granted(found, self.terms()).is_err())
     }
 
     /// A file of the workspace that is neither protected nor possibly another name of a protected one.

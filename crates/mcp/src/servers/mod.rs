@@ -232,9 +232,9 @@ impl McpServers {
     #[must_use]
     pub fn instructions(&self) -> Vec<(String, String)> {
         let servers = self.inner.read();
-        let there = servers.iter().filter(|(_, server)| {
-            server.status == ServerStatus::Connected || !server.tools.is_empty()
-        });
+        let there = servers
+            .iter()
+            .filter(|(_, server)| server.status == ServerStatus::Connected || !server.tools.is_empty());
         let said = |(name, server): (&String, &Server)| {
             let text = plain(server.greeting.instructions.as_deref()?.trim(), LONGEST_INSTRUCTIONS);
             let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();

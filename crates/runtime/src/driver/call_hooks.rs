@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use qoder_core::ports::{Access, Cancelled, Spent, ToolContext, ToolOutcome};
 use qoder_types::record::{Asked, RecordBody};
-use qoder_types::{CallOutcome, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate, ToolResultContent};
+use qoder_types::{
+    CallOutcome, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate, ToolResultContent,
+};
 use serde_json::{Map, Value, json};
 
 use super::Driver;

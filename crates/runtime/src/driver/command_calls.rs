@@ -14,8 +14,8 @@ use qoder_types::{Behavior, CallOutcome, Decision, DecisionLayer, Hooked, RuleVa
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::commands::Refusal;
 use super::call_hooks::ByHooks;
+use super::commands::Refusal;
 use super::decide::answered;
 use super::hooks::Waited;
 use super::tools::{Ready, run_one};
@@ -174,9 +174,7 @@ impl Driver<'_> {
         let decision = asked.decision.clone();
         self.session.append(RecordBody::Asked(Box::new(asked)))?;
         match self.await_answer(question).await? {
-            Some(answer) => {
-                self.answered_for(call, input, (decision, DecisionLayer::Person), answer)
-            }
+            Some(answer) => self.answered_for(call, input, (decision, DecisionLayer::Person), answer),
             None => Ok(Permit::Interrupted),
         }
     }

@@ -196,9 +196,9 @@ impl Driver<'_> {
         let brought = Brought {
             typed: None,
             turn_rules: skill.allowed.clone(),
-            model: self.usable_model(skill.model.as_deref()).map_err(|problem| {
-                Some(format!("/{}: {problem}", skill.name).into())
-            })?,
+            model: self
+                .usable_model(skill.model.as_deref())
+                .map_err(|problem| Some(format!("/{}: {problem}", skill.name).into()))?,
             updates: skill.reading().into_iter().collect(),
         };
         Ok((vec![ContentBlock::Text { text: arguments.put_into(&text) }], brought))

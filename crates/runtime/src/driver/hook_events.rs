@@ -126,8 +126,7 @@ impl Driver<'_> {
     /// A call was denied.
     pub(super) fn notice_denial(&mut self, id: &str, tool: &str, input: &Value, reason: &str) {
         let told = self.told(tool, input);
-        let fields =
-            || json!({ "tool_name": told.tool, "tool_input": told.input, "tool_use_id": id, "reason": reason });
+        let fields = || json!({ "tool_name": told.tool, "tool_input": told.input, "tool_use_id": id, "reason": reason });
         let occasion = self.occasion(HookEvent::PermissionDenied, &told.tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         self.noticed.extend(occasion);

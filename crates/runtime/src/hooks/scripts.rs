@@ -16,8 +16,8 @@ const MOST_SCRIPTS: usize = 500;
 const LARGEST: u64 = 8 * 1024 * 1024;
 /// How the names of scripts end.
 const ENDINGS: [&str; 19] = [
-    "sh", "bash", "zsh", "fish", "ksh", "ps1", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "lua",
-    "awk", "jq", "r",
+    "sh", "bash", "zsh", "fish", "ksh", "ps1", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php",
+    "lua", "awk", "jq", "r",
 ];
 /// Programs that run the file behind them.
 const INTERPRETERS: [&str; 20] = [
@@ -146,7 +146,9 @@ fn words(command: &str) -> Vec<Word> {
         match quote {
             Some(open) if letter == open => quote = None,
             Some('\'') => reading.push(letter),
-            Some(_) | None if letter == '\\' => letters.next().into_iter().for_each(|next| reading.push(next)),
+            Some(_) | None if letter == '\\' => {
+                letters.next().into_iter().for_each(|next| reading.push(next))
+            }
             Some(_) => reading.push(letter),
             None if matches!(letter, '"' | '\'') => {
                 quote = Some(letter);
@@ -180,7 +182,8 @@ impl Reading {
 
     /// A letter outside quotes.
     fn take(&mut self, letter: char) {
-        let in_variable = (letter == '{' && self.text.ends_with('$')) || (letter == '}' && self.text.contains("${"));
+        let in_variable =
+            (letter == '{' && self.text.ends_with('$')) || (letter == '}' && self.text.contains("${"));
         match letter {
             ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '\n' if !in_variable => {
                 self.end();

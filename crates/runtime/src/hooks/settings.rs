@@ -8,9 +8,9 @@ use qoder_types::RuleSource;
 use serde_json::{Value, json};
 
 use super::action::CommandHook;
-use super::{Hook, scripts};
 use super::files::{self, HookSource};
 use super::watch::{Stamp, stamp};
+use super::{Hook, scripts};
 use crate::agent::{AgentDefinition, read_place};
 use crate::extensions::{Kind, Origin, Place, Problem};
 use crate::mcp_sources::digest;
