@@ -116,6 +116,15 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
     for hook in &found {
         host::say(&hooks::line(hook))?;
     }
+    let scripts = qoder_runtime::hooks::script_digests_of_folder(&trusted);
+    if !scripts.is_empty() {
+        host::say(
+            "the scripts that they run, as they are now; one that changes is not run until you trust it again:",
+        )?;
+    }
+    for script in scripts.keys() {
+        host::say(&format!("  {script}"))?;
+    }
     Ok(Exit::Success)
 }
 

@@ -256,7 +256,7 @@ impl State {
         }
         self.calls.clear();
         self.push_message(entry.message.clone());
-        self.turn = Some(Turn::default());
+        self.turn = Some(Turn { model: entry.turn_model.clone(), ..Turn::default() });
     }
 
     /// Something was said to the model after its last reply; it has to be asked again.

@@ -166,6 +166,13 @@ pub enum Access {
         /// It brings nothing but text: no rules that allow calls.
         only_text: bool,
     },
+    /// Asks a server for its resources; nothing there is changed.
+    Resource {
+        /// The server; none for all of them.
+        server: Option<String>,
+        /// It asks which there are, and for none of them.
+        lists: bool,
+    },
     /// Stands for another tool and is judged under its name, so that no rule about that tool is passed by.
     As(String),
     /// Needs a person's answer each time, whatever the rules and the mode: no rule allows it ahead.

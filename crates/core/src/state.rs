@@ -107,6 +107,8 @@ pub struct Turn {
     pub stop_blocks: u32,
     /// True when hooks did not let the conversation be summarised.
     pub compaction_blocked: bool,
+    /// The model that its command wants, in place of the session's.
+    pub model: Option<String>,
     /// What it has of an answer in a shape.
     pub structured: StructuredAnswer,
 }

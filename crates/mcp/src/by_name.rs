@@ -28,7 +28,7 @@ pub type Offers = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 pub struct ByName {
     servers: Arc<McpServers>,
     offered: Offers,
-    denied: Offers,
+    guarded: Offers,
     watched: Arc<Watched>,
     prompts: Arc<Prompts>,
 }
@@ -40,10 +40,10 @@ impl fmt::Debug for ByName {
 }
 
 impl ByName {
-    /// These servers, with the tools that are `offered`. What a rule denies as a whole is `denied`, by the name that a tool
-    /// of the server would have; resources of such a server are not for the model either.
+    /// These servers, with the tools that are `offered`. Of a server that a rule denies as a whole, or wants to be asked
+    /// about, the name with an empty tool is `guarded`: its resources are listed only for whoever asks for them by name.
     #[must_use]
-    pub fn new(servers: Arc<McpServers>, offered: Offers, denied: Offers) -> Self {
+    pub fn new(servers: Arc<McpServers>, offered: Offers, guarded: Offers) -> Self {
         let watched = Arc::new(Watched::default());
         let prompts = Arc::new(Prompts::new(Arc::clone(&servers)));
         // Servers must not keep themselves alive through what listens to them.
@@ -56,7 +56,7 @@ impl ByName {
             | PeerEvent::Log { .. }
             | PeerEvent::Closed(_) => {}
         }));
-        Self { servers, offered, denied, watched, prompts }
+        Self { servers, offered, guarded, watched, prompts }
     }
 
     /// The prompts of the servers.
@@ -65,10 +65,10 @@ impl ByName {
         &self.prompts
     }
 
-    /// Says whether a rule keeps a whole server from the model.
-    fn denies(&self) -> impl Fn(&str) -> bool + Send + Sync + 'static {
-        let denied = Arc::clone(&self.denied);
-        move |server| denied(&format!("mcp__{server}__resources"))
+    /// Says whether a rule denies a whole server or wants to be asked about it.
+    fn guards(&self) -> impl Fn(&str) -> bool + Send + Sync + 'static {
+        let guarded = Arc::clone(&self.guarded);
+        move |server| guarded(&format!("mcp__{server}__"))
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -96,10 +96,6 @@ impl ByName {
             plain(name, 200)
         ))
     }
-}
-
-fn kept_away(server: &str) -> ToolOutcome {
-    ToolOutcome::failed(format!("A rule keeps the MCP server `{}` from you.", plain(server, 100)))
 }
 
 /// Ends a wait when the call shall stop.
@@ -130,13 +126,10 @@ impl McpPort for ByName {
         server: Option<String>,
         context: ToolContext,
     ) -> BoxFuture<'static, ToolOutcome> {
-        let (servers, watched, denies) =
-            (Arc::clone(&self.servers), Arc::clone(&self.watched), self.denies());
+        let (servers, watched, guards) =
+            (Arc::clone(&self.servers), Arc::clone(&self.watched), self.guards());
         async move {
-            if let Some(name) = server.as_deref().filter(|name| denies(name)) {
-                return kept_away(name);
-            }
-            let listing = resources::list(&servers, &watched, server.as_deref(), &denies, &context);
+            let listing = resources::list(&servers, &watched, server.as_deref(), &guards, &context);
             unless_cancelled(listing, &context).await
         }
         .boxed()
@@ -148,12 +141,8 @@ impl McpPort for ByName {
         uri: String,
         context: ToolContext,
     ) -> BoxFuture<'static, ToolOutcome> {
-        let (servers, watched, denies) =
-            (Arc::clone(&self.servers), Arc::clone(&self.watched), self.denies());
+        let (servers, watched) = (Arc::clone(&self.servers), Arc::clone(&self.watched));
         async move {
-            if denies(&server) {
-                return kept_away(&server);
-            }
             let reading = resources::read(&servers, &watched, (&server, &uri), &context);
             unless_cancelled(reading, &context).await
         }
@@ -188,6 +177,11 @@ impl McpPort for ByName {
         }
         if lines.is_empty() {
             lines.push("No tool of a connected server has all these words.".to_owned());
+        }
+        if let Some((_, said)) =
+            server.and_then(|name| self.servers.instructions().into_iter().find(|(known, _)| known == name))
+        {
+            lines.push(format!("What the server says about itself:\n{said}"));
         }
         let text = lines.join("\n");
         let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.output_dir, "mcp-tools");

@@ -70,11 +70,11 @@ pub(crate) async fn list(
     servers: &McpServers,
     watched: &Watched,
     server: Option<&str>,
-    denied: &(dyn Fn(&str) -> bool + Send + Sync),
+    guarded: &(dyn Fn(&str) -> bool + Send + Sync),
     context: &ToolContext,
 ) -> ToolOutcome {
     let mut greetings = servers.greetings();
-    greetings.retain(|(name, _)| server.is_some() || !denied(name));
+    greetings.retain(|(name, _)| server.is_some() || !guarded(name));
     let chosen: Vec<&(String, Greeting)> = match server {
         Some(name) => match greetings.iter().find(|(known, _)| known == name) {
             Some(one) if offers(&one.1, "resources") => vec![one],

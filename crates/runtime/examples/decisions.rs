@@ -86,8 +86,14 @@ fn decisions(calls: usize, call: fn(usize) -> (&'static str, Access)) -> Result<
     let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
     let home = PathBuf::from("/home/somebody");
     let config_dir = home.join(".qoder");
-    let workspace =
-        Workspace { cwd: cwd.clone(), project_root: cwd.clone(), home, roots: vec![cwd.clone()], config_dir };
+    let workspace = Workspace {
+        cwd: cwd.clone(),
+        project_root: cwd.clone(),
+        home,
+        roots: vec![cwd.clone()],
+        config_dir,
+        ..Workspace::default()
+    };
     let policy = Policy::new(&rules()?, workspace);
     let mut rounds = Vec::with_capacity(ROUNDS);
     for round in 0..ROUNDS {

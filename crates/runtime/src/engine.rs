@@ -10,6 +10,7 @@ use qoder_tools::SessionShared;
 use qoder_types::Purpose;
 use serde_json::{Map, Value};
 
+use crate::agent::ModelByName;
 use crate::callbacks::AuthExpired;
 use crate::checkpoints::Checkpoints;
 use crate::events::Host;
@@ -28,6 +29,9 @@ use crate::toolbox::Toolbox;
 pub struct Engine {
     /// The model. Somebody may switch it while the session runs.
     pub model: Arc<SwitchedModel>,
+    /// Finds the model that a command names for its turn. None where a front chooses the model before each call, and for
+    /// an agent, which has no commands.
+    pub turn_models: Option<ModelByName>,
     /// What files define: agents, skills, commands.
     pub extensions: Arc<Extensions>,
     /// The tools the model may call.

@@ -80,6 +80,13 @@ impl Gate {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).hides(tool)
     }
 
+    /// True when a rule denies a whole tool or wants to be asked about it.
+    #[must_use]
+    pub fn guards(&self, tool: &str) -> bool {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.deny.iter().chain(&rules.ask).any(|rule| rule.covers_whole(tool))
+    }
+
     /// Other rules in place of those the session was started with. What the session changed by itself stays on top.
     pub fn replace_rules(&self, rules: RuleSet) {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -202,14 +209,14 @@ impl Gate {
         if let (DecisionLayer::Rule, Some(rule)) = (asked.layer, &asked.rule) {
             return format!("run it by hand, or change the ask rule `{rule}`");
         }
-        if asked.layer == DecisionLayer::SafetyCheck {
-            return "run it by hand, or allow it by a rule that names exactly this where one can".to_owned();
-        }
         let real = |path: &Path| LocalFiles.real(&cwd.join(path)).unwrap_or_else(|_| path.to_path_buf());
         match tool.accesses(input).first() {
             Some(Access::Edit(path)) if is_protected(&real(path), &self.workspace) => {
                 let file = real(path);
                 format!("allow it by a rule that names the file: --allowed-tools 'Edit(/{})'", file.display())
+            }
+            Some(_) if asked.layer == DecisionLayer::SafetyCheck => {
+                "run it by hand, or allow it by a rule that names exactly this where one can".to_owned()
             }
             Some(Access::Edit(path) | Access::Read(path)) if !self.workspace.contains(&real(path)) => {
                 "add the directory with --add-dir".to_owned()
@@ -233,6 +240,7 @@ impl Gate {
                 | Access::Read(_)
                 | Access::Agent(_)
                 | Access::Skill { .. }
+                | Access::Resource { .. }
                 | Access::As(_)
                 | Access::Internal
                 | Access::Other,

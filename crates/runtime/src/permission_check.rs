@@ -170,7 +170,9 @@ impl Checker {
         }
         let home = LocalFiles.real(&home)?;
         let config_dir = home.join(".qoder");
-        let workspace = Workspace { cwd: cwd.to_path_buf(), project_root, home, roots, config_dir };
+        let cwd = cwd.to_path_buf();
+        let protected = Vec::new();
+        let workspace = Workspace { cwd, project_root, home, roots, config_dir, protected };
         let policy = Arc::new(Policy::new(&rules, workspace));
         if self.policies.len() >= KEPT {
             self.policies.clear();

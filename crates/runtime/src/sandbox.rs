@@ -93,7 +93,12 @@ fn overlay(lower: &mut Value, higher: &Map<String, Value>) {
 pub fn places(rules: &RuleSet, workspace: &Workspace) -> SandboxPlaces {
     let denying = rules.deny.iter().filter(|rule| rule.tool == "Read");
     let deny_read = denying.filter_map(|rule| named_place(rule.content.as_deref()?, workspace)).collect();
-    SandboxPlaces { home: workspace.home.clone(), config_dir: workspace.config_dir.clone(), deny_read }
+    SandboxPlaces {
+        home: workspace.home.clone(),
+        config_dir: workspace.config_dir.clone(),
+        deny_read,
+        protected: workspace.protected.clone(),
+    }
 }
 
 /// The one place that a pattern names. Patterns for many places cannot be covered one by one; the gate asks about
@@ -183,6 +188,7 @@ mod tests {
             home: "/home/n".into(),
             roots: vec!["/w/p".into()],
             config_dir: "/home/n/.qoder".into(),
+            protected: Vec::new(),
         };
         let named = |pattern: &str| named_place(pattern, &workspace);
         assert_eq!(named("~/.ssh/**"), Some("/home/n/.ssh".into()));

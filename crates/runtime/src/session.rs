@@ -333,6 +333,7 @@ impl Session {
             tasks: Vec::new(),
             typed: None,
             turn_rules: Vec::new(),
+            turn_model: None,
         }
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
-use crate::hooks::{Vouched, agent_digests_of_folder, digest_of_folder};
+use crate::hooks::{Vouched, agent_digests_of_folder, digest_of_folder, script_digests_of_folder};
 use crate::layout;
 use crate::settings::Settings;
 
@@ -45,6 +45,9 @@ struct TrustFile {
     /// Digests of the hooks that its agents brought.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     agents: BTreeMap<PathBuf, Vec<String>>,
+    /// Digests of the scripts that all these hooks run, by their paths in the folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    scripts: BTreeMap<PathBuf, BTreeMap<String, String>>,
 }
 
 fn file(config_root: &Path) -> PathBuf {
@@ -111,10 +114,11 @@ pub(crate) fn vouched_hooks(folder: &Path, config_root: &Path) -> Vouched {
     Vouched::Then {
         settings: list.hooks.remove(folder),
         agents: list.agents.remove(folder).unwrap_or_default(),
+        scripts: list.scripts.remove(folder).unwrap_or_default(),
     }
 }
 
-/// Puts a folder on the user's list, with its hooks as they are.
+/// Puts a folder on the user's list, with its hooks and the scripts that they run as they are.
 pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, SessionError> {
     let real = folder.canonicalize().map_err(|error| SessionError::io("trust", folder, &error))?;
     if is_too_wide(&real, &self::real(home.to_path_buf())) {
@@ -132,6 +136,8 @@ pub fn add(folder: &Path, config_root: &Path, home: &Path) -> Result<PathBuf, Se
     };
     list.agents.insert(real.clone(), agent_digests_of_folder(&real));
     list.agents.retain(|_, digests| !digests.is_empty());
+    list.scripts.insert(real.clone(), script_digests_of_folder(&real));
+    list.scripts.retain(|_, digests| !digests.is_empty());
     let save = || -> std::io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(config_root)?;
         let temporary = path.with_extension(format!("{}", std::process::id()));

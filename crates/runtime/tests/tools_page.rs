@@ -188,6 +188,8 @@ fn in_words(access: &Access) -> String {
         Access::Fetch(field) => format!("the host of `{field}`"),
         Access::Agent(field) => format!("the agent `{field}`"),
         Access::Skill { name, .. } => format!("the skill `{name}`"),
+        Access::Resource { lists: true, .. } => "nothing, unless a rule speaks of the server".to_owned(),
+        Access::Resource { lists: false, .. } => "the server".to_owned(),
         Access::As(name) => format!("the tool `{name}`"),
         Access::Person => "nothing: a person is asked each time".to_owned(),
         Access::Internal => "nothing: it touches only the session".to_owned(),

@@ -331,6 +331,7 @@ impl LogBuilder {
             tasks: Vec::new(),
             typed: None,
             turn_rules: Vec::new(),
+            turn_model: None,
         };
         change(&mut entry);
         self.push(RecordBody::User(Box::new(entry)))

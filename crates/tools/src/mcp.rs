@@ -128,8 +128,8 @@ impl BuiltIn for ListMcpResourcesTool {
     const FACTS: Facts = READS;
     type Input = ListMcpResourcesInput;
 
-    fn accesses(&self, _: &Value) -> Vec<Access> {
-        vec![Access::Internal]
+    fn accesses(&self, input: &Value) -> Vec<Access> {
+        vec![Access::Resource { server: server_of(input), lists: true }]
     }
 
     async fn run(self: Arc<Self>, input: ListMcpResourcesInput, context: ToolContext) -> ToolOutcome {
@@ -150,8 +150,9 @@ impl BuiltIn for ReadMcpResourceTool {
     const FACTS: Facts = READS;
     type Input = ReadMcpResourceInput;
 
-    fn accesses(&self, _: &Value) -> Vec<Access> {
-        vec![Access::Internal]
+    /// Reading is a request to a server, with an address that the model chose.
+    fn accesses(&self, input: &Value) -> Vec<Access> {
+        vec![Access::Resource { server: server_of(input), lists: false }]
     }
 
     async fn run(self: Arc<Self>, input: ReadMcpResourceInput, context: ToolContext) -> ToolOutcome {
@@ -226,6 +227,12 @@ impl BuiltIn for McpTool {
             }
         }
     }
+}
+
+/// The server that an input names: found in the same way when a call is judged and when it runs.
+fn server_of(input: &Value) -> Option<String> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    text("server_name").or_else(|| text("server")).map(str::to_owned)
 }
 
 /// The servers, when there are any.

@@ -179,6 +179,8 @@ fn accesses_are_total_and_name_what_is_touched() {
     assert_eq!(accesses("ExitWorktree", json!({ "action": "remove" })), [Access::Other]);
     assert_eq!(accesses("AskUserQuestion", json!({})), [Access::Person]);
     assert_eq!(accesses("ExitPlanMode", json!({})), [Access::Person]);
-    assert_eq!(accesses("ListMcpResources", json!({})), [Access::Internal]);
+    assert_eq!(accesses("ListMcpResources", json!({})), [Access::Resource { server: None, lists: true }]);
+    let read = Access::Resource { server: Some("x".to_owned()), lists: false };
+    assert_eq!(accesses("ReadMcpResource", json!({ "server": "x", "uri": "y" })), [read]);
     assert_eq!(accesses("Mcp", json!({})), [Access::Other]);
 }

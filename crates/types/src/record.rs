@@ -220,6 +220,9 @@ pub struct UserEntry {
     /// Rules that allow calls from here to the end of the turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turn_rules: Vec<RuleValue>,
+    /// For a prompt: the model that its command wants for the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_model: Option<String>,
 }
 
 /// The model's message inside an [`AssistantEntry`].

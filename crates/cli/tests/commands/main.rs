@@ -16,5 +16,6 @@ mod skill_names;
 mod skill_permissions;
 mod skills_found;
 mod skills_loaded;
+mod turn_models;
 mod turn_rules;
 mod unknown_commands;

@@ -114,3 +114,56 @@ fn hooks_bind_the_lines_of_commands() {
     assert!(result["errors"][0].as_str().unwrap().contains("hook says no"), "{result}");
     assert!(bodies(&server).is_empty() && !sandbox.project().join("made").exists());
 }
+
+/// The model of the turn, and the judge behind another name.
+fn judged(verdict: &'static str) -> qoder_testkit::ScriptedServer {
+    qoder_testkit::ScriptedServer::start(qoder_testkit::Script::by(move |request, _| {
+        if request["model"] == "judge" { Reply::text(verdict) } else { Reply::text("done") }
+    }))
+}
+
+#[test]
+fn in_auto_mode_the_judge_is_asked_about_a_line() {
+    for (verdict, made) in [
+        ("{\"decision\":\"allow\",\"reason\":\"asked for\"}", true),
+        ("{\"decision\":\"deny\",\"reason\":\"not asked for\"}", false),
+        ("go ahead", false),
+    ] {
+        let sandbox = making("");
+        let server = judged(verdict);
+        let settings = json!({ "autoMode": { "classifier": "judge" } }).to_string();
+        let flags = ["/make WANTED", "--permission-mode", "auto", "--settings", &settings];
+        let ran = turn(&sandbox, &server, &flags);
+        assert_eq!(sandbox.project().join("made").exists(), made, "{verdict}: {}", ran.stdout);
+        let question = bodies(&server)[0].to_string();
+        assert!(question.contains("/make WANTED") && question.contains("touch made"), "{question}");
+        let decision = &records(&sandbox, "decision")[0]["decision"];
+        assert_eq!(decision["layer"], "classifier");
+        assert_eq!(records(&sandbox, "side-call")[0]["model"], "judge");
+    }
+}
+
+#[test]
+fn hooks_of_permission_requests_see_a_line() {
+    for (behavior, made) in [("allow", true), ("deny", false)] {
+        let sandbox = making("");
+        let server = model(vec![Reply::text("done")]);
+        let mut talk = Talk::start(&sandbox, &server, &["--permission-prompt-tool", "stdio"]);
+        let hooks = json!({ "PermissionRequest": [{ "matcher": "Bash", "hookCallbackIds": ["h"] }] });
+        talk.request(&json!({ "subtype": "initialize", "hooks": hooks }));
+        talk.prompt("/make");
+        let called = talk.asked("hook_callback");
+        let input = &called["request"]["input"];
+        assert_eq!(input["tool_input"]["command"], "touch made && echo it-is-made", "{called}");
+        talk.respond(
+            &called,
+            &json!({ "hookSpecificOutput": {
+                "hookEventName": "PermissionRequest", "decision": { "behavior": behavior, "message": "hook says so" } } }),
+        );
+        let result = talk.result();
+        assert_eq!(sandbox.project().join("made").exists(), made, "{result}");
+        let decision = &records(&sandbox, "decision")[0]["decision"];
+        assert_eq!((&decision["layer"], &decision["behavior"]), (&json!("hook"), &json!(behavior)));
+        assert_eq!(records(&sandbox, "permission-answer").len(), 1);
+    }
+}

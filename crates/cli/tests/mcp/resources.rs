@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use crate::support::{bodies, everything, mcp, model, results_in, trusted, turn};
 
-/// The results of these calls, one model reply each.
+/// The results of these calls, one model reply each. Reading is allowed unless the settings say otherwise.
 fn results(calls: &[(&str, Value)], settings: &Value) -> Vec<(Value, bool)> {
     let sandbox = trusted(settings);
     let mut replies: Vec<Reply> =
         calls.iter().map(|(tool, input)| Reply::tool(*tool, input.clone())).collect();
     replies.push(Reply::text("done"));
     let server = model(replies);
-    let ran = turn(&sandbox, &server, &["go"]);
+    let ran = turn(&sandbox, &server, &["go", "--allowed-tools", "ReadMcpResource"]);
     assert_eq!(ran.result()["result"], "done", "{}", ran.stderr);
     bodies(&server)[1..].iter().map(|body| results_in(body)[0].clone()).collect()
 }
 
 #[test]
-fn resources_are_listed_and_read_without_a_question() {
+fn resources_are_listed_and_read() {
     let settings = json!({ "mcpServers": { "all": everything() } });
     let told = results(
         &[
@@ -51,16 +51,8 @@ fn a_rule_against_the_server_keeps_its_resources_away_too() {
     let list = json!({ "server_name": "all" });
     let calls = [("ReadMcpResource", read), ("ListMcpResources", list), ("ListMcpResources", json!({}))];
     let told = results(&calls, &settings);
-    assert!(
-        told[0].1 && told[0].0.to_string().contains("A rule keeps the MCP server `all`"),
-        "{}",
-        told[0].0
-    );
-    assert!(
-        told[1].1 && told[1].0.to_string().contains("A rule keeps the MCP server `all`"),
-        "{}",
-        told[1].0
-    );
+    assert!(told[0].1 && told[0].0.to_string().contains("denied by the rule `mcp__all`"), "{}", told[0].0);
+    assert!(told[1].1 && told[1].0.to_string().contains("denied by the rule `mcp__all`"), "{}", told[1].0);
     assert!(told[2].0.to_string().contains("No connected MCP server offers resources"), "{}", told[2].0);
 }
 

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode, PermissionUpdate};
 
-use super::compiled::{Compiled, Content, Policy, Programs, RuleList};
+use super::compiled::{Compiled, Content, Policy, RuleList};
 use super::domain::Target;
+use super::explain::what_it_does;
 use super::found::{Found, Line, find};
 use super::line::{Terms, is_grave};
 use super::matching::{Touched, Unknowns, touched};
 use super::places::{FileSystem, is_system};
 use super::suggest::suggestions;
-use super::words::base_name;
 use crate::ports::Access;
 use crate::shell::is_privilege_wrapper;
 
@@ -109,8 +109,8 @@ impl<'a> Grant<'a> {
 }
 
 pub(super) struct Judge<'a> {
-    question: &'a Question<'a>,
-    mode: PermissionMode,
+    pub(super) question: &'a Question<'a>,
+    pub(super) mode: PermissionMode,
     pub(super) found: &'a [Found],
     pub(super) touched: Vec<Touched<'a>>,
 }
@@ -157,23 +157,9 @@ impl<'a> Judge<'a> {
         }
         match self.granted() {
             Ok(grant) => self.allowed(&grant),
+            Err(reason) if self.changes_protected() => self.closed(DecisionLayer::SafetyCheck, reason, None),
             Err(reason) => self.not_granted(reason),
         }
-    }
-
-    /// The programs that the lines of the call start.
-    fn programs(&self) -> Programs<'_> {
-        let mut names = Vec::new();
-        for command in self.lines().flat_map(|line| &line.reading.commands) {
-            match (command.words.is_empty(), command.name()) {
-                (true, _) => {}
-                (false, None) => return Programs::Unknown,
-                (false, Some(name)) => names.extend([name, base_name(name)]),
-            }
-        }
-        names.sort_unstable();
-        names.dedup();
-        Programs::Named(names)
     }
 
     pub(super) fn tool(&self) -> &'a str {
@@ -207,6 +193,7 @@ impl<'a> Judge<'a> {
             | Found::Line(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal
@@ -222,6 +209,7 @@ impl<'a> Judge<'a> {
             | Found::Fetch(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal
@@ -305,6 +293,7 @@ impl<'a> Judge<'a> {
             | Found::Fetch(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::Person
             | Found::Internal
             | Found::As(_)
@@ -312,10 +301,15 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// What may be granted in this mode.
+    pub(super) fn terms(&self) -> Terms {
+        let accepts_edits = matches!(self.mode, PermissionMode::AcceptEdits | PermissionMode::Auto);
+        Terms { accepts_edits, rules: true }
+    }
+
     /// Everything that was found, granted by rules, knowledge and what the mode accepts; or what is not.
     fn granted(&self) -> Result<Grant<'a>, String> {
-        let accepts_edits = matches!(self.mode, PermissionMode::AcceptEdits | PermissionMode::Auto);
-        let terms = Terms { accepts_edits, rules: true };
+        let terms = self.terms();
         let mut grant = Grant::default();
         if self.found.is_empty() {
             let whole = self.whole_rule(self.tool(), terms);
@@ -327,7 +321,7 @@ impl<'a> Judge<'a> {
         Ok(grant)
     }
 
-    fn found_granted(&self, found: &Found, terms: Terms) -> Result<Grant<'a>, String> {
+    pub(super) fn found_granted(&self, found: &Found, terms: Terms) -> Result<Grant<'a>, String> {
         let tool = self.tool();
         let whole = || self.whole_rule(tool, terms);
         let by = |rule: Option<&'a Compiled>| {
@@ -369,6 +363,13 @@ impl<'a> Judge<'a> {
                     // Text that a person, a trusted project or a plugin wrote for the model does nothing by itself.
                     None if *only_text => Ok(Grant::default()),
                     None => Err(format!("the skill {name} brings rules that allow calls")),
+                }
+            }
+            Found::Resource { server, lists } => {
+                match self.resource_rule(server.as_ref(), terms).or_else(whole) {
+                    Some(rule) => Ok(Grant::by(rule)),
+                    None if *lists => Ok(Grant::default()),
+                    None => Err("reading a resource is a request to its MCP server".to_owned()),
                 }
             }
             Found::As(name) => by(self.whole_rule(name, terms)),
@@ -420,9 +421,7 @@ impl<'a> Judge<'a> {
         match grant.rule {
             Some(rule) => self.by_rule(Behavior::Allow, rule, None),
             None => {
-                let brings_text = self.found.iter().any(|found| matches!(found, Found::Skill { .. }));
-                let what = if brings_text { "brings text" } else { "reads inside the workspace" };
-                let reason = format!("{} only {what}", self.tool());
+                let reason = format!("{} only {}", self.tool(), what_it_does(self.found));
                 self.end(Behavior::Allow, DecisionLayer::BuiltIn, reason, None)
             }
         }

@@ -5,6 +5,7 @@ use qoder_types::{Behavior, Considered, DecisionLayer};
 
 use super::compiled::{Compiled, Content};
 use super::decide::Judge;
+use super::found::Found;
 
 impl Judge<'_> {
     /// What else was looked at: rules that were outranked, and how many rules had nothing to say.
@@ -47,5 +48,14 @@ impl Judge<'_> {
             rules.find(|(_, pattern)| pattern.allows(&command.words)).map(|(rule, _)| rule)
         });
         whole.into_iter().chain(others).chain(named).min_by_key(|rule| rule.position)
+    }
+}
+
+/// What a call does that needs no rule.
+pub(super) fn what_it_does(found: &[Found]) -> &'static str {
+    match found {
+        [Found::Skill { .. }, ..] => "brings text",
+        [Found::Resource { .. }, ..] => "asks servers what they offer",
+        _ => "reads inside the workspace",
     }
 }

@@ -93,6 +93,7 @@ pub(super) enum Found {
     Fetch(Target),
     Agent(String),
     Skill { name: String, only_text: bool },
+    Resource { server: Option<String>, lists: bool },
     As(String),
     Person,
     Internal,
@@ -110,6 +111,7 @@ impl Found {
             | Self::Fetch(_)
             | Self::Agent(_)
             | Self::Skill { .. }
+            | Self::Resource { .. }
             | Self::As(_)
             | Self::Person
             | Self::Internal
@@ -134,6 +136,7 @@ pub(super) fn find(
         Access::Fetch(url) => Found::Fetch(target(url)),
         Access::Agent(name) => Found::Agent(name.clone()),
         Access::Skill { name, only_text } => Found::Skill { name: name.clone(), only_text: *only_text },
+        Access::Resource { server, lists } => Found::Resource { server: server.clone(), lists: *lists },
         Access::As(name) => Found::As(name.clone()),
         Access::Person => Found::Person,
         Access::Internal => Found::Internal,

@@ -1,22 +1,55 @@
 //! Which rules speak of what was found. For deny and ask either form of a path counts and so does everything inside a
 //! line; for allow both forms must be covered, and a protected file only by a rule that names it.
 
-use super::compiled::{Compiled, Content};
-use super::decide::Judge;
+use qoder_types::PermissionMode;
+
+use super::compiled::{Compiled, Content, Programs};
+use super::decide::{Confinement, Judge};
 use super::disguise::Hiding;
 use super::domain::Target;
 use super::found::{Found, Known, Line, Place};
 use super::line::Terms;
 use super::pattern::PathPattern;
 use super::places::{is_protected, leads_anywhere};
+use super::words::base_name;
 use crate::shell::{SimpleCommand, Word};
 
 impl<'a> Judge<'a> {
+    /// The programs that the lines of the call start.
+    pub(super) fn programs(&self) -> Programs<'_> {
+        let mut names = Vec::new();
+        for command in self.lines().flat_map(|line| &line.reading.commands) {
+            match (command.words.is_empty(), command.name()) {
+                (true, _) => {}
+                (false, None) => return Programs::Unknown,
+                (false, Some(name)) => names.extend([name, base_name(name)]),
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        Programs::Named(names)
+    }
+
     /// For deny and ask: true when the rule speaks of anything that was found.
     pub(super) fn speaks(&self, rule: &Compiled) -> bool {
         match &rule.content {
             Content::Whole => {
-                let names = |found: &Found| matches!(found, Found::As(name) if rule.rule.covers_whole(name));
+                let names = |found: &Found| match found {
+                    Found::As(name) => rule.rule.covers_whole(name),
+                    Found::Resource { server: Some(server), .. } => {
+                        rule.rule.covers_whole(&whole_server(server))
+                    }
+                    Found::Resource { server: None, .. }
+                    | Found::Agent(_)
+                    | Found::Skill { .. }
+                    | Found::Read(_)
+                    | Found::Edit(_)
+                    | Found::Line(_)
+                    | Found::Fetch(_)
+                    | Found::Person
+                    | Found::Internal
+                    | Found::Other => false,
+                };
                 rule.rule.covers_whole(self.tool()) || self.found.iter().any(names)
             }
             Content::Command(pattern) => {
@@ -32,7 +65,11 @@ impl<'a> Judge<'a> {
                 let named = |found: &Found| match found {
                     Found::Agent(name) => rule.rule.tool == "Agent" && names.contains(name),
                     Found::Skill { name, .. } => rule.rule.tool == "Skill" && names.contains(name),
-                    Found::Read(_)
+                    Found::Resource { server: Some(server), .. } => {
+                        rule.rule.tool == self.tool() && names.contains(server)
+                    }
+                    Found::Resource { server: None, .. }
+                    | Found::Read(_)
                     | Found::Edit(_)
                     | Found::Line(_)
                     | Found::Fetch(_)
@@ -113,6 +150,13 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// The allow rule for resources of a server: one that names it, or one about everything of it.
+    pub(super) fn resource_rule(&self, server: Option<&String>, terms: Terms) -> Option<&'a Compiled> {
+        let server = server?;
+        let named = self.rule_for_name(self.tool(), server, terms);
+        named.or_else(|| self.whole_rule(&whole_server(server), terms))
+    }
+
     pub(super) fn is_inside(&self, place: &Place) -> bool {
         let workspace = &self.policy().workspace;
         workspace.contains(&place.lexical) && (!place.is_moved() || workspace.contains(&place.real))
@@ -127,6 +171,34 @@ impl<'a> Judge<'a> {
         is_protected(&place.lexical, workspace) || (place.is_moved() && is_protected(&place.real, workspace))
     }
 
+    /// True when what nobody granted would change a protected file. That is a person's to allow: neither a hook nor the
+    /// judge of auto mode answers for it. A sandbox that is enforced keeps such files as they are.
+    pub(super) fn changes_protected(&self) -> bool {
+        let confined = self.question.confinement == Confinement::Enforced;
+        let protected = |found: &Found| match found {
+            Found::Edit(place) => self.is_protected(place),
+            Found::Line(line) if !confined => {
+                let mut edits = line.known.iter().flat_map(|known| known.edits.iter().chain(&known.outputs));
+                edits.any(|place| self.is_protected(place))
+            }
+            Found::Line(_)
+            | Found::Read(_)
+            | Found::Fetch(_)
+            | Found::Agent(_)
+            | Found::Skill { .. }
+            | Found::Resource { .. }
+            | Found::As(_)
+            | Found::Person
+            | Found::Internal
+            | Found::Other => false,
+        };
+        self.mode != PermissionMode::BypassPermissions
+            && self
+                .found
+                .iter()
+                .any(|found| protected(found) && self.found_granted(found, self.terms()).is_err())
+    }
+
     /// A file of the workspace that is neither protected nor possibly another name of a protected one.
     pub(super) fn is_ordinary(&self, place: &Place) -> bool {
         self.is_inside(place) && self.is_only_itself(place)
@@ -135,6 +207,12 @@ impl<'a> Judge<'a> {
     fn is_only_itself(&self, place: &Place) -> bool {
         !self.is_protected(place) && !place.has_other_names
     }
+}
+
+/// The name under which rules about a whole server cover what belongs to it and is no tool: the part of a tool is empty,
+/// so that no rule about a single tool means it.
+fn whole_server(server: &str) -> String {
+    format!("mcp__{server}__")
 }
 
 /// How a place is touched.
@@ -171,6 +249,7 @@ pub(super) fn touched(found: &[Found]) -> Vec<Touched<'_>> {
             Found::Fetch(_)
             | Found::Agent(_)
             | Found::Skill { .. }
+            | Found::Resource { .. }
             | Found::As(_)
             | Found::Person
             | Found::Internal

@@ -133,6 +133,7 @@ mod tests {
             home: "/home/u".into(),
             roots: vec!["/w/p".into()],
             config_dir: "/home/u/.qoder".into(),
+            protected: Vec::new(),
         }
     }
 

@@ -17,6 +17,8 @@ pub struct Workspace {
     pub roots: Vec<PathBuf>,
     /// The program's own configuration directory.
     pub config_dir: PathBuf,
+    /// Files and folders that are protected besides those that are by their names: scripts that hooks run, and plugins.
+    pub protected: Vec<PathBuf>,
 }
 
 impl Workspace {
@@ -209,7 +211,9 @@ pub const FILES: &[&str] = &[
 /// files that do not exist yet.
 #[must_use]
 pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
-    if path.starts_with(&workspace.config_dir) {
+    if path.starts_with(&workspace.config_dir)
+        || workspace.protected.iter().any(|protected| path.starts_with(protected))
+    {
         return true;
     }
     // Folders above the workspace say nothing about what is in it; the innermost root counts, so that a worktree kept in
@@ -290,6 +294,25 @@ mod tests {
             [("/", "/"), ("/..", "/"), ("", ""), ("./a", "a"), ("a/b", "a/b"), ("..", "")]
         {
             assert_eq!(normalise(Path::new(spelling)).as_os_str(), normal, "{spelling}");
+        }
+    }
+
+    #[test]
+    fn named_files_and_folders_are_protected() {
+        let protected = vec!["/w/scripts/check.sh".into(), "/w/plugin".into()];
+        let workspace = Workspace {
+            roots: vec!["/w".into()],
+            config_dir: "/h".into(),
+            protected,
+            ..Workspace::default()
+        };
+        for (path, is) in [
+            ("/w/scripts/check.sh", true),
+            ("/w/plugin/bin/run", true),
+            ("/w/scripts/other.sh", false),
+            ("/w/plugin-2/x", false),
+        ] {
+            assert_eq!(is_protected(Path::new(path), &workspace), is, "{path}");
         }
     }
 

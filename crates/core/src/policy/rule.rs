@@ -118,7 +118,7 @@ fn fits(pattern: &str, name: &str) -> bool {
 
 /// Tools of which a rule can only speak as a whole.
 fn takes_no_content(name: &str) -> bool {
-    const WHOLE: [&str; 13] = [
+    const WHOLE: [&str; 11] = [
         "*",
         "WebSearch",
         "TodoWrite",
@@ -129,8 +129,6 @@ fn takes_no_content(name: &str) -> bool {
         "ExitWorktree",
         "Config",
         "AskUserQuestion",
-        "ListMcpResources",
-        "ReadMcpResource",
         "Mcp",
     ];
     WHOLE.contains(&name) || name.starts_with("mcp__")

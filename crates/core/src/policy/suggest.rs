@@ -37,9 +37,17 @@ pub(super) fn suggestions(judge: &Judge<'_>, found: &[Found]) -> Vec<PermissionU
             }
             Found::Agent(name) => Some(allow(vec![rule("Agent", Some(name.clone()))])),
             Found::Skill { name, .. } => Some(allow(vec![rule("Skill", Some(name.clone()))])),
+            Found::Resource { server: Some(server), .. } if server.bytes().all(is_plain) => {
+                Some(allow(vec![rule(tool, Some(server.clone()))]))
+            }
             Found::As(name) => Some(allow(vec![rule(name, None)])),
             Found::Other => Some(allow(vec![rule(tool, None)])),
-            Found::Edit(_) | Found::Read(_) | Found::Fetch(_) | Found::Person | Found::Internal => None,
+            Found::Edit(_)
+            | Found::Read(_)
+            | Found::Fetch(_)
+            | Found::Resource { .. }
+            | Found::Person
+            | Found::Internal => None,
         };
         updates.extend(update.filter(|update| !updates.contains(update)));
     }

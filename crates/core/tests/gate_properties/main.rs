@@ -93,6 +93,7 @@ fn workspace() -> Workspace {
         home: "/home/u".into(),
         roots: vec!["/w/p".into()],
         config_dir: "/home/u/.qoder".into(),
+        protected: Vec::new(),
     }
 }
 

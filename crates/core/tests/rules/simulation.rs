@@ -221,6 +221,7 @@ impl Simulation<'_> {
             tasks,
             typed: None,
             turn_rules: Vec::new(),
+            turn_model: None,
         };
         self.append(RecordBody::User(Box::new(entry)));
     }

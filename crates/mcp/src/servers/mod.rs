@@ -24,7 +24,7 @@ use crate::authorization::Authorizer;
 use crate::config::{NamedServer, Scope, ToolPolicy, Transport};
 use crate::names::{server_name_problem, tool_name};
 use crate::questions::{Nobody, ServerQuestions};
-use crate::{CallToolResult, Greeting, McpPeer, PeerError, PeerEvent, ToolCall};
+use crate::{CallToolResult, Greeting, McpPeer, PeerError, PeerEvent, ToolCall, plain};
 
 pub use authorize::Authentication;
 pub use replace::{RefusedServer, Replaced};
@@ -35,6 +35,8 @@ use status::Server;
 /// How long the first model call waits for servers that still connect, unless the session says otherwise. Servers in the
 /// program that started us are always waited for: nothing but that program can hold them up.
 pub const START_WAIT: Duration = Duration::from_secs(5);
+/// Bytes of what a server says about how it wants to be used.
+const LONGEST_INSTRUCTIONS: usize = 2 * 1024;
 /// How long servers may take to say goodbye.
 const PARTING_TIME: Duration = Duration::from_secs(5);
 
@@ -223,6 +225,22 @@ impl McpServers {
         let servers = self.inner.read();
         let connected = servers.iter().filter(|(_, server)| server.status == ServerStatus::Connected);
         connected.map(|(name, server)| (name.clone(), server.greeting.clone())).collect()
+    }
+
+    /// How servers want to be used, in their own words: bounded, without control characters and with a mark in front of
+    /// each line, so that nothing in it can pass for somebody else's text. By name; of servers that are there.
+    #[must_use]
+    pub fn instructions(&self) -> Vec<(String, String)> {
+        let servers = self.inner.read();
+        let there = servers
+            .iter()
+            .filter(|(_, server)| server.status == ServerStatus::Connected || !server.tools.is_empty());
+        let said = |(name, server): (&String, &Server)| {
+            let text = plain(server.greeting.instructions.as_deref()?.trim(), LONGEST_INSTRUCTIONS);
+            let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+            (!lines.is_empty()).then(|| (name.clone(), lines.join("\n")))
+        };
+        there.filter_map(said).collect()
     }
 
     /// The tools of all servers, in a fixed order. Those of a server that is being reconnected stay: a call waits for it.

@@ -175,6 +175,7 @@ impl AgentTool {
         }
         Ok(Engine {
             model,
+            turn_models: None,
             extensions: Arc::clone(&self.extensions),
             toolbox: self.toolbox(tools, name, definition)?,
             questions: None,

@@ -32,6 +32,8 @@ pub struct Command {
     pub argument_hint: Option<String>,
     /// Calls that it allows until the end of the turn.
     pub allowed: Vec<RuleValue>,
+    /// The model that its turn runs with; the session's without it.
+    pub model: Option<String>,
     /// Who wrote it.
     pub origin: Origin,
     /// Its file; real path.

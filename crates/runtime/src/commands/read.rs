@@ -82,6 +82,7 @@ fn read(path: &Path, name: &str, place: &Place, boundary: Option<&Path>) -> Resu
         description: described.unwrap_or_else(|| first_words(&document.body)),
         argument_hint: head::text(&document, "argument-hint", LONGEST_HINT)?,
         allowed: head::allowed_tools(&document)?,
+        model: head::model(&document)?,
         origin: place.origin.clone(),
         file: real,
     })

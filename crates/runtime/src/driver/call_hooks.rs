@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use qoder_core::ports::{Cancelled, Spent, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Cancelled, Spent, ToolContext, ToolOutcome};
 use qoder_types::record::{Asked, RecordBody};
-use qoder_types::{CallOutcome, ContentBlock, Decision, HookVerdict, PermissionUpdate, ToolResultContent};
+use qoder_types::{
+    CallOutcome, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate, ToolResultContent,
+};
 use serde_json::{Map, Value, json};
 
 use super::Driver;
@@ -31,6 +33,38 @@ pub(super) enum Question {
     Answered,
     /// The turn was interrupted.
     Interrupted,
+}
+
+/// What hooks answered to a question.
+pub(super) enum ByHooks {
+    /// Nothing that counts.
+    Open,
+    /// This, with the record of what they said.
+    Answer(Box<Hooked>, Box<Answer>),
+    /// A person interrupted.
+    Interrupted,
+}
+
+/// The field with the arguments of a tool that is called by name.
+const ARGUMENTS: &str = "arguments";
+
+/// A call as hooks are told of it.
+pub(super) struct Told {
+    pub(super) tool: String,
+    pub(super) input: Value,
+    by_name: bool,
+}
+
+impl Told {
+    /// The input that hooks gave back, in the shape of the call that it is for.
+    pub(super) fn taken_back(&self, updated: Value, input: &Value) -> Value {
+        if !self.by_name {
+            return updated;
+        }
+        let mut input = input.clone();
+        input[ARGUMENTS] = updated;
+        input
+    }
 }
 
 /// Calls the hooks after a call, beside other calls that still run.
@@ -62,9 +96,12 @@ impl Driver<'_> {
             return Ok(Goes::On);
         };
         let is_asked = call.asked.is_some();
-        let fields =
-            || with_server(tool, json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id }));
-        let occasion = self.occasion(HookEvent::PreToolUse, tool, fields);
+        let told = self.told(tool, input);
+        let fields = || {
+            let call = json!({ "tool_name": told.tool, "tool_input": told.input, "tool_use_id": id });
+            with_server(&told.tool, call)
+        };
+        let occasion = self.occasion(HookEvent::PreToolUse, &told.tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         match self.wait_for_hooks(occasion).await? {
             Waited::Nobody => Ok(Goes::On),
@@ -74,6 +111,9 @@ impl Driver<'_> {
                     let text =
                         "the input that a hook wants to change is left as it is: somebody was asked about it";
                     self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)?;
+                }
+                if let Some(updated) = fired.record.updated_input.take() {
+                    fired.record.updated_input = Some(told.taken_back(updated, input));
                 }
                 let stops = fired.record.stop.is_some();
                 self.session.append(RecordBody::Hooked(Box::new(fired.record)))?;
@@ -98,21 +138,46 @@ impl Driver<'_> {
         if self.session.state.call(id).is_none_or(|call| call.question_hooked.is_some()) {
             return Ok(Question::Open);
         }
+        let asked = Asked {
+            tool_use_id: id.to_owned(),
+            tool_name: tool.to_owned(),
+            decision: decision.clone(),
+            suggestions: suggestions.to_vec(),
+        };
+        match self.answer_of_hooks(&asked, input).await? {
+            ByHooks::Open => Ok(Question::Open),
+            ByHooks::Answer(record, answer) => {
+                let bodies = vec![RecordBody::Hooked(record), RecordBody::Asked(Box::new(asked))];
+                self.record_answer(id, *answer, bodies)?;
+                Ok(Question::Answered)
+            }
+            ByHooks::Interrupted => {
+                self.interrupt_turn()?;
+                Ok(Question::Interrupted)
+            }
+        }
+    }
+
+    /// What hooks answer to a question. What they said without answering it is on record.
+    pub(super) async fn answer_of_hooks(
+        &mut self,
+        asked: &Asked,
+        input: &Value,
+    ) -> Result<ByHooks, DriveError> {
+        let Asked { tool_use_id: id, tool_name: tool, decision, suggestions } = asked;
+        let call = self.told(tool, input);
         let fields = || {
             json!({
-                "tool_name": tool, "tool_input": input, "tool_use_id": id,
+                "tool_name": call.tool, "tool_input": call.input, "tool_use_id": id,
                 "permission_suggestions": suggestions,
             })
         };
-        let occasion = self.occasion(HookEvent::PermissionRequest, tool, fields);
+        let occasion = self.occasion(HookEvent::PermissionRequest, &call.tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         let Fired { joined, mut record } = match self.wait_for_hooks(occasion).await? {
-            Waited::Nobody => return Ok(Question::Open),
+            Waited::Nobody => return Ok(ByHooks::Open),
             Waited::Fired(fired) => *fired,
-            Waited::Interrupted => {
-                self.interrupt_turn()?;
-                return Ok(Question::Interrupted);
-            }
+            Waited::Interrupted => return Ok(ByHooks::Interrupted),
         };
         // The input of a question comes with the answer, which is judged as a whole.
         record.updated_input = None;
@@ -124,26 +189,31 @@ impl Driver<'_> {
                     record.reason = Some("this question is a person's to answer".to_owned());
                 }
                 self.session.append(RecordBody::Hooked(Box::new(record)))?;
-                return Ok(Question::Open);
+                return Ok(ByHooks::Open);
             }
-        };
-        let asked = Asked {
-            tool_use_id: id.to_owned(),
-            tool_name: tool.to_owned(),
-            decision: decision.clone(),
-            suggestions: suggestions.to_vec(),
         };
         let answer = Answer {
             allow,
             message: joined.reason.map(|reason| self.session.redactor().text(&reason).into_owned()),
-            updated_input: joined.updated_input,
+            updated_input: joined.updated_input.map(|updated| call.taken_back(updated, input)),
             updated_permissions: self.without_modes(joined.updated_permissions)?,
             interrupt: joined.interrupt,
             by: format!("hook {}", joined.by.as_deref().unwrap_or_default()),
         };
-        let bodies = vec![RecordBody::Hooked(Box::new(record)), RecordBody::Asked(Box::new(asked))];
-        self.record_answer(id, answer, bodies)?;
-        Ok(Question::Answered)
+        Ok(ByHooks::Answer(Box::new(record), Box::new(answer)))
+    }
+
+    /// A call as hooks are told of it: one that reaches the tool of a server by name is a call of that tool, so that no
+    /// hook about that tool is passed by.
+    pub(super) fn told(&self, tool: &str, input: &Value) -> Told {
+        let accesses = self.engine.toolbox.get(tool).map(|tool| tool.accesses(input)).unwrap_or_default();
+        match accesses.as_slice() {
+            [Access::As(name)] => {
+                let input = input.get(ARGUMENTS).cloned().unwrap_or_else(|| json!({}));
+                Told { tool: name.clone(), input, by_name: true }
+            }
+            _ => Told { tool: tool.to_owned(), input: input.clone(), by_name: false },
+        }
     }
 
     /// A change of the mode is a person's alone.
@@ -160,13 +230,14 @@ impl Driver<'_> {
 
     /// What has to be done after a call has run, when hooks want to know.
     pub(super) fn after_call(&self, id: &str, tool: &str, input: &Value, spent: &Spent) -> Option<AfterCall> {
+        let Told { tool, input, .. } = self.told(tool, input);
         let base = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure]
-            .map(|event| self.occasion(event, tool, || Value::Null));
+            .map(|event| self.occasion(event, &tool, || Value::Null));
         base.iter().any(Option::is_some).then(|| AfterCall {
             firing: self.firing_of_call(spent),
             base,
-            tool: tool.to_owned(),
-            input: input.clone(),
+            tool,
+            input,
             id: id.to_owned(),
             cancelled: self.interrupt.cancelled(),
         })

@@ -14,15 +14,16 @@ use qoder_types::{Behavior, CallOutcome, Decision, DecisionLayer, Hooked, RuleVa
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::call_hooks::ByHooks;
 use super::commands::Refusal;
 use super::decide::answered;
 use super::hooks::Waited;
 use super::tools::{Ready, run_one};
 use super::{Driver, arrival};
 use crate::error::DriveError;
-use crate::events::{Event, PermissionQuestion};
+use crate::events::{Answer, Event, PermissionQuestion};
 use crate::gate::CallInPlace;
-use crate::hooks::{HookEvent, Occasion, with_hooks};
+use crate::hooks::{HookEvent, Occasion, may_be_answered_by_hook, with_hooks};
 
 /// A call that a command makes.
 pub(super) struct CallOfCommand {
@@ -30,6 +31,8 @@ pub(super) struct CallOfCommand {
     pub(super) id: String,
     pub(super) tool: &'static str,
     pub(super) input: Value,
+    /// What the person wrote.
+    pub(super) request: String,
     /// What the command allows.
     pub(super) rules: Vec<RuleValue>,
     /// True when somebody may be asked about it.
@@ -80,7 +83,10 @@ impl Driver<'_> {
         }
         let changed = hooked.as_ref().and_then(|hooked| hooked.updated_input.clone());
         match self.judge_for(call, changed.as_ref().unwrap_or(&input), hooked.as_ref()) {
-            Ok((tool, input, ruling)) => self.settle_for(call, tool, input, ruling).await,
+            Ok((tool, input, ruling)) => {
+                let ruling = self.classified(&call.id, &*tool, &input, (&call.request, ruling)).await?;
+                self.settle_for(call, tool, input, ruling).await
+            }
             Err(problem) => Ok(call.refused(problem)),
         }
     }
@@ -120,18 +126,30 @@ impl Driver<'_> {
                 self.record_for(call, decision)?;
                 Ok(call.refused(reason))
             }
-            Behavior::Ask if call.may_ask && self.engine.host.answers() => {
+            Behavior::Ask => {
                 let asked = Asked {
                     tool_use_id: call.id.clone(),
                     tool_name: call.tool.to_owned(),
                     decision,
                     suggestions,
                 };
-                self.ask_for(call, tool, input, asked).await
-            }
-            Behavior::Ask => {
+                if call.may_ask {
+                    match self.answer_of_hooks(&asked, &input).await? {
+                        ByHooks::Open => {}
+                        ByHooks::Answer(record, answer) => {
+                            self.session.append(RecordBody::Hooked(record))?;
+                            self.session.append(RecordBody::Asked(Box::new(asked.clone())))?;
+                            let decided = (asked.decision, DecisionLayer::Hook);
+                            return self.answered_for(call, input, decided, *answer);
+                        }
+                        ByHooks::Interrupted => return Ok(Permit::Interrupted),
+                    }
+                    if self.engine.host.answers() {
+                        return self.ask_for(call, input, asked).await;
+                    }
+                }
                 let cwd = Path::new(&self.session.state.cwd);
-                let denied = self.engine.gate.nobody_answers(decision, &*tool, &input, cwd);
+                let denied = self.engine.gate.nobody_answers(asked.decision, &*tool, &input, cwd);
                 let reason = denied.reason.clone();
                 self.record_for(call, denied)?;
                 Ok(call.refused(reason))
@@ -142,7 +160,6 @@ impl Driver<'_> {
     async fn ask_for(
         &mut self,
         call: &CallOfCommand,
-        tool: Arc<dyn Tool>,
         input: Value,
         asked: Asked,
     ) -> Result<Permit, DriveError> {
@@ -156,7 +173,21 @@ impl Driver<'_> {
         };
         let decision = asked.decision.clone();
         self.session.append(RecordBody::Asked(Box::new(asked)))?;
-        let Some(answer) = self.await_answer(question).await? else { return Ok(Permit::Interrupted) };
+        match self.await_answer(question).await? {
+            Some(answer) => self.answered_for(call, input, (decision, DecisionLayer::Person), answer),
+            None => Ok(Permit::Interrupted),
+        }
+    }
+
+    /// Puts an answer on record and follows it. What would run is judged once more: somebody may have changed it, and the
+    /// rules may have changed while the question was open. A denial of the rules holds against any answer.
+    fn answered_for(
+        &mut self,
+        call: &CallOfCommand,
+        input: Value,
+        (asked, layer): (Decision, DecisionLayer),
+        answer: Answer,
+    ) -> Result<Permit, DriveError> {
         let updates = self.usable_updates(answer.updated_permissions)?;
         let answer = Answered {
             tool_use_id: call.id.clone(),
@@ -167,42 +198,51 @@ impl Driver<'_> {
             interrupt: answer.interrupt,
             by: answer.by,
         };
-        let decision = answered(decision, &answer, DecisionLayer::Person);
-        let (allow, reason) = (answer.allow, decision.reason.clone());
-        let mut bodies = vec![RecordBody::PermissionsChanged(PermissionsChanged {
-            updates: updates.clone(),
-            by: answer.by.clone(),
-        })];
-        bodies.retain(|_| !updates.is_empty());
-        let changed = answer.updated_input.clone();
-        bodies.insert(0, RecordBody::Answered(Box::new(answer)));
+        let decision = answered(asked, &answer, layer);
+        let (allow, reason, by) = (answer.allow, decision.reason.clone(), answer.by.clone());
+        let input = answer.updated_input.clone().unwrap_or(input);
+        let mut bodies = vec![RecordBody::Answered(Box::new(answer))];
+        if !updates.is_empty() {
+            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged {
+                updates: updates.clone(),
+                by: by.clone(),
+            }));
+        }
         self.session.append_all(bodies)?;
         self.took_updates(&updates)?;
-        // What somebody changed is judged again; a denial of the rules holds against any answer.
-        let judged = match changed {
-            Some(changed) if allow => self.judge_for(call, &changed, None),
-            Some(_) | None => {
-                self.record_for(call, decision)?;
-                return Ok(if allow { Permit::Granted(tool, input) } else { call.refused(reason) });
-            }
-        };
-        match judged {
-            Ok((tool, input, ruling)) if ruling.decision.behavior != Behavior::Deny => {
-                self.record_for(call, decision)?;
-                Ok(Permit::Granted(tool, input))
-            }
-            Ok((_, _, ruling)) => {
-                let reason = ruling.decision.reason.clone();
-                self.record_for(call, ruling.decision)?;
-                Ok(call.refused(reason))
-            }
-            Err(problem) => Ok(call.refused(problem)),
+        if !allow {
+            self.record_for(call, decision)?;
+            return Ok(call.refused(reason));
         }
+        let (tool, input, ruling) = match self.judge_for(call, &input, None) {
+            Ok(judged) => judged,
+            Err(problem) => return Ok(call.refused(problem)),
+        };
+        let open = ruling.decision.behavior == Behavior::Ask;
+        let beyond_hooks = layer == DecisionLayer::Hook && open && !may_be_answered_by_hook(&ruling.decision);
+        if ruling.decision.behavior == Behavior::Deny || beyond_hooks {
+            let mut denied = ruling.decision;
+            if beyond_hooks {
+                denied.behavior = Behavior::Deny;
+                denied.layer = layer;
+                denied.reason = format!("{}, and a hook cannot allow that", denied.reason);
+                denied.answered_by = Some(by);
+            }
+            let reason = denied.reason.clone();
+            self.record_for(call, denied)?;
+            return Ok(call.refused(reason));
+        }
+        self.record_for(call, decision)?;
+        Ok(Permit::Granted(tool, input))
     }
 
     fn record_for(&mut self, call: &CallOfCommand, decision: Decision) -> Result<(), DriveError> {
+        let denied = (decision.behavior != Behavior::Allow).then(|| decision.reason.clone());
         let decided = Decided { tool_use_id: call.id.clone(), tool_name: call.tool.to_owned(), decision };
         self.session.append(RecordBody::Decided(decided))?;
+        if let Some(reason) = denied {
+            self.notice_denial(&call.id, call.tool, &call.input, &reason);
+        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use qoder_types::{ContentBlock, RuleValue};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Driver;
 use super::command_calls::{CallOfCommand, Permit};
@@ -41,15 +41,18 @@ struct Wanted {
 struct Making<'c> {
     input_id: &'c str,
     name: &'c str,
+    /// What the person wrote.
+    typed: &'c str,
     rules: &'c [RuleValue],
     calls: usize,
 }
 
 impl Making<'_> {
-    fn call(&mut self, tool: &'static str, input: serde_json::Value, may_ask: bool) -> CallOfCommand {
+    fn call(&mut self, tool: &'static str, input: Value, may_ask: bool) -> CallOfCommand {
         self.calls += 1;
         let id = format!("{}#{}", self.input_id, self.calls);
-        CallOfCommand { id, tool, input, rules: self.rules.to_vec(), may_ask }
+        let request = self.typed.to_owned();
+        CallOfCommand { id, tool, input, request, rules: self.rules.to_vec(), may_ask }
     }
 
     fn refusal(&self, refusal: Refusal) -> Option<Refusal> {
@@ -62,7 +65,7 @@ impl Driver<'_> {
     /// What a command's file comes to.
     pub(super) async fn expand_file(
         &mut self,
-        input_id: &str,
+        (input_id, typed): (&str, &str),
         command: &Command,
         arguments: &Arguments,
     ) -> Result<Made<(Vec<ContentBlock>, Brought)>, DriveError> {
@@ -70,8 +73,13 @@ impl Driver<'_> {
             Ok(body) => body,
             Err(problem) => return Ok(Err(Some(format!("/{}: {problem}", command.name).into()))),
         };
+        // Nothing runs for a turn that cannot begin.
+        let model = match self.usable_model(command.model.as_deref()) {
+            Ok(model) => model,
+            Err(problem) => return Ok(Err(Some(format!("/{}: {problem}", command.name).into()))),
+        };
         let parts = pieces(body.trim());
-        let mut making = Making { input_id, name: &command.name, rules: &command.allowed, calls: 0 };
+        let mut making = Making { input_id, name: &command.name, typed, rules: &command.allowed, calls: 0 };
         let (mut text, mut used) = (String::new(), false);
         let mut files = VecDeque::new();
         for part in &parts {
@@ -103,7 +111,7 @@ impl Driver<'_> {
             Err(stop) => return Ok(Err(stop)),
         }
         let turn_rules = command.allowed.clone();
-        Ok(Ok((blocks, Brought { turn_rules, ..Brought::default() })))
+        Ok(Ok((blocks, Brought { turn_rules, model, ..Brought::default() })))
     }
 
     /// Runs a command line and answers with what it said.
@@ -164,15 +172,19 @@ impl Driver<'_> {
             }
             seen.push(file.path.clone());
             let call = making.call("Read", json!({ "file_path": file.path }), false);
-            match self.permit(&call).await? {
-                Permit::Granted(..) => {}
+            let path = match self.permit(&call).await? {
+                // A hook may have put another file in its place; that is what was judged.
+                Permit::Granted(_, input) => match input.get("file_path").and_then(Value::as_str) {
+                    Some(path) => Path::new(&self.session.state.cwd).join(path),
+                    None => file.path.clone(),
+                },
                 Permit::Refused(refusal) => {
                     let problem = format!("@{} cannot be included: {}", file.shown, refusal.problem);
                     return Ok(Err(making.refusal(Refusal { problem, denial: refusal.denial })));
                 }
                 Permit::Interrupted => return Ok(Err(None)),
-            }
-            let text = match read(&file.path) {
+            };
+            let text = match read(&path) {
                 Ok(text) => text,
                 Err(problem) => {
                     blocks.push(block(format!("[@{} is left out: {problem}.]", file.shown)));

@@ -41,6 +41,8 @@ pub(super) struct Brought {
     pub(super) typed: Option<String>,
     /// Calls that are allowed until the end of the turn.
     pub(super) turn_rules: Vec<RuleValue>,
+    /// The model of the turn.
+    pub(super) model: Option<String>,
     /// Changes of permissions.
     pub(super) updates: Vec<PermissionUpdate>,
 }
@@ -134,7 +136,7 @@ impl Driver<'_> {
         let expanded = if let Some(skill) = loaded.skills.get(name) {
             self.expand_skill(skill, &arguments)
         } else if let Some(command) = loaded.commands.get(name) {
-            self.expand_file(&input.input_id, command, &arguments).await?
+            self.expand_file((&input.input_id, text.trim()), command, &arguments).await?
         } else if Path::new("/").join(name).exists() {
             // `/tmp is full` speaks of a folder.
             return Ok(Expanded::Message(Box::new(input), Brought::default()));
@@ -194,6 +196,9 @@ impl Driver<'_> {
         let brought = Brought {
             typed: None,
             turn_rules: skill.allowed.clone(),
+            model: self
+                .usable_model(skill.model.as_deref())
+                .map_err(|problem| Some(format!("/{}: {problem}", skill.name).into()))?,
             updates: skill.reading().into_iter().collect(),
         };
         Ok((vec![ContentBlock::Text { text: arguments.put_into(&text) }], brought))

@@ -49,7 +49,8 @@ impl Driver<'_> {
             let Some(call) = self.session.state.call(id) else { continue };
             match self.judge_with_hooks(call) {
                 Ok((tool, input, ruling)) => {
-                    let ruling = self.classified(id, &*tool, &input, ruling).await?;
+                    let request = self.session.state.last_prompt.clone();
+                    let ruling = self.classified(id, &*tool, &input, (&request, ruling)).await?;
                     self.settle(id, &*tool, &input, ruling).await?;
                     if self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some()) {
                         return Ok(());
@@ -320,7 +321,8 @@ impl Driver<'_> {
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
         self.session.append(RecordBody::Decided(body))?;
         if denied {
-            self.notice_denial(id, name, &reason);
+            let input = self.session.state.call(id).map_or(Value::Null, |call| call.input.clone());
+            self.notice_denial(id, name, &input, &reason);
         }
         // The host that denied it by an answer, and the hook that denied it, know.
         if !denied || by_host || layer == DecisionLayer::Hook {

@@ -124,11 +124,10 @@ impl Driver<'_> {
     }
 
     /// A call was denied.
-    pub(super) fn notice_denial(&mut self, id: &str, tool: &str, reason: &str) {
-        let input = self.session.state.call(id).map_or(Value::Null, |call| call.input.clone());
-        let fields =
-            || json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id, "reason": reason });
-        let occasion = self.occasion(HookEvent::PermissionDenied, tool, fields);
+    pub(super) fn notice_denial(&mut self, id: &str, tool: &str, input: &Value, reason: &str) {
+        let told = self.told(tool, input);
+        let fields = || json!({ "tool_name": told.tool, "tool_input": told.input, "tool_use_id": id, "reason": reason });
+        let occasion = self.occasion(HookEvent::PermissionDenied, &told.tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         self.noticed.extend(occasion);
     }

@@ -245,6 +245,7 @@ impl Driver<'_> {
         entry.uuid.clone_from(&input.input_id);
         entry.input_id = Some(input.input_id);
         (entry.typed, entry.turn_rules) = (brought.typed, brought.turn_rules);
+        entry.turn_model = brought.model;
         let place = bodies.len();
         let uuid = entry.uuid.clone();
         bodies.push(RecordBody::User(Box::new(entry)));

@@ -19,6 +19,7 @@ mod servers;
 mod side;
 mod tasks;
 mod tools;
+mod turn_model;
 mod worktree_hooks;
 
 use std::time::Instant;
@@ -143,6 +144,7 @@ impl<'a> Driver<'a> {
                 self.begin().await?;
             }
             self.limits.exhausted = self.engine.spending.exhausted();
+            self.follow_turn_model()?;
             self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
@@ -343,10 +345,15 @@ impl<'a> Driver<'a> {
     fn ensure_epoch(&mut self) -> Result<(), DriveError> {
         let model = self.engine.model.facts().name;
         let system = &self.engine.system;
+        // Who wants an empty prompt wants nothing of servers either.
+        let said = (!system.blocks.is_empty()).then(|| self.engine.toolbox.instructions()).flatten();
         let reason = match &self.session.state.epoch {
             None => "session start",
             Some(epoch) if epoch.source != system.source => "system prompt changed",
             Some(epoch) if !self.engine.toolbox.advertises(&epoch.tools) => "tool list changed",
+            Some(epoch) if epoch.system.get(system.blocks.len()..).unwrap_or_default() != said.as_slice() => {
+                "server instructions changed"
+            }
             Some(epoch) if epoch.model != model => "model changed",
             Some(_) => return Ok(()),
         };
@@ -360,7 +367,7 @@ impl<'a> Driver<'a> {
             number,
             reason: reason.to_owned(),
             model,
-            system: system.blocks.clone(),
+            system: system.blocks.iter().cloned().chain(said).collect(),
             tools: self.engine.toolbox.definitions(),
             source: system.source.clone(),
         }))?;
@@ -443,6 +450,7 @@ impl<'a> Driver<'a> {
         let end = turn_end(&self.session.state, &self.limits, reason, duration);
         self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
         self.session.sync()?;
+        self.follow_turn_model()?;
         emit_result(&*self.engine.host, &self.session.id, &end)?;
         Ok(end)
     }

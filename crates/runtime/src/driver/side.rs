@@ -56,14 +56,14 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// In auto mode a call that nothing else decides about is judged by a model, if one is configured. Without a clear
-    /// allowance the denial stands.
+    /// In auto mode a call that nothing else decides about is judged by a model, if one is configured, which is told what
+    /// the person asked for. Without a clear allowance the denial stands.
     pub(super) async fn classified(
         &mut self,
         id: &str,
         tool: &dyn Tool,
         input: &Value,
-        mut ruling: Ruling,
+        (request, mut ruling): (&str, Ruling),
     ) -> Result<Ruling, DriveError> {
         let Some(classifier) = self.engine.classifier.clone().filter(|_| ruling.classifiable) else {
             return Ok(ruling);
@@ -75,9 +75,9 @@ impl Driver<'_> {
             purpose: Purpose::Classifier,
             system: format!("{JUDGE}{}", classifier.hints),
             prompt: format!(
-                "The person's request:\n<request>\n{}\n</request>\nThe call:\n<call>\n{name} {input}\n</call>\nWorking \
-                 directory: {}",
-                self.session.state.last_prompt, self.session.state.cwd
+                "The person's request:\n<request>\n{request}\n</request>\nThe call:\n<call>\n{name} {input}\n\
+                 </call>\nWorking directory: {}",
+                self.session.state.cwd
             ),
             max_output_tokens: 300,
         };

@@ -50,6 +50,12 @@ pub(crate) fn list(document: &Document, field: &str) -> Result<Vec<String>, Prob
     }
 }
 
+/// The model that the turn is to run with; none when it is left out or `inherit`.
+pub(crate) fn model(document: &Document) -> Result<Option<String>, Problem> {
+    const LONGEST: usize = 200;
+    Ok(text(document, "model", LONGEST)?.filter(|model| model != "inherit"))
+}
+
 /// The rules of `allowed-tools`.
 pub(crate) fn allowed_tools(document: &Document) -> Result<Vec<RuleValue>, Problem> {
     const FIELD: &str = "allowed-tools";

@@ -32,6 +32,14 @@ pub enum Shell {
     PowerShell,
 }
 
+impl CommandHook {
+    /// The texts in which it may name a script.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        let args = self.args.iter().flatten().map(String::as_str);
+        std::iter::once(self.command.as_str()).chain(args).collect()
+    }
+}
+
 /// A program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandHook {

@@ -54,6 +54,12 @@ pub(super) async fn run(
     }
 }
 
+/// Where a program starts.
+pub(super) fn directory(input: &Value, services: &HookServices) -> PathBuf {
+    let cwd = input.get("cwd").and_then(Value::as_str).map(PathBuf::from);
+    cwd.filter(|cwd| cwd.is_dir()).unwrap_or_else(|| services.project_dir.clone())
+}
+
 fn captured(
     hook: &CommandHook,
     input: &Value,
@@ -78,11 +84,9 @@ fn captured(
     };
     let mut added = hook.env.clone();
     added.extend(known.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    let cwd = input.get("cwd").and_then(Value::as_str).map(PathBuf::from);
-    let directory = cwd.filter(|cwd| cwd.is_dir()).unwrap_or_else(|| services.project_dir.clone());
     CapturedRun {
         program,
-        directory,
+        directory: directory(input, services),
         environment: Arc::clone(&services.environment),
         added,
         input: input.to_string().into_bytes(),

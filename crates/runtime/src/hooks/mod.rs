@@ -19,6 +19,7 @@ mod output;
 mod prompt;
 mod ruling;
 mod run;
+pub(crate) mod scripts;
 mod set;
 mod settings;
 mod watch;
@@ -39,7 +40,9 @@ pub(crate) use ruling::{may_be_answered_by_hook, with_hooks};
 pub(crate) use run::{Fired, Firing, Occasion};
 pub use set::{HookServices, Hooks, LoadedInstructions};
 pub(crate) use settings::Vouched;
-pub use settings::{SettingsHooks, agent_digests_of_folder, digest_of_folder, hooks_of_folder};
+pub use settings::{
+    SettingsHooks, agent_digests_of_folder, digest_of_folder, hooks_of_folder, script_digests_of_folder,
+};
 
 /// How long a callback may take when its matcher names no time.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);

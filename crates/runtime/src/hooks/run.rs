@@ -220,6 +220,10 @@ impl Firing {
                 Err(problem)
             }
             (Action::Command(hook), Ok(services)) => {
+                let directory = command::directory(&input, services);
+                if let Some(problem) = self.hooks.unvouched(&one.hook, hook, &directory) {
+                    return failed(problem);
+                }
                 let run = command::run(hook, occasion.event, &input, services, announcement.listener());
                 return match run.await {
                     Ran::Ended(program) => Came::Answered(program.into()),

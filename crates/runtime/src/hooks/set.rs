@@ -2,7 +2,7 @@
 //! and those that an agent brought for itself. Owns which of them an event concerns, and what they work with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use qoder_core::ports::CommandEnvironment;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
-use super::action::Action;
+use super::action::{Action, CommandHook};
 use super::condition;
 use super::judge::Judge;
 use super::late::Late;
@@ -19,7 +19,7 @@ use super::run::Occasion;
 use super::settings::SettingsHooks;
 use super::{Hook, HookEvent, OnFailure, files};
 use crate::agent::ModelByName;
-use crate::extensions::{Loaded, Problem};
+use crate::extensions::{Loaded, Origin, Problem};
 use crate::live::InnerHandle;
 use crate::switched_model::SwitchedModel;
 
@@ -150,6 +150,15 @@ impl Hooks {
     /// The settings that the hooks came from, and whether their files changed since.
     pub(crate) fn settings(&self) -> Option<SettingsHooks> {
         self.shared.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What keeps a program of the folder's hooks from running: a script of it that nobody vouched for as it is.
+    pub(super) fn unvouched(&self, hook: &Hook, command: &CommandHook, directory: &Path) -> Option<String> {
+        if hook.traits.place.as_ref().is_none_or(|place| place.origin != Origin::Project) {
+            return None;
+        }
+        let settings = self.shared.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.as_ref()?.unvouched(command, directory)
     }
 
     /// Remembers settings of which nothing new counts.

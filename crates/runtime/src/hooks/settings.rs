@@ -1,14 +1,16 @@
 //! The hooks of settings files: which layers bring them, whether a folder's own may run, and whether a file changed. The
 //! hooks of a folder that is on the person's list run only as they were when it was put there: their digest is kept with it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use qoder_types::RuleSource;
 use serde_json::{Value, json};
 
-use super::Hook;
+use super::action::CommandHook;
 use super::files::{self, HookSource};
 use super::watch::{Stamp, stamp};
+use super::{Hook, scripts};
 use crate::agent::{AgentDefinition, read_place};
 use crate::extensions::{Kind, Origin, Place, Problem};
 use crate::mcp_sources::digest;
@@ -25,6 +27,8 @@ pub(crate) enum Vouched {
         settings: Option<String>,
         /// Of the hooks that agents bring.
         agents: Vec<String>,
+        /// Of the scripts that they run, by their paths in the folder.
+        scripts: BTreeMap<String, String>,
     },
 }
 
@@ -60,6 +64,20 @@ impl SettingsHooks {
             Vouched::Now => true,
             Vouched::Then { agents, .. } => agents.contains(&agent_digest(hooks)),
         }
+    }
+
+    /// What is wrong with the scripts that a command of the folder's hooks runs in `directory`: one that is not as it was
+    /// when the folder was trusted. Nothing when the person vouches for what is there now.
+    pub(crate) fn unvouched(&self, command: &CommandHook, directory: &Path) -> Option<String> {
+        let Vouched::Then { scripts: vouched, .. } = &self.vouched else { return None };
+        let folder = &self.places.project_root;
+        let now = scripts::digests([command.texts()], folder, directory);
+        let (script, _) = now.iter().find(|(script, digest)| vouched.get(*script) != Some(*digest))?;
+        let what = if vouched.contains_key(script) { "has changed since" } else { "was not there when" };
+        Some(format!(
+            "its script {script} {what} the folder was trusted, so it is not run; look at it, and trust the folder as it is \
+             now with `qodercli trust`"
+        ))
     }
 
     /// The hooks that run, and what is wrong with the rest.
@@ -156,6 +174,16 @@ fn agents_of(folder: &Path, problems: &mut Vec<Problem>) -> Vec<AgentDefinition>
 pub fn agent_digests_of_folder(folder: &Path) -> Vec<String> {
     let agents = agents_of(folder, &mut Vec::new());
     agents.iter().filter_map(|definition| definition.hooks.as_ref()).map(agent_digest).collect()
+}
+
+/// The digests of the scripts that the hooks of a folder and of its agents run, by their paths in it.
+#[must_use]
+pub fn script_digests_of_folder(folder: &Path) -> BTreeMap<String, String> {
+    let agents = agents_of(folder, &mut Vec::new()).into_iter().filter_map(|definition| definition.hooks);
+    let layers = layers_of(folder).into_iter().filter_map(|layer| layer.ok().flatten());
+    let hooks: Vec<Value> =
+        agents.chain(layers.filter_map(|layer| layer.value.get("hooks").cloned())).collect();
+    scripts::digests(hooks.iter().flat_map(scripts::commands), folder, folder)
 }
 
 /// The hooks of a folder, those of its agents included, whoever vouches for them, and what is wrong with them.

@@ -4,12 +4,18 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, RwLock};
 
+use qoder_core::policy::Workspace;
+use serde_json::Value;
+
 use super::{Setup, mode};
+use crate::extensions::Loaded;
 use crate::gate::{Gate, Unattended};
+use crate::hooks::scripts;
 use crate::mcp::McpServers;
 
 impl Setup {
-    pub(super) fn gate(&self, servers: &McpServers, roots: Vec<PathBuf>) -> Gate {
+    pub(super) fn gate(&self, servers: &McpServers, roots: Vec<PathBuf>, loaded: &Loaded) -> Gate {
+        let protected = self.scripts(loaded);
         Gate {
             rules: RwLock::new(self.rules_with(servers)),
             mode: self.mode,
@@ -17,10 +23,27 @@ impl Setup {
             mode_holds_anywhere: self.mode_is_explicit,
             trusted: self.trust.is_trusted(),
             mode_after_plan: mode::after_plan(&self.settings, self.trust),
-            workspace: self.workspace(roots),
+            workspace: Workspace { protected, ..self.workspace(roots) },
             unattended: self.unattended(),
             compiled: Mutex::default(),
         }
+    }
+
+    /// What runs by itself later although it has no name that says so: the scripts of hooks, and plugins that lie outside
+    /// the program's own folder.
+    fn scripts(&self, loaded: &Loaded) -> Vec<PathBuf> {
+        let mut folders = vec![self.project_root.as_path()];
+        folders.extend((self.cwd != self.project_root).then_some(self.cwd.as_path()));
+        let layers = self.settings.layers.iter().filter_map(|layer| layer.value.get("hooks"));
+        let agents = loaded.agents.all().filter_map(|listed| listed.definition.hooks.as_ref());
+        let hooks: Vec<&Value> = layers.chain(agents).collect();
+        let mut found: Vec<PathBuf> = loaded.plugins.iter().map(|plugin| plugin.root.clone()).collect();
+        for folder in folders {
+            found.extend(hooks.iter().flat_map(|hooks| scripts::named(hooks, folder)));
+        }
+        found.sort();
+        found.dedup();
+        found
     }
 
     /// What an ask means without anyone. Loading has refused any other word.

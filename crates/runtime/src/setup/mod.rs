@@ -171,6 +171,7 @@ impl Setup {
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let model = Arc::new(SwitchedModel::new(self.model(None, &callbacks)?));
         let models = self.models(&callbacks);
+        let turn_models = callbacks.model_policy.is_none().then(|| Arc::clone(&models));
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
@@ -178,7 +179,7 @@ impl Setup {
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
         let roots = self.roots()?;
-        let gate = Arc::new(self.gate(&servers, roots.clone()));
+        let gate = Arc::new(self.gate(&servers, roots.clone(), &extensions.current()));
         let offered = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
@@ -218,6 +219,7 @@ impl Setup {
         let tools = [tools::in_order(tools), self.structured.iter().cloned().collect()].concat();
         Ok(Engine {
             model,
+            turn_models,
             extensions,
             toolbox: Toolbox::new(tools, servers, offered).lazily(lazy).with_prompts(by_name.prompts()),
             questions: Some(questions),
@@ -295,6 +297,7 @@ impl Setup {
             home: layout::home(&self.options.environment),
             roots,
             config_dir: self.config_root.clone(),
+            protected: Vec::new(),
         }
     }
 

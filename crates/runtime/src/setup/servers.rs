@@ -204,6 +204,6 @@ fn scope(transport: &Transport, named: Scope) -> Scope {
 /// The servers as tools reach them by name, under the rules of the session.
 pub(super) fn by_name(servers: &Arc<McpServers>, gate: &Arc<Gate>, offered: &Offered) -> Arc<ByName> {
     let gate = Arc::clone(gate);
-    let denied: Offered = Arc::new(move |name| gate.hides(name));
-    Arc::new(ByName::new(Arc::clone(servers), Arc::clone(offered), denied))
+    let guarded: Offered = Arc::new(move |name| gate.guards(name));
+    Arc::new(ByName::new(Arc::clone(servers), Arc::clone(offered), guarded))
 }

@@ -41,6 +41,8 @@ pub struct Skill {
     pub folder: PathBuf,
     /// Calls that it allows until the end of the turn.
     pub allowed: Vec<RuleValue>,
+    /// The model of the turn that a person begins with it; the session's without it.
+    pub model: Option<String>,
     /// Files it is about: the model is told of it once it works on one of them. Empty for always.
     pub paths: Vec<String>,
     /// False when only a person may call for it.
@@ -257,6 +259,7 @@ mod tests {
             origin: Origin::User,
             folder: PathBuf::from("/s").join(name),
             allowed: Vec::new(),
+            model: None,
             paths: paths.iter().map(|path| (*path).to_owned()).collect(),
             by_model: true,
             argument_hint: None,

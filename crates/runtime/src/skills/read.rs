@@ -105,6 +105,7 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
         origin: place.origin.clone(),
         folder: real.parent().unwrap_or(folder).to_path_buf(),
         allowed: head::allowed_tools(&document)?,
+        model: head::model(&document)?,
         paths: paths(&document)?,
         by_model: !head::flag(&document, "disable-model-invocation")?,
         argument_hint: head::text(&document, "argument-hint", LONGEST_HINT)?,

@@ -24,6 +24,8 @@ pub struct SandboxPlaces {
     pub config_dir: PathBuf,
     /// Places that the session's rules deny to read.
     pub deny_read: Vec<PathBuf>,
+    /// Files and folders that are protected besides those that are by their names.
+    pub protected: Vec<PathBuf>,
 }
 
 /// What one command may do. All paths are absolute; those that exist are real.
@@ -146,6 +148,7 @@ impl Sandbox {
             home: self.places.home.clone(),
             roots: roots.to_vec(),
             config_dir: self.places.config_dir.clone(),
+            protected: self.places.protected.clone(),
         };
         let allowed = read(&files.allow_write, "filesystem.allowWrite")?;
         let unprotected = allowed.iter().filter(|path| is_protected(path, &workspace)).cloned().collect();

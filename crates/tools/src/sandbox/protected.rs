@@ -32,7 +32,14 @@ pub(super) enum Standing {
 
 /// Existing protected places inside `roots`, the nearest first.
 pub(super) fn existing(roots: &[PathBuf], workspace: &Workspace) -> Vec<(PathBuf, Standing)> {
-    let mut found = Vec::new();
+    // Those that are named need not be looked for.
+    let inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root));
+    let standing = |path: &PathBuf| {
+        let kind = path.symlink_metadata().ok()?.file_type();
+        Some((path.clone(), if kind.is_symlink() { Standing::Link } else { Standing::Itself }))
+    };
+    let mut found: Vec<_> = workspace.protected.iter().filter(inside).filter_map(standing).collect();
+    let workspace = &Workspace { protected: Vec::new(), ..workspace.clone() };
     let mut entries = 0;
     let mut folders = 0;
     let mut queue: VecDeque<(PathBuf, usize)> = roots.iter().map(|root| (root.clone(), 0)).collect();
@@ -79,6 +86,7 @@ mod tests {
             home: PathBuf::from("/home/person"),
             roots: vec![root.to_path_buf()],
             config_dir: PathBuf::from("/home/person/.qoder"),
+            protected: vec![root.join("src/check.sh"), root.join("absent.sh")],
         }
     }
 
@@ -90,6 +98,7 @@ mod tests {
             std::fs::create_dir_all(root.join(path)).unwrap();
         }
         std::os::unix::fs::symlink("elsewhere", root.join("a/.envrc")).unwrap();
+        std::fs::write(root.join("src/check.sh"), "").unwrap();
         let found = existing(&[root.to_path_buf()], &workspace(root));
         let mut names: Vec<_> = found
             .iter()
@@ -98,7 +107,12 @@ mod tests {
         names.sort_by_key(|(name, _)| *name);
         assert_eq!(
             names,
-            [(".git", Standing::Itself), ("a/.envrc", Standing::Link), ("a/b/.git", Standing::Itself)]
+            [
+                (".git", Standing::Itself),
+                ("a/.envrc", Standing::Link),
+                ("a/b/.git", Standing::Itself),
+                ("src/check.sh", Standing::Itself)
+            ]
         );
     }
 }

@@ -30,7 +30,7 @@ TEXT = "demo://resource/dynamic/text/1"
 
 async def test_resources_are_listed_and_read(scripted: Any) -> None:
     calls = [("ListMcpResources", {"server": "every"}), ("ReadMcpResource", {"server": "every", "uri": TEXT})]
-    given = await called(calling(scripted, *calls, mcp_servers={"every": everything()}, allowed_tools=[]))
+    given = await called(calling(scripted, *calls, mcp_servers={"every": everything()}, allowed_tools=["mcp__every"]))
     assert "demo://resource" in text_of(given["ListMcpResources"])
     assert not given["ReadMcpResource"].is_error
     assert "Resource 1" in text_of(given["ReadMcpResource"])

@@ -15,7 +15,7 @@ const TEXT = 'demo://resource/dynamic/text/1';
 
 test('resources are listed and read', async (context) => {
   const project = calling(context, ['ListMcpResources', { server: 'every' }], ['ReadMcpResource', { server: 'every', uri: TEXT }]);
-  const given = await called(project.options({ mcpServers, allowedTools: [] }));
+  const given = await called(project.options({ mcpServers, allowedTools: ['mcp__every'] }));
   assert.match(given['ListMcpResources']?.text ?? '', /demo:\/\/resource/);
   assert.match(given['ReadMcpResource']?.text ?? '', /Resource 1/);
 });
