@@ -49,6 +49,23 @@ fn disallowed_tools_are_excluded_from_the_tool_set() {
 }
 
 #[test]
+fn the_tool_set_inherits_no_trimming_from_allowed_tools_and_disallowed_tools_of_the_session() {
+    let sandbox = Sandbox::new();
+    sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", ""));
+    let touch = Reply::tool("Bash", json!({ "command": "touch made.txt" }));
+    let server = delegating("r", vec![touch]);
+    let rules = ["--allowed-tools", "Agent", "--disallowed-tools", "Bash"];
+    let ran = stream(&sandbox, &server, &[&["go"], &rules[..]].concat());
+    let main = requests(&server).remove(0);
+    assert!(!tools(&main).contains(&"Bash"));
+    let request = child_request(&server);
+    let tools = tools(&request);
+    assert!(tools.contains(&"Bash") && tools.contains(&"Write"), "{tools:?}");
+    assert!(ran.ok().contains("denied by the rule"), "a rule binds the agent's calls all the same");
+    assert!(!sandbox.project().join("made.txt").exists());
+}
+
+#[test]
 fn model_overrides_and_inherit_means_the_main_session_model() {
     both("model: other-model", &json!({ "model": "other-model" }), &[], |_, server, _| {
         assert_eq!(child_request(server)["model"], "other-model");
