@@ -76,6 +76,18 @@ fn model_overrides_and_inherit_means_the_main_session_model() {
 }
 
 #[test]
+fn auto_ultimate_performance_efficient_and_lite_are_the_tiers_that_a_model_may_name() {
+    for tier in ["auto", "ultimate", "performance", "efficient", "lite"] {
+        let sandbox = Sandbox::new();
+        sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", &format!("model: {tier}")));
+        let server = delegating("r", Vec::new());
+        let settings = json!({ "model": { "tiers": { tier: format!("the-{tier}-one") } } }).to_string();
+        let ran = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent", "--settings", &settings]);
+        assert_eq!(child_request(&server)["model"], format!("the-{tier}-one"), "{ran:?}");
+    }
+}
+
+#[test]
 fn max_turns_limits_the_api_turns_of_the_agent() {
     let look = Reply::tool("Glob", json!({ "pattern": "*" }));
     both("maxTurns: 2", &json!({ "maxTurns": 2 }), &vec![look; 9], |ran, server, _| {
