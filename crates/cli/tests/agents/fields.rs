@@ -1,6 +1,6 @@
 //! What each field of a definition does when another session starts the agent, from a file as from the flag.
 
-use qoder_testkit::{Reply, Sandbox, ScriptedServer};
+use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::support::{Ran, child_request, delegating, file, requests, stream, told, tools};
@@ -110,6 +110,23 @@ fn permission_mode_plan_is_local_to_the_agent() {
         assert!(!sandbox.project().join("made.txt").exists(), "{ran:?}");
         assert_eq!(ran.init()["permissionMode"], "default");
     });
+}
+
+#[test]
+fn permission_mode_of_an_agent_of_the_program_has_a_scope_limited_to_this_agent() {
+    let write = |name: &str| Reply::tool("Write", json!({ "file_path": name, "content": "x" }));
+    let sandbox = Sandbox::new();
+    let flag =
+        json!({ "r": { "description": "d", "prompt": "p", "permissionMode": "acceptEdits" } }).to_string();
+    let server = delegating("r", vec![write("made.txt")]);
+    let ran = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent", "--agents", &flag]);
+    assert!(sandbox.project().join("made.txt").exists(), "{ran:?}");
+    assert_eq!(ran.init()["permissionMode"], "default");
+
+    let server =
+        ScriptedServer::start(Script::by_assistant_count(vec![write("other.txt"), Reply::text("done")]));
+    stream(&sandbox, &server, &["go", "--agents", &flag]).ok();
+    assert!(!sandbox.project().join("other.txt").exists(), "the session's own mode is as it was");
 }
 
 #[test]
