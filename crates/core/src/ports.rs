@@ -349,6 +349,8 @@ pub struct ToolOutcome {
     pub ended_tasks: Vec<String>,
     /// Rules that allow calls until the turn ends.
     pub turn_rules: Vec<RuleValue>,
+    /// Why the turn ends with this call: a hook has stopped the agent that the call started.
+    pub stop: Option<String>,
 }
 
 impl ToolOutcome {
@@ -364,6 +366,7 @@ impl ToolOutcome {
             worktree: None,
             ended_tasks: Vec::new(),
             turn_rules: Vec::new(),
+            stop: None,
         }
     }
 
@@ -380,6 +383,7 @@ impl ToolOutcome {
             worktree: None,
             ended_tasks: Vec::new(),
             turn_rules: Vec::new(),
+            stop: None,
         }
     }
 

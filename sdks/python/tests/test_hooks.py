@@ -82,6 +82,29 @@ async def test_an_allowed_call_is_not_asked_about(scripted: Any, project: Path) 
     assert (project / "made").exists()
 
 
+@pytest.mark.parametrize("output", [{"decision": "approve"}, HookJSONOutput(decision="approve")])
+async def test_decision_approve_lets_a_call_run(output: Any, scripted: Any, project: Path) -> None:
+    options = scripted(*turns(call("Write", file_path="made", content="x")), hooks=hooks(PreToolUse=returning(output)))
+    await run("go", options)
+    assert (project / "made").exists()
+
+
+async def test_continue_none_is_equivalent_to_true(scripted: Any) -> None:
+    output = HookJSONOutput(continue_=None, stop_reason="unused")
+    names = ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"]
+    options = scripted(*turns(ECHO), allowed_tools=["Bash"], hooks=hooks(**{name: returning(output) for name in names}))
+    assert result_of(await run("go", options)).result == "Done."
+
+
+@pytest.mark.parametrize("order", [["approve", "block"], ["block", "approve"]])
+async def test_of_conflicting_decisions_block_takes_priority(order: list[str], scripted: Any, project: Path) -> None:
+    both = [HookMatcher(hooks=[returning({"decision": each, "reason": f"I {each}"})]) for each in order]
+    made = call("Write", file_path="made", content="x")
+    options = scripted(*turns(made), allowed_tools=["Write"], hooks={"PreToolUse": both})
+    assert "I block" in text_of(results_by_tool(await run("go", options))["Write"])
+    assert not (project / "made").exists()
+
+
 async def test_deny_rules_beat_a_hook(scripted: Any) -> None:
     options = scripted(*turns(ECHO), disallowed_tools=["Bash"], hooks=hooks(PreToolUse=returning(decision("allow"))))
     assert results_by_tool(await run("go", options))["Bash"].is_error is True

@@ -144,3 +144,16 @@ async def test_set_model_takes_effect_on_the_next_call_in_fixed_model_mode(scrip
         await client.query("hello")
         said = result_of([message async for message in client.receive_response()]).result
     assert said is not None and "offline model" in said
+
+
+async def test_set_model_without_a_name_goes_back_to_the_model_of_the_options(project: Any) -> None:
+    with model_server() as server:
+        variables = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": server.url}
+        async with QoderSDKClient(QoderAgentOptions(cwd=project, model="first", env=variables)) as client:
+            for wanted in (["second"], []):
+                await client.query("hi")
+                assert [message async for message in client.receive_response()]
+                await client.set_model(*wanted)
+            await client.query("hi")
+            assert [message async for message in client.receive_response()]
+    assert [request["body"]["model"] for request in server.requests] == ["first", "second", "first"]

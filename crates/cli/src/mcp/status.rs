@@ -85,10 +85,8 @@ pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, 
             say(&format!("  error   {}", plain(error)))?;
         }
         for tool in row["tools"].as_array().into_iter().flatten() {
-            let hints = tool["annotations"].as_object().into_iter().flatten();
-            let hints: Vec<&str> =
-                hints.filter(|(_, set)| **set == json!(true)).map(|(hint, _)| hint.as_str()).collect();
-            let hints = if hints.is_empty() { String::new() } else { format!(" [{}]", hints.join(", ")) };
+            let badges = BADGES.iter().filter(|(hint, _)| tool["annotations"][hint] == json!(true));
+            let hints: String = badges.map(|(_, badge)| format!(" [{badge}]")).collect();
             let about = first_line(&plain(&tool["description"]));
             say(&format!("  tool    {}{hints}  {about}", plain(&tool["name"])))?;
         }
@@ -121,6 +119,10 @@ async fn connect(engine: &Engine) -> Vec<Value> {
     servers.close().await;
     rows
 }
+
+/// What a server claims of a tool, as people read it.
+const BADGES: [(&str, &str); 3] =
+    [("readOnly", "read-only"), ("destructive", "destructive"), ("openWorld", "open-world")];
 
 /// The row of a list: as many tools as there are, not which.
 fn brief(row: &Value) -> Value {

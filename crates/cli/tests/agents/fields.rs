@@ -1,6 +1,6 @@
 //! What each field of a definition does when another session starts the agent, from a file as from the flag.
 
-use qoder_testkit::{Reply, Sandbox, ScriptedServer};
+use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::support::{Ran, child_request, delegating, file, requests, stream, told, tools};
@@ -49,6 +49,23 @@ fn disallowed_tools_are_excluded_from_the_tool_set() {
 }
 
 #[test]
+fn the_tool_set_inherits_no_trimming_from_allowed_tools_and_disallowed_tools_of_the_session() {
+    let sandbox = Sandbox::new();
+    sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", ""));
+    let touch = Reply::tool("Bash", json!({ "command": "touch made.txt" }));
+    let server = delegating("r", vec![touch]);
+    let rules = ["--allowed-tools", "Agent", "--disallowed-tools", "Bash"];
+    let ran = stream(&sandbox, &server, &[&["go"], &rules[..]].concat());
+    let main = requests(&server).remove(0);
+    assert!(!tools(&main).contains(&"Bash"));
+    let request = child_request(&server);
+    let tools = tools(&request);
+    assert!(tools.contains(&"Bash") && tools.contains(&"Write"), "{tools:?}");
+    assert!(ran.ok().contains("denied by the rule"), "a rule binds the agent's calls all the same");
+    assert!(!sandbox.project().join("made.txt").exists());
+}
+
+#[test]
 fn model_overrides_and_inherit_means_the_main_session_model() {
     both("model: other-model", &json!({ "model": "other-model" }), &[], |_, server, _| {
         assert_eq!(child_request(server)["model"], "other-model");
@@ -56,6 +73,18 @@ fn model_overrides_and_inherit_means_the_main_session_model() {
     both("model: inherit", &json!({ "model": "inherit" }), &[], |_, server, _| {
         assert_eq!(child_request(server)["model"], requests(server)[0]["model"]);
     });
+}
+
+#[test]
+fn auto_ultimate_performance_efficient_and_lite_are_the_tiers_that_a_model_may_name() {
+    for tier in ["auto", "ultimate", "performance", "efficient", "lite"] {
+        let sandbox = Sandbox::new();
+        sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", &format!("model: {tier}")));
+        let server = delegating("r", Vec::new());
+        let settings = json!({ "model": { "tiers": { tier: format!("the-{tier}-one") } } }).to_string();
+        let ran = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent", "--settings", &settings]);
+        assert_eq!(child_request(&server)["model"], format!("the-{tier}-one"), "{ran:?}");
+    }
 }
 
 #[test]
@@ -81,6 +110,23 @@ fn permission_mode_plan_is_local_to_the_agent() {
         assert!(!sandbox.project().join("made.txt").exists(), "{ran:?}");
         assert_eq!(ran.init()["permissionMode"], "default");
     });
+}
+
+#[test]
+fn permission_mode_of_an_agent_of_the_program_has_a_scope_limited_to_this_agent() {
+    let write = |name: &str| Reply::tool("Write", json!({ "file_path": name, "content": "x" }));
+    let sandbox = Sandbox::new();
+    let flag =
+        json!({ "r": { "description": "d", "prompt": "p", "permissionMode": "acceptEdits" } }).to_string();
+    let server = delegating("r", vec![write("made.txt")]);
+    let ran = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent", "--agents", &flag]);
+    assert!(sandbox.project().join("made.txt").exists(), "{ran:?}");
+    assert_eq!(ran.init()["permissionMode"], "default");
+
+    let server =
+        ScriptedServer::start(Script::by_assistant_count(vec![write("other.txt"), Reply::text("done")]));
+    stream(&sandbox, &server, &["go", "--agents", &flag]).ok();
+    assert!(!sandbox.project().join("other.txt").exists(), "the session's own mode is as it was");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Built-in commands over the protocol and in print mode: `/help`, `/cost`, `/context`, `/clear` and `/compact` answer
+//! Built-in commands over the protocol and in print mode: `/agents`, `/help`, `/cost`, `/context`, `/clear` and `/compact` answer
 //! with `local_command_output` and a result; only a compaction asks a model.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
@@ -45,6 +45,20 @@ fn help_cost_and_context_ask_no_model() {
     let (context, _) = said(&mut talk, "/context");
     assert!(context.contains("System prompt: ") && context.contains("Messages: "), "{context}");
     assert_eq!(bodies(&server).len(), 1);
+}
+
+#[test]
+fn agents_lists_what_was_discovered() {
+    let sandbox = trusted();
+    let file = "---\nname: reviewer\ndescription: Reviews code.\nmodel: lite\n---\nYou review.\n";
+    sandbox.write(sandbox.project().join(".qoder/agents/reviewer.md"), file);
+    let server = model(vec![Reply::text("fine")]);
+    let mut talk = connected(&sandbox, &server, &json!({}));
+    let (agents, result) = said(&mut talk, "/agents");
+    assert!(agents.contains("\nreviewer [lite]: Reviews code."), "{agents}");
+    assert!(agents.contains("\ngeneral-purpose: ") && !agents.contains("can be started"), "{agents}");
+    assert_eq!(result["result"], json!(agents));
+    assert!(bodies(&server).is_empty());
 }
 
 #[test]

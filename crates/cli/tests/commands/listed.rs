@@ -29,9 +29,9 @@ fn commands_list_has_built_in_commands_and_those_of_files() {
     let listed: Value = serde_json::from_str(&run(&sandbox, &["commands", "list", "--json"]).stdout).unwrap();
     let rows = listed["commands"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["clear", "compact", "context", "cost", "help", "team:fix"]);
-    assert_eq!(rows[5]["description"], "Fix an issue");
-    assert_eq!(rows[5]["argumentHint"], "<issue>");
+    assert_eq!(names, ["agents", "clear", "compact", "context", "cost", "help", "team:fix"]);
+    assert_eq!(rows[6]["description"], "Fix an issue");
+    assert_eq!(rows[6]["argumentHint"], "<issue>");
     let text = run(&sandbox, &["commands", "list"]).stdout;
     assert!(text.contains("/team:fix  project   Fix an issue"), "{text}");
 }

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::support::{mcp, trusted};
+use crate::support::{everything, mcp, trusted};
 
 fn local(sandbox: &Sandbox) -> Value {
     let text = std::fs::read_to_string(sandbox.project().join(".qoder/settings.local.json")).unwrap();
@@ -146,4 +146,16 @@ fn signing_in_is_for_remote_servers() {
         assert!(ran.stderr.contains(told), "{arguments:?}: {}", ran.stderr);
     }
     assert_eq!(mcp(&sandbox, &["logout", "docs"]).ok(), "signed out of docs\n");
+}
+
+#[test]
+fn read_only_destructive_and_open_world_are_badges_in_the_details_of_a_tool() {
+    let sandbox = trusted(&json!({ "mcpServers": { "all": everything() } }));
+    let shown = mcp(&sandbox, &["status"]).ok();
+    assert!(shown.contains("  tool    echo [read-only]  "), "{shown}");
+    assert!(shown.contains("  tool    gzip-file-as-resource [open-world]  "), "{shown}");
+    assert!(
+        shown.contains("  tool    toggle-simulated-logging  "),
+        "what is not claimed is not shown: {shown}"
+    );
 }

@@ -40,6 +40,8 @@ pub(super) struct Ending {
     pub(super) text: String,
     /// Its worktree, when there is something in it.
     worktree: Option<Worktree>,
+    /// Why a hook has ended it, which ends the turn of whoever waits for it.
+    stop: Option<String>,
 }
 
 impl Ending {
@@ -49,24 +51,25 @@ impl Ending {
             let text = end.result.clone().unwrap_or_default();
             let silent = text.trim().is_empty();
             let text = if silent { "(The agent ended without text.)".to_owned() } else { text };
-            return Self { status: TaskStatus::Completed, text, worktree: None };
+            return Self { status: TaskStatus::Completed, text, worktree: None, stop: None };
         }
         let aborted =
             matches!(end.terminal_reason, TerminalReason::AbortedStreaming | TerminalReason::AbortedTools);
         let why = if timed_out { "its time limit was reached".to_owned() } else { end.errors.join("; ") };
         let status = if aborted && stopped && !timed_out { TaskStatus::Stopped } else { TaskStatus::Failed };
-        Self { status, text: format!("The agent did not finish: {why}."), worktree: None }
+        let stop = (end.terminal_reason == TerminalReason::HookStopped).then(|| why.clone());
+        Self { status, text: format!("The agent did not finish: {why}."), worktree: None, stop }
     }
 
     /// It did not come to an end of its own.
     pub(super) fn failed(text: impl Into<String>) -> Self {
-        Self { status: TaskStatus::Failed, text: text.into(), worktree: None }
+        Self { status: TaskStatus::Failed, text: text.into(), worktree: None, stop: None }
     }
 
     /// Somebody ended it before it began.
     pub(super) fn stopped() -> Self {
         let text = "The agent did not finish: it was stopped before it began.".to_owned();
-        Self { status: TaskStatus::Stopped, text, worktree: None }
+        Self { status: TaskStatus::Stopped, text, worktree: None, stop: None }
     }
 
     /// It has left something in a worktree of its own.
@@ -109,6 +112,7 @@ impl Ending {
         };
         let mut outcome = ToolOutcome { outcome, ..ToolOutcome::completed(text, structured) };
         outcome.ended_tasks = vec![account.agent_id.clone()];
+        outcome.stop = self.stop;
         outcome
     }
 }

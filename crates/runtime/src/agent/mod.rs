@@ -70,11 +70,11 @@ pub struct AgentTool {
     pub models: ModelByName,
     /// The model they speak with.
     pub model: Arc<SwitchedModel>,
-    /// The tools of the session; some are not for children.
+    /// The tools of the session, also those that a rule hides from its model; some are not for children.
     pub tools: Vec<Arc<dyn Tool>>,
     /// The session's servers.
     pub servers: Arc<McpServers>,
-    /// Which tools of the servers the session's model sees.
+    /// Which tools of the servers there are for children.
     pub offered: Offered,
     /// Decides whether tools of servers are looked up by name.
     pub lazy: Arc<Lazy>,

@@ -3,6 +3,8 @@
 /// A built-in command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Local {
+    /// Lists the agents.
+    Agents,
     /// Begins a new conversation.
     Clear,
     /// Replaces the conversation by a summary.
@@ -17,7 +19,8 @@ pub enum Local {
 
 impl Local {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Clear, Self::Compact, Self::Context, Self::Cost, Self::Help];
+    pub const ALL: [Self; 6] =
+        [Self::Agents, Self::Clear, Self::Compact, Self::Context, Self::Cost, Self::Help];
 
     /// The command of this name.
     #[must_use]
@@ -29,6 +32,7 @@ impl Local {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Agents => "agents",
             Self::Clear => "clear",
             Self::Compact => "compact",
             Self::Context => "context",
@@ -41,6 +45,7 @@ impl Local {
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
+            Self::Agents => "List the agents that there are",
             Self::Clear => "Begin a new conversation; the session's log keeps the old one",
             Self::Compact => "Replace the conversation by a summary of it",
             Self::Context => "Show what fills the model's context",
@@ -54,7 +59,7 @@ impl Local {
     pub fn hint(self) -> &'static str {
         match self {
             Self::Compact => "[what the summary is to keep]",
-            Self::Clear | Self::Context | Self::Cost | Self::Help => "",
+            Self::Agents | Self::Clear | Self::Context | Self::Cost | Self::Help => "",
         }
     }
 }

@@ -256,11 +256,16 @@ impl Driver<'_> {
     /// Puts what hooks said about a result into it; answers with their record.
     pub(super) fn revise(&self, outcome: &mut ToolOutcome, fired: Fired) -> RecordBody {
         let Fired { joined, record } = fired;
+        let blocked = joined.verdict == Some(HookVerdict::Deny);
         if let Some(text) = joined.updated_output {
             let (text, _) = qoder_tools::bounded_text(text, self.session.outputs(), "hook");
             outcome.content = ToolResultContent::Text(text);
+        } else if blocked {
+            // The call has had its effect; the model must not think that it did not happen.
+            outcome.content =
+                ToolResultContent::Text("The call was made. Its result is held back.".to_owned());
         }
-        if joined.verdict == Some(HookVerdict::Deny) {
+        if blocked {
             let reason = joined.reason.unwrap_or_else(|| "no reason given".to_owned());
             add_text(&mut outcome.content, format!("[A hook objects to this result: {reason}]"));
         }

@@ -9,9 +9,11 @@ use qoder_types::record::{
     Cut, InputAdmitted, InputWithdrawn, ModelFailed, RecordBody, TurnEnded, TurnSubtype,
 };
 use qoder_types::wire::{StreamMessage, SystemMessage};
+use serde_json::Value;
 
 use super::model::Called;
 use super::{Driver, emit_result};
+use crate::agent;
 use crate::commands::{self, Local};
 use crate::error::DriveError;
 use crate::live::ContextUsage;
@@ -45,6 +47,7 @@ impl Driver<'_> {
         self.session.append_all(bodies)?;
         let before = self.session.state.totals.clone();
         let answer = match local {
+            Local::Agents => Answer::Text(self.agents()),
             Local::Help => Answer::Text(self.help()),
             Local::Cost => Answer::Text(self.cost()),
             Local::Context => Answer::Text(ContextUsage::of(self).to_text()),
@@ -101,6 +104,22 @@ impl Driver<'_> {
                 if row.argument_hint.is_empty() { String::new() } else { format!(" {}", row.argument_hint) };
             // Writing into a string cannot fail.
             let _ = write!(text, "\n/{}{hint}: {} ({})", row.name, row.description, row.source);
+        }
+        text
+    }
+
+    fn agents(&self) -> String {
+        let mut text = "The agents:".to_owned();
+        for row in self.engine.extensions.current().agents.rows() {
+            let field = |name: &str| row.get(name).and_then(Value::as_str);
+            let model = field("model").map(|model| format!(" [{model}]")).unwrap_or_default();
+            let (name, about) = (field("name").unwrap_or_default(), field("description").unwrap_or_default());
+            let about = about.lines().next().unwrap_or_default();
+            // Writing into a string cannot fail.
+            let _ = write!(text, "\n{name}{model}: {about}");
+        }
+        if self.engine.toolbox.get(agent::NAME).is_none() {
+            text.push_str("\nThe session has no Agent tool, so none of them can be started.");
         }
         text
     }

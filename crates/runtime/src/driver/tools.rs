@@ -9,7 +9,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use qoder_core::ports::{ProgressSink, Spent, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_types::record::{PermissionsChanged, RecordBody, ToolStarted, UserOrigin};
-use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Observation, Role};
+use qoder_types::{CallOutcome, ContentBlock, Hooked, Message, MessageContent, Observation, Role};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -17,7 +17,7 @@ use super::call_hooks::{AfterCall, FileChange};
 use super::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::Fired;
+use crate::hooks::{Fired, HookEvent};
 
 /// Read-only calls that run at the same time.
 const MOST_TOGETHER: usize = 10;
@@ -221,6 +221,7 @@ impl Driver<'_> {
         self.notice_changes(&outcome, change);
         let hooked = fired.map_err(DriveError::Output)?.map(|fired| self.revise(&mut outcome, fired));
         self.add_call_context(&id, &mut outcome.content);
+        let stop = outcome.stop.take().map(|reason| stopped_with_agent(&id, reason));
         let block = ContentBlock::ToolResult {
             tool_use_id: id,
             content: outcome.content,
@@ -248,12 +249,28 @@ impl Driver<'_> {
                 by: tool,
             }));
         }
+        bodies.extend(stop);
         let records = self.session.append_all(bodies)?;
         if let Some(record) = records.get(place) {
             self.emit_user(record, false)?;
         }
         self.took_updates(&updates)
     }
+}
+
+/// A hook has stopped the agent that a call started, and with it this turn. What it said is in the agent's log.
+fn stopped_with_agent(id: &str, reason: String) -> RecordBody {
+    RecordBody::Hooked(Box::new(Hooked {
+        event: HookEvent::SubagentStop.as_str().to_owned(),
+        tool_use_id: Some(id.to_owned()),
+        runs: Vec::new(),
+        verdict: None,
+        reason: None,
+        by: None,
+        updated_input: None,
+        additional_context: None,
+        stop: Some(reason),
+    }))
 }
 
 /// Neighbouring read-only calls form a group; every other call is one by itself.

@@ -180,7 +180,7 @@ impl Setup {
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
         let roots = self.roots()?;
         let gate = Arc::new(self.gate(&servers, roots.clone(), &extensions.current()));
-        let offered = self.offered(&gate);
+        let (for_agents, offered) = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
         let classifier = model::classifier(&self.model_options, &self.settings)?;
@@ -189,15 +189,15 @@ impl Setup {
         let checkpoints = Checkpoints::wanted(self);
         let by_name = servers::by_name(&servers, &gate, &offered);
         let lazy = Arc::new(self.lazy(&model)?);
-        let mut tools = self.wanted_tools(&gate, &by_name, &extensions)?;
-        if self.is_wanted(agent::NAME) {
+        let (for_all, mut tools) = self.wanted_tools(&gate, &by_name, &extensions)?;
+        if self.is_wanted(agent::NAME) && !self.rules.hides(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
                 models,
                 model: Arc::clone(&model),
-                tools: tools.clone(),
+                tools: for_all,
                 servers: Arc::clone(&servers),
-                offered: Arc::clone(&offered),
+                offered: for_agents,
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
                 gate: Arc::clone(&gate),
@@ -258,18 +258,20 @@ impl Setup {
         }
     }
 
-    /// The built-in tools that the options leave.
+    /// The built-in tools that the options leave, and those of them that the main model sees. An agent's set is its own: what
+    /// a rule denies is denied to it by the gate.
     fn wanted_tools(
         &self,
         gate: &Arc<Gate>,
         by_name: &Arc<ByName>,
         extensions: &Arc<Extensions>,
-    ) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
+    ) -> Result<(Vec<Arc<dyn Tool>>, Vec<Arc<dyn Tool>>), SetupError> {
         let mut tools = tools::built_in(self, gate, by_name);
         tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
-        Ok(tools)
+        let shown = tools.iter().filter(|tool| !self.rules.hides(&tool.definition().name)).cloned().collect();
+        Ok((tools, shown))
     }
 
     /// The directories to work in, the working directory first.
@@ -344,21 +346,23 @@ impl Setup {
         let wanted = self.options.tools.as_ref().or(core.as_ref());
         wanted.is_none_or(|wanted| has(wanted))
             && !has(&self.settings.list("tools.exclude"))
-            && !self.rules.hides(name)
             && self.options.main_agent.as_ref().is_none_or(|agent| agent.has(name))
     }
 
-    /// Which tools of MCP servers the model sees: all that no rule hides, or those that `tools` names when it names any.
-    fn offered(&self, gate: &Arc<Gate>) -> Offered {
-        let gate = Arc::clone(gate);
+    /// Which tools of MCP servers agents may have, and which of them the main model sees. There are all of them, those that
+    /// `tools` names when it names any, or none when it is empty; the main model sees those that no rule hides.
+    fn offered(&self, gate: &Arc<Gate>) -> (Offered, Offered) {
+        let none = self.options.tools.as_ref().is_some_and(Vec::is_empty);
         let named = self.options.tools.iter().flatten().filter(|name| name.starts_with("mcp__"));
         let named: Vec<String> = named.cloned().collect();
         let main = self.options.main_agent.clone();
-        Arc::new(move |name| {
-            (named.is_empty() || named.iter().any(|entry| covers(entry, name)))
+        let all: Offered = Arc::new(move |name| {
+            !none
+                && (named.is_empty() || named.iter().any(|entry| covers(entry, name)))
                 && main.as_ref().is_none_or(|agent| agent.has(name))
-                && !gate.hides(name)
-        })
+        });
+        let (gate, among) = (Arc::clone(gate), Arc::clone(&all));
+        (all, Arc::new(move |name| among(name) && !gate.hides(name)))
     }
 
     fn memory_places(&self) -> MemoryPlaces<'_> {

@@ -43,15 +43,16 @@ async fn the_last_replacement_is_all_that_the_model_reads() {
 }
 
 #[tokio::test]
-async fn context_and_objections_stand_behind_the_result() {
+async fn decision_block_and_reason_prevent_further_processing_of_the_result() {
     let mut stage = stage();
     stage.hook("PostToolUse", None, specific("PostToolUse", json!({"additionalContext": "mind the gap"})));
     stage.hook("PostToolUse", None, json!({"decision": "block", "reason": "that was stale"}));
     let ran = stage.run(&["go"]).await;
     let results = ran.results();
-    for part in ["the original text", "mind the gap", "that was stale"] {
+    for part in ["The call was made", "mind the gap", "that was stale"] {
         assert!(results.contains(part), "{part}: {results}");
     }
+    assert!(!results.contains("the original text"), "{results}");
     assert_eq!(ran.hooked("PostToolUse")[0]["verdict"], "deny");
 }
 

@@ -72,3 +72,22 @@ async fn an_agent_can_be_made_to_go_on() {
     let ran = stage.run(&["go"]).await;
     assert!(ran.results().contains("all of it"), "{}", ran.results());
 }
+
+#[tokio::test]
+async fn continue_false_in_an_agent_ends_the_turn_of_the_session() {
+    for (event, child) in [("SubagentStop", text("found it")), ("PreToolUse", write())] {
+        let mut stage = Stage::new(family(json!([child]))).rules(&["Agent", "Write"], &[]);
+        let matcher = (event == "PreToolUse").then_some("Write");
+        stage.hook(event, matcher, json!({"continue": false, "stopReason": "that is enough"}));
+        let ran = stage.run(&["go"]).await;
+        let result = ran.result();
+        assert_eq!(
+            (&result["errors"], &result["error_code"]),
+            (&json!(["that is enough"]), &json!(48_716)),
+            "{event}"
+        );
+        assert_eq!(result["num_turns"], 1, "{event}: the session's model is not asked again");
+        assert!(ran.results().contains("that is enough"), "{event}: {}", ran.results());
+        assert!(!stage.path("a.txt").exists(), "{event}");
+    }
+}

@@ -197,12 +197,18 @@ impl AgentDefinition {
             && !refused.into_iter().any(|target| target == name)
     }
 
-    /// The mode it works in when another session started it: its own where that is stricter than every other, else the
-    /// session's. A definition never loosens.
+    /// The mode it works in when another session started it: its own where that is stricter than every other. Whoever
+    /// chose the session's mode by running the program may give an agent one that asks less than `default`; no file may,
+    /// and what skips all checks is the session's alone.
     #[must_use]
     pub fn mode(&self, session: PermissionMode) -> PermissionMode {
         match self.permission_mode {
             Some(mode @ (PermissionMode::Plan | PermissionMode::DontAsk)) => mode,
+            Some(mode @ (PermissionMode::AcceptEdits | PermissionMode::Auto))
+                if self.origin == Origin::Flag && session == PermissionMode::Default =>
+            {
+                mode
+            }
             Some(
                 PermissionMode::Default
                 | PermissionMode::AcceptEdits
@@ -329,11 +335,24 @@ mod tests {
     }
 
     #[test]
-    fn only_stricter_modes_are_taken() {
-        let mode = |word: &str| definition(&json!({ "permissionMode": word })).mode(PermissionMode::Default);
-        assert_eq!(mode("plan"), PermissionMode::Plan);
-        assert_eq!(mode("dontAsk"), PermissionMode::DontAsk);
-        assert_eq!(mode("bypassPermissions"), PermissionMode::Default);
+    fn a_mode_that_asks_less_is_for_the_program_to_give_and_only_above_default() {
+        use PermissionMode::{AcceptEdits, Auto, Default, DontAsk, Plan};
+        for (word, session, of_program, of_file) in [
+            ("plan", AcceptEdits, Plan, Plan),
+            ("dontAsk", Default, DontAsk, DontAsk),
+            ("acceptEdits", Default, AcceptEdits, Default),
+            ("auto", Default, Auto, Default),
+            ("acceptEdits", Plan, Plan, Plan),
+            ("acceptEdits", DontAsk, DontAsk, DontAsk),
+            ("default", AcceptEdits, AcceptEdits, AcceptEdits),
+            ("bypassPermissions", Default, Default, Default),
+        ] {
+            let mut agent = definition(&json!({ "permissionMode": word }));
+            agent.origin = Origin::Flag;
+            assert_eq!(agent.mode(session), of_program, "{word} in {session:?}");
+            agent.origin = Origin::User;
+            assert_eq!(agent.mode(session), of_file, "{word} in {session:?}");
+        }
     }
 
     #[test]
