@@ -100,6 +100,13 @@ fn compact_replaces_the_conversation_by_a_summary() {
     assert_eq!(boundary["compact_metadata"]["trigger"], "manual");
     let result = talk.result();
     assert!(result["result"].as_str().unwrap().contains("replaced by a summary"), "{result}");
+    let usage = talk.request(&json!({ "subtype": "get_context_usage" }));
+    let tokens = |name: &str| {
+        let rows = usage["response"]["categories"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap()["tokens"].as_u64().unwrap()
+    };
+    // The summary alone: what the system prompt takes is counted once.
+    assert!(tokens("Messages") < tokens("System prompt"), "{usage}");
     talk.prompt("go on");
     talk.result();
     let requests = bodies(&server);

@@ -25,6 +25,9 @@ pub use transcript::{SessionMessage, get_session_messages, get_subagent_messages
 
 use crate::{Error, Result};
 
+/// The most characters of a title or a tag.
+const LONGEST_NAME: usize = 1_000;
+
 /// Where to look for sessions, and how much of what is found to show. `Default` is everything, below the usual
 /// configuration directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,8 +247,8 @@ pub fn get_session_info(session_id: &str, place: &SessionPlace) -> Result<Option
     if !catalog::is_session_id(session_id) {
         return Err(SessionError::BadId { id: session_id.to_owned() }.into());
     }
-    let sessions = catalog::list(&place.root(), place.project()?.as_deref());
-    Ok(sessions.into_iter().find(|session| session.id == session_id).map(SessionInfo::from))
+    let found = catalog::info(&place.root(), place.project()?.as_deref(), session_id);
+    Ok(found.map(SessionInfo::from))
 }
 
 /// Gives a session a title.
@@ -262,7 +265,25 @@ fn title_entry(session_id: &str, title: &str) -> Result<Value> {
     if title.is_empty() {
         return Err(Error::option("title", "the title is empty", "give one, or leave the session as it is"));
     }
+    check_length("title", title)?;
     Ok(json!({ "type": "custom-title", "customTitle": title, "sessionId": session_id }))
+}
+
+/// The title of a copy that was given none.
+fn fork_title(summary: &str) -> String {
+    const MARK: &str = " (fork)";
+    let kept: String = summary.chars().take(LONGEST_NAME - MARK.len()).collect();
+    format!("{kept}{MARK}")
+}
+
+/// Lists look at the end of a log only, and a longer text would not be found there.
+fn check_length(what: &'static str, text: &str) -> Result<()> {
+    let length = text.chars().count();
+    if length <= LONGEST_NAME {
+        return Ok(());
+    }
+    let problem = format!("the {what} has {length} characters, and {LONGEST_NAME} are accepted");
+    Err(Error::option(what, problem, "give a shorter one"))
 }
 
 fn tag_entry(session_id: &str, tag: Option<&str>) -> Result<Value> {
@@ -270,6 +291,7 @@ fn tag_entry(session_id: &str, tag: Option<&str>) -> Result<Value> {
     if tag == Some("") {
         return Err(Error::option("tag", "the tag is empty", "None takes a tag away"));
     }
+    check_length("tag", tag.unwrap_or_default())?;
     Ok(json!({ "type": "tag", "tag": tag.unwrap_or_default(), "sessionId": session_id }))
 }
 

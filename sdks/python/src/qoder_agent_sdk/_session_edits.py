@@ -26,6 +26,9 @@ from ._transcripts import Entry, conversation, existing_session, read_entries, w
 if TYPE_CHECKING:
     from ._session_store import SessionStore
 
+#: The most characters of a title or a tag: lists look at the end of a log only, and a longer one would not be found.
+_LONGEST_NAME = 1_000
+
 _CHAINED = ("user", "assistant", "system", "attachment")
 
 #: What belongs to the original session only.
@@ -57,7 +60,7 @@ def rename_session(
     """Give a session a title; the newest title counts."""
     if not isinstance(title, str) or not title.strip():
         raise OptionValueError("the title of a session must not be empty")
-    entry = {"type": "custom-title", "customTitle": title.strip(), "sessionId": session_id}
+    entry = {"type": "custom-title", "customTitle": checked_name("title", title), "sessionId": session_id}
     return _add(session_id, directory, session_store, entry)
 
 
@@ -79,8 +82,16 @@ def tag_session(
     """Give a session a tag; None removes it."""
     if tag is not None and (not isinstance(tag, str) or not tag.strip()):
         raise OptionValueError("the tag of a session must not be empty; None removes it")
-    entry = {"type": "tag", "tag": tag.strip() if tag else "", "sessionId": session_id}
+    entry = {"type": "tag", "tag": checked_name("tag", tag) if tag else "", "sessionId": session_id}
     return _add(session_id, directory, session_store, entry)
+
+
+def checked_name(what: str, text: str) -> str:
+    """A title or a tag without blanks around it, if it is short enough."""
+    text = text.strip()
+    if len(text) > _LONGEST_NAME:
+        raise OptionValueError(f"the {what} of a session has {len(text)} characters, and {_LONGEST_NAME} are accepted")
+    return text
 
 
 def _add(
@@ -152,6 +163,7 @@ def fork_session(
 
         return _store_catalog.fork_session(session_store, session_id, directory, up_to_message_id, title)
     path = existing_session(session_id, directory)
+    title = checked_name("title", title) if title else None
     new_id = str(uuid.uuid4())
     entries = [with_blobs(entry, path.with_suffix("")) for entry in read_entries(path)]
     chosen = title or fork_title(session_id, get_session_info(session_id, directory))
@@ -214,7 +226,8 @@ def _copied(entries: list[Entry], old_id: str, new_id: str) -> list[Entry]:
 
 def fork_title(session_id: str, original: SDKSessionInfo | None) -> str:
     """The title of a fork that was given none."""
-    return f"{original.summary if original else session_id} (fork)"
+    mark = " (fork)"
+    return f"{original.summary if original else session_id}"[: _LONGEST_NAME - len(mark)] + mark
 
 
 def _line(entry: dict[str, Any]) -> bytes:

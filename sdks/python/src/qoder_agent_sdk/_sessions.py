@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 #: How much of the start and of the end of a log is looked at.
 _WINDOW = 64 * 1024
 
+#: How far a first prompt is looked for that does not end in the usual start: it may be long itself, or follow the
+#: descriptions of many tools.
+_LONG_WINDOW = 4 * 1024 * 1024
+
 
 @overload
 def list_sessions(
@@ -244,6 +248,11 @@ def _session_info(path: Path) -> SDKSessionInfo | None:
             head = log.read(_WINDOW).decode("utf-8", "replace")
             log.seek(max(0, status.st_size - _WINDOW))
             tail = log.read().decode("utf-8", "replace")
+            info = session_facts(head, tail, path.stem, status.st_mtime_ns // 1_000_000, status.st_size)
+            if (info is None or info.first_prompt is None) and status.st_size > _WINDOW:
+                log.seek(0)
+                head = log.read(_LONG_WINDOW).decode("utf-8", "replace")
+                info = session_facts(head, tail, path.stem, status.st_mtime_ns // 1_000_000, status.st_size)
     except OSError:
         return None  # deleted while we looked
-    return session_facts(head, tail, path.stem, status.st_mtime_ns // 1_000_000, status.st_size)
+    return info

@@ -3,9 +3,10 @@
  * through {@link TranscriptSource}.
  */
 import { appendFile, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 
 import { OptionsError, SessionNotFoundError } from '../errors.js';
+import { isRecord } from '../options/kinds.js';
 import type { SDKSessionInfo, SessionDirectoryOptions, SessionKey, SessionStore } from '../types/session-types.js';
 import { isSessionId, projectDirectories, projectKey, type SessionFile, sessionFiles, workTrees } from './paths.js';
 import { answerOf, asLine, describeKey, loadLog, storedSessions, storedSubpaths } from './store-reading.js';
@@ -73,7 +74,7 @@ class FileSource implements TranscriptSource {
   }
 
   async entries(sessionId: string): Promise<Entry[]> {
-    return parseEntries(await readFile((await this.#demand(sessionId)).path, 'utf8'));
+    return entriesOfFile((await this.#demand(sessionId)).path);
   }
 
   async append(sessionId: string, entry: Entry): Promise<void> {
@@ -106,7 +107,7 @@ class FileSource implements TranscriptSource {
   }
 
   async agentEntries(_sessionId: string, place: string): Promise<Entry[]> {
-    return parseEntries(await readFile(place, 'utf8'));
+    return entriesOfFile(place);
   }
 
   async #files(): Promise<SessionFile[]> {
@@ -133,6 +134,38 @@ class FileSource implements TranscriptSource {
   }
 }
 
+/** The lines of a file, with texts that were moved to files of their own because of their size. */
+async function entriesOfFile(path: string): Promise<Entry[]> {
+  const folder = join(path.slice(0, -'.jsonl'.length), 'blobs');
+  const entries = parseEntries(await readFile(path, 'utf8'));
+  for (const entry of entries) {
+    const { blobs } = entry;
+    if (!isRecord(blobs)) continue;
+    for (const [pointer, name] of Object.entries(blobs)) {
+      // The short text that stands in its place says what is missing.
+      const text = await readFile(join(folder, basename(String(name))), 'utf8').catch(() => undefined);
+      if (text !== undefined) putText(entry, pointer, text);
+    }
+    delete entry['blobs'];
+  }
+  return entries;
+}
+
+/** Puts a text at the place that a JSON pointer names, if there is one. */
+function putText(entry: Entry, pointer: string, text: string): void {
+  const names = pointer.split('/').slice(1).map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const last = names.pop();
+  let target: unknown = entry;
+  for (const name of names) target = inside(target, name);
+  if (last !== undefined && typeof inside(target, last) === 'string') (target as Record<string, unknown>)[last] = text;
+}
+
+function inside(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
 function newestFirst(infos: SDKSessionInfo[]): SDKSessionInfo[] {
   return infos.sort((first, second) => second.lastModified - first.lastModified);
 }
@@ -147,12 +180,12 @@ async function fileInfo(file: SessionFile): Promise<SDKSessionInfo | undefined> 
     const tailLength = Math.min(size, EDGE_BYTES);
     const tail = await read(size - tailLength, tailLength);
     // A first prompt that is longer than the usual head is looked for once more, further on.
-    for (const headLength of [EDGE_BYTES, LONG_HEAD_BYTES]) {
+    const factsWith = async (headLength: number): Promise<SDKSessionInfo | undefined> => {
       const head = await read(0, Math.min(size, headLength));
-      const facts = sessionFacts({ head, tail }, file.sessionId, Math.floor(mtimeMs), size);
-      if (facts !== undefined || size <= headLength) return facts;
-    }
-    return undefined;
+      return sessionFacts({ head, tail }, file.sessionId, Math.floor(mtimeMs), size);
+    };
+    const facts = await factsWith(EDGE_BYTES);
+    return facts?.firstPrompt === undefined && size > EDGE_BYTES ? await factsWith(LONG_HEAD_BYTES) : facts;
   } finally {
     await handle.close();
   }
