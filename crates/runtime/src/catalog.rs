@@ -64,25 +64,41 @@ pub fn is_session_id(text: &str) -> bool {
 /// The sessions of one project, or of all, newest first.
 #[must_use]
 pub fn list(config_root: &Path, cwd: Option<&Path>) -> Vec<SessionInfo> {
-    let folders = match cwd {
-        Some(cwd) => vec![project_folder(config_root, cwd)],
-        None => entries(&config_root.join("projects")),
+    newest_first(&folders(config_root, cwd)).collect()
+}
+
+/// The sessions of several projects, or of all, newest first. Each is read when its turn comes: whoever wants the newest
+/// few of many thousands does not wait for the rest.
+pub fn newest_of(config_root: &Path, cwds: Option<&[PathBuf]>) -> impl Iterator<Item = SessionInfo> + use<> {
+    let folders = match cwds {
+        Some(cwds) => cwds.iter().map(|cwd| project_folder(config_root, cwd)).collect(),
+        None => folders(config_root, None),
     };
-    let mut sessions: Vec<SessionInfo> =
-        folders.iter().flat_map(|folder| entries(folder)).filter_map(|path| glance(&path)).collect();
-    sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
-    sessions
+    newest_first(&folders)
 }
 
 /// What a list would show of one session, without looking at others.
 #[must_use]
 pub fn info(config_root: &Path, cwd: Option<&Path>, id: &str) -> Option<SessionInfo> {
-    let folders = match cwd {
-        Some(cwd) => vec![project_folder(config_root, cwd)],
-        None => entries(&config_root.join("projects")),
-    };
+    let folders = folders(config_root, cwd);
     let found = folders.iter().filter_map(|folder| glance(&SessionPaths::new(folder, id).log));
     found.max_by_key(|session| session.modified)
+}
+
+fn folders(config_root: &Path, cwd: Option<&Path>) -> Vec<PathBuf> {
+    match cwd {
+        Some(cwd) => vec![project_folder(config_root, cwd)],
+        None => entries(&config_root.join("projects")),
+    }
+}
+
+fn newest_first(folders: &[PathBuf]) -> impl Iterator<Item = SessionInfo> + use<> {
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl");
+    let dated = |path: PathBuf| Some((path.metadata().ok()?.modified().ok()?, path));
+    let files = folders.iter().flat_map(|folder| entries(folder)).filter(is_log);
+    let mut logs: Vec<(SystemTime, PathBuf)> = files.filter_map(dated).collect();
+    logs.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.file_name().cmp(&b.file_name())));
+    logs.into_iter().filter_map(|(_, path)| glance(&path))
 }
 
 pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -91,13 +107,14 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
 
 fn glance(path: &Path) -> Option<SessionInfo> {
     let id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
+    // Opening a pipe would wait for somebody who writes into it.
+    let metadata = path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
     let mut file = File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    if metadata.len() == 0 {
-        return None;
-    }
     let head = part(&mut file, 0, GLANCE)?;
-    let tail = part(&mut file, metadata.len().saturating_sub(GLANCE), GLANCE)?;
+    let tail = match metadata.len().checked_sub(GLANCE) {
+        Some(start) => Cow::Owned(part(&mut file, start, GLANCE)?),
+        None => Cow::Borrowed(head.as_str()),
+    };
     if head.lines().next().is_some_and(|line| line.contains("\"isSidechain\":true")) {
         return None;
     }
@@ -159,9 +176,7 @@ pub fn find_session(config_root: &Path, cwd: &Path, id: &str) -> Result<SessionP
     if paths.log.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Ok(paths);
     }
-    let elsewhere = entries(&config_root.join("projects"))
-        .iter()
-        .find_map(|folder| glance(&SessionPaths::new(folder, id).log));
+    let elsewhere = info(config_root, None, id);
     Err(SessionError::NotFound {
         id: id.to_owned(),
         project: cwd.to_path_buf(),
@@ -178,7 +193,12 @@ pub fn delete(paths: &SessionPaths, id: &str) -> Result<(), SessionError> {
 
 /// Removes the files of a session whose lock is held.
 pub(crate) fn remove(paths: &SessionPaths) -> Result<(), SessionError> {
-    std::fs::remove_file(&paths.log).map_err(|error| SessionError::io("delete", &paths.log, &error))?;
+    match std::fs::remove_file(&paths.log) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(SessionError::io("delete", &paths.log, &error));
+        }
+        Ok(()) | Err(_) => {}
+    }
     if paths.side.exists() {
         std::fs::remove_dir_all(&paths.side)
             .map_err(|error| SessionError::io("delete", &paths.side, &error))?;

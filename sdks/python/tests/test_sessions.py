@@ -192,6 +192,29 @@ def test_empty_titles_and_tags_are_refused() -> None:
         tag_session(identifier, "")
 
 
+def test_a_fork_leaves_out_what_the_conversation_went_back_from(isolated_home: Path, project: Path) -> None:
+    session = write_log(
+        isolated_home,
+        project,
+        entry("user", "1", None, "before the new beginning"),
+        {"type": "cut", "at": None, "messages": 0},
+        entry("user", "2", None, "kept"),
+        entry("assistant", "3", "2", "yes"),
+        entry("user", "4", "3", "taken back"),
+        {"type": "cut", "at": "3", "messages": 2},
+        entry("user", "5", "3", "after"),
+    )
+
+    def texts(fork: str) -> list[str]:
+        folder = isolated_home / ".qoder" / "projects" / project_key(project)
+        lines = [json.loads(line) for line in (folder / f"{fork}.jsonl").read_text().splitlines()]
+        return [line["message"]["content"] for line in lines if "message" in line]
+
+    assert texts(fork_session(session, project).session_id) == ["kept", "yes", "after"]
+    earlier = fork_session(session, project, up_to_message_id="4")
+    assert texts(earlier.session_id) == ["kept", "yes", "taken back"]
+
+
 def test_titles_and_tags_that_no_list_would_find_are_refused() -> None:
     identifier = str(uuid.uuid4())
     with pytest.raises(ValueError, match="the title of a session has 1001 characters, and 1000 are accepted"):

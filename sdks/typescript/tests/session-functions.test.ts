@@ -218,6 +218,26 @@ test('a title that the runtime found counts as long as nobody gives one', async 
   assert.equal((await getSessionInfo(FIRST, { dir }))?.customTitle, 'Found');
 });
 
+test('a fork leaves out what the conversation went back from', async (context) => {
+  const { dir, write } = project(context);
+  const path = write(FIRST, [
+    user('u1', null, 'before the new beginning'),
+    { type: 'cut', at: null, messages: 0 },
+    user('u2', null, 'kept'),
+    assistant('a2', 'u2', 'yes'),
+    user('u3', 'a2', 'taken back'),
+    { type: 'cut', at: 'a2', messages: 2 },
+    user('u4', 'a2', 'after'),
+  ]);
+  const kinds = async (upToMessageId?: string): Promise<unknown[]> => {
+    const { sessionId } = await forkSession(FIRST, { dir, upToMessageId });
+    const lines = readFileSync(path.replace(FIRST, sessionId), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+    return lines.filter((line) => line.forkedFrom).map((line) => line.forkedFrom.messageUuid);
+  };
+  assert.deepEqual(await kinds(), ['u2', 'a2', 'u4']);
+  assert.deepEqual(await kinds('u3'), ['u2', 'a2', 'u3']);
+});
+
 test('texts in files of their own are put back, and a fork does not depend on them', async (context) => {
   const { dir, write } = project(context);
   const blobs = { '/message/content': 'f00', '/message/absent/0': 'f00' };

@@ -60,6 +60,18 @@ fn what_tools_are_called_with_does_not_name_a_session() {
 }
 
 #[test]
+fn what_is_no_file_does_not_hold_a_list_up() {
+    let sandbox = two_sessions();
+    let log = log_of(&sandbox, ID);
+    let beside = |name: &str| log.with_file_name(format!("{name}.jsonl"));
+    std::fs::create_dir(beside("33333333-3333-4333-8333-333333333333")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", beside("44444444-4444-4444-8444-444444444444")).unwrap();
+    let pipe = beside("55555555-5555-4555-8555-555555555555");
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    assert_eq!(run(&sandbox, &["sessions", "list"]).exits(0).stdout.lines().count(), 2);
+}
+
+#[test]
 fn a_long_first_prompt_is_shown_by_its_beginning() {
     let sandbox = Sandbox::new();
     let prompt = "word ".repeat(20_000);

@@ -73,7 +73,8 @@ pub struct Driver<'a> {
     read_files: Vec<std::path::PathBuf>,
     /// What happened during a step that hooks may want to know.
     noticed: Vec<Occasion>,
-    /// True while hooks look at a prompt: there is no turn yet, and an interrupt is for the one that would begin.
+    /// True while hooks look at a prompt or the program answers a command by itself: there is no turn, and an interrupt is
+    /// for what is being done.
     promoting: bool,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,

@@ -102,7 +102,7 @@ impl SessionPlace {
     }
 
     /// The part of what was found that is asked for.
-    fn part<T>(&self, found: Vec<T>) -> Vec<T> {
+    fn part<T>(&self, found: impl IntoIterator<Item = T>) -> Vec<T> {
         found.into_iter().skip(self.offset).take(self.limit.unwrap_or(usize::MAX)).collect()
     }
 
@@ -142,7 +142,7 @@ impl SessionPlace {
         if !catalog::is_session_id(id) {
             return Err(SessionError::BadId { id: id.to_owned() }.into());
         }
-        let found = catalog::list(&root, None).into_iter().find(|session| session.id == id);
+        let found = catalog::info(&root, None, id);
         let missing =
             || SessionError::NotFound { id: id.to_owned(), project: PathBuf::from("."), elsewhere: None };
         Ok(found.map(|session| session.paths).ok_or_else(missing)?)
@@ -214,13 +214,8 @@ impl From<catalog::SessionInfo> for SessionInfo {
 /// When the directory does not exist.
 pub fn list_sessions(place: &SessionPlace) -> Result<Vec<SessionInfo>> {
     let root = place.root();
-    let Some(projects) = place.projects()? else {
-        let sessions = place.part(catalog::list(&root, None));
-        return Ok(sessions.into_iter().map(SessionInfo::from).collect());
-    };
-    let mut sessions: Vec<_> =
-        projects.iter().flat_map(|project| catalog::list(&root, Some(project))).collect();
-    sessions.sort_by_key(|session| std::cmp::Reverse(session.modified));
+    let projects = place.projects()?;
+    let sessions = catalog::newest_of(&root, projects.as_deref());
     Ok(place.part(sessions).into_iter().map(SessionInfo::from).collect())
 }
 

@@ -182,21 +182,30 @@ def fork_entries(
 
 
 def _entries_to_copy(entries: list[Entry], session_id: str, up_to: str | None) -> list[Entry]:
-    entries = [
-        entry
-        for entry in entries
-        if entry.get("type") in (*_CHAINED, "progress")
+    kept: list[Entry] = []
+    for entry in entries:
+        if entry.get("type") == "cut":
+            # The conversation went on from here, or began anew; what was left out stays out of the copy.
+            place = next((index for index, one in enumerate(kept) if one["uuid"] == entry.get("at")), -1)
+            del kept[place + 1 :]
+        elif _is_link(entry):
+            kept.append(entry)
+            if entry["uuid"] == up_to:
+                break
+    else:
+        if up_to is not None:
+            raise OptionValueError(f"session {session_id} has no message {up_to}")
+    if not conversation(kept):
+        raise OptionValueError(f"session {session_id} has no messages to fork")
+    return kept
+
+
+def _is_link(entry: Entry) -> bool:
+    return (
+        entry.get("type") in (*_CHAINED, "progress")
         and isinstance(entry.get("uuid"), str)
         and not entry.get("isSidechain")
-    ]
-    if up_to is not None:
-        index = next((index for index, entry in enumerate(entries) if entry["uuid"] == up_to), None)
-        if index is None:
-            raise OptionValueError(f"session {session_id} has no message {up_to}")
-        entries = entries[: index + 1]
-    if not conversation(entries):
-        raise OptionValueError(f"session {session_id} has no messages to fork")
-    return entries
+    )
 
 
 def _copied(entries: list[Entry], old_id: str, new_id: str) -> list[Entry]:

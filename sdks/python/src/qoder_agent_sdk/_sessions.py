@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Coroutine
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -75,10 +76,11 @@ def list_sessions(
     directories: list[str | Path | None] = [directory]
     if directory is not None and include_worktrees:
         directories += _other_worktrees(directory)
-    paths = {path for each in directories for path in session_files(each)}
-    infos = [info for path in paths if (info := _session_info(path)) is not None]
-    infos.sort(key=lambda info: info.last_modified, reverse=True)
-    return infos[offset : None if limit is None else offset + limit]
+    logs = {path: changed for each in directories for path, changed in session_files(each)}
+    newest_first = sorted(logs, key=lambda path: (-logs[path], path.stem))
+    # Each log is read when its turn comes: whoever wants the newest few of many thousands does not wait for the rest.
+    infos = (info for path in newest_first if (info := _session_info(path)) is not None)
+    return list(islice(infos, offset, None if limit is None else offset + limit))
 
 
 @overload

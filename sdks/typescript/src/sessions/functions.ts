@@ -49,7 +49,8 @@ function page<Element>(all: Element[], options: { limit?: number; offset?: numbe
 /** The sessions of a project, or of all projects without `dir`; newest first. */
 export async function listSessions(options?: ListSessionsOptions): Promise<SDKSessionInfo[]> {
   checkPage(options);
-  return page(await (await openSource(options)).list(), options);
+  const most = options?.limit === undefined ? undefined : (options.offset ?? 0) + options.limit;
+  return page(await (await openSource(options)).list(most), options);
 }
 
 /** What is known of a session, or undefined when there is none with this id. */

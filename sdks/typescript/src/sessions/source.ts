@@ -2,6 +2,7 @@
  * The two places that transcripts are read from: the files of this machine, and a session store. Both are used
  * through {@link TranscriptSource}.
  */
+import type { Stats } from 'node:fs';
 import { appendFile, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 
@@ -14,8 +15,8 @@ import { EDGE_BYTES, type Entry, parseEntries, sessionFacts } from './transcript
 
 /** A place with transcripts. */
 export interface TranscriptSource {
-  /** All sessions, newest first. */
-  list(): Promise<SDKSessionInfo[]>;
+  /** All sessions, newest first; only so many of them when a number is given. */
+  list(most?: number): Promise<SDKSessionInfo[]>;
   /** What is known of a session; undefined when there is none. */
   info(sessionId: string): Promise<SDKSessionInfo | undefined>;
   /** All lines of a session. */
@@ -58,14 +59,20 @@ class FileSource implements TranscriptSource {
     this.#withWorkTrees = withWorkTrees;
   }
 
-  async list(): Promise<SDKSessionInfo[]> {
+  async list(most = Infinity): Promise<SDKSessionInfo[]> {
+    const dated = await Promise.all(
+      (await this.#files()).map(async (file) => ({ file, changed: (await statusOf(file.path))?.mtimeMs })),
+    );
+    dated.sort((first, second) => (second.changed ?? 0) - (first.changed ?? 0));
+    // Each file is read when its turn comes: whoever wants the newest few of many does not wait for the rest.
     const found = new Map<string, SDKSessionInfo>();
-    for (const file of await this.#files()) {
+    for (const { file, changed } of dated) {
+      if (found.size >= most) break;
+      if (changed === undefined || found.has(file.sessionId)) continue;
       const info = await fileInfo(file);
-      const other = found.get(file.sessionId);
-      if (info && (other === undefined || other.lastModified < info.lastModified)) found.set(file.sessionId, info);
+      if (info) found.set(file.sessionId, info);
     }
-    return newestFirst([...found.values()]);
+    return [...found.values()];
   }
 
   async info(sessionId: string): Promise<SDKSessionInfo | undefined> {
@@ -121,7 +128,7 @@ class FileSource implements TranscriptSource {
     checkId(sessionId);
     for (const file of await this.#files()) {
       if (file.sessionId.toLowerCase() !== sessionId.toLowerCase()) continue;
-      if ((await stat(file.path)).size > 0) return file;
+      if (((await statusOf(file.path))?.size ?? 0) > 0) return file;
     }
     return undefined;
   }
@@ -170,8 +177,16 @@ function newestFirst(infos: SDKSessionInfo[]): SDKSessionInfo[] {
   return infos.sort((first, second) => second.lastModified - first.lastModified);
 }
 
+/** The status of a file; undefined when it was deleted meanwhile. */
+async function statusOf(path: string): Promise<Stats | undefined> {
+  const status = await stat(path).catch(() => undefined);
+  // Opening a pipe would wait for somebody who writes into it.
+  return status?.isFile() ? status : undefined;
+}
+
 async function fileInfo(file: SessionFile): Promise<SDKSessionInfo | undefined> {
-  const handle = await open(file.path, 'r');
+  const handle = await open(file.path, 'r').catch(() => undefined);
+  if (handle === undefined) return undefined;
   try {
     const { size, mtimeMs } = await handle.stat();
     if (size === 0) return undefined;
