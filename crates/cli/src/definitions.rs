@@ -45,7 +45,7 @@ fn skills(loaded: &Loaded) -> Vec<Value> {
     let row = |skill: &Skill, active: bool| {
         let mut row = json!({
             "name": skill.name, "description": skill.description, "source": skill.origin.as_str(),
-            "path": skill.folder.join("SKILL.md"), "active": active, "modelInvocation": skill.by_model,
+            "path": skill.file, "active": active, "modelInvocation": skill.by_model,
             "argumentHint": skill.argument_hint, "allowedTools": rules(&skill.allowed), "paths": skill.paths,
         });
         put_plugin(&mut row, &skill.origin);

@@ -346,9 +346,7 @@ fn answer(
         return Err(Fault::input("--input goes with allow alone", "a denied call runs with no input at all"));
     }
     let updated_input = given.input.as_deref().map(changed_input).transpose()?;
-    let cwd = catalog::list(&layout::config_root(&environment), None)
-        .into_iter()
-        .find(|info| info.id == session)
+    let cwd = catalog::info(&layout::config_root(&environment), None, session)
         .and_then(|info| info.cwd)
         .unwrap_or_default();
     let options = Options { cwd: cwd.into(), environment, ..Options::default() };

@@ -38,7 +38,7 @@ impl State {
         self.context = ContextMeter::default();
         if let Some(epoch) = &mut self.epoch {
             epoch.number += 1;
-            self.context.total_bytes = epoch.system.iter().map(|text| text.len() as u64).sum();
+            self.context = ContextMeter::with_system(&epoch.system);
         }
         for message in &self.prompt {
             self.context.total_bytes += message_bytes(&message.message);

@@ -15,7 +15,7 @@ use qoder_types::{
 
 use crate::next::MAX_CONTINUATIONS;
 use crate::ports::PromptMessage;
-use crate::state::{Call, EpochState, ReplySummary, State, Turn};
+use crate::state::{Call, ContextMeter, EpochState, ReplySummary, State, Turn};
 use crate::structured::STRUCTURED_OUTPUT;
 
 /// Folds all records into a fresh state.
@@ -165,6 +165,7 @@ impl State {
     }
 
     fn apply_epoch(&mut self, epoch: &Epoch) {
+        self.context.system_bytes = ContextMeter::with_system(&epoch.system).system_bytes;
         self.epoch = Some(EpochState {
             number: self.epoch.as_ref().map_or(0, |old| old.number) + 1,
             model: epoch.model.clone(),
@@ -218,11 +219,10 @@ impl State {
                 // What was read before is no longer in front of the model; an edit has to look again.
                 self.observations = Arc::default();
                 self.memory.clear();
-                self.context = crate::state::ContextMeter::default();
+                self.context = ContextMeter::default();
                 if let Some(epoch) = &mut self.epoch {
                     epoch.number += 1;
-                    self.context.total_bytes +=
-                        epoch.system.iter().map(|text| text.len() as u64).sum::<u64>();
+                    self.context = ContextMeter::with_system(&epoch.system);
                 }
                 self.push_message(entry.message.clone());
                 self.follow_up();

@@ -135,8 +135,10 @@ pub struct ContextMeter {
     pub reported: u64,
     /// Bytes added since.
     pub added_bytes: u64,
-    /// Bytes of the whole prompt.
+    /// Bytes of all messages.
     pub total_bytes: u64,
+    /// Bytes of the system prompt.
+    pub system_bytes: u64,
     /// Replies since the last compaction.
     pub replies: u64,
 }
@@ -145,7 +147,17 @@ impl ContextMeter {
     /// The best estimate in tokens: the provider's figure first, four bytes a token for the rest.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        if self.reported > 0 { self.reported + self.added_bytes / 4 } else { self.total_bytes / 4 }
+        if self.reported > 0 {
+            self.reported + self.added_bytes / 4
+        } else {
+            (self.system_bytes + self.total_bytes) / 4
+        }
+    }
+
+    /// Nothing is in front of the model but this system prompt.
+    pub(crate) fn with_system(system: &[String]) -> Self {
+        let system_bytes = system.iter().map(|text| text.len() as u64).sum();
+        Self { system_bytes, ..Self::default() }
     }
 
     pub(crate) fn add(&mut self, bytes: u64) {

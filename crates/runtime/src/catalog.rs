@@ -1,6 +1,8 @@
 //! The sessions on disk: finding, listing, deleting, forking and repairing them. Lists read the beginning and the end
 //! of a file only, as other programs do.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use std::time::SystemTime;
 use qoder_core::ports::LogStore;
 use qoder_types::Record;
 use qoder_types::record::{RecordBody, SessionStarted};
+use serde_json::value::RawValue;
 
 use crate::VERSION;
 use crate::error::SessionError;
@@ -19,6 +22,9 @@ use crate::store::line::{self, Line};
 
 /// How much of the beginning and end of a file a list reads.
 const GLANCE: u64 = 64 * 1024;
+/// How far a first prompt is looked for that does not end in the usual beginning: it may be long itself, or follow the
+/// descriptions of many tools.
+const LONG_GLANCE: u64 = 4 * 1024 * 1024;
 
 /// What a list shows of a session.
 #[derive(Debug, Clone)]
@@ -58,14 +64,41 @@ pub fn is_session_id(text: &str) -> bool {
 /// The sessions of one project, or of all, newest first.
 #[must_use]
 pub fn list(config_root: &Path, cwd: Option<&Path>) -> Vec<SessionInfo> {
-    let folders = match cwd {
+    newest_first(&folders(config_root, cwd)).collect()
+}
+
+/// The sessions of several projects, or of all, newest first. Each is read when its turn comes: whoever wants the newest
+/// few of many thousands does not wait for the rest.
+pub fn newest_of(config_root: &Path, cwds: Option<&[PathBuf]>) -> impl Iterator<Item = SessionInfo> + use<> {
+    let folders = match cwds {
+        Some(cwds) => cwds.iter().map(|cwd| project_folder(config_root, cwd)).collect(),
+        None => folders(config_root, None),
+    };
+    newest_first(&folders)
+}
+
+/// What a list would show of one session, without looking at others.
+#[must_use]
+pub fn info(config_root: &Path, cwd: Option<&Path>, id: &str) -> Option<SessionInfo> {
+    let folders = folders(config_root, cwd);
+    let found = folders.iter().filter_map(|folder| glance(&SessionPaths::new(folder, id).log));
+    found.max_by_key(|session| session.modified)
+}
+
+fn folders(config_root: &Path, cwd: Option<&Path>) -> Vec<PathBuf> {
+    match cwd {
         Some(cwd) => vec![project_folder(config_root, cwd)],
         None => entries(&config_root.join("projects")),
-    };
-    let mut sessions: Vec<SessionInfo> =
-        folders.iter().flat_map(|folder| entries(folder)).filter_map(|path| glance(&path)).collect();
-    sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
-    sessions
+    }
+}
+
+fn newest_first(folders: &[PathBuf]) -> impl Iterator<Item = SessionInfo> + use<> {
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl");
+    let dated = |path: PathBuf| Some((path.metadata().ok()?.modified().ok()?, path));
+    let files = folders.iter().flat_map(|folder| entries(folder)).filter(is_log);
+    let mut logs: Vec<(SystemTime, PathBuf)> = files.filter_map(dated).collect();
+    logs.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.file_name().cmp(&b.file_name())));
+    logs.into_iter().filter_map(|(_, path)| glance(&path))
 }
 
 pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -74,42 +107,49 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
 
 fn glance(path: &Path) -> Option<SessionInfo> {
     let id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
+    // Opening a pipe would wait for somebody who writes into it.
+    let metadata = path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
     let mut file = File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    if metadata.len() == 0 {
-        return None;
-    }
-    let head = part(&mut file, 0)?;
-    let tail = part(&mut file, metadata.len().saturating_sub(GLANCE))?;
+    let head = part(&mut file, 0, GLANCE)?;
+    let tail = match metadata.len().checked_sub(GLANCE) {
+        Some(start) => Cow::Owned(part(&mut file, start, GLANCE)?),
+        None => Cow::Borrowed(head.as_str()),
+    };
     if head.lines().next().is_some_and(|line| line.contains("\"isSidechain\":true")) {
         return None;
     }
-    let last = |key: &str| find(&tail, key, true).or_else(|| find(&head, key, true));
+    let mut prompt = head.lines().find_map(first_prompt);
+    if prompt.is_none() && metadata.len() > GLANCE {
+        prompt = part(&mut file, 0, LONG_GLANCE)?.lines().find_map(first_prompt);
+    }
+    let last = |key: &str| tail.lines().rev().chain(head.lines().rev()).find_map(|line| field(line, key));
     Some(SessionInfo {
         paths: SessionPaths::new(path.parent()?, &id),
         id,
         modified: metadata.modified().ok()?,
         size: metadata.len(),
         title: last("customTitle").or_else(|| last("aiTitle")),
-        first_prompt: head.lines().find_map(first_prompt),
-        cwd: find(&head, "cwd", false),
+        first_prompt: prompt,
+        cwd: head.lines().find_map(|line| field(line, "cwd")),
         branch: last("gitBranch"),
     })
 }
 
-fn part(file: &mut File, from: u64) -> Option<String> {
+fn part(file: &mut File, from: u64, length: u64) -> Option<String> {
     file.seek(SeekFrom::Start(from)).ok()?;
     let mut bytes = Vec::new();
-    file.by_ref().take(GLANCE).read_to_end(&mut bytes).ok()?;
+    file.by_ref().take(length).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first or last text value of `key`, by looking for it in the raw text.
-fn find(text: &str, key: &str, last: bool) -> Option<String> {
-    let wanted = format!("\"{key}\":\"");
-    let at = if last { text.rfind(&wanted)? } else { text.find(&wanted)? } + wanted.len() - 1;
-    let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<String>();
-    values.next()?.ok()
+/// The text of a field of a line, not of anything inside of it: what a tool was called with must not name a session.
+fn field(line: &str, key: &str) -> Option<String> {
+    if !line.contains(key) {
+        return None;
+    }
+    let fields: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(line).ok()?;
+    let text: String = serde_json::from_str(fields.get(key)?.get()).ok()?;
+    (!text.is_empty()).then_some(text)
 }
 
 fn first_prompt(line: &str) -> Option<String> {
@@ -136,7 +176,7 @@ pub fn find_session(config_root: &Path, cwd: &Path, id: &str) -> Result<SessionP
     if paths.log.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Ok(paths);
     }
-    let elsewhere = list(config_root, None).into_iter().find(|session| session.id == id);
+    let elsewhere = info(config_root, None, id);
     Err(SessionError::NotFound {
         id: id.to_owned(),
         project: cwd.to_path_buf(),
@@ -153,7 +193,12 @@ pub fn delete(paths: &SessionPaths, id: &str) -> Result<(), SessionError> {
 
 /// Removes the files of a session whose lock is held.
 pub(crate) fn remove(paths: &SessionPaths) -> Result<(), SessionError> {
-    std::fs::remove_file(&paths.log).map_err(|error| SessionError::io("delete", &paths.log, &error))?;
+    match std::fs::remove_file(&paths.log) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(SessionError::io("delete", &paths.log, &error));
+        }
+        Ok(()) | Err(_) => {}
+    }
     if paths.side.exists() {
         std::fs::remove_dir_all(&paths.side)
             .map_err(|error| SessionError::io("delete", &paths.side, &error))?;

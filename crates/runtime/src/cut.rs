@@ -23,17 +23,28 @@ struct Mark {
     turn: Rc<str>,
     /// How long the prompt is with it.
     messages: usize,
-    /// Results that the last reply's calls have by then, when others are missing.
-    results: Vec<ContentBlock>,
-    /// Those calls that have none.
-    open: Vec<String>,
 }
 
 impl Mark {
-    /// The cut after this entry, and the calls that it leaves without a result.
-    fn cut(self, by: &str) -> (Cut, Vec<String>) {
+    /// The cut after this entry, and the calls that it leaves without a result. The log is read up to the entry for that:
+    /// keeping the results of every entry until one is chosen would take many times the room of the log.
+    fn cut(self, session: &Session, by: &str) -> Result<(Cut, Vec<String>), SessionError> {
+        let (mut state, mut results, mut open, mut found) = (State::default(), Vec::new(), Vec::new(), false);
+        if let Some(paths) = session.files() {
+            scan(paths, |line| {
+                if found {
+                    return;
+                }
+                found = seen_in(&line).entry() == Some(self.uuid.as_str());
+                apply_line(&mut state, line);
+                if found {
+                    results = state.calls.iter().filter_map(|call| call.result.clone()).collect();
+                    open = state.open_calls().map(|call| call.id.clone()).collect();
+                }
+            })?;
+        }
         let (at, messages) = (Some(self.uuid), self.messages as u64);
-        (Cut { at, messages, results: self.results, by: by.to_owned() }, self.open)
+        Ok((Cut { at, messages, results, by: by.to_owned() }, open))
     }
 }
 
@@ -53,6 +64,22 @@ enum Seen {
     Cut(Option<String>),
     /// No entry.
     Nothing,
+}
+
+impl Seen {
+    /// The entry, if it is one.
+    fn entry(&self) -> Option<&str> {
+        match self {
+            Self::Prompt(uuid) | Self::Summary(uuid) | Self::Within(uuid) => Some(uuid),
+            Self::Cut(_) | Self::Nothing => None,
+        }
+    }
+}
+
+fn seen_in(line: &Line) -> Seen {
+    match line {
+        Line::Record(Record { body, .. }) | Line::Foreign(body) => seen(body),
+    }
 }
 
 fn seen(body: &RecordBody) -> Seen {
@@ -111,9 +138,7 @@ impl Marks {
             }
             Seen::Nothing => return,
         };
-        let results = after.calls.iter().filter_map(|call| call.result.clone()).collect();
-        let open = after.open_calls().map(|call| call.id.clone()).collect();
-        self.0.push(Mark { uuid, turn, messages: after.prompt.len(), results, open });
+        self.0.push(Mark { uuid, turn, messages: after.prompt.len() });
     }
 }
 
@@ -123,9 +148,7 @@ fn marks(session: &Session) -> Result<Marks, SessionError> {
     let mut state = State::default();
     if let Some(paths) = session.files() {
         scan(paths, |line| {
-            let seen = match &line {
-                Line::Record(Record { body, .. }) | Line::Foreign(body) => seen(body),
-            };
+            let seen = seen_in(&line);
             apply_line(&mut state, line);
             marks.take(seen, &state);
         })?;
@@ -149,7 +172,7 @@ pub(crate) fn before_prompt(session: &Session, id: &str) -> Result<Option<Before
     let Some(place) = marks.0.iter().position(is_prompt) else { return Ok(None) };
     marks.0.truncate(place);
     let (cut, open) = match marks.0.pop() {
-        Some(last) => last.cut(""),
+        Some(last) => last.cut(session, "")?,
         None => (Cut { at: None, messages: 0, results: Vec::new(), by: String::new() }, Vec::new()),
     };
     let removed = (session.state.prompt.len() as u64).saturating_sub(cut.messages);
@@ -176,7 +199,7 @@ pub(crate) fn go_on_from(
         return Err(SessionError::DropsMore { at: at.to_owned(), turn: turn.to_owned() });
     }
     let Some(last) = marks.0.pop().filter(|_| !left_out.is_empty()) else { return Ok(()) };
-    let (cut, open) = last.cut("resume");
+    let (cut, open) = last.cut(session, "resume")?;
     keep(session, cut, open)
 }
 

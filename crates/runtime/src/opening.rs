@@ -2,6 +2,7 @@
 //! before anything is opened.
 
 use std::path::PathBuf;
+use std::slice;
 
 use crate::checkpoints::asked_by_variable;
 use crate::error::SessionError;
@@ -149,8 +150,8 @@ impl SessionChoice {
                 return Ok(Some(id.clone()));
             }
             // A title stands for its session.
-            let sessions = catalog::list(&setup.config_root, Some(&setup.cwd));
-            let titled = sessions.into_iter().find(|session| session.title.as_deref() == Some(id));
+            let mut sessions = catalog::newest_of(&setup.config_root, Some(slice::from_ref(&setup.cwd)));
+            let titled = sessions.find(|session| session.title.as_deref() == Some(id));
             return titled.map(|session| Some(session.id)).ok_or_else(|| SessionError::NotFound {
                 id: id.clone(),
                 project: setup.cwd.clone(),
@@ -160,7 +161,7 @@ impl SessionChoice {
         if !self.continue_newest {
             return Ok(None);
         }
-        let newest = catalog::list(&setup.config_root, Some(&setup.cwd)).into_iter().next();
+        let newest = catalog::newest_of(&setup.config_root, Some(slice::from_ref(&setup.cwd))).next();
         newest
             .map(|session| Some(session.id))
             .ok_or_else(|| SessionError::NoneToContinue { project: setup.cwd.clone() })

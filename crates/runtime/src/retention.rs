@@ -138,7 +138,12 @@ impl Retention {
     /// Deletes a session unless it was used since it was looked at.
     fn delete(&self, old: &OldSession, now: SystemTime) -> Result<bool, SessionError> {
         let _lock = hold(&old.paths, &old.id)?;
-        if glance(&old.paths.log).is_none_or(|again| !self.is_old(again.modified, now)) {
+        let used = match glance(&old.paths.log) {
+            Some(again) => !self.is_old(again.modified, now),
+            // Only a folder is left; taking its lock may have changed it.
+            None => old.paths.log.symlink_metadata().is_ok(),
+        };
+        if used {
             return Ok(false);
         }
         remove(&old.paths).map(|()| true)
@@ -162,14 +167,22 @@ impl Retention {
     }
 }
 
-/// What is known of a log without reading it. Only a plain file in its place counts.
-fn glance(log: &Path) -> Option<OldSession> {
-    let id = log.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?;
-    let metadata = std::fs::symlink_metadata(log).ok().filter(std::fs::Metadata::is_file)?;
-    Some(OldSession {
-        id: id.to_owned(),
-        paths: SessionPaths::new(log.parent()?, id),
-        modified: metadata.modified().ok()?,
-        size: metadata.len(),
-    })
+/// What is known of a log without reading it; only a plain file in its place counts. A folder without a log is what a
+/// deletion left that was cut off.
+fn glance(entry: &Path) -> Option<OldSession> {
+    let name = entry.file_name()?.to_str()?;
+    let log = name.strip_suffix(".jsonl");
+    let id = log.unwrap_or(name);
+    if !is_session_id(id) {
+        return None;
+    }
+    let metadata = std::fs::symlink_metadata(entry).ok()?;
+    let paths = SessionPaths::new(entry.parent()?, id);
+    let counts = match log {
+        Some(_) => metadata.is_file(),
+        None => metadata.is_dir() && paths.log.symlink_metadata().is_err(),
+    };
+    let size = if metadata.is_file() { metadata.len() } else { 0 };
+    counts
+        .then(|| Some(OldSession { id: id.to_owned(), paths, modified: metadata.modified().ok()?, size }))?
 }

@@ -70,6 +70,12 @@ pub(crate) struct Configuration {
 /// Reads the environment. `None` when telemetry is not wanted; the error says why it cannot be had.
 pub(crate) fn read(environment: &BTreeMap<String, String>) -> Result<Option<Configuration>, String> {
     let variables = Variables(environment);
+    if let Some(other) =
+        variables.text(SWITCH).filter(|_| !variables.is_true(SWITCH) && !variables.is_false(SWITCH))
+    {
+        // Whoever writes `off` must not be sent anywhere because a collector is named.
+        return Err(format!("{SWITCH} is `{}`; accepted are 1, true, 0 and false", plain(other)));
+    }
     if variables.is_false(SWITCH) || variables.is_true("OTEL_SDK_DISABLED") || !variables.ask_for_it() {
         return Ok(None);
     }
@@ -320,6 +326,11 @@ mod tests {
         assert!(of(&[("OTEL_SERVICE_NAME", "x"), ("OTEL_TRACES_SAMPLER", "nonsense")]).unwrap().is_none());
         assert!(of(&[(SWITCH, "0")]).unwrap().is_none());
         assert!(of(&[(SWITCH, "false"), endpoint]).unwrap().is_none());
+        assert!(
+            of(&[(SWITCH, "off"), endpoint])
+                .unwrap_err()
+                .contains("is `off`; accepted are 1, true, 0 and false")
+        );
         assert!(of(&[endpoint]).unwrap().is_some_and(|all| all.traces.is_some() && all.metrics.is_some()));
         let traces = of(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t.test/v1/traces")]).unwrap();
         assert!(traces.is_some_and(|all| all.traces.is_some() && all.metrics.is_none()));

@@ -192,6 +192,67 @@ def test_empty_titles_and_tags_are_refused() -> None:
         tag_session(identifier, "")
 
 
+def test_a_fork_leaves_out_what_the_conversation_went_back_from(isolated_home: Path, project: Path) -> None:
+    session = write_log(
+        isolated_home,
+        project,
+        entry("user", "1", None, "before the new beginning"),
+        {"type": "cut", "at": None, "messages": 0},
+        entry("user", "2", None, "kept"),
+        entry("assistant", "3", "2", "yes"),
+        entry("user", "4", "3", "taken back"),
+        {"type": "cut", "at": "3", "messages": 2},
+        entry("user", "5", "3", "after"),
+    )
+
+    def texts(fork: str) -> list[str]:
+        folder = isolated_home / ".qoder" / "projects" / project_key(project)
+        lines = [json.loads(line) for line in (folder / f"{fork}.jsonl").read_text().splitlines()]
+        return [line["message"]["content"] for line in lines if "message" in line]
+
+    assert texts(fork_session(session, project).session_id) == ["kept", "yes", "after"]
+    earlier = fork_session(session, project, up_to_message_id="4")
+    assert texts(earlier.session_id) == ["kept", "yes", "taken back"]
+
+
+def test_titles_and_tags_that_no_list_would_find_are_refused() -> None:
+    identifier = str(uuid.uuid4())
+    with pytest.raises(ValueError, match="the title of a session has 1001 characters, and 1000 are accepted"):
+        rename_session(identifier, "x" * 1001)
+    with pytest.raises(ValueError, match="the tag of a session has 1001 characters"):
+        tag_session(identifier, "x" * 1001)
+
+
+def test_the_longest_title_is_found_whatever_it_consists_of(isolated_home: Path, project: Path) -> None:
+    session = write_log(isolated_home, project, entry("user", "1", None, "hello"))
+    for title in ("x" * 1000, "🦀" * 1000, "\x1b" * 1000):
+        rename_session(session, title, project)
+        assert get_session_info(session, project).custom_title == title
+    fork = fork_session(session, project).session_id
+    assert get_session_info(fork, project).custom_title == "\x1b" * 993 + " (fork)"
+
+
+def test_what_tools_are_called_with_does_not_name_a_session(isolated_home: Path, project: Path) -> None:
+    names = {"customTitle": "evil", "aiTitle": "evil", "gitBranch": "evil", "summary": "evil", "lastPrompt": "evil"}
+    session = write_log(
+        isolated_home,
+        project,
+        entry("user", "1", None, "hello", cwd="/work", gitBranch="main"),
+        entry("assistant", "2", "1", [{"type": "tool_use", "id": "t", "name": "Make", "input": names}]),
+        {"type": "task-end", "taskId": "b", "summary": "Background command was stopped"},
+    )
+    info = get_session_info(session, project)
+    assert info is not None
+    assert (info.summary, info.custom_title, info.git_branch) == ("hello", None, "main")
+
+
+def test_a_session_whose_first_prompt_is_very_long_is_listed(isolated_home: Path, project: Path) -> None:
+    lines = [entry("user", "1", None, "word " * 50_000), entry("assistant", "2", "1", "x" * 100_000)]
+    session = write_log(isolated_home, project, *lines)
+    [info] = list_sessions(project)
+    assert info.session_id == session and info.summary.startswith("word word") and info.summary.endswith("…")
+
+
 def write_log(isolated_home: Path, project: Path, *entries: dict[str, Any], name: str = "") -> str:
     session = str(uuid.uuid4())
     folder = isolated_home / ".qoder" / "projects" / project_key(project)

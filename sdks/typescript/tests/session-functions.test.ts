@@ -188,6 +188,71 @@ test('titles and tags: the last one counts, also far from the first lines', asyn
   await assert.rejects(renameSession(FIRST, '  ', { dir }), OptionsError);
 });
 
+test('what tools are called with does not name a session, nor does a background task', async (context) => {
+  const { dir, write } = project(context);
+  const input = { customTitle: 'evil', aiTitle: 'evil', gitBranch: 'evil', summary: 'evil' };
+  write(FIRST, [
+    user('u1', null, 'Hello'),
+    assistant('a1', 'u1', '', { message: { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'Make', input }] } }),
+    { type: 'task-end', taskId: 'b', summary: 'Background command was stopped' },
+  ]);
+  const info = await getSessionInfo(FIRST, { dir });
+  assert.deepEqual([info?.summary, info?.customTitle, info?.gitBranch], ['Hello', undefined, 'main']);
+});
+
+test('titles, tags and parts that cannot be are refused', async (context) => {
+  const { dir, write } = project(context);
+  write(FIRST, conversation);
+  await assert.rejects(renameSession(FIRST, 'x'.repeat(1001), { dir }), /has 1001 characters, and 1000 are accepted/);
+  await assert.rejects(tagSession(FIRST, ' ', { dir }), OptionsError);
+  await assert.rejects(forkSession(FIRST, { dir, title: '' }), OptionsError);
+  await assert.rejects(listSessions({ dir, limit: -1 }), OptionsError);
+  await assert.rejects(getSessionMessages(FIRST, { dir, offset: -1 }), OptionsError);
+  await renameSession(FIRST, '\u001b'.repeat(1000), { dir });
+  assert.equal((await getSessionInfo(FIRST, { dir }))?.customTitle?.length, 1000);
+});
+
+test('a title that the runtime found counts as long as nobody gives one', async (context) => {
+  const { dir, write } = project(context);
+  write(FIRST, [...conversation, { type: 'ai-title', aiTitle: 'Found', sessionId: FIRST }]);
+  assert.equal((await getSessionInfo(FIRST, { dir }))?.customTitle, 'Found');
+});
+
+test('a fork leaves out what the conversation went back from', async (context) => {
+  const { dir, write } = project(context);
+  const path = write(FIRST, [
+    user('u1', null, 'before the new beginning'),
+    { type: 'cut', at: null, messages: 0 },
+    user('u2', null, 'kept'),
+    assistant('a2', 'u2', 'yes'),
+    user('u3', 'a2', 'taken back'),
+    { type: 'cut', at: 'a2', messages: 2 },
+    user('u4', 'a2', 'after'),
+  ]);
+  const kinds = async (upToMessageId?: string): Promise<unknown[]> => {
+    const { sessionId } = await forkSession(FIRST, { dir, upToMessageId });
+    const lines = readFileSync(path.replace(FIRST, sessionId), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+    return lines.filter((line) => line.forkedFrom).map((line) => line.forkedFrom.messageUuid);
+  };
+  assert.deepEqual(await kinds(), ['u2', 'a2', 'u4']);
+  assert.deepEqual(await kinds('u3'), ['u2', 'a2', 'u3']);
+});
+
+test('texts in files of their own are put back, and a fork does not depend on them', async (context) => {
+  const { dir, write } = project(context);
+  const blobs = { '/message/content': 'f00', '/message/absent/0': 'f00' };
+  const path = write(FIRST, [user('u1', null, '(too long)', { blobs }), assistant('a1', 'u1', 'Yes')]);
+  const folder = join(path.slice(0, -'.jsonl'.length), 'blobs');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'f00'), 'very long');
+  const { sessionId } = await forkSession(FIRST, { dir });
+  for (const id of [FIRST, sessionId]) {
+    const [first] = await getSessionMessages(id, { dir });
+    assert.deepEqual(first?.message, { role: 'user', content: 'very long' });
+  }
+  assert.doesNotMatch(readFileSync(path.replace(FIRST, sessionId), 'utf8'), /blobs/);
+});
+
 test('messages are the chain from the last one', async (context) => {
   const { dir, write } = project(context);
   write(FIRST, [

@@ -24,10 +24,16 @@ fn file(setup: &Setup, scope: PluginScope) -> PathBuf {
     }
 }
 
-/// Shows what the plugin in a folder makes active, and what is wrong with it.
-fn show(folder: &Path, setup: &Setup) -> Result<(), Fault> {
+/// Shows what the plugin in a folder makes active, and what is wrong with it, at the place where a person can correct it.
+fn show(folder: &Path, original: &Path, setup: &Setup) -> Result<(), Fault> {
     let alone = alone(folder, setup.options.environment.clone())?;
-    let loaded = alone.extensions(BTreeMap::new())?;
+    let mut loaded = alone.extensions(BTreeMap::new())?;
+    let root = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    for problem in &mut loaded.problems {
+        if let Ok(part) = problem.path.strip_prefix(&root) {
+            problem.path = original.join(part);
+        }
+    }
     for plugin in &loaded.plugins {
         active(plugin, &loaded, alone.plugins()).iter().try_for_each(|line| say(line))?;
     }
@@ -41,7 +47,7 @@ fn show(folder: &Path, setup: &Setup) -> Result<(), Fault> {
 pub fn install(setup: &Setup, folder: &Path, scope: PluginScope) -> Result<Exit, Fault> {
     let staged = plugin::stage(&setup.config_root, folder)?;
     // The copy is shown: it is what will be used, whatever happens to the folder meanwhile.
-    show(&staged.plugin.root, setup)?;
+    show(&staged.plugin.root, folder, setup)?;
     let name = staged.plugin.name.clone();
     let installed = staged.install()?;
     write(setup, &name, scope, true)?;
@@ -81,7 +87,7 @@ pub fn switch(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result
     let folder = folder_of(&setup.config_root, name);
     if on {
         match installed.check(name, &folder) {
-            Ok(()) => show(&folder, setup)?,
+            Ok(()) => show(&folder, &folder, setup)?,
             Err(reason) => tell(&format!("warning: {name} stays unused: {reason}")),
         }
     }
@@ -97,7 +103,8 @@ pub fn approve(setup: &Setup, name: &str) -> Result<Exit, Fault> {
     if !known.iter().any(|one| one == name) {
         return Err(PluginError::NotInstalled { name: name.to_owned(), known }.into());
     }
-    show(&folder_of(&setup.config_root, name), setup)?;
+    let folder = folder_of(&setup.config_root, name);
+    show(&folder, &folder, setup)?;
     plugin::approve(&setup.config_root, name)?;
     say(&format!("approved {name}{MARKET} as it is"))?;
     Ok(Exit::Success)

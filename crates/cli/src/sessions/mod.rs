@@ -51,8 +51,7 @@ pub fn locate(environment: &BTreeMap<String, String>, id: &str) -> Result<Sessio
     let cwd = current_directory(None)?;
     match catalog::find_session(&root, &cwd, id) {
         Err(SessionError::NotFound { elsewhere: Some(_), .. }) => {
-            let found = catalog::list(&root, None).into_iter().find(|session| session.id == id);
-            found.map(|session| session.paths).ok_or_else(|| {
+            catalog::info(&root, None, id).map(|session| session.paths).ok_or_else(|| {
                 SessionError::NotFound { id: id.to_owned(), project: cwd, elsewhere: None }.into()
             })
         }
@@ -127,7 +126,13 @@ fn repair(environment: &BTreeMap<String, String>, id: &str) -> Result<Exit, Faul
     let paths = locate(environment, id)?;
     let new = new_id();
     let folder = paths.log.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
-    let saved = catalog::repair(&paths, id, &SessionPaths::new(&folder, &new), &new)?;
+    let copy = SessionPaths::new(&folder, &new);
+    let saved = catalog::repair(&paths, id, &copy, &new)?;
+    if saved.saved == 0 {
+        catalog::delete(&copy, &new)?;
+        let problem = format!("nothing of {} can be read", paths.log.display());
+        return Err(Fault::input(problem, "`qodercli sessions delete` removes it"));
+    }
     say(&new)?;
     tell(&format!("saved {} records as {new}; the original is unchanged", saved.saved));
     if !saved.lost.is_empty() {

@@ -28,6 +28,11 @@ fn broken_files_are_named_and_the_rest_loads() {
 
 const CASES: &[(&str, &str, &str)] = &[
     ("skills/open/SKILL.md", "---\nname: open\n", ":1: its head begins with `---` and never ends"),
+    (
+        "skills/twice/SKILL.md",
+        "---\nname: twice\nname: twice\n---\n",
+        ":3: its head is not valid YAML: duplicate mapping key: name\n",
+    ),
     ("skills/list/SKILL.md", "---\n- a\n---\n", ":2: its head has to be"),
     ("skills/nameless/SKILL.md", "---\ndescription: d\n---\n", ": `name` is missing"),
     ("skills/silent/SKILL.md", "---\nname: silent\n---\n", ": `description` is missing"),
@@ -76,11 +81,13 @@ fn links_do_not_lead_out_of_the_project() {
 #[test]
 fn a_folder_with_too_many_entries_is_read_in_part() {
     let sandbox = trusted();
-    for number in 0..510 {
-        command(&sandbox, &format!("c{number}"), "x");
+    for number in (0..510).rev() {
+        command(&sandbox, &format!("c{number:03}"), "x");
     }
     let listed: Value = serde_json::from_str(&run(&sandbox, &["commands", "list", "--json"]).stdout).unwrap();
     let own = listed["commands"].as_array().unwrap().iter().filter(|row| row["source"] == "project").count();
     assert_eq!(own, 500);
+    let has = |name: &str| listed["commands"].to_string().contains(&format!("\"{name}\""));
+    assert!(has("c000") && has("c499") && !has("c500"), "the first ones by name count");
     assert!(listed["problems"][0]["problem"].as_str().unwrap().contains("more than 500"), "{listed}");
 }

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Talk, asked, bodies, command, model, records, trusted, turn};
+use crate::support::{Talk, asked, bodies, call, command, model, records, trusted, turn};
 
 fn said(talk: &mut Talk, prompt: &str) -> (String, Value) {
     talk.prompt(prompt);
@@ -100,6 +100,42 @@ fn clear_holds_for_a_process_that_goes_on() {
     assert_eq!(requests[0]["messages"].as_array().unwrap().len(), 1, "{:#}", requests[0]["messages"]);
 }
 
+/// A log that comes back from a store has neither numbers nor checksums.
+#[test]
+fn clear_and_rewind_hold_for_a_log_that_came_back_from_a_store() {
+    let sandbox = trusted();
+    sandbox.write("notes.txt", "milk");
+    let read = |id: &str| call(id, "Read", json!({ "file_path": "notes.txt" }));
+    let server = model(vec![Reply::text("fine")]);
+    turn(&sandbox, &server, &["the old words"]);
+    turn(&sandbox, &server, &["-c", "/clear"]);
+    let server = model(vec![read("t1"), Reply::text("kept"), read("t2"), Reply::text("left out")]);
+    turn(&sandbox, &server, &["-c", "the first words"]);
+    let mut talk = Talk::start(&sandbox, &server, &["-c"]);
+    let uuid = "11111111-1111-4111-8111-111111111111";
+    talk.request(&json!({ "subtype": "initialize" }));
+    talk.send(
+        &json!({ "type": "user", "uuid": uuid, "message": { "role": "user", "content": "words left out" } }),
+    );
+    talk.result();
+    let back =
+        talk.request(&json!({ "subtype": "rewind", "user_message_id": uuid, "scope": "conversation" }));
+    assert_eq!(back["response"]["canRewind"], true, "{back}");
+    drop(talk);
+    let log = &sandbox.session_files()[0];
+    let mut lines = sandbox.transcript_lines();
+    for line in &mut lines {
+        let fields = line.as_object_mut().unwrap();
+        ["seq", "crc", "v"].map(|name| fields.remove(name));
+    }
+    std::fs::write(log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let server = model(vec![Reply::text("x"), Reply::text("x"), Reply::text("fine")]);
+    assert_eq!(turn(&sandbox, &server, &["-c", "go on"]).result()["result"], "fine");
+    let messages = bodies(&server)[0]["messages"].to_string();
+    assert!(messages.contains("the first words") && messages.contains("milk"), "{messages}");
+    assert!(!messages.contains("the old words") && !messages.contains("left out"), "{messages}");
+}
+
 #[test]
 fn compact_replaces_the_conversation_by_a_summary() {
     let sandbox = trusted();
@@ -114,6 +150,13 @@ fn compact_replaces_the_conversation_by_a_summary() {
     assert_eq!(boundary["compact_metadata"]["trigger"], "manual");
     let result = talk.result();
     assert!(result["result"].as_str().unwrap().contains("replaced by a summary"), "{result}");
+    let usage = talk.request(&json!({ "subtype": "get_context_usage" }));
+    let tokens = |name: &str| {
+        let rows = usage["response"]["categories"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap()["tokens"].as_u64().unwrap()
+    };
+    // The summary alone: what the system prompt takes is counted once.
+    assert!(tokens("Messages") < tokens("System prompt"), "{usage}");
     talk.prompt("go on");
     talk.result();
     let requests = bodies(&server);
@@ -138,6 +181,33 @@ fn a_compaction_that_fails_is_an_error_and_changes_nothing() {
     assert!(result["errors"][0].as_str().unwrap().contains("could not be summarised"), "{result}");
     talk.prompt("go on");
     talk.result();
+    assert!(bodies(&server).last().unwrap().to_string().contains("the old words"));
+}
+
+#[test]
+fn a_compaction_can_be_interrupted_and_meanwhile_nobody_rewinds() {
+    let sandbox = trusted();
+    let server = ScriptedServer::start(Script::by(|request: &Value, _| {
+        if asked(request).starts_with("Write a summary") {
+            Reply::SlowFirstByte { ms: 20_000, reply: Box::new(Reply::text("late")) }
+        } else {
+            Reply::text("fine")
+        }
+    }));
+    let mut talk = connected(&sandbox, &server, &json!({}));
+    talk.prompt("the old words");
+    talk.result();
+    talk.prompt("/compact");
+    talk.until(|line| line["status"] == "compacting");
+    let rewound =
+        talk.request(&json!({ "subtype": "rewind", "user_message_id": "x", "scope": "conversation" }));
+    assert!(rewound["error"].as_str().unwrap().contains("turn"), "{rewound}");
+    talk.request(&json!({ "subtype": "interrupt" }));
+    let result = talk.result();
+    assert_eq!(result["terminal_reason"], "aborted_streaming", "{result}");
+    assert!(!sandbox.transcript_lines().iter().any(|line| line["subtype"] == "compact_boundary"));
+    talk.prompt("go on");
+    assert_eq!(talk.result()["result"], "fine");
     assert!(bodies(&server).last().unwrap().to_string().contains("the old words"));
 }
 

@@ -10,6 +10,7 @@ mod broken_files;
 mod built_in;
 mod conditional_skills;
 mod included_files;
+mod linked_files;
 mod listed;
 mod shell_lines;
 mod skill_names;

@@ -168,7 +168,8 @@ impl Talk {
         Self { input: child.stdin.take().unwrap(), child, lines, numbers: 0 }
     }
 
-    fn send(&mut self, line: &Value) {
+    /// Sends a line.
+    pub fn send(&mut self, line: &Value) {
         writeln!(self.input, "{line}").unwrap();
         self.input.flush().unwrap();
     }

@@ -119,3 +119,13 @@ fn what_is_no_plugin_is_not_installed() {
     assert_eq!(left, 0, "nothing is left of what was not installed");
     assert!(!sandbox.config().join("settings.json").exists());
 }
+
+#[test]
+fn what_is_wrong_is_named_in_the_folder_that_was_given() {
+    let sandbox = Sandbox::new();
+    let folder = plugin(&sandbox, "demo", &[("commands/open.md", "---\nx"), ("commands/fine.md", "x")]);
+    let ran = plugins(&sandbox, &["install", text(&folder)]);
+    let told = format!("warning: {}/commands/open.md:1: its head begins", folder.display());
+    assert!(ran.stderr.contains(&told), "{told}\n{}", ran.stderr);
+    assert!(!ran.stderr.contains(".staging"), "{}", ran.stderr);
+}

@@ -247,3 +247,12 @@ fn a_prompt_of_ten_megabytes_moves_to_a_blob_and_comes_back() {
     let shown = run(&sandbox, &["sessions", "show", ID, "--json"]).exits(0);
     assert_eq!(shown.json()["prompts"], 0);
 }
+
+#[test]
+fn a_log_of_which_nothing_can_be_read_makes_no_session() {
+    let sandbox = Sandbox::new();
+    run(&sandbox, &["-p", "one", "--session-id", ID]).exits(0);
+    std::fs::write(log_of(&sandbox, ID), "no record\nnor this\n").unwrap();
+    run(&sandbox, &["sessions", "repair", ID]).exits(42).says(&["nothing of ", " can be read"]);
+    assert_eq!(sandbox.session_files().len(), 1);
+}

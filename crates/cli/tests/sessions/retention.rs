@@ -141,3 +141,18 @@ fn bad_durations_are_told_and_a_project_has_no_say() {
     told.says(&["`general.sessionRetention` cannot be set by a project"]);
     assert!(log.exists());
 }
+
+#[test]
+fn what_a_deletion_left_that_was_cut_off_goes_with_the_next_one() {
+    let sandbox = Sandbox::new();
+    let (log, side) = old(&sandbox, ID, 31);
+    std::fs::remove_file(&log).unwrap();
+    std::fs::write(side.join("left"), "x").unwrap();
+    std::fs::remove_file(side.join("lock")).unwrap();
+    let told = run(&sandbox, &["sessions", "prune"]).exits(0).stdout;
+    assert!(told.contains("deleted 0 sessions") && side.exists(), "it is young: {told}");
+    let long_ago = SystemTime::now() - Duration::from_secs(31 * DAY);
+    std::fs::File::open(&side).unwrap().set_modified(long_ago).unwrap();
+    let told = run(&sandbox, &["sessions", "prune"]).exits(0).stdout;
+    assert!(told.contains(&format!("deleted {ID}")) && !side.exists(), "{told}");
+}

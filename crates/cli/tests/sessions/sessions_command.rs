@@ -45,6 +45,42 @@ fn sessions_are_listed_newest_first() {
 }
 
 #[test]
+fn what_tools_are_called_with_does_not_name_a_session() {
+    let sandbox = Sandbox::new();
+    let input =
+        json!({ "file_path": "notes.txt", "customTitle": "evil", "aiTitle": "evil", "gitBranch": "evil" });
+    let server = server(vec![Reply::tool("Read", input), Reply::text("done")]);
+    run_with(&sandbox, &server, &["-p", "hello", "--session-id", ID]).exits(0);
+    let rows = run(&sandbox, &["sessions", "list", "--json"]).exits(0).json();
+    assert!(log_text(&sandbox, ID).contains("\"customTitle\":\"evil\""));
+    assert_eq!(
+        (&rows[0]["summary"], &rows[0]["customTitle"], &rows[0]["gitBranch"]),
+        (&json!("hello"), &Value::Null, &Value::Null)
+    );
+}
+
+#[test]
+fn what_is_no_file_does_not_hold_a_list_up() {
+    let sandbox = two_sessions();
+    let log = log_of(&sandbox, ID);
+    let beside = |name: &str| log.with_file_name(format!("{name}.jsonl"));
+    std::fs::create_dir(beside("33333333-3333-4333-8333-333333333333")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", beside("44444444-4444-4444-8444-444444444444")).unwrap();
+    let pipe = beside("55555555-5555-4555-8555-555555555555");
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    assert_eq!(run(&sandbox, &["sessions", "list"]).exits(0).stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_long_first_prompt_is_shown_by_its_beginning() {
+    let sandbox = Sandbox::new();
+    let prompt = "word ".repeat(20_000);
+    run(&sandbox, &["-p", &prompt, "--session-id", ID]).exits(0);
+    let rows = run(&sandbox, &["sessions", "list", "--json"]).exits(0).json();
+    assert!(rows[0]["summary"].as_str().unwrap().starts_with("word word"), "{rows}");
+}
+
+#[test]
 fn the_last_title_names_a_session() {
     let sandbox = two_sessions();
     for title in ["First title", "Last \"title\""] {

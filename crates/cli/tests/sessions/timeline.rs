@@ -206,3 +206,18 @@ fn a_failed_model_call_is_shown_with_its_reason() {
         data["turns"][0]["spans"].as_array().unwrap().iter().find(|span| span["kind"] == "model").unwrap();
     assert_eq!(call["failure"]["status"], 400);
 }
+
+#[test]
+fn what_the_program_answers_by_itself_is_a_turn() {
+    let sandbox = Sandbox::new();
+    let model = playbook(&sandbox, &json!([{"text": "done", "repeat": true}]));
+    for prompt in [&["-p", "hello", "--session-id", ID][..], &["-p", "/compact", "--resume", ID]] {
+        run(&sandbox, &[prompt, &["--model", &model]].concat()).exits(0);
+    }
+    let shown = run(&sandbox, &["sessions", "show", ID]).exits(0).stdout;
+    in_order(
+        &shown,
+        &["turn 1  ", "> hello", "turn 2  ", "> /compact", "replaced by a summary", "  = done", "totals"],
+    );
+    assert!(!shown.contains("between turns") && !shown.contains("taken back"), "{shown}");
+}

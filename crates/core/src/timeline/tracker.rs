@@ -90,10 +90,7 @@ impl Tracker {
             RecordBody::SessionStarted(started) => self.cwd.clone_from(&started.cwd),
             RecordBody::Epoch(_) => self.epoch += 1,
             RecordBody::InputAdmitted(input) => drop(self.inputs.insert(input.input_id.clone())),
-            RecordBody::InputWithdrawn(withdrawn) => {
-                self.inputs.remove(&withdrawn.input_id);
-                self.mark(MarkKind::Withdrawn, format!("an input was taken back by {}", withdrawn.by), out);
-            }
+            RecordBody::InputWithdrawn(withdrawn) => self.withdrawn(&withdrawn.input_id, &withdrawn.by, out),
             RecordBody::User(entry) => self.user(entry, out),
             RecordBody::Assistant(entry) => self.reply(entry, out),
             RecordBody::System(entry) => self.compacted(entry, out),
@@ -165,6 +162,15 @@ impl Tracker {
                 self.mark(MarkKind::Rewound, text, out);
             }
             RecordBody::Unknown(_) => {}
+        }
+    }
+
+    fn withdrawn(&mut self, input_id: &str, by: &str, out: &mut Vec<Happening>) {
+        self.inputs.remove(input_id);
+        // What the program answers by itself is a turn like any other.
+        match by.strip_prefix("command ").filter(|_| self.turn.is_none()) {
+            Some(command) => self.begin_turn(command.to_owned(), out),
+            None => self.mark(MarkKind::Withdrawn, format!("an input was taken back by {by}"), out),
         }
     }
 

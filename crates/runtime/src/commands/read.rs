@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{Command, CommandList, Local, is_name};
-use crate::extensions::files::{MOST_ENTRIES, entries, real_file};
-use crate::extensions::{Document, Kind, Origin, Place, Plugin, Problem, head};
+use crate::extensions::files::{MOST_ENTRIES, entries, read_linked};
+use crate::extensions::{Kind, Origin, Place, Plugin, Problem, head};
 use crate::setup::Setup;
 
 /// How deep folders of commands may nest.
@@ -49,23 +49,36 @@ fn files(place: &Place, problems: &mut Vec<Problem>) -> Vec<(PathBuf, String)> {
         for path in entries(&folder, &place.origin, problems) {
             let Some(name) = stem(&path) else { continue };
             let name = if before.is_empty() { name } else { format!("{before}:{name}") };
-            // A linked folder may contain itself; only files may be links.
+            let mut report = |text: String| {
+                problems.push(Problem { path: path.clone(), line: None, text, origin: place.origin.clone() });
+            };
             let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
             if is_folder && depth < DEEPEST {
                 folders.push((path, name, depth + 1));
-            } else if is_markdown(&path) && !is_folder && found.len() < MOST_ENTRIES {
+            } else if is_folder {
+                report(format!("is not read: folders of commands nest at most {DEEPEST} deep"));
+            } else if is_markdown(&path) {
                 found.push((path, name));
+            } else if path.is_dir() {
+                // It may contain itself.
+                report("is not read: it is a link to a folder, and only files may be links".to_owned());
             }
+        }
+        if found.len() > MOST_ENTRIES {
+            break;
         }
     }
     found.sort();
+    if found.len() > MOST_ENTRIES {
+        let text = format!("has more than {MOST_ENTRIES} commands; only {MOST_ENTRIES} of them are read");
+        problems.push(Problem { path: place.path.clone(), line: None, text, origin: place.origin.clone() });
+        found.truncate(MOST_ENTRIES);
+    }
     found
 }
 
 fn read(path: &Path, name: &str, place: &Place, boundary: Option<&Path>) -> Result<Command, Problem> {
-    let real = real_file(path, &place.origin, boundary)?;
-    let mut document = Document::read(&real, &place.origin)?;
-    document.path = path.to_path_buf();
+    let (document, real) = read_linked(path, &place.origin, boundary)?;
     if !is_name(name) {
         let text = format!("{name:?} cannot be the name of a command: it takes letters, digits, `-` and `_`");
         return Err(document.problem("", text));

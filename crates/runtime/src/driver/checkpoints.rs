@@ -56,7 +56,8 @@ impl Driver<'_> {
         request: &RewindRequest,
         idle: &Checkpoints,
     ) -> Result<RewindReport, RewindError> {
-        if self.session.state.is_unfinished() {
+        // A summary that is being made is of the conversation as it was.
+        if self.session.state.is_unfinished() || self.promoting {
             return Err(RewindError::Busy);
         }
         let checkpoints = self.engine.checkpoints.as_deref().unwrap_or(idle);

@@ -102,7 +102,12 @@ impl Driver<'_> {
                 self.open_turn(*input, bodies, context, brought)?;
                 Ok(None)
             }
-            Expanded::Local(local, rest) => self.run_local(original, bodies, local, &rest).await.map(Some),
+            Expanded::Local(local, rest) => {
+                self.promoting = true;
+                let ended = self.run_local(original, bodies, local, &rest).await;
+                self.promoting = false;
+                ended.map(Some)
+            }
             Expanded::Refused(refusal) => {
                 let end = self.command_refused(refusal);
                 self.refuse_with(original, "command", bodies, end)

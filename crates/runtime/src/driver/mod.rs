@@ -77,7 +77,8 @@ pub struct Driver<'a> {
     noticed: Vec<Occasion>,
     /// Files that calls have kept before they changed them, and that are not on record yet.
     kept: KeptFiles,
-    /// True while hooks look at a prompt: there is no turn yet, and an interrupt is for the one that would begin.
+    /// True while hooks look at a prompt or the program answers a command by itself: there is no turn, and an interrupt is
+    /// for what is being done.
     promoting: bool,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,

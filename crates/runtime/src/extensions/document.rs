@@ -88,7 +88,7 @@ impl Document {
         } else {
             serde_saphyr::from_str_with_options(head, bounds()).map_err(|error| {
                 let line = error.location().map(|location| location.line() + 1);
-                problem(line, format!("its head is not valid YAML: {}", first_line(&error.to_string())))
+                problem(line, format!("its head is not valid YAML: {}", reason(&error.to_string())))
             })?
         };
         match value {
@@ -126,8 +126,14 @@ fn lines_of(head: &str) -> BTreeMap<String, u64> {
     lines
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// What is wrong, without the place: that is counted in the head, and a reader counts in the file. Nor does a reader care
+/// how the library that reads YAML could be told to be lenient.
+fn reason(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    let placed = line.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+    let reason = placed.map_or(line, |(_, reason)| reason);
+    reason.split_once(", set ").map_or(reason, |(reason, _)| reason)
 }
 
 #[cfg(test)]

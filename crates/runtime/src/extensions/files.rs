@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Origin, Problem};
+use super::{Document, Origin, Problem};
 
-/// The most entries of one folder that are looked at.
+/// The most entries of one folder that are read.
 pub(crate) const MOST_ENTRIES: usize = 500;
+/// The most entries of one folder whose names are looked at.
+const MOST_LISTED: usize = 10_000;
 
 /// What lies in a folder, by name. A folder that is not there holds nothing.
 pub(crate) fn entries(folder: &Path, origin: &Origin, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
@@ -20,14 +22,32 @@ pub(crate) fn entries(folder: &Path, origin: &Origin, problems: &mut Vec<Problem
             return Vec::new();
         }
     };
+    // Sorted before it is cut: which ones count must not depend on the order in which a system lists them.
     let mut found: Vec<PathBuf> =
-        listed.filter_map(Result::ok).map(|entry| entry.path()).take(MOST_ENTRIES + 1).collect();
+        listed.take(MOST_LISTED).filter_map(Result::ok).map(|entry| entry.path()).collect();
+    found.sort();
     if found.len() > MOST_ENTRIES {
-        problems.push(problem(format!("has more than {MOST_ENTRIES} entries; only some of them are read")));
+        let text = format!(
+            "has more than {MOST_ENTRIES} entries; those after the first {MOST_ENTRIES} are left out"
+        );
+        problems.push(problem(text));
         found.truncate(MOST_ENTRIES);
     }
-    found.sort();
     found
+}
+
+/// Reads a file that may be a link, and says where it really lies. What is wrong with it is told under the name that
+/// people know.
+pub(crate) fn read_linked(
+    path: &Path,
+    origin: &Origin,
+    boundary: Option<&Path>,
+) -> Result<(Document, PathBuf), Problem> {
+    let real = real_file(path, origin, boundary)?;
+    let known = |problem: Problem| Problem { path: path.to_path_buf(), ..problem };
+    let mut document = Document::read(&real, origin).map_err(known)?;
+    document.path = path.to_path_buf();
+    Ok((document, real))
 }
 
 /// The real path of a file. A link of a project or a plugin must not lead out of it: what lies there was written by

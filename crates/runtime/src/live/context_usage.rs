@@ -55,8 +55,8 @@ impl ContextUsage {
         let tokens = |tools: &[&ToolDefinition]| tools.iter().map(|tool| size(tool)).sum::<u64>();
         let (built_in_tokens, server_tokens) = (tokens(&built_in), tokens(&servers));
         let fixed = system + built_in_tokens + server_tokens;
-        let total =
-            if state.context.reported > 0 { state.context.tokens() } else { fixed + state.context.tokens() };
+        let context = &state.context;
+        let total = if context.reported > 0 { context.tokens() } else { fixed + context.total_bytes / 4 };
         let messages = total.saturating_sub(fixed);
         let window = limits.context_window;
         let memory = state.memory.iter().filter(|path| !path.starts_with("skill:"));

@@ -39,6 +39,8 @@ pub struct Skill {
     pub origin: Origin,
     /// Its folder; real path.
     pub folder: PathBuf,
+    /// Its `SKILL.md`; real path.
+    pub file: PathBuf,
     /// Calls that it allows until the end of the turn.
     pub allowed: Vec<RuleValue>,
     /// The model of the turn that a person begins with it; the session's without it.
@@ -60,7 +62,7 @@ impl Skill {
     /// # Errors
     /// When the file is not there any more, or not what it was.
     pub fn text(&self) -> Result<String, Problem> {
-        let document = Document::read(&self.folder.join(FILE), &self.origin)?;
+        let document = Document::read(&self.file, &self.origin)?;
         let body = document.body.trim();
         let end = (0..=body.len().min(LONGEST_TEXT)).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
         let left_out =

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::{FILE, LONGEST_NAME, Skill, SkillList, check_name, glob};
 use crate::agent::AgentDefinition;
-use crate::extensions::files::{entries, real_file};
+use crate::extensions::files::{entries, read_linked, real_file};
 use crate::extensions::{Document, Kind, Origin, Place, Plugin, Problem, head};
 use crate::setup::Setup;
 
@@ -77,12 +77,15 @@ fn rank(origin: &Origin) -> u8 {
 /// Reads the skill of a folder; none when it is no folder of a skill.
 fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<Skill>, Problem> {
     let file = folder.join(FILE);
-    let (Some(base), true) = (folder.file_name().and_then(|name| name.to_str()), file.exists()) else {
+    let Some(base) = folder.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
+    // A link that leads nowhere was meant to be a skill.
+    let is_broken = |path: &Path| path.is_symlink() && !path.exists();
+    if !file.exists() && !is_broken(&file) && !is_broken(folder) {
         return Ok(None);
-    };
-    let real = real_file(&file, &place.origin, boundary)?;
-    let mut document = Document::read(&real, &place.origin)?;
-    document.path = file;
+    }
+    // What the skill may read is the folder that it lies in, wherever its text is linked to.
+    let folder = real_file(folder, &place.origin, boundary)?;
+    let (document, file) = read_linked(&file, &place.origin, boundary)?;
     let Some(name) = head::text(&document, "name", LONGEST_NAME)? else {
         return Err(document.problem("name", format!("`name` is missing; it has to be `{base}`")));
     };
@@ -103,7 +106,8 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
         name: place.origin.qualified(&name),
         description,
         origin: place.origin.clone(),
-        folder: real.parent().unwrap_or(folder).to_path_buf(),
+        folder,
+        file,
         allowed: head::allowed_tools(&document)?,
         model: head::model(&document)?,
         paths: paths(&document)?,

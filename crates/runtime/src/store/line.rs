@@ -215,8 +215,13 @@ fn is_chained(kind: &str) -> bool {
     matches!(kind, "user" | "assistant" | "system")
 }
 
-/// Lines of other programs: transcript entries are read, everything else is kept as it is.
+/// Lines of other programs, and our own that came back from a store: transcript entries are read, and so are cuts, because
+/// what was cut off must not come back. Everything else is kept as it is.
 fn foreign(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
+    if kind == "cut" {
+        // Another program may mean something else by it.
+        return body(kind, line).or_else(|_| unknown(kind, line));
+    }
     if !is_chained(kind) {
         return unknown(kind, line);
     }

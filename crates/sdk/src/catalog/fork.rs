@@ -13,7 +13,7 @@ use qoder_runtime::{VERSION, catalog};
 use qoder_types::record::SessionStarted;
 use qoder_types::{Record, RecordBody};
 
-use super::{SessionPlace, rename_session};
+use super::{SessionPlace, append, title_entry};
 use crate::{Error, Result};
 
 /// Copies a session, up to and including a message when one is named, and gives the copy a title when one is given.
@@ -29,13 +29,14 @@ pub fn fork_session(
 ) -> Result<String> {
     let from = place.find(session_id)?;
     let id = new_id();
+    let name = title.map(|title| title_entry(&id, title)).transpose()?;
     let to = SessionPaths::new(from.log.parent().unwrap_or_else(|| Path::new(".")), &id);
     match up_to_message_id {
         None => catalog::fork(&from, session_id, &to, &id)?,
         Some(message) => copy_up_to(&from, session_id, message, &to, &id)?,
     }
-    if let Some(title) = title {
-        rename_session(&id, title, place)?;
+    if let Some(name) = name {
+        append(&to.log, &name)?;
     }
     Ok(id)
 }

@@ -28,6 +28,9 @@ pub use transcript::{SessionMessage, get_session_messages, get_subagent_messages
 
 use crate::{Error, Result};
 
+/// The most characters of a title or a tag.
+const LONGEST_NAME: usize = 1_000;
+
 /// Where to look for sessions, and how much of what is found to show. `Default` is everything, below the usual
 /// configuration directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +105,7 @@ impl SessionPlace {
     }
 
     /// The part of what was found that is asked for.
-    fn part<T>(&self, found: Vec<T>) -> Vec<T> {
+    fn part<T>(&self, found: impl IntoIterator<Item = T>) -> Vec<T> {
         Part { limit: self.limit, offset: self.offset }.of(found)
     }
 
@@ -142,7 +145,7 @@ impl SessionPlace {
         if !catalog::is_session_id(id) {
             return Err(SessionError::BadId { id: id.to_owned() }.into());
         }
-        let found = catalog::list(&root, None).into_iter().find(|session| session.id == id);
+        let found = catalog::info(&root, None, id);
         let missing =
             || SessionError::NotFound { id: id.to_owned(), project: PathBuf::from("."), elsewhere: None };
         Ok(found.map(|session| session.paths).ok_or_else(missing)?)
@@ -214,13 +217,8 @@ impl From<catalog::SessionInfo> for SessionInfo {
 /// When the directory does not exist.
 pub fn list_sessions(place: &SessionPlace) -> Result<Vec<SessionInfo>> {
     let root = place.root();
-    let Some(projects) = place.projects()? else {
-        let sessions = place.part(catalog::list(&root, None));
-        return Ok(sessions.into_iter().map(SessionInfo::from).collect());
-    };
-    let mut sessions: Vec<_> =
-        projects.iter().flat_map(|project| catalog::list(&root, Some(project))).collect();
-    sessions.sort_by_key(|session| std::cmp::Reverse(session.modified));
+    let projects = place.projects()?;
+    let sessions = catalog::newest_of(&root, projects.as_deref());
     Ok(place.part(sessions).into_iter().map(SessionInfo::from).collect())
 }
 
@@ -247,8 +245,8 @@ pub fn get_session_info(session_id: &str, place: &SessionPlace) -> Result<Option
     if !catalog::is_session_id(session_id) {
         return Err(SessionError::BadId { id: session_id.to_owned() }.into());
     }
-    let sessions = catalog::list(&place.root(), place.project()?.as_deref());
-    Ok(sessions.into_iter().find(|session| session.id == session_id).map(SessionInfo::from))
+    let found = catalog::info(&place.root(), place.project()?.as_deref(), session_id);
+    Ok(found.map(SessionInfo::from))
 }
 
 /// Gives a session a title.
@@ -265,7 +263,25 @@ fn title_entry(session_id: &str, title: &str) -> Result<Value> {
     if title.is_empty() {
         return Err(Error::option("title", "the title is empty", "give one, or leave the session as it is"));
     }
+    check_length("title", title)?;
     Ok(json!({ "type": "custom-title", "customTitle": title, "sessionId": session_id }))
+}
+
+/// The title of a copy that was given none.
+fn fork_title(summary: &str) -> String {
+    const MARK: &str = " (fork)";
+    let kept: String = summary.chars().take(LONGEST_NAME - MARK.len()).collect();
+    format!("{kept}{MARK}")
+}
+
+/// Lists look at the end of a log only, and a longer text would not be found there.
+fn check_length(what: &'static str, text: &str) -> Result<()> {
+    let length = text.chars().count();
+    if length <= LONGEST_NAME {
+        return Ok(());
+    }
+    let problem = format!("the {what} has {length} characters, and {LONGEST_NAME} are accepted");
+    Err(Error::option(what, problem, "give a shorter one"))
 }
 
 fn tag_entry(session_id: &str, tag: Option<&str>) -> Result<Value> {
@@ -273,6 +289,7 @@ fn tag_entry(session_id: &str, tag: Option<&str>) -> Result<Value> {
     if tag == Some("") {
         return Err(Error::option("tag", "the tag is empty", "None takes a tag away"));
     }
+    check_length("tag", tag.unwrap_or_default())?;
     Ok(json!({ "type": "tag", "tag": tag.unwrap_or_default(), "sessionId": session_id }))
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::part::Part;
 use super::transcript::{PREFIX, Shown, read_entries};
-use super::{SessionInfo, SessionMessage, milliseconds, tag_entry, title_entry};
+use super::{SessionInfo, SessionMessage, fork_title, milliseconds, tag_entry, title_entry};
 use crate::session_store::{
     SessionKey, SessionStore, SessionStoreError, SharedSessionStore, answer, fork_entries, load_log,
     project_key, stored_sessions, stored_subpaths,
@@ -173,7 +173,7 @@ impl StoredSessions {
         let log = self.existing(&key).await?;
         let id = new_id();
         let mut copy = fork_entries(&log, session_id, &id, up_to_message_id)?;
-        let summary = || format!("{} (fork)", info(&key, &log, None).summary);
+        let summary = || fork_title(&info(&key, &log, None).summary);
         copy.push(title_entry(&id, &title.map_or_else(summary, str::to_owned))?);
         let to = SessionKey::new(key.project_key.as_str(), id.as_str());
         answer(self.store.append(&to, &copy), || format!("take a copy of {}", key.describe())).await?;

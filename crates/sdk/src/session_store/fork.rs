@@ -24,17 +24,28 @@ pub(crate) fn fork_entries(
     new_session: &str,
     up_to: Option<&str>,
 ) -> Result<Vec<Value>> {
-    let links: Vec<&Map<String, Value>> = entries.iter().filter_map(Value::as_object).collect();
-    let mut links: Vec<&Map<String, Value>> = links.into_iter().filter(|entry| is_link(entry)).collect();
-    if let Some(message) = up_to {
-        let Some(at) = links.iter().position(|entry| text(entry, "uuid") == Some(message)) else {
-            return Err(Error::option(
-                "up_to_message_id",
-                format!("session {session_id} has no message {message}"),
-                "get_session_messages() shows them",
-            ));
-        };
-        links.truncate(at + 1);
+    let mut links: Vec<&Map<String, Value>> = Vec::new();
+    let mut found = up_to.is_none();
+    for entry in entries.iter().filter_map(Value::as_object) {
+        if text(entry, "type") == Some("cut") {
+            // The conversation went on from here, or began anew; what was left out stays out of the copy.
+            let at = text(entry, "at");
+            let place = at.and_then(|at| links.iter().position(|link| text(link, "uuid") == Some(at)));
+            links.truncate(place.map_or(0, |place| place + 1));
+        } else if is_link(entry) {
+            links.push(entry);
+        }
+        if up_to.is_some() && text(entry, "uuid") == up_to {
+            found = true;
+            break;
+        }
+    }
+    if let Some(message) = up_to.filter(|_| !found) {
+        return Err(Error::option(
+            "up_to_message_id",
+            format!("session {session_id} has no message {message}"),
+            "get_session_messages() shows them",
+        ));
     }
     if !links.iter().any(|entry| matches!(text(entry, "type"), Some("user" | "assistant"))) {
         return Err(Error::option(
@@ -90,4 +101,32 @@ fn copied(links: &[&Map<String, Value>], session_id: &str, new_session: &str) ->
         last["timestamp"] = json!(timestamp());
     }
     copies
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_conversation_went_back_from_stays_out_of_a_copy() {
+        let said =
+            |uuid: &str, parent: Option<&str>| json!({ "type": "user", "uuid": uuid, "parentUuid": parent });
+        let log = [
+            said("before", None),
+            json!({ "type": "cut", "at": null, "messages": 0 }),
+            said("kept", None),
+            said("back", Some("kept")),
+            json!({ "type": "cut", "at": "kept", "messages": 1 }),
+            said("after", Some("kept")),
+        ];
+        let copied = |up_to| -> Vec<String> {
+            let copy = fork_entries(&log, "old", "new", up_to).unwrap();
+            let original = |entry: &Value| entry["forkedFrom"]["messageUuid"].as_str().unwrap().to_owned();
+            copy.iter().map(original).collect()
+        };
+        assert_eq!(copied(None), ["kept", "after"]);
+        assert_eq!(copied(Some("back")), ["kept", "back"]);
+        assert_eq!(fork_entries(&log, "old", "new", Some("absent")).unwrap_err().code(), "invalid_option");
+        assert!(fork_entries(&log[..2], "old", "new", None).is_err(), "nothing is left to copy");
+    }
 }

@@ -133,6 +133,20 @@ async fn titles_and_tags_are_kept_and_the_last_one_counts() {
 }
 
 #[tokio::test]
+async fn titles_and_tags_that_no_list_would_find_are_refused() {
+    let place = Place::new();
+    let id = session(&place, "Hello?").await;
+    let (sessions, long) = (place.sessions(), "x".repeat(1001));
+    assert_eq!(rename_session(&id, &long, &sessions).unwrap_err().code(), "invalid_option");
+    assert_eq!(tag_session(&id, Some(&long), &sessions).unwrap_err().code(), "invalid_option");
+    assert_eq!(fork_session(&id, None, Some(&long), &sessions).unwrap_err().code(), "invalid_option");
+    assert_eq!(list_sessions(&sessions).unwrap().len(), 1, "a copy that cannot have its title is not made");
+    let odd = "\u{1b}".repeat(1000);
+    rename_session(&id, &odd, &sessions).unwrap();
+    assert_eq!(get_session_info(&id, &sessions).unwrap().unwrap().custom_title, Some(odd));
+}
+
+#[tokio::test]
 async fn a_copy_has_its_own_id_and_can_be_gone_on_with() {
     let place = Place::new();
     let id = session(&place, "Hello?").await;

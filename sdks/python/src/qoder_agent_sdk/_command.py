@@ -80,7 +80,8 @@ def config_root_for(options: QoderAgentOptions) -> str:
     """Where the runtime keeps its files."""
     environment = environment_for(options)
     home = environment.get("HOME") or os.path.expanduser("~")
-    return environment.get("QODER_CONFIG_DIR") or os.path.join(home, ".qoder")
+    configured = environment.get("QODER_CONFIG_DIR") or environment.get("CLAUDE_CONFIG_DIR")
+    return configured or os.path.join(home, ".qoder")
 
 
 def mcp_wire_servers(servers: dict[str, Any]) -> dict[str, Any]:

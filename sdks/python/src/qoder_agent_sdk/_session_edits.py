@@ -26,6 +26,9 @@ from ._transcripts import Entry, conversation, existing_session, read_entries, w
 if TYPE_CHECKING:
     from ._session_store import SessionStore
 
+#: The most characters of a title or a tag: lists look at the end of a log only, and a longer one would not be found.
+_LONGEST_NAME = 1_000
+
 _CHAINED = ("user", "assistant", "system", "attachment")
 
 #: What belongs to the original session only.
@@ -57,7 +60,7 @@ def rename_session(
     """Give a session a title; the newest title counts."""
     if not isinstance(title, str) or not title.strip():
         raise OptionValueError("the title of a session must not be empty")
-    entry = {"type": "custom-title", "customTitle": title.strip(), "sessionId": session_id}
+    entry = {"type": "custom-title", "customTitle": checked_name("title", title), "sessionId": session_id}
     return _add(session_id, directory, session_store, entry)
 
 
@@ -79,8 +82,16 @@ def tag_session(
     """Give a session a tag; None removes it."""
     if tag is not None and (not isinstance(tag, str) or not tag.strip()):
         raise OptionValueError("the tag of a session must not be empty; None removes it")
-    entry = {"type": "tag", "tag": tag.strip() if tag else "", "sessionId": session_id}
+    entry = {"type": "tag", "tag": checked_name("tag", tag) if tag else "", "sessionId": session_id}
     return _add(session_id, directory, session_store, entry)
+
+
+def checked_name(what: str, text: str) -> str:
+    """A title or a tag without blanks around it, if it is short enough."""
+    text = text.strip()
+    if len(text) > _LONGEST_NAME:
+        raise OptionValueError(f"the {what} of a session has {len(text)} characters, and {_LONGEST_NAME} are accepted")
+    return text
 
 
 def _add(
@@ -152,6 +163,7 @@ def fork_session(
 
         return _store_catalog.fork_session(session_store, session_id, directory, up_to_message_id, title)
     path = existing_session(session_id, directory)
+    title = checked_name("title", title) if title else None
     new_id = str(uuid.uuid4())
     entries = [with_blobs(entry, path.with_suffix("")) for entry in read_entries(path)]
     chosen = title or fork_title(session_id, get_session_info(session_id, directory))
@@ -170,21 +182,30 @@ def fork_entries(
 
 
 def _entries_to_copy(entries: list[Entry], session_id: str, up_to: str | None) -> list[Entry]:
-    entries = [
-        entry
-        for entry in entries
-        if entry.get("type") in (*_CHAINED, "progress")
+    kept: list[Entry] = []
+    for entry in entries:
+        if entry.get("type") == "cut":
+            # The conversation went on from here, or began anew; what was left out stays out of the copy.
+            place = next((index for index, one in enumerate(kept) if one["uuid"] == entry.get("at")), -1)
+            del kept[place + 1 :]
+        elif _is_link(entry):
+            kept.append(entry)
+            if entry["uuid"] == up_to:
+                break
+    else:
+        if up_to is not None:
+            raise OptionValueError(f"session {session_id} has no message {up_to}")
+    if not conversation(kept):
+        raise OptionValueError(f"session {session_id} has no messages to fork")
+    return kept
+
+
+def _is_link(entry: Entry) -> bool:
+    return (
+        entry.get("type") in (*_CHAINED, "progress")
         and isinstance(entry.get("uuid"), str)
         and not entry.get("isSidechain")
-    ]
-    if up_to is not None:
-        index = next((index for index, entry in enumerate(entries) if entry["uuid"] == up_to), None)
-        if index is None:
-            raise OptionValueError(f"session {session_id} has no message {up_to}")
-        entries = entries[: index + 1]
-    if not conversation(entries):
-        raise OptionValueError(f"session {session_id} has no messages to fork")
-    return entries
+    )
 
 
 def _copied(entries: list[Entry], old_id: str, new_id: str) -> list[Entry]:
@@ -214,7 +235,8 @@ def _copied(entries: list[Entry], old_id: str, new_id: str) -> list[Entry]:
 
 def fork_title(session_id: str, original: SDKSessionInfo | None) -> str:
     """The title of a fork that was given none."""
-    return f"{original.summary if original else session_id} (fork)"
+    mark = " (fork)"
+    return f"{original.summary if original else session_id}"[: _LONGEST_NAME - len(mark)] + mark
 
 
 def _line(entry: dict[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 """What is shown of a session, read from the text of its log.
 
-Lists look for names in the text instead of parsing it, because only the start
-and the end of a long log are at hand, where lines may be cut.
+Only the start and the end of a long log are at hand, where lines may be cut:
+a line that cannot be read is passed over.
 """
 
 from __future__ import annotations
@@ -57,11 +57,12 @@ def session_facts(
     """What a list shows, from the start and the end of a log; None when there is nothing to show."""
     if '"isSidechain":true' in head.split("\n", 1)[0].replace(": ", ":"):
         return None
-    title = next(
-        (found for key in ("customTitle", "aiTitle") for text in (tail, head) if (found := _last(text, key))), None
-    )
-    prompt = _first_prompt(head)
-    summary = title or _last(tail, "lastPrompt") or _last(tail, "summary") or prompt
+    first, last = head.split("\n"), tail.split("\n")
+    newest = [*reversed(last), *reversed(first)]
+    title = _field(newest, "customTitle") or _field(newest, "aiTitle")
+    prompt = _first_prompt(first)
+    ends = last[::-1]
+    summary = title or _field(ends, "lastPrompt") or _field(ends, "summary", kind="summary") or prompt
     if not summary:
         return None
     return SDKSessionInfo(
@@ -71,10 +72,10 @@ def session_facts(
         file_size=file_size,
         custom_title=title,
         first_prompt=prompt,
-        git_branch=_last(tail, "gitBranch") or _last(head, "gitBranch"),
-        cwd=_first(head, "cwd"),
-        tag=_tag(tail),
-        created_at=milliseconds(_first(head, "timestamp")),
+        git_branch=_field(newest, "gitBranch"),
+        cwd=_field(first, "cwd"),
+        tag=_tag(ends),
+        created_at=milliseconds(_field(first, "timestamp")),
     )
 
 
@@ -92,30 +93,31 @@ def session_message(entry: dict[str, Any], session_id: str) -> SessionMessage:
     )
 
 
-def _values(text: str, key: str) -> list[str]:
-    return re.findall(rf'"{key}": ?("(?:[^"\\]|\\.)*")', text)
-
-
-def _last(text: str, key: str) -> str | None:
-    values = _values(text, key)
-    return _unquoted(values[-1]) if values else None
-
-
-def _first(text: str, key: str) -> str | None:
-    values = _values(text, key)
-    return _unquoted(values[0]) if values else None
-
-
-def _unquoted(quoted: str) -> str | None:
+def _entry(line: str) -> dict[str, Any] | None:
     try:
-        return str(json.loads(quoted)) or None
+        entry = json.loads(line)
     except ValueError:
-        return None
+        return None  # torn, or begun before the part that was read
+    return entry if isinstance(entry, dict) else None
 
 
-def _tag(tail: str) -> str | None:
-    rows = [line for line in tail.split("\n") if line.startswith('{"type":"tag"')]
-    return _last(rows[-1], "tag") if rows else None
+def _field(lines: list[str], key: str, kind: str | None = None) -> str | None:
+    """The text of a field of the first line that has it; what a tool was called with is no field of a line."""
+    for line in lines:
+        if f'"{key}"' not in line or (entry := _entry(line)) is None:
+            continue
+        value = entry.get(key)
+        if isinstance(value, str) and value and kind in (None, entry.get("type")):
+            return value
+    return None
+
+
+def _tag(lines: list[str]) -> str | None:
+    for line in lines:
+        if '"tag"' in line and (entry := _entry(line)) is not None and entry.get("type") == "tag":
+            tag = entry.get("tag")
+            return tag if isinstance(tag, str) and tag else None
+    return None
 
 
 def milliseconds(timestamp: str | None) -> int | None:
@@ -128,15 +130,12 @@ def milliseconds(timestamp: str | None) -> int | None:
         return None
 
 
-def _first_prompt(head: str) -> str | None:
-    for line in head.split("\n"):
+def _first_prompt(lines: list[str]) -> str | None:
+    for line in lines:
         if '"type":"user"' not in line.replace('": "', '":"') or '"tool_result"' in line:
             continue
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if entry.get("isMeta") or entry.get("isCompactSummary"):
+        entry = _entry(line)
+        if entry is None or entry.get("isMeta") or entry.get("isCompactSummary"):
             continue
         text = _text_of((entry.get("message") or {}).get("content")).strip()
         if text and "<command-name>" not in text and not _NOT_PROMPTS.match(text):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Coroutine
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 #: How much of the start and of the end of a log is looked at.
 _WINDOW = 64 * 1024
+
+#: How far a first prompt is looked for that does not end in the usual start: it may be long itself, or follow the
+#: descriptions of many tools.
+_LONG_WINDOW = 4 * 1024 * 1024
 
 
 @overload
@@ -71,10 +76,11 @@ def list_sessions(
     directories: list[str | Path | None] = [directory]
     if directory is not None and include_worktrees:
         directories += _other_worktrees(directory)
-    paths = {path for each in directories for path in session_files(each)}
-    infos = [info for path in paths if (info := _session_info(path)) is not None]
-    infos.sort(key=lambda info: info.last_modified, reverse=True)
-    return infos[offset : None if limit is None else offset + limit]
+    logs = {path: changed for each in directories for path, changed in session_files(each)}
+    newest_first = sorted(logs, key=lambda path: (-logs[path], path.stem))
+    # Each log is read when its turn comes: whoever wants the newest few of many thousands does not wait for the rest.
+    infos = (info for path in newest_first if (info := _session_info(path)) is not None)
+    return list(islice(infos, offset, None if limit is None else offset + limit))
 
 
 @overload
@@ -244,6 +250,11 @@ def _session_info(path: Path) -> SDKSessionInfo | None:
             head = log.read(_WINDOW).decode("utf-8", "replace")
             log.seek(max(0, status.st_size - _WINDOW))
             tail = log.read().decode("utf-8", "replace")
+            info = session_facts(head, tail, path.stem, status.st_mtime_ns // 1_000_000, status.st_size)
+            if (info is None or info.first_prompt is None) and status.st_size > _WINDOW:
+                log.seek(0)
+                head = log.read(_LONG_WINDOW).decode("utf-8", "replace")
+                info = session_facts(head, tail, path.stem, status.st_mtime_ns // 1_000_000, status.st_size)
     except OSError:
         return None  # deleted while we looked
-    return session_facts(head, tail, path.stem, status.st_mtime_ns // 1_000_000, status.st_size)
+    return info

@@ -122,12 +122,12 @@ async def fork_session(
     title: str | None,
 ) -> ForkSessionResult:
     """Copy a session inside of the store."""
-    from ._session_edits import ForkSessionResult, fork_entries, fork_title
+    from ._session_edits import ForkSessionResult, checked_name, fork_entries, fork_title
 
     key = session_key(session_id, directory)
     entries = await _existing(store, key)
     new_id = str(uuid.uuid4())
-    chosen = title or fork_title(session_id, await _info(store, key, 0))
+    chosen = checked_name("title", title) if title else fork_title(session_id, await _info(store, key, 0))
     lines = fork_entries(entries, session_id, new_id, up_to_message_id, chosen)
     await answer_of(store.append({**key, "session_id": new_id}, lines), f"take a copy of {describe(key)}")
     return ForkSessionResult(session_id=new_id)

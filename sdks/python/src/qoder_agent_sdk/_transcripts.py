@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import unicodedata
 import uuid
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 def config_root() -> Path:
     """Where the runtime keeps its files."""
-    configured = os.environ.get("QODER_CONFIG_DIR")
+    configured = os.environ.get("QODER_CONFIG_DIR") or os.environ.get("CLAUDE_CONFIG_DIR")
     return Path(configured) if configured else Path.home() / ".qoder"
 
 
@@ -75,12 +76,18 @@ def is_uuid(text: str) -> bool:
         return False
 
 
-def session_files(directory: str | Path | None) -> Iterator[Path]:
-    """All logs of a project, or of all projects."""
+def session_files(directory: str | Path | None) -> Iterator[tuple[Path, int]]:
+    """All logs of a project, or of all projects, with the times of their last changes in nanoseconds."""
     for folder in project_folders(directory):
         for path in folder.glob("*.jsonl"):
-            if is_uuid(path.stem) and path.is_file() and path.stat().st_size > 0:
-                yield path
+            if not is_uuid(path.stem):
+                continue
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # deleted while we looked
+            if stat.S_ISREG(status.st_mode) and status.st_size > 0:
+                yield path, status.st_mtime_ns
 
 
 def find_session(session_id: str, directory: str | Path | None) -> Path | None:

@@ -18,13 +18,11 @@ export function forkEntries(
   upToMessageId: string | undefined,
   title: string | undefined,
 ): Entry[] {
-  const chained = entries.filter((entry) => typeof entry['uuid'] === 'string' && entry['isSidechain'] !== true);
-  let end = chained.length;
-  if (upToMessageId !== undefined) {
-    end = chained.findIndex((entry) => entry['uuid'] === upToMessageId) + 1;
-    if (end === 0) throw new OptionsError(`The session ${ids.from} has no message ${upToMessageId}.`);
+  const chained = links(entries, upToMessageId);
+  if (upToMessageId !== undefined && chained.at(-1)?.['uuid'] !== upToMessageId) {
+    throw new OptionsError(`The session ${ids.from} has no message ${upToMessageId}.`);
   }
-  const copied = chained.slice(0, end).filter((entry) => COPIED.has(String(entry['type'])));
+  const copied = chained.filter((entry) => COPIED.has(String(entry['type'])));
   if (copied.length === 0) throw new OptionsError(`The session ${ids.from} has no messages to fork.`);
   const newIds = new Map(copied.map((entry) => [entry['uuid'] as string, randomUUID() as string]));
   const parents = new Map(chained.map((entry) => [entry['uuid'] as string, entry['parentUuid']]));
@@ -47,6 +45,21 @@ export function forkEntries(
     .map((entry) => ({ ...entry, sessionId: ids.to }));
   const named = title === undefined ? [] : [{ type: 'custom-title', customTitle: title, sessionId: ids.to }];
   return [...fork, ...replacements, ...named];
+}
+
+/** The entries that a copy is made of, up to one if it is named. */
+function links(entries: Entry[], upToMessageId: string | undefined): Entry[] {
+  const kept: Entry[] = [];
+  for (const entry of entries) {
+    if (entry['type'] === 'cut') {
+      // The conversation went on from here, or began anew; what was left out stays out of the copy.
+      kept.length = kept.findIndex((one) => one['uuid'] === entry['at']) + 1;
+    } else if (typeof entry['uuid'] === 'string' && entry['isSidechain'] !== true) {
+      kept.push(entry);
+      if (entry['uuid'] === upToMessageId) break;
+    }
+  }
+  return kept;
 }
 
 /** The copy of a parent; a parent that was left out is replaced by its own. */

@@ -18,6 +18,29 @@ import { forkEntries } from './fork.js';
 import { openSource } from './source.js';
 import { agentMessages, conversation } from './transcript.js';
 
+/** The most characters of a title or a tag: lists look at the end of a log only, and would not find a longer one. */
+const LONGEST_NAME = 1_000;
+const FORK_MARK = ' (fork)';
+
+function checkPage(options: { limit?: number; offset?: number } | undefined): void {
+  for (const [name, value] of [['limit', options?.limit], ['offset', options?.offset]] as const) {
+    if (value !== undefined && (!Number.isInteger(value) || value < 0)) {
+      throw new OptionsError(`${name} must be a whole number that is not negative, not ${String(value)}.`);
+    }
+  }
+}
+
+/** A title or a tag without blanks around it, if it can be one. */
+function checkedName(what: string, text: string): string {
+  const name = typeof text === 'string' ? text.trim() : '';
+  if (name === '') throw new OptionsError(`The ${what} of a session must not be empty.`);
+  const length = [...name].length;
+  if (length > LONGEST_NAME) {
+    throw new OptionsError(`The ${what} of a session has ${length} characters, and ${LONGEST_NAME} are accepted.`);
+  }
+  return name;
+}
+
 function page<Element>(all: Element[], options: { limit?: number; offset?: number } | undefined): Element[] {
   const start = options?.offset ?? 0;
   return options?.limit === undefined ? all.slice(start) : all.slice(start, start + options.limit);
@@ -25,7 +48,9 @@ function page<Element>(all: Element[], options: { limit?: number; offset?: numbe
 
 /** The sessions of a project, or of all projects without `dir`; newest first. */
 export async function listSessions(options?: ListSessionsOptions): Promise<SDKSessionInfo[]> {
-  return page(await (await openSource(options)).list(), options);
+  checkPage(options);
+  const most = options?.limit === undefined ? undefined : (options.offset ?? 0) + options.limit;
+  return page(await (await openSource(options)).list(most), options);
 }
 
 /** What is known of a session, or undefined when there is none with this id. */
@@ -41,6 +66,7 @@ export async function getSessionMessages(
   sessionId: string,
   options?: GetSessionMessagesOptions,
 ): Promise<SessionMessage[]> {
+  checkPage(options);
   const entries = await (await openSource(options)).entries(sessionId);
   return page(conversation(entries, sessionId, options?.includeSystemMessages === true), options);
 }
@@ -51,8 +77,7 @@ export async function renameSession(
   title: string,
   options?: SessionDirectoryOptions,
 ): Promise<void> {
-  const customTitle = title.trim();
-  if (customTitle === '') throw new OptionsError('The title of a session must not be empty.');
+  const customTitle = checkedName('title', title);
   await (await openSource(options)).append(sessionId, { type: 'custom-title', customTitle, sessionId });
 }
 
@@ -62,7 +87,8 @@ export async function tagSession(
   tag: string | null,
   options?: SessionDirectoryOptions,
 ): Promise<void> {
-  await (await openSource(options)).append(sessionId, { type: 'tag', tag: tag?.trim() ?? '', sessionId });
+  const checked = tag === null ? '' : checkedName('tag', tag);
+  await (await openSource(options)).append(sessionId, { type: 'tag', tag: checked, sessionId });
 }
 
 /** Copies a session, up to a message if one is named. The new one can be resumed; the old one is untouched. */
@@ -70,7 +96,7 @@ export async function forkSession(sessionId: string, options?: ForkSessionOption
   const source = await openSource(options);
   const entries = await source.entries(sessionId);
   const fork = randomUUID();
-  const title = options?.title ?? (await forkTitle(sessionId, options));
+  const title = options?.title === undefined ? await forkTitle(sessionId, options) : checkedName('title', options.title);
   await source.create(
     fork,
     sessionId,
@@ -81,7 +107,7 @@ export async function forkSession(sessionId: string, options?: ForkSessionOption
 
 async function forkTitle(sessionId: string, options?: SessionDirectoryOptions): Promise<string | undefined> {
   const info = await getSessionInfo(sessionId, options);
-  return info && `${info.summary} (fork)`;
+  return info && [...info.summary].slice(0, LONGEST_NAME - FORK_MARK.length).join('') + FORK_MARK;
 }
 
 /** Deletes a session with everything that belongs to it. */
@@ -100,6 +126,7 @@ export async function getSubagentMessages(
   agentId: string,
   options?: SessionDirectoryOptions & { limit?: number; offset?: number },
 ): Promise<SessionMessage[]> {
+  checkPage(options);
   const source = await openSource(options);
   const place = (await source.agents(sessionId)).get(agentId);
   if (place === undefined) throw new OptionsError(`The session ${sessionId} has no agent ${agentId}.`);

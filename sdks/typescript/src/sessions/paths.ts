@@ -18,7 +18,7 @@ export function isSessionId(text: string): boolean {
 
 /** The configuration directory of the runtime. */
 export function configRoot(environment: Record<string, string | undefined> = process.env): string {
-  return environment['QODER_CONFIG_DIR'] || join(homedir(), '.qoder');
+  return environment['QODER_CONFIG_DIR'] || environment['CLAUDE_CONFIG_DIR'] || join(homedir(), '.qoder');
 }
 
 /** The directory with the transcripts of all projects. */

@@ -2,10 +2,12 @@
  * The two places that transcripts are read from: the files of this machine, and a session store. Both are used
  * through {@link TranscriptSource}.
  */
+import type { Stats } from 'node:fs';
 import { appendFile, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 
 import { OptionsError, SessionNotFoundError } from '../errors.js';
+import { isRecord } from '../options/kinds.js';
 import type { SDKSessionInfo, SessionDirectoryOptions, SessionKey, SessionStore } from '../types/session-types.js';
 import { isSessionId, projectDirectories, projectKey, type SessionFile, sessionFiles, workTrees } from './paths.js';
 import { answerOf, asLine, describeKey, loadLog, storedSessions, storedSubpaths } from './store-reading.js';
@@ -13,8 +15,8 @@ import { EDGE_BYTES, type Entry, parseEntries, sessionFacts } from './transcript
 
 /** A place with transcripts. */
 export interface TranscriptSource {
-  /** All sessions, newest first. */
-  list(): Promise<SDKSessionInfo[]>;
+  /** All sessions, newest first; only so many of them when a number is given. */
+  list(most?: number): Promise<SDKSessionInfo[]>;
   /** What is known of a session; undefined when there is none. */
   info(sessionId: string): Promise<SDKSessionInfo | undefined>;
   /** All lines of a session. */
@@ -57,14 +59,20 @@ class FileSource implements TranscriptSource {
     this.#withWorkTrees = withWorkTrees;
   }
 
-  async list(): Promise<SDKSessionInfo[]> {
+  async list(most = Infinity): Promise<SDKSessionInfo[]> {
+    const dated = await Promise.all(
+      (await this.#files()).map(async (file) => ({ file, changed: (await statusOf(file.path))?.mtimeMs })),
+    );
+    dated.sort((first, second) => (second.changed ?? 0) - (first.changed ?? 0));
+    // Each file is read when its turn comes: whoever wants the newest few of many does not wait for the rest.
     const found = new Map<string, SDKSessionInfo>();
-    for (const file of await this.#files()) {
+    for (const { file, changed } of dated) {
+      if (found.size >= most) break;
+      if (changed === undefined || found.has(file.sessionId)) continue;
       const info = await fileInfo(file);
-      const other = found.get(file.sessionId);
-      if (info && (other === undefined || other.lastModified < info.lastModified)) found.set(file.sessionId, info);
+      if (info) found.set(file.sessionId, info);
     }
-    return newestFirst([...found.values()]);
+    return [...found.values()];
   }
 
   async info(sessionId: string): Promise<SDKSessionInfo | undefined> {
@@ -73,7 +81,7 @@ class FileSource implements TranscriptSource {
   }
 
   async entries(sessionId: string): Promise<Entry[]> {
-    return parseEntries(await readFile((await this.#demand(sessionId)).path, 'utf8'));
+    return entriesOfFile((await this.#demand(sessionId)).path);
   }
 
   async append(sessionId: string, entry: Entry): Promise<void> {
@@ -106,7 +114,7 @@ class FileSource implements TranscriptSource {
   }
 
   async agentEntries(_sessionId: string, place: string): Promise<Entry[]> {
-    return parseEntries(await readFile(place, 'utf8'));
+    return entriesOfFile(place);
   }
 
   async #files(): Promise<SessionFile[]> {
@@ -120,7 +128,7 @@ class FileSource implements TranscriptSource {
     checkId(sessionId);
     for (const file of await this.#files()) {
       if (file.sessionId.toLowerCase() !== sessionId.toLowerCase()) continue;
-      if ((await stat(file.path)).size > 0) return file;
+      if (((await statusOf(file.path))?.size ?? 0) > 0) return file;
     }
     return undefined;
   }
@@ -133,12 +141,52 @@ class FileSource implements TranscriptSource {
   }
 }
 
+/** The lines of a file, with texts that were moved to files of their own because of their size. */
+async function entriesOfFile(path: string): Promise<Entry[]> {
+  const folder = join(path.slice(0, -'.jsonl'.length), 'blobs');
+  const entries = parseEntries(await readFile(path, 'utf8'));
+  for (const entry of entries) {
+    const { blobs } = entry;
+    if (!isRecord(blobs)) continue;
+    for (const [pointer, name] of Object.entries(blobs)) {
+      // The short text that stands in its place says what is missing.
+      const text = await readFile(join(folder, basename(String(name))), 'utf8').catch(() => undefined);
+      if (text !== undefined) putText(entry, pointer, text);
+    }
+    delete entry['blobs'];
+  }
+  return entries;
+}
+
+/** Puts a text at the place that a JSON pointer names, if there is one. */
+function putText(entry: Entry, pointer: string, text: string): void {
+  const names = pointer.split('/').slice(1).map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const last = names.pop();
+  let target: unknown = entry;
+  for (const name of names) target = inside(target, name);
+  if (last !== undefined && typeof inside(target, last) === 'string') (target as Record<string, unknown>)[last] = text;
+}
+
+function inside(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
 function newestFirst(infos: SDKSessionInfo[]): SDKSessionInfo[] {
   return infos.sort((first, second) => second.lastModified - first.lastModified);
 }
 
+/** The status of a file; undefined when it was deleted meanwhile. */
+async function statusOf(path: string): Promise<Stats | undefined> {
+  const status = await stat(path).catch(() => undefined);
+  // Opening a pipe would wait for somebody who writes into it.
+  return status?.isFile() ? status : undefined;
+}
+
 async function fileInfo(file: SessionFile): Promise<SDKSessionInfo | undefined> {
-  const handle = await open(file.path, 'r');
+  const handle = await open(file.path, 'r').catch(() => undefined);
+  if (handle === undefined) return undefined;
   try {
     const { size, mtimeMs } = await handle.stat();
     if (size === 0) return undefined;
@@ -147,12 +195,12 @@ async function fileInfo(file: SessionFile): Promise<SDKSessionInfo | undefined> 
     const tailLength = Math.min(size, EDGE_BYTES);
     const tail = await read(size - tailLength, tailLength);
     // A first prompt that is longer than the usual head is looked for once more, further on.
-    for (const headLength of [EDGE_BYTES, LONG_HEAD_BYTES]) {
+    const factsWith = async (headLength: number): Promise<SDKSessionInfo | undefined> => {
       const head = await read(0, Math.min(size, headLength));
-      const facts = sessionFacts({ head, tail }, file.sessionId, Math.floor(mtimeMs), size);
-      if (facts !== undefined || size <= headLength) return facts;
-    }
-    return undefined;
+      return sessionFacts({ head, tail }, file.sessionId, Math.floor(mtimeMs), size);
+    };
+    const facts = await factsWith(EDGE_BYTES);
+    return facts?.firstPrompt === undefined && size > EDGE_BYTES ? await factsWith(LONG_HEAD_BYTES) : facts;
   } finally {
     await handle.close();
   }

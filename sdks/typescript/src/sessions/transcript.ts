@@ -60,7 +60,9 @@ export function sessionFacts(
     lastText(tail, 'aiTitle') ??
     lastText(head, 'aiTitle');
   const firstPrompt = findPrompt(head);
-  const summary = title ?? lastText(tail, 'lastPrompt') ?? lastText(tail, 'summary') ?? firstPrompt;
+  // Records of other kinds have a summary of something else, such as a background task.
+  const summaries = tail.filter((entry) => entry['type'] === 'summary');
+  const summary = title ?? lastText(tail, 'lastPrompt') ?? lastText(summaries, 'summary') ?? firstPrompt;
   if (summary === undefined) return undefined;
   const created = Date.parse(firstText(head, 'timestamp') ?? '');
   const tag = tail.filter((entry) => entry['type'] === 'tag').at(-1)?.['tag'];
@@ -70,7 +72,7 @@ export function sessionFacts(
     lastModified,
     fileSize,
     firstPrompt,
-    customTitle: lastText(tail, 'customTitle') ?? lastText(head, 'customTitle'),
+    customTitle: title,
     gitBranch: lastText(tail, 'gitBranch') ?? lastText(head, 'gitBranch'),
     cwd: firstText(head, 'cwd'),
     tag: typeof tag === 'string' && tag !== '' ? tag : undefined,

@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,12 @@ use crate::settings::{WriteError, replace_file};
 pub const MARKET: &str = "@local";
 /// The most bytes of the list.
 const LONGEST: u64 = 4 * 1024 * 1024;
+/// How the names of folders begin that are on their way in.
+const STAGING: &str = ".staging-";
+/// How the names of folders begin that are on their way out.
+const REMOVED: &str = ".removed-";
+/// How long such a folder may be at work.
+const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A plugin that the person has approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +120,8 @@ pub fn stage(config_root: &Path, folder: &Path) -> Result<Staged, PluginError> {
     if named.parts.is_empty() && named.notes.is_empty() {
         return Err(PluginError::NoParts(folder.to_path_buf()));
     }
-    let staging = config_root.join("plugins").join(format!(".staging-{}", uuid::Uuid::new_v4().simple()));
+    remove_left_overs(config_root);
+    let staging = config_root.join("plugins").join(format!("{STAGING}{}", uuid::Uuid::new_v4().simple()));
     let mut staged = Staged {
         plugin: named.clone(),
         problems: Vec::new(),
@@ -127,6 +135,21 @@ pub fn stage(config_root: &Path, folder: &Path) -> Result<Staged, PluginError> {
     staged.plugin = read(&copy, &mut staged.problems)?;
     staged.digest = content::digest(&copy)?;
     Ok(staged)
+}
+
+/// Removes what installations left behind that were killed; one that is under way is younger than that.
+fn remove_left_overs(config_root: &Path) {
+    let is_old = |entry: &std::fs::DirEntry| {
+        let name = entry.file_name();
+        let changed = entry.metadata().and_then(|facts| facts.modified());
+        [STAGING, REMOVED].iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()))
+            && changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT_OVER))
+    };
+    let entries = std::fs::read_dir(config_root.join("plugins"));
+    for entry in entries.into_iter().flatten().flatten().filter(is_old) {
+        // It is as harmless as before when that fails.
+        let _ = std::fs::remove_dir_all(entry.path());
+    }
 }
 
 impl Staged {
@@ -192,7 +215,7 @@ pub fn uninstall(config_root: &Path, name: &str) -> Result<(), PluginError> {
     require(config_root, name)?;
     Installed::change(config_root, name, None)?;
     let folder = folder_of(config_root, name);
-    let aside = config_root.join("plugins").join(format!(".removed-{}", uuid::Uuid::new_v4().simple()));
+    let aside = config_root.join("plugins").join(format!("{REMOVED}{}", uuid::Uuid::new_v4().simple()));
     remove_aside(&folder, &aside)?;
     match std::fs::remove_dir_all(&aside) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -246,6 +269,22 @@ mod tests {
                 && !name.to_string_lossy().starts_with(".r")),
             "{left:?}"
         );
+    }
+
+    #[test]
+    fn what_a_killed_installation_left_behind_is_removed_by_a_later_one() {
+        let (_folder, root, from) = source();
+        let left = |name: &str, hours| {
+            let path = root.join("plugins").join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            let at = std::time::SystemTime::now() - Duration::from_secs(hours * 60 * 60);
+            std::fs::File::open(&path).unwrap().set_modified(at).unwrap();
+            path
+        };
+        let (old, gone) = (left(".staging-old", 25), left(".removed-old", 25));
+        let (young, data) = (left(".staging-young", 1), left("data", 25));
+        stage(&root, &from).unwrap();
+        assert_eq!([old, gone, young, data].map(|path| path.exists()), [false, false, true, true]);
     }
 
     #[test]
