@@ -187,6 +187,7 @@ WRONG_VALUES = [
     ({"agents": {"a": AgentDefinition(description="", prompt="p")}}, "description must not be empty"),
     ({"agents": {"a": AgentDefinition(description="d", prompt="p", permissionMode="loose")}}, "permissionMode"),  # type: ignore[arg-type]
     ({"hooks": {"PreToolUse": [HookMatcher(hooks=[three], timeout=0)]}}, "timeout must be more than 0"),
+    ({"hooks": {"PreToolUse": [HookMatcher(hooks=[three], timeout=float("inf"))]}}, "timeout must be a finite number"),
     ({"auth": {"type": "password"}}, "'accessToken' or 'qodercli'"),
     ({"auth": {"type": "accessToken"}}, "accessToken"),
     ({"extra_args": {"--debug": None}}, "without leading dashes"),
