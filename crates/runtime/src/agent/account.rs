@@ -55,6 +55,7 @@ impl Ending {
             matches!(end.terminal_reason, TerminalReason::AbortedStreaming | TerminalReason::AbortedTools);
         let why = if timed_out { "its time limit was reached".to_owned() } else { end.errors.join("; ") };
         let status = if aborted && stopped && !timed_out { TaskStatus::Stopped } else { TaskStatus::Failed };
+        let why = why.trim_end_matches('.');
         Self { status, text: format!("The agent did not finish: {why}."), worktree: None }
     }
 
