@@ -23,6 +23,8 @@ const LIST_PAUSE: Duration = Duration::from_secs(60);
 const LIST_PATIENCE: Duration = Duration::from_secs(2);
 /// The variable that carries a chosen key to the route; it exists in no process.
 const KEY_VARIABLE: &str = "QODER_CHOSEN_KEY";
+/// Models that were chosen before and are kept. Keys may be new with every choice.
+const MOST_KEPT: usize = 64;
 /// The agent that a session itself is.
 const MAIN_AGENT: &str = "main";
 
@@ -35,7 +37,17 @@ struct Inner {
     policy: ModelPolicy,
     /// What is known before the first choice.
     usual: Arc<dyn Model>,
+    /// How much fits into the model of the conversation that was chosen last.
+    room: Mutex<Option<Room>>,
     memory: PolicyMemory,
+}
+
+/// How much fits into a model, and what it was chosen for.
+#[derive(Clone, Copy)]
+struct Room {
+    purpose: Purpose,
+    context_window: u64,
+    max_output_tokens: u64,
 }
 
 /// What the models of one session know together, those of its agents included.
@@ -88,13 +100,20 @@ impl PolicyModel {
         memory: PolicyMemory,
     ) -> Result<Self, ModelConfigError> {
         let usual = qoder_models::resolve(&options)?;
-        Ok(Self(Arc::new(Inner { options, policy, usual, memory })))
+        Ok(Self(Arc::new(Inner { options, policy, usual, room: Mutex::default(), memory })))
     }
 }
 
 impl Model for PolicyModel {
     fn facts(&self) -> ModelFacts {
-        self.0.usual.facts()
+        let usual = self.0.usual.facts();
+        let room = *self.0.room.lock().unwrap_or_else(PoisonError::into_inner);
+        match room {
+            Some(Room { context_window, max_output_tokens, .. }) => {
+                ModelFacts { context_window, max_output_tokens, ..usual }
+            }
+            None => usual,
+        }
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelFailure>> {
@@ -133,9 +152,11 @@ impl Inner {
         if choice.model.trim().is_empty() {
             return Err("resolve_model answered with an empty model; it must name one".to_owned());
         }
-        apply(choice.parameters.take(), &mut request);
+        let window = apply(choice.parameters.take(), &mut request)?;
         let own_key = choice.credentials.is_some();
-        let reply = self.model(&choice)?.stream(request);
+        let model = self.model(&choice)?;
+        self.remember(request.purpose, &model.facts(), window);
+        let reply = model.stream(request);
         // What runs on the user's own key costs the platform nothing.
         Ok(reply
             .map(move |event| match event {
@@ -143,9 +164,24 @@ impl Inner {
                     reply.cost_usd = 0.0;
                     Ok(ModelEvent::Reply(reply))
                 }
+                Err(failure) if own_key => {
+                    let message = in_words_of_the_callback(&failure.message);
+                    Err(ModelFailure { message, ..failure })
+                }
                 other => other,
             })
             .boxed())
+    }
+
+    /// How long a conversation may get follows from the model that it was last continued with. Agents that have no model of
+    /// their own ask this one, too; the session itself goes first.
+    fn remember(&self, purpose: Purpose, facts: &ModelFacts, window: Option<u64>) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_agents = room.is_none_or(|room| room.purpose == Purpose::Subagent);
+        if purpose == Purpose::Main || (purpose == Purpose::Subagent && of_agents) {
+            let context_window = window.unwrap_or(facts.context_window);
+            *room = Some(Room { purpose, context_window, max_output_tokens: facts.max_output_tokens });
+        }
     }
 
     fn model(&self, choice: &Choice) -> Result<Arc<dyn Model>, String> {
@@ -158,13 +194,28 @@ impl Inner {
         }
         let mut options = ModelOptions { model: Some(choice.model.clone()), ..self.options.clone() };
         if let Some(with) = &choice.credentials {
+            if with.api_key.trim().is_empty() {
+                return Err(format!("resolve_model chose {} with an empty `api_key`", choice.model));
+            }
             options.base_url = Some(self.address(with)?);
             options.api_style = Some(with.style.clone().unwrap_or_else(|| "openai".to_owned()));
             options.api_key_env = Some(KEY_VARIABLE.to_owned());
             options.environment.insert(KEY_VARIABLE.to_owned(), with.api_key.clone());
         }
-        let model = qoder_models::resolve(&options)
-            .map_err(|error| format!("resolve_model chose {}: {error}. {}", choice.model, error.hint()))?;
+        let model = qoder_models::resolve(&options).map_err(|error| {
+            let problem = format!("resolve_model chose {}: {error}. {}", choice.model, error.hint());
+            if choice.credentials.is_some() { in_words_of_the_callback(&problem) } else { problem }
+        })?;
+        if !qoder_models::is_answered(&options) {
+            return Err(format!(
+                "resolve_model chose {}, and no provider is configured that could have it; set a key of a provider or add \
+                 `providers` to the settings",
+                choice.model
+            ));
+        }
+        if chosen.len() >= MOST_KEPT {
+            chosen.clear();
+        }
         chosen.insert(key, Arc::clone(&model));
         Ok(model)
     }
@@ -236,21 +287,40 @@ pub async fn list(options: &ModelOptions) -> Vec<Value> {
     listed.into_iter().map(info).collect()
 }
 
-/// Overrides: some have a place in the request, the others go to the provider as they are.
-fn apply(parameters: Option<Map<String, Value>>, request: &mut ModelRequest) {
-    for (name, value) in parameters.into_iter().flatten() {
+/// A fault in what the callback chose, in the names that it has for it.
+fn in_words_of_the_callback(text: &str) -> String {
+    text.replace(
+        &format!("it is taken from {KEY_VARIABLE}"),
+        "it is the `api_key` that resolve_model returned",
+    )
+    .replace("--api-style", "`style`")
+    .replace("--base-url", "`url`")
+}
+
+/// Overrides: some have a place in the request, the others go to the provider as they are. Answers with the context window
+/// that is wanted, which is nothing for the provider.
+fn apply(parameters: Option<Map<String, Value>>, request: &mut ModelRequest) -> Result<Option<u64>, String> {
+    let mut window = None;
+    for (name, value) in parameters.into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        let wrong = |wanted: &str| format!("resolve_model gave `{name}` {value}; accepted {wanted}");
         match name.as_str() {
             "max_tokens" | "maxTokens" => {
                 let tokens = value.as_u64().and_then(|tokens| u32::try_from(tokens).ok());
-                request.max_output_tokens = tokens.or(request.max_output_tokens);
+                let tokens = tokens.filter(|tokens| *tokens > 0);
+                request.max_output_tokens = Some(tokens.ok_or_else(|| wrong("are whole numbers above 0"))?);
+            }
+            "contextWindow" | "context_window" => {
+                let tokens = value.as_u64().filter(|tokens| *tokens > 0);
+                window = Some(tokens.ok_or_else(|| wrong("are whole numbers above 0"))?);
             }
             "reasoningEffort" | "reasoning_effort" | "effort" => {
-                let effort = value.as_str().map(str::to_owned);
-                request.effort = effort.or_else(|| request.effort.take());
+                let effort = value.as_str().ok_or_else(|| wrong("is a word"))?;
+                request.effort = Some(effort.to_owned());
             }
             "topP" => drop(request.parameters.insert("top_p".to_owned(), value)),
             "topK" => drop(request.parameters.insert("top_k".to_owned(), value)),
             _ => drop(request.parameters.insert(name, value)),
         }
     }
+    Ok(window)
 }

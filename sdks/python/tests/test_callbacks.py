@@ -166,7 +166,13 @@ async def test_hook_outputs(value: Any, expected: Any, fake_runtime: Any, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(ValueError("broken hook"), "broken hook"), ("deny", "not str"), (3, "not int")]
+    ("value", "text"),
+    [
+        (ValueError("broken hook"), "broken hook"),
+        ("deny", "not str"),
+        (3, "not int"),
+        ({"decision": "block", "score": float("nan")}, "not JSON"),
+    ],
 )
 async def test_a_hook_that_fails_answers_with_an_error(
     value: Any, text: str, fake_runtime: Any, tmp_path: Path
@@ -174,6 +180,20 @@ async def test_a_hook_that_fails_answers_with_an_error(
     hooks = {"PreToolUse": [HookMatcher(hooks=[returning(value)])]}
     (answer,) = await answers_to(fake_runtime, tmp_path, HOOK, hooks=hooks)
     assert answer["subtype"] == "error" and text in answer["error"]
+
+
+async def test_a_hook_that_waited_for_something_cancelled_answers_with_an_error(
+    fake_runtime: Any, tmp_path: Path, anyio_backend: str
+) -> None:
+    if not hasattr(asyncio.Task, "cancelling"):
+        pytest.skip("before Python 3.11 nobody can tell who is meant")
+
+    async def hook(*_arguments: Any) -> Any:
+        raise asyncio.CancelledError
+
+    hooks = {"PreToolUse": [HookMatcher(hooks=[hook])]}
+    (answer,) = await answers_to(fake_runtime, tmp_path, HOOK, hooks=hooks)
+    assert answer["subtype"] == "error" and "CancelledError" in answer["error"]
 
 
 async def test_hook_input_is_a_record(fake_runtime: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ result of the turn.
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,31 @@ async def slow(context: Any) -> Any:
     await anyio.sleep_forever()
 
 
-def options(fake_runtime: Any, seen: Path, end: str) -> QoderAgentOptions:
+def blocking(context: Any) -> Any:
+    """Answers, but too late, and nobody can interrupt it."""
+    time.sleep(0.1)
+    return {"model": "offline"}
+
+
+async def stubborn(context: Any) -> Any:
+    """Answers although it was told to end."""
+    try:
+        await anyio.sleep_forever()
+    except anyio.get_cancelled_exc_class():
+        return {"model": "offline"}
+
+
+def options(fake_runtime: Any, seen: Path, end: str, resolve_model: Any = slow) -> QoderAgentOptions:
     script = f"SEEN = {str(seen)!r}\n{SCRIPT}{end}"
-    return QoderAgentOptions(cli_path=fake_runtime(script), resolve_model=slow, resolve_model_timeout_ms=50)
+    return QoderAgentOptions(cli_path=fake_runtime(script), resolve_model=resolve_model, resolve_model_timeout_ms=50)
 
 
-async def test_a_query_raises_after_its_result(fake_runtime: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("resolve_model", [slow, blocking, stubborn])
+async def test_a_query_raises_after_its_result(resolve_model: Any, fake_runtime: Any, tmp_path: Path) -> None:
     seen = tmp_path / "seen.json"
     got = []
     with pytest.raises(ModelPolicyTimeoutError, match="within 50 ms.*resolve_model_timeout_ms"):
-        async for message in query(prompt="hi", options=options(fake_runtime, seen, "sys.exit(1)")):
+        async for message in query(prompt="hi", options=options(fake_runtime, seen, "sys.exit(1)", resolve_model)):
             got.append(message)
     assert [type(each) for each in got] == [ResultMessage]
     reply = json.loads(seen.read_text())["response"]

@@ -191,6 +191,7 @@ WRONG_VALUES = [
     ({"hooks": {"PreToolUse": [HookMatcher(hooks=[three], timeout=0)]}}, "timeout must be more than 0"),
     ({"hooks": {"PreTooluse": [HookMatcher(hooks=[three])]}}, "no event 'PreTooluse'; did you mean 'PreToolUse'"),
     ({"hooks": {"Nonsense": []}}, "no event 'Nonsense'; there are PreToolUse, "),
+    ({"hooks": {"PreToolUse": [HookMatcher(hooks=[three], timeout=float("inf"))]}}, "timeout must be a finite number"),
     ({"auth": {"type": "password"}}, "'accessToken' or 'qodercli'"),
     ({"auth": {"type": "accessToken"}}, "accessToken"),
     ({"extra_args": {"--debug": None}}, "without leading dashes"),

@@ -89,6 +89,8 @@ test('a hook that fails, answers nonsense or does not exist is an error', () =>
               throw new Error('broken hook');
             },
             async () => 'yes' as unknown as HookJSONOutput,
+            async () => ({ decision: 'block', count: 1n }) as unknown as HookJSONOutput,
+            async () => Promise.reject(),
           ],
         },
       ],
@@ -97,6 +99,8 @@ test('a hook that fails, answers nonsense or does not exist is an error', () =>
       for (const [id, expected] of [
         ['hook_0', /broken hook/],
         ['hook_1', /must return an object/],
+        ['hook_2', /not JSON.*BigInt/],
+        ['hook_3', /./],
         ['hook_9', /There is no hook hook_9/],
       ] as const) {
         const response = await peer.ask({ subtype: 'hook_callback', callback_id: id, input: {} });

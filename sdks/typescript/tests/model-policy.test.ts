@@ -96,6 +96,29 @@ test('a callback that is too slow fails the query with ModelPolicyTimeoutError',
   await scriptDone;
 });
 
+test('a callback that blocks for too long fails the query, although it answers', async () => {
+  const { options, scriptDone } = withPeer(
+    async (peer) => {
+      await peer.handshake();
+      await peer.read();
+      const response = await peer.ask(question);
+      assert.match(response['error'], /ModelPolicyTimeoutError/);
+      await peer.untilClosed();
+      peer.exit(1);
+    },
+    {
+      resolveModel: () => {
+        const begun = performance.now();
+        while (performance.now() - begun < 30);
+        return { model: 'offline' };
+      },
+      resolveModelTimeoutMs: 10,
+    },
+  );
+  await assert.rejects(collect(query({ prompt: 'hello', options })), ModelPolicyTimeoutError);
+  await scriptDone;
+});
+
 test('the real runtime asks before each request, and uses what it is told', async (context) => {
   const project = sandbox(context, [
     { toolCalls: [{ name: 'Glob', input: { pattern: '*' } }] },

@@ -52,6 +52,8 @@ const cases: Array<[name: string, options: unknown, expected: RegExp]> = [
   ['an id that is no UUID', { sessionId: 'mine' }, /options\.sessionId must be a UUID, not "mine"/],
   ['an unknown hook event', { hooks: { PreTooluse: [] } }, /no hook event\. Did you mean PreToolUse\?/],
   ['hooks without functions', { hooks: { Stop: [{ hooks: ['x'] }] } }, /options\.hooks\.Stop needs hooks/],
+  ['a hook without time', { hooks: { Stop: [{ hooks: [() => ({})], timeout: NaN }] } }, /hooks\.Stop must be a number of/],
+  ['a matcher of another kind', { hooks: { Stop: [{ hooks: [], matcher: /a/ }] } }, /matcher of options\.hooks\.Stop/],
   ['an agent without a prompt', { agents: { a: { description: 'd' } } }, /options\.agents\["a"\]\.prompt must be a string/],
   ['a server of another kind', { mcpServers: { a: { type: 'ws', url: 'x' } } }, /mcpServers\["a"\]\.type must be "stdio"/],
   ['a server without a command', { mcpServers: { a: {} } }, /mcpServers\["a"\]\.command must be a string/],

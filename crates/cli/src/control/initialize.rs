@@ -85,9 +85,13 @@ impl Handshake<'_> {
                 };
                 let timeout = match matcher.timeout {
                     None => DEFAULT_TIMEOUT,
-                    Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
-                        format!("initialize: hooks.{event}: timeout {seconds} is not a number of seconds")
-                    })?,
+                    Some(seconds) => {
+                        let timeout =
+                            Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+                        timeout.ok_or_else(|| {
+                            format!("initialize: hooks.{event}: timeout {seconds:?} is not a number of seconds above 0")
+                        })?
+                    }
                 };
                 hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {
                     event: event.clone(),

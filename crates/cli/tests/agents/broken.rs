@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{file, listed, rows, run, stream};
+use crate::support::{delegating, file, listed, rows, run, stream};
 
 /// The problem of a file, with its line.
 fn problem(listed: &Value, file: &str) -> (Value, String) {
@@ -139,4 +139,17 @@ fn what_a_file_says_cannot_drive_the_terminal() {
     sandbox.write(sandbox.config().join("agents/r.md"), file("r", "\"a \\e[31m b\"", ""));
     let ran = run(&sandbox, &["agents", "list"]);
     assert!(!ran.stdout.contains('\u{1b}') && ran.stdout.contains("[31m b"), "{ran:?}");
+}
+
+#[test]
+fn servers_that_an_agent_wants_and_does_not_get_are_told() {
+    let sandbox = Sandbox::new();
+    let servers = "mcpServers: [nowhere, {kb: {command: /nonexistent/server}}]";
+    sandbox.write(sandbox.config().join("agents/keeper.md"), file("keeper", "keeps", servers));
+    let server = delegating("keeper", Vec::new());
+    let ran = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]);
+    assert!(ran.stdout.contains("child is done"), "{ran:?}");
+    let told =
+        |words: &str| ran.stderr.contains(&format!("the agent keeper works without the server {words}"));
+    assert!(told("`nowhere`: the session has no such server") && told("`kb`: failed"), "{}", ran.stderr);
 }

@@ -9,7 +9,11 @@ use crate::support::{Stage, call, entry, entry_with, say};
 fn a_hook_that_prints_100_mb_is_cut_and_does_not_hurt() {
     let flood = "head -c 100000000 /dev/zero | tr '\\0' x";
     let (made, ran) = Stage::command("PreToolUse", flood).bash();
-    assert!(made && ran.said() == "done", "words are no opinion: {}", ran.stderr);
+    assert!(
+        !made && ran.stderr.contains("longer than a MiB"),
+        "an answer may stand in the rest: {}",
+        ran.stderr
+    );
     let (made, ran) =
         Stage::command("PreToolUse", &format!("printf '{{\"a\":\"'; {flood}; printf '\"}}'")).bash();
     assert!(!made && ran.stderr.contains("longer than a MiB"), "{}", ran.stderr);
@@ -61,6 +65,19 @@ fn a_hook_in_the_background_ends_with_the_session() {
     let wait = call(1, "Bash", &json!({ "command": "while [ ! -s ../number ]; do sleep 0.01; done" }));
     stage.run(&json!([wait, say("done")]), &["--allowedTools", "Bash"]).said();
     assert!(ends(&std::fs::read_to_string(stage.beside("number")).unwrap()));
+}
+
+#[test]
+fn hooks_in_the_background_block_nothing_when_there_is_no_place_for_more() {
+    let command = "exec sleep 1000";
+    let stage = Stage::new(&json!({ "PreToolUse": [entry_with(command, &json!({ "async": true }))] }));
+    stage.sandbox.write("note.txt", "a note\n");
+    let read = |number| json!({ "name": "Read", "id": format!("toolu_{number}"), "input": { "file_path": "note.txt" } });
+    let calls: Vec<_> = (0..70).map(read).collect();
+    let ran = stage.run(&json!([{ "toolCalls": calls }, say("done")]), &[]);
+    assert_eq!(ran.said(), "done");
+    assert!(ran.stderr.contains("it was not started; it belongs to the background"), "{}", ran.stderr);
+    assert!(!ran.tool_results().contains("denied"), "{ran:#?}");
 }
 
 #[test]

@@ -25,6 +25,28 @@ fn hooks_bind_subagents() {
 }
 
 #[test]
+fn include_hook_events_shows_the_hooks_of_subagents() {
+    let events = ["PreToolUse", "SubagentStart", "SubagentStop"];
+    let hooks = events.map(|event| (event.to_owned(), json!([entry("exit 0")])));
+    let stage = Stage::new(&hooks.into_iter().collect());
+    let replies = json!([
+        call(1, "Agent", &json!({ "prompt": "look" })),
+        { "when": { "purpose": "subagent", "turn": 1 },
+          "toolCalls": [{ "name": "Bash", "id": "toolu_9", "input": { "command": "true" } }] },
+        { "when": { "purpose": "subagent", "turn": 2 }, "text": "looked" },
+        say("done"),
+    ]);
+    let ran = stage.run(&replies, &["--allowedTools", "Agent,Bash", "--include-hook-events"]);
+    let session = &ran.result()["session_id"];
+    for subtype in ["hook_started", "hook_response"] {
+        let told = ran.system(subtype);
+        assert!(told.iter().all(|message| message["session_id"] == *session), "{told:#?}");
+        let told: Vec<&str> = told.iter().filter_map(|message| message["hook_event"].as_str()).collect();
+        assert_eq!(told, ["PreToolUse", "SubagentStart", "PreToolUse", "SubagentStop"], "{subtype}");
+    }
+}
+
+#[test]
 fn hooks_bind_background_tasks() {
     let stage = Stage::command("PreToolUse", DENY);
     let start = json!({ "command": "touch made", "run_in_background": true });

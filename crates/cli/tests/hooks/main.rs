@@ -22,4 +22,6 @@ mod support;
 #[cfg(test)]
 mod trust;
 #[cfg(test)]
+mod unreadable_answers;
+#[cfg(test)]
 mod worktrees;

@@ -38,6 +38,7 @@ fn a_handshake_that_cannot_be_used_is_answered_and_ends_the_program() {
             "explode",
         ),
         (json!({ "hooks": { "PreToolUse": [{ "hookCallbackIds": ["a"], "timeout": -1 }] } }), "timeout"),
+        (json!({ "hooks": { "PreToolUse": [{ "hookCallbackIds": ["a"], "timeout": 0 }] } }), "above 0"),
         (json!({ "hooks": ["PreToolUse"] }), "initialize"),
         (json!({ "auth": { "type": "accessToken", "accessToken": " " } }), "auth.accessToken"),
         (json!({ "auth": { "type": "magic" } }), "magic"),

@@ -125,6 +125,21 @@ fn a_prompt_can_be_blocked_or_given_context() {
 }
 
 #[test]
+fn an_event_that_does_not_exist_is_named() {
+    let sandbox = Sandbox::new();
+    let hooks = json!({ "PreTooluse": [{ "hookCallbackIds": ["a"] }] });
+    let hello = json!({ "type": "control_request", "request_id": "1",
+        "request": { "subtype": "initialize", "hooks": hooks } });
+    let prompt = json!({ "type": "user", "message": { "role": "user", "content": "go" } });
+    let input = sandbox.write("../input", format!("{hello}\n{prompt}\n"));
+    let mut command = Host::command(&sandbox, &json!([{ "text": "done" }]), &[]);
+    let output = command.stdin(std::fs::File::open(input).unwrap()).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let told = "there is no hook event `PreTooluse`; its hooks never run; did you mean `PreToolUse`?";
+    assert!(text.contains(told), "{text}");
+}
+
+#[test]
 fn an_interrupt_withdraws_the_call_of_a_hook() {
     let sandbox = Sandbox::new();
     let mut host = Host::connect(&sandbox, &bash("touch made"), &[], declared("PreToolUse", None, &["a"]));

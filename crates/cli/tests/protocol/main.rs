@@ -13,6 +13,7 @@ mod handshake;
 mod hooks;
 mod hooks_explained;
 mod large_lines;
+mod model_policy;
 mod outside_servers;
 mod prompt_tool;
 mod questions;

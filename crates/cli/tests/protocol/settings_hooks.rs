@@ -133,3 +133,21 @@ fn hooks_of_the_host_and_of_settings_run_together_and_the_strictest_wins() {
     host.result();
     assert!(!sandbox.project().join("made").exists());
 }
+
+#[test]
+fn what_an_agent_hook_spent_is_accounted_for_when_it_is_withdrawn() {
+    let sandbox = Sandbox::new();
+    let hook = json!({ "type": "agent", "prompt": "Look.", "tools": ["Bash"] });
+    settings(&sandbox, &json!({ "PreToolUse": [{ "matcher": "Write", "hooks": [hook] }] }));
+    let replies = json!([
+        { "toolCalls": [{ "name": "Write", "input": { "file_path": "a", "content": "b" } }] },
+        { "when": { "purpose": "subagent" }, "usage": { "input_tokens": 1_000_000, "output_tokens": 1 },
+          "toolCalls": [{ "name": "Bash", "input": { "command": "sleep 1000" } }] },
+    ]);
+    let mut host = Host::connect(&sandbox, &replies, &["--allowedTools", "Write,Bash"], json!({}));
+    host.prompt("go");
+    host.until(|line| line["type"] == "assistant" && line["message"]["content"][0]["name"] == "Bash");
+    host.ask(&json!({ "subtype": "interrupt" }));
+    let result = host.result();
+    assert!(result["usage"]["input_tokens"].as_u64() >= Some(1_000_000), "{result:#}");
+}

@@ -57,7 +57,8 @@ impl Ending {
             matches!(end.terminal_reason, TerminalReason::AbortedStreaming | TerminalReason::AbortedTools);
         let why = if timed_out { "its time limit was reached".to_owned() } else { end.errors.join("; ") };
         let status = if aborted && stopped && !timed_out { TaskStatus::Stopped } else { TaskStatus::Failed };
-        let stop = (end.terminal_reason == TerminalReason::HookStopped).then(|| why.clone());
+        let why = why.trim_end_matches('.');
+        let stop = (end.terminal_reason == TerminalReason::HookStopped).then(|| why.to_owned());
         Self { status, text: format!("The agent did not finish: {why}."), worktree: None, stop }
     }
 

@@ -89,6 +89,9 @@ impl AgentTool {
             sidecar.worktree = Some(agent_worktree::isolate(&name, context).await?);
         }
         let own = self.connect(definition.as_ref()).await;
+        if let Ok(own) = &own {
+            self.tell_missing_servers(&sidecar.agent_type, definition.as_ref(), own.as_ref());
+        }
         let made = own.and_then(|own| self.made(&agent_id, &sidecar, definition, input, context, own));
         if let (Err(_), true, Some(worktree)) = (&made, is_new, &sidecar.worktree) {
             agent_worktree::settle(worktree, context).await;

@@ -99,6 +99,12 @@ impl ChildHost {
                     request_id: *request_id,
                 }
             }
+            // These name the main session already.
+            StreamMessage::System(
+                SystemMessage::HookStarted { .. }
+                | SystemMessage::HookProgress { .. }
+                | SystemMessage::HookResponse { .. },
+            ) => return self.host.emit(Event::Message(message)),
             StreamMessage::System(SystemMessage::PermissionDenied {
                 tool_name,
                 tool_use_id,
@@ -133,6 +139,10 @@ impl Host for ChildHost {
 
     fn wants_tool_output(&self) -> bool {
         false
+    }
+
+    fn wants_hook_events(&self) -> bool {
+        self.host.wants_hook_events()
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {

@@ -62,12 +62,25 @@ impl AgentTool {
         tool.hooks = Arc::new(self.hooks.without_agents());
         let input: AgentInput = serde_json::from_value(json!({ "prompt": prompt, "description": NAME }))
             .map_err(|error| error.to_string())?;
-        let mut child = tool.child(NAME.to_owned(), Some(definition), &input, None, &context).await?;
-        tool.begin(&mut child, &prompt, &context).map_err(|error| error.to_string())?;
-        let answer = drive(&mut child).await;
-        pay(&child, &context);
+        let child = tool.child(NAME.to_owned(), Some(definition), &input, None, &context).await?;
+        let mut judging = Judging { child, context };
+        let Judging { child, context } = &mut judging;
+        tool.begin(child, &prompt, context).map_err(|error| error.to_string())?;
+        let answer = drive(child).await;
         child.leave_servers().await;
         answer
+    }
+}
+
+/// An agent that judges. However it ends, also when nobody waits for it any more, what it spent is accounted for.
+struct Judging {
+    child: Child,
+    context: ToolContext,
+}
+
+impl Drop for Judging {
+    fn drop(&mut self) {
+        pay(&self.child, &self.context);
     }
 }
 

@@ -12,6 +12,7 @@ mod logs;
 pub(crate) mod lost;
 mod observed;
 mod run;
+mod servers;
 mod sidecar;
 mod tool;
 

@@ -81,9 +81,10 @@ impl Sidecar {
     }
 }
 
-/// How many agents have left a sidecar in `folder`.
+/// How many agents that calls have started left a sidecar in `folder`. Those that judged for hooks belong to no call.
 pub(super) fn count(folder: &Path) -> u64 {
-    entries(folder).filter(|path| id_of(path).is_some()).count() as u64
+    let of_a_call = |path: &PathBuf| read(path).is_none_or(|sidecar| !sidecar.tool_use_id.is_empty());
+    entries(folder).filter(|path| id_of(path).is_some() && of_a_call(path)).count() as u64
 }
 
 fn path(folder: &Path, agent_id: &str) -> PathBuf {
@@ -131,6 +132,7 @@ mod tests {
         );
         assert_eq!(Sidecar::of_call(&folder, "toolu_2", |id| id == "bb"), None);
         assert_eq!(Sidecar::of_call(&folder, "toolu_3", |_| false), None);
+        sidecar("").write(&folder, "dd").unwrap();
         assert_eq!(count(&folder), 3);
         assert_eq!(sidecar("toolu_1").entry()["type"], "agent_metadata");
     }

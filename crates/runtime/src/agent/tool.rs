@@ -120,6 +120,7 @@ impl Tool for Agents {
             match tool.refusal(&name, &input) {
                 Some(text) => ToolOutcome::failed(text),
                 None => tool.start(name, input, context).await.unwrap_or_else(|problem| {
+                    let problem = problem.trim_end_matches('.');
                     ToolOutcome::failed(format!("The agent could not be started: {problem}."))
                 }),
             }

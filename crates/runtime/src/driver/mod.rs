@@ -144,8 +144,10 @@ impl<'a> Driver<'a> {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
             }
-            self.limits.exhausted = self.engine.spending.exhausted();
             self.follow_turn_model()?;
+            // Another model has another window, and one that is chosen for each call may change with each.
+            let permission_mode = self.limits.permission_mode;
+            self.limits = Limits { permission_mode, ..self.engine.limits() };
             self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
@@ -360,9 +362,6 @@ impl<'a> Driver<'a> {
         };
         self.ask_again_about_changed()?;
         let system = &self.engine.system;
-        // Another model has another window.
-        let permission_mode = self.limits.permission_mode;
-        self.limits = Limits { permission_mode, ..self.engine.limits() };
         let number = self.session.state.epoch.as_ref().map_or(0, |epoch| epoch.number) + 1;
         self.session.append(RecordBody::Epoch(Epoch {
             number,

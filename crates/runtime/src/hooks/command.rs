@@ -13,13 +13,15 @@ use tokio::sync::oneshot;
 
 use super::HookEvent;
 use super::action::{CommandHook, Shell};
-use super::output::{bounded, is_async};
+use super::output::{bounded, is_async, kind};
 use super::set::HookServices;
 
 /// How much of the error stream is told.
 const TOLD_CHARACTERS: usize = 2_000;
 /// The longest first line that is looked at.
 const LONGEST_FIRST_LINE: usize = 4_096;
+/// The keys by which an object is known for an answer.
+const ANSWERS: [&str; 3] = ["decision", "continue", "hookSpecificOutput"];
 
 /// How a program answered.
 #[derive(Debug, Clone)]
@@ -142,9 +144,8 @@ fn program(event: HookEvent, ended: std::io::Result<Captured>, detached: bool) -
     };
     let told = tail(&stderr);
     let output = match exit_code {
-        0 if is_cut && answer.trim_start().starts_with('{') => {
-            Err("its output is longer than a MiB and was cut".to_owned())
-        }
+        // An answer may stand in what nobody kept.
+        0 if is_cut && !event.takes_text() => Err("its output is longer than a MiB and was cut".to_owned()),
         0 => plain_output(event, answer),
         2 if event.is_blockable() => {
             let reason =
@@ -159,7 +160,8 @@ fn program(event: HookEvent, ended: std::io::Result<Captured>, detached: bool) -
 
 /// The output that a text stands for: a JSON object, or words. Words are context where that is documented.
 pub(super) fn plain_output(event: HookEvent, text: &str) -> Result<Value, String> {
-    let text = text.trim();
+    // Some programs begin whatever they write with a byte order mark.
+    let text = text.trim_start_matches('\u{feff}').trim();
     if text.starts_with('{') {
         return serde_json::from_str(text).map_err(|error| format!("its output is no JSON: {error}"));
     }
@@ -167,11 +169,38 @@ pub(super) fn plain_output(event: HookEvent, text: &str) -> Result<Value, String
         true => "worktreePath",
         false => "additionalContext",
     };
-    if text.is_empty() || !(event.takes_text() || event == HookEvent::WorktreeCreate) {
+    if text.is_empty() {
         return Ok(json!({}));
+    }
+    if !(event.takes_text() || event == HookEvent::WorktreeCreate) {
+        return lost_answer(text).map_or(Ok(json!({})), Err);
     }
     let text = if event.takes_text() { text } else { text.lines().last().unwrap_or_default().trim() };
     Ok(json!({ "hookSpecificOutput": { "hookEventName": event.as_str(), field: text } }))
+}
+
+/// Why words do not pass for having no opinion: they are JSON of another kind, or an answer stands between them.
+fn lost_answer(text: &str) -> Option<String> {
+    if text.starts_with(['[', '"'])
+        && let Ok(value) = serde_json::from_str::<Value>(text)
+    {
+        return Some(format!("its output is {} and not an object", kind(&value)));
+    }
+    let mut begins = 0;
+    let objects = text.split_inclusive('\n').filter_map(|line| {
+        let at = begins;
+        begins += line.len();
+        line.trim_start().starts_with('{').then_some(at)
+    });
+    let objects: Vec<usize> = objects.collect();
+    // The first and the last are enough to notice a mistake, and keep it cheap to look.
+    let answers = |at: &usize| {
+        let mut values = serde_json::Deserializer::from_str(&text[*at..]).into_iter::<Value>();
+        let value = values.next().and_then(Result::ok);
+        value.is_some_and(|value| ANSWERS.iter().any(|key| value.get(key).is_some()))
+    };
+    let found = objects.first().into_iter().chain(objects.last()).any(answers);
+    found.then(|| "words stand beside its JSON; it has to print the object and nothing else".to_owned())
 }
 
 /// The end of what a program said.
@@ -210,6 +239,24 @@ mod tests {
         }
         let made = plain_output(HookEvent::WorktreeCreate, "making\n/tmp/w\n").unwrap();
         assert_eq!(made["hookSpecificOutput"]["worktreePath"], "/tmp/w");
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_no_missing_opinion() {
+        let output = |text: &str| plain_output(HookEvent::PreToolUse, text);
+        let deny = "{\"decision\": \"block\"}";
+        assert_eq!(output(&format!("\u{feff}{deny}")), Ok(json!({"decision": "block"})));
+        for text in [format!("[{deny}]"), "\"deny\"".to_owned()] {
+            assert!(output(&text).unwrap_err().contains("not an object"), "{text}");
+        }
+        for text in [format!("a profile greets\n{deny}"), format!("a\n  {{}}\nb\n{deny}\nbye")] {
+            assert!(output(&text).unwrap_err().contains("words stand beside its JSON"), "{text}");
+        }
+        for words in ["all fine", "[info] checked", "looked at\n{\"level\": 1}\n{half"] {
+            assert_eq!(output(words), Ok(json!({})), "{words}");
+        }
+        let cut = Captured { exit_code: 0, stdout: "x".to_owned(), stderr: String::new(), is_cut: true };
+        assert!(program(HookEvent::PreToolUse, Ok(cut), false).output.unwrap_err().contains("MiB"));
     }
 
     #[test]

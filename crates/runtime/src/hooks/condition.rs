@@ -4,6 +4,8 @@
 use globset::GlobBuilder;
 use serde_json::Value;
 
+use super::matcher::other_name;
+
 /// The fields that calls are about, the first that is there.
 const SUBJECTS: [&str; 11] = [
     "command",
@@ -53,7 +55,8 @@ pub(super) fn check(text: &str) -> Result<(), String> {
 /// True when a call is meant.
 pub(super) fn holds(text: &str, tool: &str, input: &Value) -> bool {
     let Ok((wanted, glob)) = parts(text) else { return false };
-    let same = wanted == tool || matches_glob(wanted, tool).unwrap_or(false);
+    let is_wanted = |tool: &str| wanted == tool || matches_glob(wanted, tool).unwrap_or(false);
+    let same = is_wanted(tool) || other_name(tool).is_some_and(is_wanted);
     let Some(glob) = glob else { return same };
     let about = SUBJECTS.iter().find_map(|field| input.get(field).and_then(Value::as_str));
     same && about.is_some_and(|about| matches_glob(glob, about).unwrap_or(false))
@@ -78,6 +81,8 @@ mod tests {
         assert!(holds("Edit(*.rs)", "Edit", &file) && !holds("Edit(*.py)", "Edit", &file));
         assert!(holds("mcp__git__*", "mcp__git__push", &json!({})));
         assert!(!holds("Bash(git *)", "Bash", &json!({})), "nothing to look at");
+        let agent = json!({"agent": "Explore"});
+        assert!(holds("Task", "Agent", &agent) && holds("Task(Explore)", "Agent", &agent));
     }
 
     #[test]

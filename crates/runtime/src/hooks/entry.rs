@@ -15,6 +15,8 @@ use super::{HookEvent, OnFailure};
 const LONGEST_TIME: f64 = 24.0 * 3600.0;
 /// The longest summary of a rewaking hook, in characters.
 const LONGEST_SUMMARY: usize = 300;
+/// Headers that say how a request is sent.
+const OWN_HEADERS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 /// How much of a command stands for a name.
 const NAME_CHARACTERS: usize = 80;
 
@@ -138,9 +140,14 @@ fn http(reader: &Fields<'_>) -> Result<Action, String> {
     if !(url.starts_with("http://") || url.starts_with("https://")) {
         return Err(format!("`url` is `{url}`; it begins with http:// or https://"));
     }
+    let headers = reader.pairs("headers")?;
+    let own = headers.iter().find(|(name, _)| OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)));
+    if let Some((name, _)) = own {
+        return Err(format!("`headers` holds `{name}`, which follows from the request"));
+    }
     Ok(Action::Http(HttpHook {
         url: url.to_owned(),
-        headers: reader.pairs("headers")?,
+        headers,
         allowed_variables: reader.texts("allowedEnvVars")?.unwrap_or_default(),
     }))
 }
@@ -260,6 +267,7 @@ mod tests {
             json!({"type": "command", "command": "x", "rewakeSummary": "x".repeat(301)}),
             json!({"type": "command", "command": "x", "if": "Bash(a"}),
             json!({"type": "http", "url": "ftp://x"}),
+            json!({"type": "http", "url": "http://x", "headers": {"Content-Length": "5"}}),
             json!({"type": "agent", "prompt": "x", "maxTurns": 0}),
         ] {
             assert!(read_entry(HookEvent::PreToolUse, &value).is_err(), "{value}");

@@ -78,7 +78,7 @@ impl HookSource {
 /// Reads an object of events such as `{"PreToolUse": [...]}`.
 #[must_use]
 pub fn read(object: &Value, source: &HookSource) -> (Vec<Hook>, Vec<Problem>) {
-    let mut reader = Reader { source, hooks: Vec::new(), problems: Vec::new() };
+    let mut reader = Reader { source, hooks: Vec::new(), problems: Vec::new(), is_full: false };
     match object {
         Value::Null => {}
         Value::Object(events) => {
@@ -109,7 +109,10 @@ pub fn of_plugin(plugin: &Plugin) -> (Vec<Hook>, Vec<Problem>) {
         let folders = PluginFolders { root: plugin.root.clone(), data: plugin.data.clone() };
         let source =
             HookSource { origin: origin.clone(), plugin: Some(folders), ..HookSource::of_layer(&layer) };
-        let (read, wrong) = read(layer.value.get("hooks").unwrap_or(&Value::Null), &source);
+        let (read, mut wrong) = read(layer.value.get("hooks").unwrap_or(&Value::Null), &source);
+        if layer.value.get("hooks").is_none() {
+            wrong.push(source.problem("", "has no `hooks`; the events stand inside of it".to_owned()));
+        }
         hooks.extend(read);
         problems.extend(wrong);
     }
@@ -137,10 +140,19 @@ pub fn of_agent(definition: &AgentDefinition) -> (Vec<Hook>, Vec<Problem>) {
     read(&value, &source)
 }
 
+/// What is told of hooks whose event does not exist.
+pub(super) fn unknown_event(name: &str) -> String {
+    let near = HookEvent::ALL.iter().find(|event| event.as_str().eq_ignore_ascii_case(name));
+    let hint = near.map(|event| format!("; did you mean `{}`?", event.as_str())).unwrap_or_default();
+    format!("there is no hook event `{name}`; its hooks never run{hint}")
+}
+
 struct Reader<'a> {
     source: &'a HookSource,
     hooks: Vec<Hook>,
     problems: Vec<Problem>,
+    /// That there are too many was told.
+    is_full: bool,
 }
 
 /// The group that an entry stands in.
@@ -158,12 +170,7 @@ impl Reader<'_> {
 
     fn event(&mut self, name: &str, groups: &Value) {
         let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-        let Some(event) = HookEvent::parse(name) else {
-            let near = HookEvent::ALL.iter().find(|event| event.as_str().eq_ignore_ascii_case(name));
-            let hint = near.map(|event| format!("; did you mean `{}`?", event.as_str())).unwrap_or_default();
-            return self
-                .complain(&pointer, format!("there is no hook event `{name}`; its hooks never run{hint}"));
-        };
+        let Some(event) = HookEvent::parse(name) else { return self.complain(&pointer, unknown_event(name)) };
         let Value::Array(groups) = groups else {
             return self.broken(event, None, &pointer, &Map::new(), format!("`{name}` is a list of groups"));
         };
@@ -218,7 +225,10 @@ impl Reader<'_> {
     fn entry(&mut self, group: &Group<'_>, value: &Value, pointer: &str) {
         if self.hooks.len() >= MOST_HOOKS {
             let text = format!("only the first {MOST_HOOKS} hooks of a file count");
-            return self.complain(pointer, text);
+            if !std::mem::replace(&mut self.is_full, true) {
+                self.complain(pointer, text);
+            }
+            return;
         }
         if !value.is_object() {
             let text = "a hook is an object with a `type`".to_owned();

@@ -23,9 +23,18 @@ pub(super) async fn post(
     let headers: Vec<(String, String)> = headers.collect();
     let (status, body) = qoder_tools::post_json(&hook.url, &headers, input.to_string().into_bytes()).await?;
     match status {
+        // What stands between may answer with a page of its own.
+        200..=299 if is_no_answer(&body) => {
+            Err(format!("{} answered with something that is neither JSON nor plain words", hook.url))
+        }
         200..=299 => plain_output(event, &body),
         _ => Err(format!("{} answered with the status {status}", hook.url)),
     }
+}
+
+/// True for a page, and for bytes that are no text.
+fn is_no_answer(body: &str) -> bool {
+    body.trim_start_matches('\u{feff}').trim_start().starts_with('<') || body.contains(['\u{fffd}', '\0'])
 }
 
 /// The value with allowed variables in place of their names; every other name stands for nothing.
@@ -48,6 +57,16 @@ fn expanded(text: &str, allowed: &[String], variables: &BTreeMap<String, String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_and_bytes_are_no_answer() {
+        for body in ["<!DOCTYPE html>", "\u{feff} <html>", "\u{1f}\u{fffd}\u{8}", "a\0b"] {
+            assert!(is_no_answer(body), "{body:?}");
+        }
+        for body in ["", "ok", "{}", "{\"reason\": \"<b>\"}"] {
+            assert!(!is_no_answer(body), "{body:?}");
+        }
+    }
 
     #[test]
     fn only_allowed_variables_reach_a_header() {

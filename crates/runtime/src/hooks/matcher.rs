@@ -31,17 +31,14 @@ impl Matcher {
         }
         match RegexBuilder::new(text).size_limit(LARGEST_EXPRESSION).build() {
             Ok(expression) => Self::Expression(expression),
-            Err(error) => Self::Nothing(error.to_string()),
+            // The last line says what is wrong; those before it repeat the expression.
+            Err(error) => Self::Nothing(error.to_string().lines().last().unwrap_or_default().to_owned()),
         }
     }
 
     /// True when the matcher means this name.
     pub(super) fn matches(&self, name: &str) -> bool {
-        let other = TWO_NAMES.iter().find_map(|(old, new)| match name {
-            _ if name == *old => Some(*new),
-            _ if name == *new => Some(*old),
-            _ => None,
-        });
+        let other = other_name(name);
         let means = |name: &str| match self {
             Self::All => true,
             Self::Names(names) => names.iter().any(|one| one == name),
@@ -50,6 +47,15 @@ impl Matcher {
         };
         means(name) || other.is_some_and(means)
     }
+}
+
+/// The other name of a tool that has two.
+pub(super) fn other_name(name: &str) -> Option<&'static str> {
+    TWO_NAMES.iter().find_map(|(old, new)| match name {
+        _ if name == *old => Some(*new),
+        _ if name == *new => Some(*old),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -113,7 +113,9 @@ impl Firing {
         let mut runs = Vec::with_capacity(hooks.len());
         let mut all = Vec::with_capacity(hooks.len());
         for (one, answered) in hooks.iter().zip(answers) {
-            let (run, said) = self.take(occasion.event, &one.hook, &answered?, true)?;
+            // One that nobody would have waited for cannot block anything, not even by finding no place to run.
+            let waited = one.hook.traits.background == Background::No;
+            let (run, said) = self.take(occasion.event, &one.hook, &answered?, waited)?;
             runs.push(run);
             all.push((one.hook.name.as_str(), said));
         }
@@ -135,7 +137,7 @@ impl Firing {
                 true => Answered::later(),
                 false => Answered::new(Err((
                     HookOutcome::Error,
-                    "too many hooks run in the background".to_owned(),
+                    "too many hooks run there already, so it was not started".to_owned(),
                 ))),
             });
         }
@@ -278,7 +280,7 @@ impl Firing {
         if let Some(problem) = &problem {
             let effect = match waited {
                 true => failed(event, hook, problem, &mut said),
-                false => "it ran in the background",
+                false => "it belongs to the background and has no effect",
             };
             let text = format!("the hook {} for {} failed: {problem}; {effect}", hook.name, event.as_str());
             self.host.emit(Event::Warning(&self.redactor.text(&text)))?;

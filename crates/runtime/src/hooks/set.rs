@@ -25,6 +25,8 @@ use crate::switched_model::SwitchedModel;
 
 /// The most hooks that run in the background at one time.
 const MOST_IN_BACKGROUND: usize = 64;
+/// How much of a matcher is told.
+const TOLD_CHARACTERS: usize = 100;
 
 /// A memory file that the model was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +109,16 @@ impl Hooks {
     /// The same with what hooks of files need, and those of settings. For a fresh set.
     #[must_use]
     pub fn with_settings(self, services: HookServices, settings: SettingsHooks) -> Self {
-        let shared = Shared { services: Some(services), ..Shared::default() };
+        let names = self.own.iter().map(|one| one.hook.event.as_str());
+        let unknown: BTreeSet<&str> = names.filter(|name| HookEvent::parse(name).is_none()).collect();
+        let problem = |name: &str| Problem {
+            path: format!("hooks.{name}").into(),
+            line: None,
+            text: files::unknown_event(name),
+            origin: Origin::Flag,
+        };
+        let problems = Mutex::new(unknown.into_iter().map(problem).collect());
+        let shared = Shared { services: Some(services), problems, ..Shared::default() };
         let hooks = Self { shared: Arc::new(shared), ..self };
         hooks.take_settings(settings);
         hooks
@@ -293,13 +304,13 @@ impl Hooks {
 impl Registered {
     fn is_for(&self, subject: &str, event: HookEvent, warnings: &mut Vec<String>) -> bool {
         let hook = &self.hook;
-        // A hook of a file that decides about calls must not be lost by a mistake in its matcher.
-        let closed = hook.traits.place.is_some()
-            && hook.on_failure.unwrap_or_else(|| event.on_failure()) != OnFailure::Continue;
+        // A hook that decides about calls must not be lost by a mistake in its matcher.
+        let closed = hook.on_failure.unwrap_or_else(|| event.on_failure()) != OnFailure::Continue;
         let matcher = self.matcher.get_or_init(|| {
             let matcher = Matcher::new(hook.matcher.as_deref());
             if let Matcher::Nothing(problem) = &matcher {
                 let text = hook.matcher.as_deref().unwrap_or_default();
+                let text: String = text.chars().take(TOLD_CHARACTERS).collect();
                 let effect = if closed { "fails for everything" } else { "is never called" };
                 let name = &hook.name;
                 warnings.push(format!(

@@ -73,7 +73,8 @@ impl Driver<'_> {
     pub(crate) fn keep_title(&self, title: &str) -> Result<(), SessionError> {
         let session = self.session();
         let Some(log) = session.log_path() else { return Ok(()) };
-        let title = session.redactor().text(title);
+        let title: String = title.chars().filter(|each| !each.is_control()).take(LONGEST).collect();
+        let title = session.redactor().text(&title);
         let line = json!({ "type": "ai-title", "aiTitle": title, "sessionId": session.id });
         let written = std::fs::OpenOptions::new()
             .append(true)

@@ -183,7 +183,7 @@ impl Setup {
         let (for_agents, offered) = self.offered(&gate);
         let (thinking, effort) = self.thinking();
         let system = self.system_prompt(&roots[1..]);
-        let classifier = model::classifier(&self.model_options, &self.settings)?;
+        let classifier = self.classifier(callbacks.model_policy.as_ref())?;
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);

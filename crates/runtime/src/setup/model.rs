@@ -71,6 +71,31 @@ impl Setup {
             model(options, policy.as_ref(), &memory).map_err(|error| format!("{error}. {}", error.hint()))
         })
     }
+
+    /// The judge of auto mode, when the settings name one. Projects cannot: `autoMode` is not theirs to set.
+    pub(super) fn classifier(
+        &self,
+        policy: Option<&ModelPolicy>,
+    ) -> Result<Option<Classifier>, ModelConfigError> {
+        let settings = &self.settings;
+        let Some(name) = settings.text("autoMode.classifier").filter(|name| !name.is_empty()) else {
+            return Ok(None);
+        };
+        let options = self.model_options.clone();
+        let options = ModelOptions { model: Some(name.to_owned()), fallback_model: None, ..options };
+        let model = model(options, policy, &self.policy_memory)?;
+        let mut hints = String::new();
+        for (key, words) in [
+            ("autoMode.allow", "Usually allow"),
+            ("autoMode.soft_deny", "Usually deny"),
+            ("autoMode.environment", "About the surroundings"),
+        ] {
+            for line in settings.list(key) {
+                hints.push_str(&format!("\n{words}: {line}"));
+            }
+        }
+        Ok(Some(Classifier { model, hints }))
+    }
 }
 
 fn model(
@@ -85,27 +110,4 @@ fn model(
             Ok(Arc::new(PolicyModel::new(options, Arc::clone(policy), memory.clone())?))
         }
     }
-}
-
-/// The judge of auto mode, when the settings name one. Projects cannot: `autoMode` is not theirs to set.
-pub(super) fn classifier(
-    options: &ModelOptions,
-    settings: &Settings,
-) -> Result<Option<Classifier>, ModelConfigError> {
-    let Some(name) = settings.text("autoMode.classifier").filter(|name| !name.is_empty()) else {
-        return Ok(None);
-    };
-    let options = ModelOptions { model: Some(name.to_owned()), fallback_model: None, ..options.clone() };
-    let model = qoder_models::resolve(&options)?;
-    let mut hints = String::new();
-    for (key, words) in [
-        ("autoMode.allow", "Usually allow"),
-        ("autoMode.soft_deny", "Usually deny"),
-        ("autoMode.environment", "About the surroundings"),
-    ] {
-        for line in settings.list(key) {
-            hints.push_str(&format!("\n{words}: {line}"));
-        }
-    }
-    Ok(Some(Classifier { model, hints }))
 }

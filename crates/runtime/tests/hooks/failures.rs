@@ -89,13 +89,24 @@ async fn a_matcher_that_cannot_be_used_is_told_once() {
         call("Write", json!({"file_path": "a.txt", "content": "1"})),
         {"toolCalls": [{"id": "call_2", "name": "Write", "input": {"file_path": "b.txt", "content": "2"}}]},
         text("done")]);
-    let mut stage = Stage::new(twice).rules(&["Write"], &[]);
-    let told = stage.hook("PreToolUse", Some("Wri("), crate::support::verdict("deny", ""));
+    let mut stage = Stage::new(twice.clone()).rules(&["Write"], &[]);
+    let told = stage.hook("PostToolUse", Some("Wri("), json!({}));
     let ran = stage.run(&["go"]).await;
     assert_eq!(ran.outcomes(), ["completed", "completed"]);
     assert!(told.lock().unwrap().is_empty());
     let warnings = ran.heard.warnings.lock().unwrap();
     assert_eq!(warnings.iter().filter(|text| text.contains("never called")).count(), 1, "{warnings:?}");
+    // One that could have denied the call is not lost; look-around is no part of our expressions.
+    for matcher in ["Wri(", "^(?!Read)"] {
+        let mut stage = Stage::new(twice.clone()).rules(&["Write"], &[]);
+        let told = stage.hook("PreToolUse", Some(matcher), crate::support::verdict("allow", ""));
+        let ran = stage.run(&["go"]).await;
+        assert_eq!(ran.outcomes(), ["denied", "denied"], "{matcher}");
+        assert!(told.lock().unwrap().is_empty());
+        let warnings = ran.heard.warnings.lock().unwrap();
+        let everything = warnings.iter().filter(|text| text.contains("fails for everything"));
+        assert_eq!(everything.count(), 1, "{warnings:?}");
+    }
 }
 
 #[tokio::test]

@@ -56,6 +56,15 @@ def new_signal() -> asyncio.Event:
     return asyncio.Event()
 
 
+def is_being_cancelled() -> bool:
+    """Whether a `CancelledError` is meant for the task that runs; where nobody can tell, it is."""
+    if running_on_trio():
+        return False  # trio has an exception of its own for that
+    task = asyncio.current_task()
+    cancelling = getattr(task, "cancelling", None)
+    return cancelling is None or cancelling() > 0
+
+
 class BackgroundTask:
     """A worker of the event loop."""
 

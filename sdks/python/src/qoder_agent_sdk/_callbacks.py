@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -172,9 +173,11 @@ class Callbacks:
             raise OptionTypeError("no resolve_model callback is registered")
         context = {key: request[key] for key in _POLICY_FIELDS if key in request}
         milliseconds = self._options.resolve_model_timeout_ms
+        begun = time.monotonic()
         with anyio.move_on_after(milliseconds / 1000) as scope:
             result = await _resolved(provider(context))  # type: ignore[arg-type]
-        if scope.cancelled_caught:
+        # Nobody can interrupt a function that blocks, but what it says comes too late.
+        if scope.cancelled_caught or time.monotonic() - begun > milliseconds / 1000:
             self.policy_timeout = ModelPolicyTimeoutError(
                 f"resolve_model did not answer within {milliseconds} ms (purpose: {request.get('purpose')}); "
                 "make it faster or raise resolve_model_timeout_ms"

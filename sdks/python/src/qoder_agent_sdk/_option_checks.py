@@ -7,6 +7,7 @@ each other. Every error names the option and says what is accepted.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable
@@ -112,6 +113,8 @@ def _positive_number(name: str, value: Any) -> None:
     _of_type(int, float, called="a number")(name, value)
     if not value > 0:
         raise OptionValueError(f"{name} must be more than 0, not {value}")
+    if not math.isfinite(value):
+        raise OptionValueError(f"{name} must be a finite number, not {value}")
 
 
 def _one_of(*choices: str) -> Check:

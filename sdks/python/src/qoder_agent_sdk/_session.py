@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ._backend import BackgroundTask, cancel_after_grace, new_signal, spawn
+from ._backend import BackgroundTask, cancel_after_grace, is_being_cancelled, new_signal, spawn
 from ._callbacks import Callbacks
 from ._command import config_root_for, launch_for
 from ._errors import (
@@ -319,6 +319,11 @@ class Session:
                 "request_id": identifier,
                 "response": await self.callbacks.answer(request, signal),
             }
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            # Something that the callback waited for was cancelled, not the callback.
+            response = _error_reply(identifier, "the callback raised CancelledError")
         except Exception as error:
             logger.debug("a callback for '%s' failed", request.get("subtype"), exc_info=True)
             response = _error_reply(identifier, str(error) or type(error).__name__)

@@ -110,7 +110,7 @@ class ProcessTransport:
     async def write(self, message: dict[str, Any]) -> None:
         """Send one message."""
         try:
-            line = json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+            line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
         except (TypeError, ValueError) as error:
             raise OptionTypeError(f"a message to qodercli cannot be written as JSON: {error}") from error
         if self._process is None:

@@ -160,6 +160,13 @@ function checkHooks(options: Options): void {
       if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === 'function')) {
         throw new OptionsError(`Each entry of options.hooks.${event} needs hooks: an array of functions.`);
       }
+      const { matcher: pattern, timeout } = matcher as Record<string, unknown>;
+      if (pattern !== undefined && pattern !== null && typeof pattern !== 'string') {
+        throw new OptionsError(`The matcher of options.hooks.${event} must be a string: a name or a regular expression.`);
+      }
+      if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0 && Number.isFinite(timeout))) {
+        throw new OptionsError(`The timeout of options.hooks.${event} must be a number of seconds above 0.`);
+      }
     }
   }
 }

@@ -100,6 +100,7 @@ export class HostCallbacks {
     if (resolveModel === undefined) throw new Error('There is no resolveModel callback.');
     const { subtype: _subtype, ...context } = request;
     const limit = this.#options.resolveModelTimeoutMs ?? MODEL_TIMEOUT_MS;
+    const begun = performance.now();
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new ModelPolicyTimeoutError(limit, String(context['purpose']))), limit);
@@ -107,6 +108,8 @@ export class HostCallbacks {
     try {
       const policy = context as unknown as ModelPolicyContext;
       const answer: unknown = await Promise.race([Promise.resolve().then(() => resolveModel(policy)), timeout]);
+      // Nobody can interrupt a function that blocks, but what it says comes too late.
+      if (performance.now() - begun > limit) throw new ModelPolicyTimeoutError(limit, String(context['purpose']));
       return modelAnswer(answer);
     } catch (thrown) {
       if (thrown instanceof ModelPolicyTimeoutError && !signal.aborted) {

@@ -130,6 +130,11 @@ export class ControlChannel {
     // A cancelled request gets no answer: the runtime has gone on without it.
     if (controller.signal.aborted) return;
     this.#serving.delete(id);
-    await this.#send({ type: 'control_response', response });
+    try {
+      await this.#send({ type: 'control_response', response });
+    } catch (thrown) {
+      const error = `The callback returned something that is not JSON: ${errorText(thrown)}`;
+      await this.#send({ type: 'control_response', response: { subtype: 'error', request_id: id, error } });
+    }
   }
 }
