@@ -26,17 +26,6 @@ use crate::switched_model::SwitchedModel;
 /// The most hooks that run in the background at one time.
 const MOST_IN_BACKGROUND: usize = 64;
 
-/// A memory file that the model was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadedInstructions {
-    /// The file.
-    pub path: PathBuf,
-    /// `User`, `Project` or `Local`.
-    pub memory_type: &'static str,
-    /// Why, when it is not the event's own reason.
-    pub reason: Option<&'static str>,
-}
-
 /// What hooks of files work with.
 pub struct HookServices {
     /// `QODER_PROJECT_DIR`.
@@ -49,8 +38,6 @@ pub struct HookServices {
     pub model: Arc<SwitchedModel>,
     /// Finds others.
     pub models: ModelByName,
-    /// The memory files that a session begins with.
-    pub instructions: Box<dyn Fn() -> Vec<LoadedInstructions> + Send + Sync>,
     /// Runs agents; set once there is one who can. It holds the hooks itself, so they do not hold it.
     pub judge: OnceLock<Weak<dyn Judge>>,
 }
@@ -69,8 +56,8 @@ pub struct Hooks {
 struct Shared {
     files: RwLock<Files>,
     settings: Mutex<Option<SettingsHooks>>,
-    /// What the hooks of plugins were read from.
-    loaded: Mutex<Option<Arc<Loaded>>>,
+    /// When the plugins were read that hooks are of.
+    loaded: Mutex<Option<Arc<()>>>,
     problems: Mutex<Vec<Problem>>,
     services: Option<HookServices>,
     session: OnceLock<InnerHandle>,
@@ -130,13 +117,13 @@ impl Hooks {
     /// Takes the hooks of these plugins over, unless they are those that it has.
     pub(crate) fn follow(&self, loaded: &Arc<Loaded>) {
         let mut known = self.shared.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, loaded)) {
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &loaded.reading)) {
             return;
         }
         // What is wrong with them is among the problems of what was loaded.
         let hooks = loaded.plugins.iter().flat_map(|plugin| files::of_plugin(plugin).0).collect();
         self.shared.files.write().unwrap_or_else(PoisonError::into_inner).plugins = register(hooks);
-        *known = Some(Arc::clone(loaded));
+        *known = Some(Arc::clone(&loaded.reading));
     }
 
     /// Puts what was read in the place of the hooks of settings.

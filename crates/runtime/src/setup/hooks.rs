@@ -9,7 +9,6 @@ use super::Setup;
 use crate::agent::ModelByName;
 use crate::extensions::Extensions;
 use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
-use crate::memory::{MemoryPlaces, loaded};
 use crate::settings::Places;
 use crate::switched_model::SwitchedModel;
 use crate::trust::{self, Trust};
@@ -24,21 +23,12 @@ impl Setup {
         environment: &Arc<CommandEnvironment>,
         extensions: &Extensions,
     ) -> Arc<Hooks> {
-        let (settings, trusted) = (self.settings.clone(), self.trust.is_trusted());
-        let (config_root, cwd, project_root) =
-            (self.config_root.clone(), self.cwd.clone(), self.project_root.clone());
-        let instructions = move || {
-            let places =
-                MemoryPlaces { config_root: &config_root, cwd: &cwd, project_root: &project_root, trusted };
-            loaded(&places, &settings)
-        };
         let services = HookServices {
             project_dir: self.project_root.clone(),
             environment: Arc::clone(environment),
             variables: self.options.environment.clone(),
             model: Arc::clone(model),
             models: Arc::clone(models),
-            instructions: Box::new(instructions),
             judge: OnceLock::new(),
         };
         let hooks = Hooks::new(own).with_settings(services, self.settings_hooks());

@@ -8,6 +8,7 @@ use super::{FILE, LONGEST_NAME, Skill, SkillList, check_name, glob};
 use crate::agent::AgentDefinition;
 use crate::extensions::files::{entries, real_file};
 use crate::extensions::{Document, Kind, Origin, Place, Plugin, Problem, head};
+use crate::hooks::stamp;
 use crate::setup::Setup;
 
 /// The longest description.
@@ -81,6 +82,7 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
         return Ok(None);
     };
     let real = real_file(&file, &place.origin, boundary)?;
+    let seen = stamp(&real);
     let mut document = Document::read(&real, &place.origin)?;
     document.path = file;
     let Some(name) = head::text(&document, "name", LONGEST_NAME)? else {
@@ -109,6 +111,7 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
         by_model: !head::flag(&document, "disable-model-invocation")?,
         argument_hint: head::text(&document, "argument-hint", LONGEST_HINT)?,
         bytes: document.body.len() as u64,
+        stamp: seen,
         matcher: OnceLock::new(),
     }))
 }
