@@ -33,13 +33,13 @@ fn every_input_has_hook_event_name_session_id_transcript_path_and_cwd() {
     let replies = json!([
         call(2, "Read", &json!({ "file_path": "missing.txt" })),
         call(3, "Write", &json!({ "file_path": "made.txt", "content": "x" })),
-        call(4, "WebFetch", &json!({ "url": "http://127.0.0.1:1/", "prompt": "what is it?" })),
+        call(4, "Bash", &json!({ "command": "touch asked" })),
         call(5, "Agent", &json!({ "prompt": "look", "description": "look" })),
         { "when": { "purpose": "subagent" }, "text": "nothing there" },
         bash("cd inner"),
         say("done"),
     ]);
-    let flags = ["--trust", "--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent,Read"];
+    let flags = ["--trust", "--permission-mode", "acceptEdits", "--allowedTools", "Bash(cd:*),Agent,Read"];
     let ran = stage.run(&replies, &flags);
     let session_id = ran.result()["session_id"].clone();
     let mut seen = stage.seen();
@@ -91,7 +91,8 @@ fn additional_context_of_other_events_reaches_the_model() {
         stage.sandbox.write("inner/file.txt", "");
         stage.run(replies, flags).said().to_owned()
     };
-    let (told, in_result) = (json!({ "contains": "mind the gap" }), json!({ "lastToolResultContains": "mind the gap" }));
+    let (told, in_result) =
+        (json!({ "contains": "mind the gap" }), json!({ "lastToolResultContains": "mind the gap" }));
     let missing = call(1, "Read", &json!({ "file_path": "missing.txt" }));
     let write = call(1, "Write", &json!({ "file_path": "new.txt", "content": "x" }));
     let flags = ["--trust", "--permission-mode", "acceptEdits", "--allowedTools", "Bash,Write"];

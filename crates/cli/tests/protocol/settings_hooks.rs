@@ -1,6 +1,8 @@
 //! Hooks of settings files in a session that goes on: answers that come later, waking the model, files that change while
 //! it runs, notifications, and hooks of the host beside them.
 
+use std::time::{Duration, Instant};
+
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
@@ -266,4 +268,26 @@ fn hooks_of_the_host_and_of_settings_run_together_and_the_strictest_wins() {
     assert!(host.tool_result().contains("the file says no"));
     host.result();
     assert!(!sandbox.project().join("made").exists());
+}
+
+#[test]
+fn notification_idle_prompt_comes_when_a_session_waits_for_a_prompt() {
+    let sandbox = Sandbox::new();
+    settings(&sandbox, &json!({ "Notification": command(NOTE, &json!({})) }));
+    let mut command = Host::command(&sandbox, &json!([say("first")]), &[]);
+    command.env("QODER_IDLE_PROMPT_MS", "1");
+    let mut host = Host::spawn(command);
+    host.initialize(json!({}));
+    host.prompt("go");
+    host.result();
+    let begun = Instant::now();
+    while seen(&sandbox).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody was told");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(host.end().0, 0);
+    let told = seen(&sandbox);
+    assert_eq!(told.len(), 1, "told once: {told:#?}");
+    assert_eq!(told[0]["notification_type"], "idle_prompt", "{:#}", told[0]);
+    assert!(told[0]["message"].is_string() && told[0]["title"].is_string());
 }

@@ -38,6 +38,8 @@ pub struct HookServices {
     pub model: Arc<SwitchedModel>,
     /// Finds others.
     pub models: ModelByName,
+    /// How long a session waits for a prompt before hooks are told.
+    pub idle_after: Duration,
     /// Runs agents; set once there is one who can. It holds the hooks itself, so they do not hold it.
     pub judge: OnceLock<Weak<dyn Judge>>,
 }

@@ -45,9 +45,6 @@ pub enum Arrival {
     Command(Command),
 }
 
-/// How long a session waits for a prompt before hooks are told.
-const IDLE: Duration = Duration::from_secs(60);
-
 /// What arrives, in order.
 pub type Inbox = mpsc::UnboundedReceiver<Arrival>;
 
@@ -154,8 +151,9 @@ impl Live {
     /// Waits until there is something to drive; commands are obeyed meanwhile. False when nothing can come any more.
     /// Nothing is lost when the wait is given up.
     pub async fn ready(&mut self) -> Result<bool, DriveError> {
-        let mut idle = Box::pin(tokio::time::sleep(IDLE));
-        let mut told = !self.session.has_begun;
+        let patience = self.engine.hooks.services().map(|services| services.idle_after);
+        let mut idle = Box::pin(tokio::time::sleep(patience.unwrap_or(Duration::MAX)));
+        let mut told = !self.session.has_begun || patience.is_none();
         loop {
             if self.session.state.is_unfinished() {
                 self.connected().await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Setup, SetupError, options};
 use crate::agent::AgentDefinition;
-use crate::extensions::{Kind, Loaded, ReadAgain};
+use crate::extensions::{Extensions, Kind, Loaded, ReadAgain};
 use crate::hooks::files;
 
 impl Setup {
@@ -33,6 +33,16 @@ impl Setup {
             commands: Arc::new(commands),
             problems,
         })
+    }
+
+    /// What counts in a session, and may be read again while it runs.
+    pub(super) fn live_extensions(
+        &self,
+        agents: BTreeMap<String, AgentDefinition>,
+    ) -> Result<Arc<Extensions>, SetupError> {
+        let extensions = Arc::new(Extensions::new(self.extensions(agents.clone())?));
+        extensions.read_by(self.reader(agents));
+        Ok(extensions)
     }
 
     /// Reads everything again, with the settings as they are then.

@@ -1,6 +1,7 @@
 //! The hooks of a session: those of the front, those of settings, and what the latter work with.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use qoder_core::ports::CommandEnvironment;
 use qoder_types::RuleSource;
@@ -12,6 +13,9 @@ use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
 use crate::settings::Places;
 use crate::switched_model::SwitchedModel;
 use crate::trust::{self, Trust};
+
+/// How long a session waits for a prompt before hooks are told, unless the environment says otherwise.
+const IDLE: Duration = Duration::from_secs(60);
 
 impl Setup {
     /// The hooks of the front and of settings.
@@ -29,11 +33,18 @@ impl Setup {
             variables: self.options.environment.clone(),
             model: Arc::clone(model),
             models: Arc::clone(models),
+            idle_after: self.idle_after(),
             judge: OnceLock::new(),
         };
         let hooks = Hooks::new(own).with_settings(services, self.settings_hooks());
         hooks.follow(&extensions.current());
         Arc::new(hooks)
+    }
+
+    /// How long a session waits for a prompt before hooks are told.
+    fn idle_after(&self) -> Duration {
+        let milliseconds = self.variable("QODER_IDLE_PROMPT_MS").and_then(|value| value.parse().ok());
+        milliseconds.map_or(IDLE, Duration::from_millis)
     }
 
     /// The hooks of settings, for a session or for a list.

@@ -174,8 +174,7 @@ impl Setup {
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
-        let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents.clone())?));
-        extensions.read_by(self.reader(callbacks.agents));
+        let extensions = self.live_extensions(callbacks.agents)?;
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
         let roots = self.roots()?;
@@ -184,7 +183,6 @@ impl Setup {
         let (thinking, effort) = self.thinking();
         let (system, memory) = self.system_prompt(&roots[1..]);
         let classifier = model::classifier(&self.model_options, &self.settings)?;
-        let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
         let by_name = servers::by_name(&servers, &gate, &offered);
@@ -209,7 +207,7 @@ impl Setup {
                 environment: Arc::clone(&environment),
                 redactor: self.redactor(),
                 durability: self.durability,
-                confines: Arc::clone(&confines),
+                confines: tools::confines(&self.sandbox),
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
@@ -227,7 +225,7 @@ impl Setup {
             gate,
             updates: self.updates(),
             classifier,
-            confines,
+            confines: tools::confines(&self.sandbox),
             purpose: Purpose::Main,
             agent: None,
             max_turns: self.max_turns(),
