@@ -223,7 +223,9 @@ fn take_prompt(
     }
     // Behind waiting inputs it waits too; an echo needs the turn to be announced first, hooks come before the log, and so
     // does what a command stands for.
-    let watched = engine.hooks.listens(HookEvent::UserPromptSubmit.as_str()) || is_command(&text);
+    let listens = |event: HookEvent| engine.hooks.listens(event.as_str());
+    let watched =
+        listens(HookEvent::UserPromptSubmit) || listens(HookEvent::SessionStart) || is_command(&text);
     let message = Message::user(text);
     let taken = if session.state.inputs.is_empty() && !engine.replay_user_messages && !watched {
         session.prompt(message)

@@ -17,7 +17,7 @@ use crate::events::Host;
 use crate::extensions::Extensions;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
-use crate::memory::NestedMemory;
+use crate::memory::Memory;
 use crate::permission_updates::PermissionUpdates;
 use crate::questions::Questions;
 use crate::session::Mirror;
@@ -76,8 +76,8 @@ pub struct Engine {
     pub shared: Arc<SessionShared>,
     /// Whoever listens.
     pub host: Arc<dyn Host>,
-    /// Finds memory files of folders below the working directory.
-    pub nested_memory: Option<NestedMemory>,
+    /// Memory files and rules, and where more of them are found.
+    pub memory: Arc<Memory>,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
     /// What the host wants to find on every user message.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::callbacks::{Callbacks, OnElicitation, OnMcpOAuth};
 use crate::hooks::{ElicitationWord, Firing, HookEvent, Occasion};
-use crate::live::InnerHandle;
+use crate::live::{InnerHandle, SigningIn};
 use crate::mcp::questions::{
     Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, SampleMessage, Sampled,
     Sampling, ServerQuestions,
@@ -30,6 +30,7 @@ pub struct Questions {
     oauth: Option<OnMcpOAuth>,
     roots: RwLock<Vec<PathBuf>>,
     session: Arc<OnceLock<InnerHandle>>,
+    signing_in: SigningIn,
 }
 
 /// What the session gives to whoever waits for an answer.
@@ -48,7 +49,13 @@ impl Questions {
             oauth: callbacks.mcp_oauth.clone(),
             roots: RwLock::new(roots),
             session: Arc::default(),
+            signing_in: SigningIn::default(),
         }
+    }
+
+    /// The servers that wait for credentials.
+    pub(crate) fn signing_in(&self) -> SigningIn {
+        Arc::clone(&self.signing_in)
     }
 
     /// Questions belong to this session from now on.
@@ -94,6 +101,8 @@ impl ServerQuestions for Questions {
         let Some(ask) = self.oauth.clone() else {
             return std::future::ready(OAuthAnswer::Rejected).boxed();
         };
+        let mut waiting = self.signing_in.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.insert(question.server_name.clone());
         // A host that fails has refused.
         async move { ask(question).await.unwrap_or(OAuthAnswer::Rejected) }.boxed()
     }

@@ -302,6 +302,14 @@ impl Session {
         self.files.as_ref().map(|files| files.log.as_path())
     }
 
+    /// True when no other session of the folder is kept. One that is not kept itself cannot be known for the first.
+    pub(crate) fn is_first_of_folder(&self) -> bool {
+        let Some(log) = self.log_path().filter(|_| !self.is_resumed) else { return false };
+        let Some(Ok(kept)) = log.parent().map(std::fs::read_dir) else { return true };
+        let mut others = kept.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path != log);
+        !others.any(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+    }
+
     /// The folder for tool outputs that are too long for the model.
     #[must_use]
     pub fn outputs(&self) -> &Path {

@@ -160,6 +160,14 @@ async def test_instructions_loaded_has_load_reason(scripted: Any, project: Path)
     assert (await told(options, "InstructionsLoaded")).load_reason == "nested_traversal"
 
 
+async def test_instructions_loaded_has_load_reason_path_glob_match(scripted: Any, project: Path) -> None:
+    (project / ".qoder" / "rules").mkdir(parents=True)
+    (project / ".qoder" / "rules" / "notes.md").write_text("---\npaths: ['*.txt']\n---\nBe brief.\n")
+    (project / "note.txt").write_text("buy milk\n")
+    options = scripted(*once(call("Read", file_path="note.txt")), extra_args={"trust": None})
+    assert (await told(options, "InstructionsLoaded")).load_reason == "path_glob_match"
+
+
 @pytest.mark.parametrize(("before", "event"), [(None, "add"), ("old\n", "change")])
 async def test_file_changed_has_file_path_and_event(
     before: str | None, event: str, scripted: Any, project: Path

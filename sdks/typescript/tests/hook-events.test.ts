@@ -103,6 +103,19 @@ const cases: Array<[event: HookEvent, described: Case]> = [
     },
   ],
   [
+    'InstructionsLoaded',
+    {
+      replies: once('Read', { file_path: 'note.txt' }),
+      options: { extraArgs: { trust: null } },
+      prepare: ({ directory }) => {
+        mkdirSync(join(directory, '.qoder', 'rules'), { recursive: true });
+        writeFileSync(join(directory, '.qoder', 'rules', 'notes.md'), "---\npaths: ['*.txt']\n---\nBe brief.\n");
+        writeFileSync(join(directory, 'note.txt'), 'buy milk\n');
+      },
+      has: () => ({ load_reason: 'path_glob_match', globs: /\*\.txt/ }),
+    },
+  ],
+  [
     'FileChanged',
     {
       replies: once('Write', { file_path: 'a.txt', content: 'x\n' }),

@@ -31,11 +31,10 @@ fn session_start_has_source_and_model_and_session_end_has_reason() {
 }
 
 #[test]
-fn session_start_gives_context_initial_user_message_and_session_title() {
-    let part = json!({ "additionalContext": "the time is nine", "initialUserMessage": "also greet",
-        "sessionTitle": "A fine title" });
+fn session_start_gives_additional_context_and_session_title() {
+    let part = json!({ "additionalContext": "the time is nine", "sessionTitle": "A fine title" });
     let stage = Stage::command("SessionStart", &print(&specific("SessionStart", &part)));
-    stage.run(&json!([say_when("also greet", "greeted")]), &[]).said();
+    stage.run(&json!([say_when("the time is nine", "so it is")]), &[]).said();
     let lines = stage.sandbox.transcript_lines();
     assert!(lines.iter().any(|line| line["aiTitle"] == "A fine title"), "{lines:#?}");
 }

@@ -14,9 +14,15 @@ mod events;
 #[cfg(test)]
 mod fields;
 #[cfg(test)]
+mod instructions;
+#[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod models;
+#[cfg(test)]
+mod outputs;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

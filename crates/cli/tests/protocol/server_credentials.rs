@@ -156,3 +156,24 @@ fn a_host_can_sign_in_by_itself() {
     let problem = host.request(&json!({ "subtype": "mcp_authenticate", "serverName": "other" })).unwrap_err();
     assert!(problem.contains("there is no MCP server named `other`"), "{problem}");
 }
+
+#[test]
+fn notification_auth_success_comes_when_a_sign_in_is_complete() {
+    let sandbox = Sandbox::new();
+    let note = "input=$(cat); printf '%s\\n' \"$input\" >> ../seen";
+    let hooks = json!({ "Notification": [{ "matcher": "auth_success", "hooks": [{ "type": "command", "command": note }] }] });
+    sandbox.write(sandbox.config().join("settings.json"), json!({ "hooks": hooks }).to_string());
+    let server = Protected::start(&sandbox);
+    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), named(json!({ "mcpOAuth": true })));
+    let asked = host.asked("mcp_oauth_required");
+    let auth_url = asked["request"]["auth_url"].as_str().unwrap().to_owned();
+    host.respond(&asked, &json!({ "callbackUrl": granted(&auth_url) }));
+    until_status(&mut host, "connected");
+    // Hooks that notify have the time they need until the session ends.
+    assert_eq!(host.end().0, 0);
+    let seen = std::fs::read_to_string(sandbox.project().join("../seen")).unwrap();
+    let input: Value = serde_json::from_str(seen.trim()).unwrap();
+    assert_eq!(input["notification_type"], "auth_success", "{input:#}");
+    assert!(input["title"].is_string() && input["message"].as_str().unwrap().contains("kb"), "{input:#}");
+    assert_eq!(input["details"]["mcp_server_name"], "kb");
+}

@@ -1,6 +1,8 @@
 //! Hooks of settings files in a session that goes on: answers that come later, waking the model, files that change while
 //! it runs, notifications, and hooks of the host beside them.
 
+use std::time::{Duration, Instant};
+
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
@@ -100,6 +102,140 @@ fn config_change_has_source_and_file_path_and_exit_code_2_blocks_the_change() {
     }
 }
 
+/// A session whose hook for changes exits with this code; the project is trusted.
+fn watched(sandbox: &Sandbox, code: &str, replies: &Value) -> Host {
+    let watch = command(&format!("{NOTE}; exit {code}"), &json!({}));
+    settings(sandbox, &json!({ "ConfigChange": watch }));
+    Host::connect(sandbox, replies, &["--trust", "--allowedTools", "Skill,Agent"], json!({}))
+}
+
+fn skill(sandbox: &Sandbox, text: &str) {
+    let text = format!("---\nname: pdf\ndescription: Knows pdf.\n---\n{text}\n");
+    sandbox.write(".qoder/skills/pdf/SKILL.md", text);
+}
+
+#[test]
+fn config_change_with_source_skills_lets_a_change_count_or_exit_code_2_blocks_it() {
+    for (code, counts) in [("0", true), ("2", false)] {
+        let sandbox = Sandbox::new();
+        skill(&sandbox, "OLD TEXT");
+        let load =
+            json!({ "toolCalls": [{ "name": "Skill", "id": "toolu_1", "input": { "skill": "pdf" } }] });
+        let mut host = watched(&sandbox, code, &json!([say("first"), load, say("second")]));
+        host.prompt("go");
+        host.result();
+        skill(&sandbox, "A NEW AND LONGER TEXT");
+        host.prompt("again");
+        let result = host.tool_result();
+        host.result();
+        assert_eq!(result.contains("A NEW AND LONGER TEXT"), counts, "{result}");
+        assert_eq!(result.contains("has changed since it was read"), !counts, "{result}");
+        let input = &seen(&sandbox)[0];
+        assert_eq!(input["source"], "skills", "{input:#}");
+        assert_eq!(input["file_path"], json!(sandbox.project().join(".qoder/skills/pdf/SKILL.md")));
+    }
+}
+
+#[test]
+fn config_change_with_source_agents_lets_a_new_agent_count_or_exit_code_2_blocks_it() {
+    for (code, counts) in [("0", true), ("2", false)] {
+        let sandbox = Sandbox::new();
+        let mut host = watched(&sandbox, code, &json!([say("first"), say("second")]));
+        host.prompt("go");
+        host.result();
+        let file =
+            sandbox.write(".qoder/agents/new.md", "---\nname: newcomer\ndescription: d\n---\nYou are new.\n");
+        host.prompt("again");
+        host.result();
+        let agents = host.request(&json!({ "subtype": "supported_agents" })).unwrap();
+        assert_eq!(agents.to_string().contains("newcomer"), counts, "{agents:#}");
+        let input = &seen(&sandbox)[0];
+        assert_eq!((&input["source"], &input["file_path"]), (&json!("agents"), &json!(file)), "{input:#}");
+    }
+}
+
+#[test]
+fn config_change_tells_of_project_settings_and_local_settings() {
+    let sandbox = Sandbox::new();
+    let mut host = watched(&sandbox, "0", &json!([say("first"), say("second")]));
+    host.prompt("go");
+    host.result();
+    for name in ["settings.json", "settings.local.json"] {
+        sandbox.write(format!(".qoder/{name}"), json!({ "language": "German" }).to_string());
+    }
+    host.prompt("again");
+    host.result();
+    let sources: Vec<Value> = seen(&sandbox).iter().map(|input| input["source"].clone()).collect();
+    assert_eq!(sources, [json!("project_settings"), json!("local_settings")]);
+}
+
+#[test]
+fn an_edit_of_a_loaded_rule_or_memory_file_counts_from_the_next_turn() {
+    let sandbox = Sandbox::new();
+    sandbox.write("AGENTS.md", "BE KIND\n@more.md\n");
+    sandbox.write("more.md", "AND BRIEF\n");
+    sandbox.write(".qoder/rules/rust.md", "---\npaths: ['*.rs']\n---\nNO UNSAFE CODE\n");
+    sandbox.write("a.rs", "fn a() {}\n");
+    let read = json!([{ "name": "Read", "id": "toolu_1", "input": { "file_path": "a.rs" } }]);
+    let told = |text: &str, said: &str| json!({ "when": { "contains": text }, "text": said });
+    let replies = json!([
+        { "when": { "turn": 1 }, "toolCalls": read },
+        told("NO UNSAFE CODE", "first"),
+        told("NO PANICS EITHER", "second"),
+        told("AND THOROUGH, TOO", "third"),
+        told("does not count any more", "fourth"),
+        { "text": "unchanged", "repeat": true },
+    ]);
+    let mut host = Host::connect(&sandbox, &replies, &["--trust"], json!({}));
+    let next = |host: &mut Host| {
+        host.prompt("go");
+        host.result()["result"].clone()
+    };
+    assert_eq!(next(&mut host), "first");
+    sandbox.write(".qoder/rules/rust.md", "---\npaths: ['*.rs']\n---\nNO PANICS EITHER, AND MORE\n");
+    assert_eq!(next(&mut host), "second");
+    sandbox.write("more.md", "AND THOROUGH, TOO\n");
+    assert_eq!(next(&mut host), "third");
+    std::fs::remove_file(sandbox.project().join(".qoder/rules/rust.md")).unwrap();
+    assert_eq!(next(&mut host), "fourth");
+    assert_eq!(next(&mut host), "unchanged");
+}
+
+#[test]
+fn initial_user_message_begins_a_session_in_which_nobody_has_asked_anything() {
+    let sandbox = Sandbox::new();
+    let part = json!({ "hookEventName": "SessionStart", "initialUserMessage": "greet everybody" });
+    let print = format!("cat > /dev/null; printf '%s' '{}'", json!({ "hookSpecificOutput": part }));
+    settings(&sandbox, &json!({ "SessionStart": command(&print, &json!({})) }));
+    let replies = json!([{ "when": { "contains": "greet everybody" }, "text": "hello all" }, say("gone")]);
+    let mut host = Host::connect(&sandbox, &replies, &[], json!({}));
+    assert_eq!(host.result()["result"], "hello all");
+    host.prompt("go");
+    assert_eq!(host.result()["result"], "gone");
+    assert_eq!(host.end().0, 0);
+}
+
+#[test]
+fn clear_has_session_end_with_reason_clear_and_session_start_with_source_clear() {
+    let sandbox = Sandbox::new();
+    let note = command(NOTE, &json!({}));
+    settings(&sandbox, &json!({ "SessionStart": note, "SessionEnd": note }));
+    let mut host = Host::connect(&sandbox, &json!([say("first")]), &[], json!({}));
+    for prompt in ["go", "/clear"] {
+        host.prompt(prompt);
+        host.result();
+    }
+    assert_eq!(host.end().0, 0);
+    let told: Vec<String> = seen(&sandbox)
+        .iter()
+        .map(|input| {
+            let why = input["source"].as_str().or_else(|| input["reason"].as_str()).unwrap();
+            format!("{} {why}", input["hook_event_name"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(told, ["SessionStart startup", "SessionEnd clear", "SessionStart clear", "SessionEnd other"]);
+}
+
 #[test]
 fn notification_tells_of_a_permission_prompt() {
     let sandbox = Sandbox::new();
@@ -150,4 +286,26 @@ fn what_an_agent_hook_spent_is_accounted_for_when_it_is_withdrawn() {
     host.ask(&json!({ "subtype": "interrupt" }));
     let result = host.result();
     assert!(result["usage"]["input_tokens"].as_u64() >= Some(1_000_000), "{result:#}");
+}
+
+#[test]
+fn notification_idle_prompt_comes_when_a_session_waits_for_a_prompt() {
+    let sandbox = Sandbox::new();
+    settings(&sandbox, &json!({ "Notification": command(NOTE, &json!({})) }));
+    let mut command = Host::command(&sandbox, &json!([say("first")]), &[]);
+    command.env("QODER_IDLE_PROMPT_MS", "1");
+    let mut host = Host::spawn(command);
+    host.initialize(json!({}));
+    host.prompt("go");
+    host.result();
+    let begun = Instant::now();
+    while seen(&sandbox).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody was told");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(host.end().0, 0);
+    let told = seen(&sandbox);
+    assert_eq!(told.len(), 1, "told once: {told:#?}");
+    assert_eq!(told[0]["notification_type"], "idle_prompt", "{:#}", told[0]);
+    assert!(told[0]["message"].is_string() && told[0]["title"].is_string());
 }

@@ -203,7 +203,7 @@ impl AgentTool {
             checkpoints: self.checkpoints.clone(),
             shared: SessionShared::new(),
             host,
-            nested_memory: None,
+            memory: Arc::clone(&self.memory),
             replay_user_messages: false,
             custom_context: self.custom_context.clone(),
             prompt_suggestions: false,

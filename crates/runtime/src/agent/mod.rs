@@ -29,6 +29,7 @@ use crate::gate::Gate;
 use crate::hooks::Hooks;
 use crate::mcp::McpServers;
 use crate::mcp::lazy::Lazy;
+use crate::memory::Memory;
 use crate::permission_updates::PermissionUpdates;
 use crate::redact::Redactor;
 use crate::session::Mirror;
@@ -89,6 +90,8 @@ pub struct AgentTool {
     pub classifier: Option<Classifier>,
     /// The session's system prompt.
     pub system: SystemPrompt,
+    /// The session's memory files and rules.
+    pub memory: Arc<Memory>,
     /// Whoever listens to the parent.
     pub host: Arc<dyn Host>,
     /// How the environment of commands differs from that of this process.

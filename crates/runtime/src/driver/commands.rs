@@ -94,7 +94,7 @@ impl Driver<'_> {
         self.promoting = false;
         let expanded = expanded?;
         // Somebody may have taken it back meanwhile.
-        if self.session.state.inputs.front().is_none_or(|first| first.input_id != id) {
+        if !self.session.state.inputs.iter().any(|waiting| waiting.input_id == id) {
             return Ok(None);
         }
         match expanded {

@@ -3,7 +3,7 @@
 
 use qoder_core::next::EndReason;
 use qoder_types::record::{InputAdmitted, RecordBody};
-use qoder_types::{HookVerdict, Message, ModelFailureClass, RuleSource};
+use qoder_types::{HookVerdict, Message, ModelFailureClass, RuleSource, StopReason};
 use serde_json::{Value, json};
 
 use super::Driver;
@@ -38,10 +38,11 @@ impl Driver<'_> {
                 self.take_settings(&settings, blocked)?;
             }
         }
-        for problem in self.engine.hooks.take_problems() {
+        let problems = self.engine.hooks.take_problems().into_iter();
+        for problem in problems.chain(self.engine.memory.take_problems()) {
             self.warn(&problem.to_string())?;
         }
-        Ok(())
+        self.refresh_definitions().await
     }
 
     fn take_settings(&self, settings: &SettingsHooks, blocked: bool) -> Result<(), DriveError> {
@@ -83,7 +84,12 @@ impl Driver<'_> {
     /// What an observing hook said beyond context.
     pub(super) fn remember(&mut self, event: HookEvent, more: More) -> Result<(), DriveError> {
         self.session.remembered.watched.add(more.watch_paths);
-        self.session.hook_context.extend(more.initial_user_message);
+        if let Some(text) = more.initial_user_message {
+            self.submit_first(text)?;
+        }
+        if more.reload_skills {
+            self.read_definitions(&[])?;
+        }
         if let Some(title) = &more.session_title
             && let Err(error) = self.keep_title(title)
         {
@@ -96,6 +102,19 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// A hook begins the session with a message of its own; what a person sent waits behind it. Where a turn runs already,
+    /// the model only reads it.
+    fn submit_first(&mut self, text: String) -> Result<(), DriveError> {
+        if self.session.state.turn.is_some() {
+            self.session.hook_context.push(text);
+            return Ok(());
+        }
+        let input_id = new_id();
+        self.session.remembered.own_inputs.insert(input_id.clone());
+        self.session.remembered.first_input = Some(input_id.clone());
+        self.admit(InputAdmitted { input_id, message: Message::user(text) })
+    }
+
     /// Notices changes of paths that hooks watch.
     pub(super) fn notice_watched(&mut self) {
         for (path, event) in self.session.remembered.watched.changes() {
@@ -104,23 +123,6 @@ impl Driver<'_> {
             let occasion = self.occasion(HookEvent::FileChanged, &name, fields);
             self.noticed.extend(occasion);
         }
-    }
-
-    /// Tells of the memory files that the model has from the start.
-    pub(super) async fn tell_instructions(&mut self, reason: &'static str) -> Result<(), DriveError> {
-        let event = HookEvent::InstructionsLoaded;
-        if self.engine.agent.is_some() || !self.engine.hooks.listens(event.as_str()) {
-            return Ok(());
-        }
-        let files = self.engine.hooks.services().map(|services| (services.instructions)());
-        for file in files.unwrap_or_default() {
-            let reason = file.reason.unwrap_or(reason);
-            let path = file.path.to_string_lossy();
-            let fields =
-                || json!({ "load_reason": reason, "file_path": path, "memory_type": file.memory_type });
-            self.observe(self.occasion(event, reason, fields)).await?;
-        }
-        Ok(())
     }
 
     /// A call was denied.
@@ -134,12 +136,23 @@ impl Driver<'_> {
 
     /// The turn ends because the model failed.
     pub(super) async fn tell_failure(&mut self, reason: &EndReason) -> Result<(), DriveError> {
-        let EndReason::ModelFailed { message, status, class } = reason else { return Ok(()) };
-        let kind = failure_kind(*class, *status);
+        let (kind, message, status) = if let EndReason::ModelFailed { message, status, class } = reason {
+            (failure_kind(*class, *status), message.as_str(), *status)
+        } else if *reason == EndReason::Completed && self.is_cut_off() {
+            ("max_output_tokens", "The output limit cut the reply off, again and again.", None)
+        } else {
+            return Ok(());
+        };
         let fields =
             || json!({ "error_type": kind, "error": message, "error_details": { "status": status } });
         let occasion = self.occasion(HookEvent::StopFailure, kind, fields);
         self.observe(occasion).await
+    }
+
+    /// True when the last reply has no end of its own: the limit for output cut it off.
+    pub(super) fn is_cut_off(&self) -> bool {
+        let reply = self.session.state.turn.as_ref().and_then(|turn| turn.reply.as_ref());
+        reply.is_some_and(|reply| reply.stop_reason == Some(StopReason::MaxTokens))
     }
 
     /// A person is wanted. Nobody waits for the hooks that tell one.
@@ -193,6 +206,7 @@ impl Driver<'_> {
         if !by_hook {
             self.session.remembered.wakes = 0;
         }
+        self.session.remembered.memory_due = true;
         let texts = std::mem::take(&mut self.session.remembered.for_next_turn);
         self.session.hook_context.extend(texts);
     }

@@ -139,17 +139,28 @@ impl Driver<'_> {
     /// This process begins with the session, or with the task of an agent.
     pub(super) async fn begin(&mut self) -> Result<(), DriveError> {
         self.session.has_begun = true;
+        self.begin_memory();
         let occasion = match &self.engine.agent {
             Some(agent) => self.occasion(HookEvent::SubagentStart, &agent.agent_type, || json!({})),
             None => {
-                let setup = (!self.session.is_resumed)
-                    .then(|| self.occasion(HookEvent::Setup, "init", || json!({ "trigger": "init" })));
-                self.observe(setup.flatten()).await?;
+                let setup = self.occasion(HookEvent::Setup, "init", || json!({ "trigger": "init" }));
+                self.observe(setup.filter(|_| self.session.is_first_of_folder())).await?;
                 self.session_start(if self.session.is_resumed { "resume" } else { "startup" })
             }
         };
         self.observe(occasion).await?;
         self.tell_instructions("session_start").await
+    }
+
+    /// True when hooks shall hear of the session before anything is asked in it: one may begin it by itself.
+    pub(crate) fn wants_to_begin(&self) -> bool {
+        self.engine.agent.is_none() && self.engine.hooks.listens(HookEvent::SessionStart.as_str())
+    }
+
+    /// Begins with the session alone; what follows from that is driven like everything else.
+    pub(crate) async fn begin_early(&mut self) -> Result<(), DriveError> {
+        self.refresh_hooks().await?;
+        self.begin().await
     }
 
     pub(super) fn session_start(&self, source: &str) -> Option<Occasion> {
@@ -167,7 +178,7 @@ impl Driver<'_> {
     /// When the log or the host takes nothing any more.
     pub async fn end_session(&mut self) -> Result<(), DriveError> {
         let begun = std::mem::take(&mut self.session.has_begun);
-        let told = if begun { self.tell_session_end().await } else { Ok(()) };
+        let told = if begun { self.tell_session_end("other").await } else { Ok(()) };
         // Whatever became of the hooks, no task may outlive the session.
         let ended = self.end_tasks().await;
         self.engine.hooks.end(PARTING_TIME).await;
@@ -176,8 +187,7 @@ impl Driver<'_> {
         ended.and(told).and(late)
     }
 
-    async fn tell_session_end(&mut self) -> Result<(), DriveError> {
-        let reason = "other";
+    pub(super) async fn tell_session_end(&mut self, reason: &str) -> Result<(), DriveError> {
         let occasion = self.occasion(HookEvent::SessionEnd, reason, || json!({ "reason": reason }));
         let Some(occasion) = occasion else { return Ok(()) };
         self.observe(Some(Occasion { at_most: Some(PARTING_TIME), ..occasion })).await
@@ -196,7 +206,7 @@ impl Driver<'_> {
     /// Starts the turn of the oldest waiting input, if the hooks let it. Answers with the turn's end when they do not.
     pub(super) async fn promote(&mut self) -> Result<Option<TurnEnded>, DriveError> {
         self.refresh_hooks().await?;
-        let Some(input) = self.session.state.inputs.front().cloned() else { return Ok(None) };
+        let Some(input) = self.next_input() else { return Ok(None) };
         // What hooks say themselves is no prompt of a person.
         let by_hook = self.session.remembered.own_inputs.remove(&input.input_id);
         let prompt = || json!({ "prompt": input.message.content.to_text() });
@@ -207,7 +217,7 @@ impl Driver<'_> {
         self.promoting = false;
         let waited = waited?;
         // Somebody may have taken it back meanwhile.
-        if self.session.state.inputs.front().is_none_or(|first| first.input_id != input.input_id) {
+        if !self.session.state.inputs.iter().any(|waiting| waiting.input_id == input.input_id) {
             return Ok(None);
         }
         let fired = match waited {
@@ -232,6 +242,14 @@ impl Driver<'_> {
         }
         self.remember(HookEvent::UserPromptSubmit, joined.more)?;
         self.open_expanded(input, vec![record], joined.context).await
+    }
+
+    /// The input whose turn it is: what a hook began the session with, else the oldest.
+    fn next_input(&mut self) -> Option<InputAdmitted> {
+        let inputs = &self.session.state.inputs;
+        let first = self.session.remembered.first_input.take();
+        let first = first.and_then(|id| inputs.iter().find(|input| input.input_id == id));
+        first.or_else(|| inputs.front()).cloned()
     }
 
     pub(super) fn open_turn(
@@ -301,7 +319,8 @@ impl Driver<'_> {
         &mut self,
         reason: &EndReason,
     ) -> Result<Option<TurnEnded>, DriveError> {
-        if *reason == EndReason::Completed && self.is_held().await? {
+        let is_done = *reason == EndReason::Completed && !self.is_cut_off();
+        if is_done && self.is_held().await? {
             return Ok(None);
         }
         self.tell_failure(reason).await?;

@@ -9,9 +9,11 @@ mod command_files;
 mod commands;
 mod compact;
 mod decide;
+mod definitions;
 mod hook_events;
 mod hooks;
 mod local;
+mod memory;
 mod messages;
 mod model;
 mod recheck;
@@ -34,13 +36,12 @@ use qoder_types::record::{
 };
 use qoder_types::wire::StreamMessage;
 use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
-use serde_json::json;
 
 use crate::checkpoints::KeptFiles;
 use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::{HookEvent, Occasion};
+use crate::hooks::Occasion;
 use crate::interrupt::Interrupt;
 use crate::live::{Arrival, Inbox};
 use crate::session::Session;
@@ -136,6 +137,7 @@ impl<'a> Driver<'a> {
             self.engine.spending.begin_turn(&turn.usage);
         }
         self.tell_lost_elicitations()?;
+        self.take_up_files();
         self.refresh_hooks().await?;
         if self.session.state.turn.is_some() {
             self.begin_turn_of_hooks(false);
@@ -378,38 +380,6 @@ impl<'a> Driver<'a> {
         let entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
         self.session.append(RecordBody::User(Box::new(entry)))?;
         Ok(())
-    }
-
-    /// Brings memory files that lie beside files read since the last reply. False when there are none.
-    fn bring_memory(&mut self) -> Result<bool, DriveError> {
-        let files = std::mem::take(&mut self.read_files);
-        let told = self.bring_skills(&files)?;
-        let Some(nested) = &self.engine.nested_memory else { return Ok(told) };
-        let mut known = self.session.state.memory.clone();
-        let mut text = String::new();
-        let mut brought = Vec::new();
-        for file in files {
-            for piece in nested.beside(&file, &known) {
-                let path = piece.path.to_string_lossy().into_owned();
-                text.push_str(&format!("\n\n## {path}\n{}", piece.text.trim_end()));
-                known.insert(path.clone());
-                brought.push(path);
-            }
-        }
-        if brought.is_empty() {
-            return Ok(told);
-        }
-        let text = format!("Instructions for the folder you are reading in:{text}");
-        let mut entry = self.session.user_entry(UserOrigin::Notice, Message::user(text));
-        entry.memory.clone_from(&brought);
-        self.session.append(RecordBody::User(Box::new(entry)))?;
-        for path in brought {
-            let reason = "nested_traversal";
-            let fields = || json!({ "load_reason": reason, "file_path": path, "memory_type": "Project" });
-            let occasion = self.occasion(HookEvent::InstructionsLoaded, reason, fields);
-            self.noticed.extend(occasion);
-        }
-        Ok(true)
     }
 
     fn close(&mut self, ids: &[String], reason: CloseReason) -> Result<(), DriveError> {

@@ -107,7 +107,7 @@ impl Document {
 }
 
 /// A head is a few lines that a person wrote; one that refers to itself in order to grow is stopped early.
-pub(crate) fn bounds() -> serde_saphyr::Options {
+fn bounds() -> serde_saphyr::Options {
     let budget = serde_saphyr::budget! { max_events: 20_000, max_nodes: 10_000, max_aliases: 100, max_anchors: 100,
     max_recorded_anchor_events: 20_000, max_depth: 32 };
     serde_saphyr::options! { budget: budget }

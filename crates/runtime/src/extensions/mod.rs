@@ -2,13 +2,14 @@
 //! project and of plugins. This file owns where such files lie and who wrote them, and the set that was read last; what
 //! each kind of file means is read in a place of its own. A file that cannot be read is a [`Problem`], never a failure.
 
+mod changes;
 mod document;
 pub(crate) mod files;
 pub(crate) mod head;
 pub mod plugin;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use qoder_types::RuleSource;
 
@@ -19,7 +20,6 @@ use crate::setup::Setup;
 use crate::skills::SkillList;
 
 pub use document::Document;
-pub(crate) use document::bounds;
 pub use plugin::{Found, Plugin, PluginParts};
 
 /// Who wrote a definition.
@@ -128,7 +128,14 @@ pub struct Loaded {
     pub commands: Arc<CommandList>,
     /// What could not be used.
     pub problems: Vec<Problem>,
+    /// Where skills and agents were looked for.
+    pub(crate) places: Vec<(Kind, PathBuf)>,
+    /// The same for sets whose plugins were read at one time.
+    pub(crate) reading: Arc<()>,
 }
+
+/// Reads a set anew, or says why it cannot.
+pub type ReadAgain = Arc<dyn Fn() -> Result<Loaded, String> + Send + Sync>;
 
 impl Loaded {
     /// How many definitions of each kind a plugin brings.
@@ -144,16 +151,24 @@ impl Loaded {
 }
 
 /// What was read last. It is replaced as a whole, so whoever holds one set sees nothing change under it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Extensions {
     current: RwLock<Arc<Loaded>>,
+    reader: Mutex<Option<ReadAgain>>,
+    seen: Mutex<changes::Seen>,
 }
 
 impl Extensions {
     /// Begins with this set.
     #[must_use]
     pub fn new(loaded: Loaded) -> Self {
-        Self { current: RwLock::new(Arc::new(loaded)) }
+        let seen = Mutex::new(changes::look(&loaded.places));
+        Self { current: RwLock::new(Arc::new(loaded)), reader: Mutex::default(), seen }
+    }
+
+    /// Reads it anew in this way from now on.
+    pub fn read_by(&self, reader: ReadAgain) {
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
     }
 
     /// The set that counts now.
@@ -164,7 +179,38 @@ impl Extensions {
 
     /// Puts another set in its place.
     pub fn replace(&self, loaded: Loaded) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = changes::look(&loaded.places);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
+    }
+
+    /// The files of skills and agents that changed since the last look.
+    pub(crate) fn changed(&self) -> Vec<(Kind, PathBuf)> {
+        let now = changes::look(&self.current().places);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = changes::differences(&seen, &now);
+        *seen = now;
+        changed
+    }
+
+    /// Reads agents, skills and commands again; those of the kinds in `kept` stay, and so do plugins with what else they
+    /// bring. Answers with what is wrong now and was not before.
+    pub(crate) fn read_again(&self, kept: &[Kind]) -> Result<Vec<Problem>, String> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(reader) = reader else { return Ok(Vec::new()) };
+        let (before, mut now) = (self.current(), reader()?);
+        now.plugins.clone_from(&before.plugins);
+        now.reading = Arc::clone(&before.reading);
+        for kind in kept {
+            match kind {
+                Kind::Agents => now.agents = Arc::clone(&before.agents),
+                Kind::Skills => now.skills = Arc::clone(&before.skills),
+                Kind::Commands => now.commands = Arc::clone(&before.commands),
+            }
+        }
+        let is_new = |problem: &&Problem| !before.problems.contains(problem);
+        let problems = now.problems.iter().filter(is_new).cloned().collect();
+        self.replace(now);
+        Ok(problems)
     }
 }
 

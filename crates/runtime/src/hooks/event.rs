@@ -14,7 +14,7 @@ pub enum HookEvent {
     PostToolUseFailure,
     /// Before a prompt opens a turn.
     UserPromptSubmit,
-    /// Before the first turn of a process.
+    /// When a process begins with a session, and when its conversation begins anew.
     SessionStart,
     /// At the end of a process that drove the session.
     SessionEnd,
@@ -42,7 +42,7 @@ pub enum HookEvent {
     PermissionDenied,
     /// When a person is wanted.
     Notification,
-    /// When a settings file changed while the session runs, before that counts.
+    /// When a file of settings, skills or agents changed while the session runs, before that counts.
     ConfigChange,
     /// In place of making a worktree.
     WorktreeCreate,
@@ -58,7 +58,7 @@ pub enum HookEvent {
     TaskCompleted,
     /// Never: there are no teams. The name is known, because settings of other programs have it.
     TeammateIdle,
-    /// Before the first turn of a new session.
+    /// Before the first turn of a folder's first session.
     Setup,
 }
 

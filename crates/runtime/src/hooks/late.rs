@@ -14,6 +14,7 @@ use super::run::{Answered, Fired, Firing, Occasion};
 use super::watch::Watched;
 use super::{Hook, HookEvent};
 use crate::events::Event;
+use crate::memory::LoadedFiles;
 
 /// What a hook said after whoever called it had gone on.
 pub(crate) struct Late {
@@ -36,12 +37,18 @@ pub(crate) struct Remembered {
     pub(crate) wake: Vec<String>,
     /// Inputs that hooks made.
     pub(crate) own_inputs: BTreeSet<String>,
+    /// The input of a hook that goes before all others.
+    pub(crate) first_input: Option<String>,
     /// How often hooks woke the model since the last prompt of a person.
     pub(crate) wakes: u32,
     /// The conversation is to be forgotten with the end of the turn.
     pub(crate) clear_context: bool,
     /// What hooks want to know the changes of.
     pub(crate) watched: Watched,
+    /// The memory files that the model has.
+    pub(crate) memory: LoadedFiles,
+    /// A turn has begun, and nobody has looked yet whether they changed.
+    pub(crate) memory_due: bool,
 }
 
 impl Firing {

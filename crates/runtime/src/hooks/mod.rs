@@ -38,11 +38,12 @@ pub(crate) use late::{Late, Remembered};
 pub(crate) use more::{ElicitationWord, More};
 pub(crate) use ruling::{may_be_answered_by_hook, with_hooks};
 pub(crate) use run::{Fired, Firing, Occasion};
-pub use set::{HookServices, Hooks, LoadedInstructions};
+pub use set::{HookServices, Hooks};
 pub(crate) use settings::Vouched;
 pub use settings::{
     SettingsHooks, agent_digests_of_folder, digest_of_folder, hooks_of_folder, script_digests_of_folder,
 };
+pub(crate) use watch::{Stamp, stamp};
 
 /// How long a callback may take when its matcher names no time.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);

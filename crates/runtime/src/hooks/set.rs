@@ -28,17 +28,6 @@ const MOST_IN_BACKGROUND: usize = 64;
 /// How much of a matcher is told.
 const TOLD_CHARACTERS: usize = 100;
 
-/// A memory file that the model was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadedInstructions {
-    /// The file.
-    pub path: PathBuf,
-    /// `User`, `Project` or `Local`.
-    pub memory_type: &'static str,
-    /// Why, when it is not the event's own reason.
-    pub reason: Option<&'static str>,
-}
-
 /// What hooks of files work with.
 pub struct HookServices {
     /// `QODER_PROJECT_DIR`.
@@ -51,8 +40,8 @@ pub struct HookServices {
     pub model: Arc<SwitchedModel>,
     /// Finds others.
     pub models: ModelByName,
-    /// The memory files that a session begins with.
-    pub instructions: Box<dyn Fn() -> Vec<LoadedInstructions> + Send + Sync>,
+    /// How long a session waits for a prompt before hooks are told.
+    pub idle_after: Duration,
     /// Runs agents; set once there is one who can. It holds the hooks itself, so they do not hold it.
     pub judge: OnceLock<Weak<dyn Judge>>,
 }
@@ -71,8 +60,8 @@ pub struct Hooks {
 struct Shared {
     files: RwLock<Files>,
     settings: Mutex<Option<SettingsHooks>>,
-    /// What the hooks of plugins were read from.
-    loaded: Mutex<Option<Arc<Loaded>>>,
+    /// When the plugins were read that hooks are of.
+    loaded: Mutex<Option<Arc<()>>>,
     problems: Mutex<Vec<Problem>>,
     services: Option<HookServices>,
     session: OnceLock<InnerHandle>,
@@ -141,13 +130,13 @@ impl Hooks {
     /// Takes the hooks of these plugins over, unless they are those that it has.
     pub(crate) fn follow(&self, loaded: &Arc<Loaded>) {
         let mut known = self.shared.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, loaded)) {
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &loaded.reading)) {
             return;
         }
         // What is wrong with them is among the problems of what was loaded.
         let hooks = loaded.plugins.iter().flat_map(|plugin| files::of_plugin(plugin).0).collect();
         self.shared.files.write().unwrap_or_else(PoisonError::into_inner).plugins = register(hooks);
-        *known = Some(Arc::clone(loaded));
+        *known = Some(Arc::clone(&loaded.reading));
     }
 
     /// Puts what was read in the place of the hooks of settings.

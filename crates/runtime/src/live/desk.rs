@@ -168,6 +168,7 @@ impl Desk {
     }
 
     pub(super) fn go_on_with(&self, setup: Arc<Setup>) {
+        self.handle.engine().extensions.read_by(setup.reader(self.callbacks.agents.clone()));
         *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = setup;
     }
 

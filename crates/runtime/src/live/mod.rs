@@ -5,6 +5,7 @@ mod context_usage;
 mod desk;
 mod handle;
 mod plugins;
+mod sign_ins;
 mod suggestion;
 mod title;
 
@@ -30,6 +31,7 @@ pub use context_usage::ContextUsage;
 pub use desk::{Desk, PROTOCOL_VERSION};
 pub(crate) use handle::InnerHandle;
 pub use handle::{ControlError, Handle, InterruptReceipt};
+pub(crate) use sign_ins::SigningIn;
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
 /// ends the drive.
@@ -42,9 +44,6 @@ pub enum Arrival {
     /// Something to do at once.
     Command(Command),
 }
-
-/// How long a session waits for a prompt before hooks are told.
-const IDLE: Duration = Duration::from_secs(60);
 
 /// What arrives, in order.
 pub type Inbox = mpsc::UnboundedReceiver<Arrival>;
@@ -114,7 +113,12 @@ impl Live {
         let (sender, inbox) = mpsc::unbounded_channel();
         let (handle, released) = Handle::new(sender, Arc::clone(&engine), session.id.clone());
         let servers = Arc::clone(engine.toolbox.servers());
-        servers.listen(status_listener(&engine.host, &session.id));
+        let signing_in = engine.questions.as_ref().map(|questions| questions.signing_in());
+        servers.listen(status_listener(
+            &engine.host,
+            &session.id,
+            (signing_in.unwrap_or_default(), handle.inner()),
+        ));
         if let Some(questions) = &engine.questions {
             questions.belong_to(handle.inner());
         }
@@ -147,11 +151,15 @@ impl Live {
     /// Waits until there is something to drive; commands are obeyed meanwhile. False when nothing can come any more.
     /// Nothing is lost when the wait is given up.
     pub async fn ready(&mut self) -> Result<bool, DriveError> {
-        let mut idle = Box::pin(tokio::time::sleep(IDLE));
-        let mut told = !self.session.has_begun;
+        let patience = self.engine.hooks.services().map(|services| services.idle_after);
+        let mut idle = Box::pin(tokio::time::sleep(patience.unwrap_or(Duration::MAX)));
+        let mut told = !self.session.has_begun || patience.is_none();
         loop {
             if self.session.state.is_unfinished() {
                 self.connected().await?;
+                return Ok(true);
+            }
+            if self.begins_alone() {
                 return Ok(true);
             }
             let Some(inbox) = &mut self.inbox else { return Ok(false) };
@@ -176,14 +184,20 @@ impl Live {
 
     /// Drives what there is to drive; `interrupt` stops the turn that runs. Answers with the last turn's end.
     pub async fn turn(&mut self, interrupt: Interrupt) -> Result<Option<TurnEnded>, DriveError> {
-        self.state(SessionState::Running)?;
+        let begins = self.begins_alone();
+        if !begins {
+            self.state(SessionState::Running)?;
+        }
         let mut driver = Driver::new(&self.engine, &mut self.session, interrupt.clone());
         if let Some(inbox) = self.inbox.take() {
             driver = driver.with_inbox(inbox);
         }
-        let ended = driver.run().await;
+        let ended = if begins { driver.begin_early().await.map(|()| None) } else { driver.run().await };
         self.inbox = driver.into_inbox();
         let ended = ended?;
+        if begins {
+            return Ok(None);
+        }
         self.take_arrived()?;
         if let Some(end) = ended.as_ref().filter(|end| !end.is_error) {
             self.suggest(end, &interrupt).await?;
@@ -192,6 +206,11 @@ impl Live {
             self.state(SessionState::Idle)?;
         }
         Ok(ended)
+    }
+
+    /// True when hooks want to hear of the session and nobody has asked anything yet.
+    fn begins_alone(&mut self) -> bool {
+        !self.session.has_begun && !self.session.state.is_unfinished() && self.driver().wants_to_begin()
     }
 
     /// Tells hooks that it is over, stops what still runs in the background and puts its end on record.
@@ -236,9 +255,14 @@ impl Live {
 }
 
 /// Tells the host of servers that are doing otherwise than before.
-fn status_listener(host: &Arc<dyn Host>, session_id: &str) -> StatusListener {
+fn status_listener(
+    host: &Arc<dyn Host>,
+    session_id: &str,
+    (signing_in, session): (SigningIn, InnerHandle),
+) -> StatusListener {
     let (host, session_id) = (Arc::downgrade(host), session_id.to_owned());
     Arc::new(move |rows| {
+        sign_ins::follow(&signing_in, &session, &rows);
         let Some(host) = host.upgrade() else { return };
         let uuid = new_id();
         let message = StreamMessage::System(SystemMessage::McpStatusChange {

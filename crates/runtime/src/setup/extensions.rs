@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Setup, SetupError, options};
 use crate::agent::AgentDefinition;
-use crate::extensions::Loaded;
+use crate::extensions::{Extensions, Kind, Loaded, ReadAgain};
 use crate::hooks::files;
 
 impl Setup {
@@ -22,12 +22,36 @@ impl Setup {
         let agents = self.agents(&plugins, agents, &mut problems)?;
         let skills = self.skills(&plugins, &mut problems);
         let commands = self.commands(&plugins, &mut problems);
+        let of_kind = |kind| self.places(kind, &plugins).into_iter().map(move |place| (kind, place.path));
+        let places = [Kind::Skills, Kind::Agents].into_iter().flat_map(of_kind).collect();
         Ok(Loaded {
+            places,
+            reading: Arc::default(),
             plugins,
             agents: Arc::new(agents),
             skills: Arc::new(skills),
             commands: Arc::new(commands),
             problems,
+        })
+    }
+
+    /// What counts in a session, and may be read again while it runs.
+    pub(super) fn live_extensions(
+        &self,
+        agents: BTreeMap<String, AgentDefinition>,
+    ) -> Result<Arc<Extensions>, SetupError> {
+        let extensions = Arc::new(Extensions::new(self.extensions(agents.clone())?));
+        extensions.read_by(self.reader(agents));
+        Ok(extensions)
+    }
+
+    /// Reads everything again, with the settings as they are then.
+    pub(crate) fn reader(&self, agents: BTreeMap<String, AgentDefinition>) -> ReadAgain {
+        let options = self.options.clone();
+        let told = |error: SetupError| format!("{error}. {}", error.hint());
+        Arc::new(move || {
+            let setup = Self::prepare(options.clone()).map_err(told)?;
+            setup.extensions(agents.clone()).map_err(told)
         })
     }
 }

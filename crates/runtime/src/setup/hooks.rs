@@ -1,6 +1,7 @@
 //! The hooks of a session: those of the front, those of settings, and what the latter work with.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use qoder_core::ports::CommandEnvironment;
 use qoder_types::RuleSource;
@@ -9,10 +10,12 @@ use super::Setup;
 use crate::agent::ModelByName;
 use crate::extensions::Extensions;
 use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
-use crate::memory::{MemoryPlaces, loaded};
 use crate::settings::Places;
 use crate::switched_model::SwitchedModel;
 use crate::trust::{self, Trust};
+
+/// How long a session waits for a prompt before hooks are told, unless the environment says otherwise.
+const IDLE: Duration = Duration::from_secs(60);
 
 impl Setup {
     /// The hooks of the front and of settings.
@@ -24,26 +27,24 @@ impl Setup {
         environment: &Arc<CommandEnvironment>,
         extensions: &Extensions,
     ) -> Arc<Hooks> {
-        let (settings, trusted) = (self.settings.clone(), self.trust.is_trusted());
-        let (config_root, cwd, project_root) =
-            (self.config_root.clone(), self.cwd.clone(), self.project_root.clone());
-        let instructions = move || {
-            let places =
-                MemoryPlaces { config_root: &config_root, cwd: &cwd, project_root: &project_root, trusted };
-            loaded(&places, &settings)
-        };
         let services = HookServices {
             project_dir: self.project_root.clone(),
             environment: Arc::clone(environment),
             variables: self.options.environment.clone(),
             model: Arc::clone(model),
             models: Arc::clone(models),
-            instructions: Box::new(instructions),
+            idle_after: self.idle_after(),
             judge: OnceLock::new(),
         };
         let hooks = Hooks::new(own).with_settings(services, self.settings_hooks());
         hooks.follow(&extensions.current());
         Arc::new(hooks)
+    }
+
+    /// How long a session waits for a prompt before hooks are told.
+    fn idle_after(&self) -> Duration {
+        let milliseconds = self.variable("QODER_IDLE_PROMPT_MS").and_then(|value| value.parse().ok());
+        milliseconds.map_or(IDLE, Duration::from_millis)
     }
 
     /// The hooks of settings, for a session or for a list.

@@ -20,7 +20,7 @@ use crate::events::Host;
 use crate::extensions::{Extensions, Found};
 use crate::gate::Gate;
 use crate::mcp::ByName;
-use crate::memory::{MemoryPlaces, NestedMemory, discover};
+use crate::memory::{Memory, MemoryPlaces};
 use crate::model_policy::PolicyMemory;
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
@@ -175,14 +175,14 @@ impl Setup {
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
-        let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
+        let extensions = self.live_extensions(callbacks.agents)?;
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
         let roots = self.roots()?;
         let gate = Arc::new(self.gate(&servers, roots.clone(), &extensions.current()));
         let (for_agents, offered) = self.offered(&gate);
         let (thinking, effort) = self.thinking();
-        let system = self.system_prompt(&roots[1..]);
+        let (system, memory) = self.system_prompt(&roots[1..]);
         let classifier = self.classifier(callbacks.model_policy.as_ref())?;
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
@@ -204,11 +204,12 @@ impl Setup {
                 updates: self.updates(),
                 classifier: classifier.clone(),
                 system: system.clone(),
+                memory: Arc::clone(&memory),
                 host: Arc::clone(&host),
                 environment: Arc::clone(&environment),
                 redactor: self.redactor(),
                 durability: self.durability,
-                confines: Arc::clone(&confines),
+                confines: tools::confines(&self.sandbox),
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
@@ -227,7 +228,7 @@ impl Setup {
             gate,
             updates: self.updates(),
             classifier,
-            confines,
+            confines: tools::confines(&self.sandbox),
             purpose: Purpose::Main,
             agent: None,
             max_turns: self.max_turns(),
@@ -242,7 +243,7 @@ impl Setup {
             checkpoints,
             shared: SessionShared::new(),
             host,
-            nested_memory: NestedMemory::new(&self.memory_places(), &self.settings),
+            memory,
             replay_user_messages: self.options.replay_user_messages,
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
@@ -365,26 +366,30 @@ impl Setup {
         (all, Arc::new(move |name| among(name) && !gate.hides(name)))
     }
 
-    fn memory_places(&self) -> MemoryPlaces<'_> {
+    fn memory_places(&self) -> MemoryPlaces {
+        let wanted = |source| self.options.setting_sources.as_ref().is_none_or(|all| all.contains(&source));
+        let trusted = self.trust.is_trusted();
         MemoryPlaces {
-            config_root: &self.config_root,
-            cwd: &self.cwd,
-            project_root: &self.project_root,
-            trusted: self.trust.is_trusted(),
+            config_root: self.config_root.clone(),
+            cwd: self.cwd.clone(),
+            project_root: self.project_root.clone(),
+            user: wanted(RuleSource::UserSettings),
+            project: trusted && wanted(RuleSource::ProjectSettings),
+            local: trusted && wanted(RuleSource::LocalSettings),
         }
     }
 
-    fn system_prompt(&self, additional: &[PathBuf]) -> SystemPrompt {
+    fn system_prompt(&self, additional: &[PathBuf]) -> (SystemPrompt, Arc<Memory>) {
         // An empty prompt was asked for: nothing at all goes in front of the messages.
         let bare = self.options.system_prompt.as_deref() == Some("");
-        let memory = if bare { Vec::new() } else { discover(&self.memory_places(), &self.settings) };
+        let (memory, pieces) = Memory::new(self.memory_places(), &self.settings, bare);
         let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
-        build(
+        let prompt = build(
             &PromptParts {
                 replacement: self.options.system_prompt.as_deref(),
                 append: self.options.append_system_prompt.as_deref(),
                 plan: self.plan_text(bare),
-                memory: &memory,
+                memory: &pieces,
                 language: self.settings.text("language"),
             },
             &Surroundings {
@@ -393,7 +398,8 @@ impl Setup {
                 git: trust::is_repository(&trust::project_root(&self.cwd)),
                 date: &date,
             },
-        )
+        );
+        (prompt, Arc::new(memory))
     }
 
     /// How plans are made: what the front says, else our own words when the session begins with planning.

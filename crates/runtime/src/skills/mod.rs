@@ -14,11 +14,12 @@ use qoder_types::{Behavior, PermissionUpdate, RuleValue, UpdateDestination};
 use serde_json::{Value, json};
 
 use crate::extensions::{Document, Origin, Problem};
+use crate::hooks::{Stamp, stamp};
 
 pub use tool::{NAME, SkillTool, named};
 
 /// The file of a skill.
-const FILE: &str = "SKILL.md";
+pub(crate) const FILE: &str = "SKILL.md";
 /// The longest name.
 const LONGEST_NAME: usize = 64;
 /// Bytes of a skill's text that the model reads at once.
@@ -53,6 +54,8 @@ pub struct Skill {
     pub argument_hint: Option<String>,
     /// Bytes of its text.
     pub bytes: u64,
+    /// What its file was when it was read.
+    stamp: Option<Stamp>,
     matcher: OnceLock<GlobSet>,
 }
 
@@ -63,6 +66,13 @@ impl Skill {
     /// When the file is not there any more, or not what it was.
     pub fn text(&self) -> Result<String, Problem> {
         let document = Document::read(&self.file, &self.origin)?;
+        // Whoever may object to a change is asked between two turns.
+        if stamp(&self.file) != self.stamp {
+            return Err(document.problem(
+                "",
+                "has changed since it was read; the change counts from the next turn on, unless a hook objects",
+            ));
+        }
         let body = document.body.trim();
         let end = (0..=body.len().min(LONGEST_TEXT)).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
         let left_out =
@@ -266,6 +276,7 @@ mod tests {
             by_model: true,
             argument_hint: None,
             bytes: 0,
+            stamp: None,
             matcher: OnceLock::new(),
         }
     }

@@ -8,6 +8,7 @@ use super::{FILE, LONGEST_NAME, Skill, SkillList, check_name, glob};
 use crate::agent::AgentDefinition;
 use crate::extensions::files::{entries, read_linked, real_file};
 use crate::extensions::{Document, Kind, Origin, Place, Plugin, Problem, head};
+use crate::hooks::stamp;
 use crate::setup::Setup;
 
 /// The longest description.
@@ -85,6 +86,7 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
     }
     // What the skill may read is the folder that it lies in, wherever its text is linked to.
     let folder = real_file(folder, &place.origin, boundary)?;
+    let seen = stamp(&file);
     let (document, file) = read_linked(&file, &place.origin, boundary)?;
     let Some(name) = head::text(&document, "name", LONGEST_NAME)? else {
         return Err(document.problem("name", format!("`name` is missing; it has to be `{base}`")));
@@ -114,6 +116,7 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
         by_model: !head::flag(&document, "disable-model-invocation")?,
         argument_hint: head::text(&document, "argument-hint", LONGEST_HINT)?,
         bytes: document.body.len() as u64,
+        stamp: seen,
         matcher: OnceLock::new(),
     }))
 }
