@@ -37,7 +37,16 @@ pub struct Tracker {
     request: Option<(i64, String)>,
     calls: Vec<(String, i64, ToolCall)>,
     questions: Vec<(String, i64, Question)>,
-    tasks: BTreeMap<String, (i64, String, BackgroundTask)>,
+    tasks: BTreeMap<String, OpenTask>,
+}
+
+/// A task that has not ended.
+#[derive(Debug)]
+struct OpenTask {
+    began: i64,
+    call: String,
+    is_agent: bool,
+    task: BackgroundTask,
 }
 
 impl Tracker {
@@ -156,14 +165,16 @@ impl Tracker {
         if self.request.is_some() {
             self.model_failed("", None, &mut out);
         }
+        let tasks = std::mem::take(&mut self.tasks);
+        let beside: Vec<OpenTask> = tasks.into_values().filter(|task| !self.is_awaited(task)).collect();
         for (id, began, call) in std::mem::take(&mut self.calls) {
             self.push_since(began, Some(id), What::Tool(Box::new(call)), &mut out);
         }
         for (id, began, question) in std::mem::take(&mut self.questions) {
             self.push_since(began, Some(id), What::Question(question), &mut out);
         }
-        for (_, (began, call, task)) in std::mem::take(&mut self.tasks) {
-            self.push_since(began, some(&call), What::Task(task), &mut out);
+        for open in beside {
+            self.push_since(open.began, some(&open.call), What::Task(open.task), &mut out);
         }
         if let Some(turn) = &self.turn {
             out.push(Happening::TurnEnded(Box::new(turn.clone())));
@@ -411,16 +422,27 @@ impl Tracker {
             status: None,
             summary: String::new(),
         };
-        let open = (self.now, task.tool_use_id.clone(), background);
+        let open = OpenTask {
+            began: self.now,
+            call: task.tool_use_id.clone(),
+            is_agent: task.is_agent(),
+            task: background,
+        };
         self.tasks.entry(task.task_id.clone()).or_insert(open);
     }
 
+    /// True for an agent whose call waits for it: what it does is told with that call, and nothing runs beside.
+    fn is_awaited(&self, open: &OpenTask) -> bool {
+        open.is_agent && self.calls.iter().any(|(id, _, _)| *id == open.call)
+    }
+
     fn task_ended(&mut self, end: &TaskEnded, out: &mut Vec<Happening>) {
-        if let Some((began, call, mut task)) = self.tasks.remove(&end.task_id) {
-            task.status = Some(end.status);
-            task.summary.clone_from(&end.summary);
-            self.push_since(began, some(&call), What::Task(task), out);
-        }
+        let Some(mut open) = self.tasks.remove(&end.task_id).filter(|open| !self.is_awaited(open)) else {
+            return;
+        };
+        open.task.status = Some(end.status);
+        open.task.summary.clone_from(&end.summary);
+        self.push_since(open.began, some(&open.call), What::Task(open.task), out);
     }
 
     fn hooked(&mut self, hooked: &Hooked, out: &mut Vec<Happening>) {

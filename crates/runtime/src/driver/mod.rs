@@ -18,6 +18,7 @@ mod recheck;
 mod servers;
 mod side;
 mod tasks;
+mod time;
 mod tools;
 mod worktree_hooks;
 
@@ -66,6 +67,7 @@ pub struct Driver<'a> {
     limits: Limits,
     options: RenderOptions,
     started: Instant,
+    time: Option<time::TurnTime>,
     inbox: Option<Inbox>,
     /// The prompt to repeat on the stream once the turn is announced.
     echo: Option<Record>,
@@ -99,6 +101,7 @@ impl<'a> Driver<'a> {
             limits,
             options,
             started: Instant::now(),
+            time: None,
             inbox: None,
             echo: None,
             read_files: Vec::new(),
@@ -133,6 +136,7 @@ impl<'a> Driver<'a> {
         self.refresh_hooks().await?;
         if self.session.state.turn.is_some() {
             self.begin_turn_of_hooks(false);
+            self.begin_time();
         }
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
@@ -436,7 +440,8 @@ impl<'a> Driver<'a> {
 
     fn end(&mut self, reason: &EndReason) -> Result<TurnEnded, DriveError> {
         let duration = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let end = turn_end(&self.session.state, &self.limits, reason, duration);
+        let mut end = turn_end(&self.session.state, &self.limits, reason, duration);
+        self.end_time(&mut end);
         self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
         self.session.sync()?;
         emit_result(&*self.engine.host, &self.session.id, &end)?;

@@ -9,7 +9,8 @@ use crate::gate::{Gate, Unattended};
 use crate::mcp::McpServers;
 
 impl Setup {
-    pub(super) fn gate(&self, servers: &McpServers, roots: Vec<PathBuf>) -> Gate {
+    pub(super) fn gate(&self, servers: &McpServers, mut roots: Vec<PathBuf>) -> Gate {
+        roots.extend(self.options.main_memory.clone());
         Gate {
             rules: RwLock::new(self.rules_with(servers)),
             mode: self.mode,

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use qoder_core::ports::CommandEnvironment;
 use qoder_types::RuleSource;
 
-use super::Setup;
-use crate::agent::ModelByName;
+use super::{Setup, SetupError};
+use crate::agent::{ModelByName, own_hooks};
 use crate::extensions::Extensions;
 use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
 use crate::memory::{MemoryPlaces, loaded};
@@ -15,7 +15,10 @@ use crate::switched_model::SwitchedModel;
 use crate::trust::{self, Trust};
 
 impl Setup {
-    /// The hooks of the front and of settings.
+    /// The hooks of the front, of settings and of the main agent.
+    ///
+    /// # Errors
+    /// When nobody vouches for those of the main agent.
     pub(super) fn hooks(
         &self,
         own: Vec<Hook>,
@@ -23,7 +26,7 @@ impl Setup {
         models: &ModelByName,
         environment: &Arc<CommandEnvironment>,
         extensions: &Extensions,
-    ) -> Arc<Hooks> {
+    ) -> Result<Arc<Hooks>, SetupError> {
         let (settings, trusted) = (self.settings.clone(), self.trust.is_trusted());
         let (config_root, cwd, project_root) =
             (self.config_root.clone(), self.cwd.clone(), self.project_root.clone());
@@ -43,7 +46,11 @@ impl Setup {
         };
         let hooks = Hooks::new(own).with_settings(services, self.settings_hooks());
         hooks.follow(&extensions.current());
-        Arc::new(hooks)
+        let main = self.options.main_agent.as_deref();
+        own_hooks::of_main(&Arc::new(hooks), main).map_err(|problem| SetupError::Option {
+            option: "--agent",
+            problem: format!("the agent cannot be the main one: {problem}"),
+        })
     }
 
     /// The hooks of settings, for a session or for a list.

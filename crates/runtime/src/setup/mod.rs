@@ -176,7 +176,7 @@ impl Setup {
         let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
         let extensions = Arc::new(Extensions::new(self.extensions(callbacks.agents)?));
         let environment = Arc::new(self.command_environment());
-        let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
+        let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
         let roots = self.roots()?;
         let gate = Arc::new(self.gate(&servers, roots.clone()));
         let offered = self.offered(&gate);
@@ -208,6 +208,7 @@ impl Setup {
                 redactor: self.redactor(),
                 durability: self.durability,
                 confines: Arc::clone(&confines),
+                forwards_text: self.options.forward_subagent_text,
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
@@ -229,6 +230,7 @@ impl Setup {
             purpose: Purpose::Main,
             agent: None,
             max_turns: self.max_turns(),
+            time_limit: self.options.main_agent.as_ref().and_then(|agent| agent.timeout),
             spending,
             thinking,
             effort,
