@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use qoder_core::shell::escaped_for_display;
-use qoder_runtime::agent::{
-    AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing,
-};
+use qoder_runtime::agent::{AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing};
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::extensions::{Loaded, Origin, Problem};

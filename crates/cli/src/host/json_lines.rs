@@ -280,7 +280,9 @@ impl Host for ResultOnly {
                 tell(&format!("warning: {text}"));
                 Ok(())
             }
-            Event::Message(_) | Event::Partial { .. } | Event::ToolOutput { .. } | Event::Warning(_) => Ok(()),
+            Event::Message(_) | Event::Partial { .. } | Event::ToolOutput { .. } | Event::Warning(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -28,8 +28,7 @@ pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
     }
     for name in names {
         let of_folder = described.iter().rev().find(|one| one.name == *name && one.place.is_of_folder());
-        let of_agents: Vec<&Described> =
-            of_agents.iter().copied().filter(|one| one.name == *name).collect();
+        let of_agents: Vec<&Described> = of_agents.iter().copied().filter(|one| one.name == *name).collect();
         if of_folder.is_none() && of_agents.is_empty() {
             if described.iter().any(|one| one.name == *name) {
                 tell(&format!("{name} is in your own settings and needs no approval"));
@@ -65,7 +64,12 @@ fn stand(setup: &Setup, one: &Described) -> Standing {
 }
 
 /// Shows what waits, and approves it when that is wanted.
-fn waiting(setup: &Setup, described: &[Described], of_agents: &[&Described], all: bool) -> Result<Exit, Fault> {
+fn waiting(
+    setup: &Setup,
+    described: &[Described],
+    of_agents: &[&Described],
+    all: bool,
+) -> Result<Exit, Fault> {
     let of_folder = described.iter().map(|one| (one, Approvals::add as Add));
     let of_agents = of_agents.iter().map(|one| (*one, Approvals::add_beside as Add));
     let waiting: Vec<(&Described, Add)> =

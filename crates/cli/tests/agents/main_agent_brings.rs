@@ -88,8 +88,7 @@ fn described_servers_of_the_main_agent_are_those_of_the_session() {
     assert!(tools(&requests(&server)[0]).contains(&"mcp__kit__note"), "{ran:?}");
     assert_eq!(std::fs::read_to_string(sandbox.project().join("notes.txt")).unwrap(), "noted\n");
     let init = ran.init();
-    let names: Vec<&Value> =
-        init["mcp_servers"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    let names: Vec<&Value> = init["mcp_servers"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(names, ["kit"], "a server that it does not list is not its own");
     assert!(!sandbox.project().join("started").exists());
     assert!(ran.stderr.contains("lists the server `other`, which nobody describes"), "{}", ran.stderr);
@@ -112,8 +111,10 @@ fn described_servers_of_a_projects_main_agent_need_approval() {
 fn timeout_mins_of_the_main_agent_ends_a_turn() {
     let sandbox = of_user("timeoutMins: 0.01");
     let long = Duration::from_secs(600).as_secs();
-    let server =
-        playing(vec![Reply::tool("Bash", json!({ "command": format!("sleep {long}") })), Reply::text("done")]);
+    let server = playing(vec![
+        Reply::tool("Bash", json!({ "command": format!("sleep {long}") })),
+        Reply::text("done"),
+    ]);
     let result = result_of(&stream(&sandbox, &server, &["go", "--agent", "r", "--allowed-tools", "Bash"]));
     assert_eq!(result["subtype"], "error_during_execution", "{result}");
     assert!(result["errors"][0].as_str().unwrap().contains("time limit of the agent"), "{result}");

@@ -198,7 +198,8 @@ mod tests {
             std::fs::remove_file(folder.join("a")).unwrap();
         }
         std::fs::create_dir(folder.join("a")).unwrap();
-        std::os::unix::fs::symlink(home.root().join("outside/MEMORY.md"), folder.join("a/MEMORY.md")).unwrap();
+        std::os::unix::fs::symlink(home.root().join("outside/MEMORY.md"), folder.join("a/MEMORY.md"))
+            .unwrap();
         let text = home.memory(MemoryScope::Project, true).unwrap().unwrap().text;
         assert!(!text.contains("of somebody else"), "{text}");
     }

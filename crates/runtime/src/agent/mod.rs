@@ -43,8 +43,8 @@ use limits::Room;
 pub use definition::{AgentDefinition, AgentList, Isolation, Listed, MemoryScope, ServerReference, Standing};
 pub(crate) use definition::{apply_overrides, covers, read_place};
 pub use limits::AgentLimits;
-pub(crate) use memory::{MemoryPlaces, OwnMemory};
 pub use logs::{AgentLog, agent_ids, agent_logs, agent_paths};
+pub(crate) use memory::{MemoryPlaces, OwnMemory};
 pub use tool::{Agents, named};
 
 /// The name the model calls.

@@ -10,13 +10,19 @@ use crate::hooks::{Hook, Hooks, files};
 
 /// The session's hooks with those of an agent that another session starts. What it says about the end of a turn is about
 /// its own.
-pub(super) fn of_child(hooks: &Arc<Hooks>, definition: Option<&AgentDefinition>) -> Result<Arc<Hooks>, String> {
+pub(super) fn of_child(
+    hooks: &Arc<Hooks>,
+    definition: Option<&AgentDefinition>,
+) -> Result<Arc<Hooks>, String> {
     with(hooks, definition, |definition| files::of_agent(definition).0)
 }
 
 /// The session's hooks with those of the agent that the main conversation runs as. They are hooks of the session then:
 /// they hold for the agents that it starts, too.
-pub(crate) fn of_main(hooks: &Arc<Hooks>, definition: Option<&AgentDefinition>) -> Result<Arc<Hooks>, String> {
+pub(crate) fn of_main(
+    hooks: &Arc<Hooks>,
+    definition: Option<&AgentDefinition>,
+) -> Result<Arc<Hooks>, String> {
     with(hooks, definition, |definition| files::of_main_agent(definition).0)
 }
 

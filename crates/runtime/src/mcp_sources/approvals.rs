@@ -69,9 +69,8 @@ impl Approvals {
     ) -> Result<(), WriteError> {
         let approval =
             Approval { project: project.to_path_buf(), server: server.to_owned(), digest: digest.to_owned() };
-        let others = |one: &Approval| {
-            one.project != project || one.server != server || one.digest != approval.digest
-        };
+        let others =
+            |one: &Approval| one.project != project || one.server != server || one.digest != approval.digest;
         Self::rewrite(config_root, others, Some(approval.clone()))
     }
 

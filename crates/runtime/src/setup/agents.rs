@@ -152,7 +152,11 @@ impl Setup {
         (self.mode, self.mode_is_explicit) = mode::choose(&self.options, &self.settings)?;
         let without_effect = [
             ("background", definition.background, "there is no conversation that could wait for it"),
-            ("isolation", definition.isolation.is_some(), "it works where the person is; start it in a worktree"),
+            (
+                "isolation",
+                definition.isolation.is_some(),
+                "it works where the person is; start it in a worktree",
+            ),
         ];
         for (field, _, why) in without_effect.into_iter().filter(|(_, is_set, _)| *is_set) {
             self.warnings.push(format!(

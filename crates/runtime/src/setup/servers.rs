@@ -170,7 +170,8 @@ impl Setup {
             match reference {
                 ServerReference::Name(_) if is_known => {}
                 ServerReference::Name(_) => {
-                    warnings.push(format!("the main agent lists the server `{name}`, which nobody describes"));
+                    warnings
+                        .push(format!("the main agent lists the server `{name}`, which nobody describes"));
                 }
                 ServerReference::Inline { config, .. } => match inline.server(name, config, &main.origin) {
                     Ok(mut server) => {
@@ -183,7 +184,12 @@ impl Setup {
                         warnings.push(format!("the main agent works without a server: {reason}"));
                         // What may not run takes nothing over.
                         if !is_known {
-                            callbacks.refused_servers.push(inline.refused(name, config, &main.origin, reason));
+                            callbacks.refused_servers.push(inline.refused(
+                                name,
+                                config,
+                                &main.origin,
+                                reason,
+                            ));
                         }
                     }
                 },
