@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use qoder_core::shell::escaped_for_display;
-use qoder_runtime::agent::{AgentDefinition, Isolation, Listed, ServerReference, Standing};
+use qoder_runtime::agent::{AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing};
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::extensions::{Loaded, Origin, Problem};
@@ -181,6 +181,7 @@ fn row(one: &Listed) -> Value {
         Isolation::Worktree => "worktree",
     });
     put("isolation", json!(isolation));
+    put("memory", json!(definition.memory.map(MemoryScope::as_str)));
     put("initialPrompt", json!(definition.initial_prompt));
     put("color", json!(definition.color));
     put("notes", listed(&definition.notes));

@@ -2,6 +2,7 @@
 //! holds nothing of a session's state.
 
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use qoder_core::Limits;
 use qoder_core::policy::Confinement;
@@ -54,6 +55,8 @@ pub struct Engine {
     pub agent: Option<AgentIdentity>,
     /// Model calls per turn; `None` is unlimited.
     pub max_turns: Option<u64>,
+    /// How long a turn may take; `None` is unlimited.
+    pub time_limit: Option<Duration>,
     /// What may be spent, shared with the agents it starts.
     pub spending: Arc<Spending>,
     /// How much to think.

@@ -11,8 +11,13 @@ use serde_json::Value;
 pub enum Event<'a> {
     /// A message in its documented shape.
     Message(&'a StreamMessage<'a>),
-    /// A piece of a reply: the JSON text of an Anthropic-shaped stream event.
-    Partial(&'a str),
+    /// A piece of a reply.
+    Partial {
+        /// The JSON text of an Anthropic-shaped stream event.
+        event: &'a str,
+        /// The `Agent` call this belongs to; none on the main thread.
+        parent_tool_use_id: Option<&'a str>,
+    },
     /// A piece of a running tool's output.
     ToolOutput {
         /// The call.

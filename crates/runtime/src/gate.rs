@@ -112,6 +112,13 @@ impl Gate {
         }
     }
 
+    /// The same with one more place to work in.
+    #[must_use]
+    pub(crate) fn reaching(mut self, folder: PathBuf) -> Self {
+        self.workspace.roots.push(folder);
+        self
+    }
+
     /// The mode in force.
     #[must_use]
     pub fn mode(&self, permissions: &SessionPermissions) -> PermissionMode {

@@ -262,6 +262,8 @@ pub struct Initialize {
     pub plan_mode_instructions: Option<String>,
     /// Suggestions for the next prompt follow results.
     pub prompt_suggestions: bool,
+    /// What agents say and think goes onto the stream, too; without it only their calls and results.
+    pub forward_subagent_text: bool,
     /// Attached to user messages as it is.
     pub custom_context: Option<Map<String, Value>>,
     /// How built-in tools behave.

@@ -23,6 +23,7 @@ from qoder_agent_sdk import (
     StreamEvent,
     SystemMessage,
     TextBlock,
+    ToolUseBlock,
     UserMessage,
     query,
 )
@@ -259,3 +260,21 @@ async def test_a_failing_command_is_an_error_result_that_the_model_sees(scripted
     assert results_by_tool(messages)["Bash"].is_error is True
     assert "3" in text_of(results_by_tool(messages)["Bash"])
     assert result_of(messages).result == "It failed."
+
+
+@pytest.mark.parametrize("forward", [False, True])
+async def test_forward_subagent_text_brings_what_subagents_say(forward: bool, scripted: Any) -> None:
+    options = scripted(
+        {"when": {"turn": 1, "purpose": "main"}, "toolCalls": [call("Agent", description="look", prompt="Look.")]},
+        {"when": {"purpose": "subagent", "turn": 1}, "text": "Let me see.", "toolCalls": [call("Glob", pattern="*")]},
+        {"when": {"purpose": "subagent", "turn": 2}, "text": "I looked."},
+        {"text": "Done.", "repeat": True},
+        allowed_tools=["Agent"],
+    )
+    options.forward_subagent_text = forward
+    messages = await run("go", options)
+    of_subagent = [message for message in messages if isinstance(message, AssistantMessage) and message.parent_tool_use_id]
+    assert texts_of(of_subagent) == (["Let me see.", "I looked."] if forward else [])
+    calls = [block for message in of_subagent for block in message.content if isinstance(block, ToolUseBlock)]
+    assert [block.name for block in calls] == ["Glob"], "what it does is told in any case"
+    assert result_of(messages).result == "Done."

@@ -334,3 +334,30 @@ test('the effective settings of a directory', async (context) => {
   assert.equal((settings['model'] as { name: string }).name, 'lite');
   assert.ok(entries.some((entry) => entry.key === 'model.name' && entry.origin !== 'default'));
 });
+
+test('forwardSubagentText brings what subagents say', async (context) => {
+  for (const forward of [undefined, true]) {
+    const project = sandbox(context, [
+      {
+        when: { turn: 1, purpose: 'main' },
+        toolCalls: [{ name: 'Agent', input: { prompt: 'Look.', description: 'look' } }],
+      },
+      {
+        when: { purpose: 'subagent', turn: 1 },
+        text: 'Let me see.',
+        toolCalls: [{ name: 'Glob', input: { pattern: '*' } }],
+      },
+      { when: { purpose: 'subagent', turn: 2 }, text: 'I looked.' },
+      { text: 'Done.', repeat: true },
+    ]);
+    const options = project.options({ allowedTools: ['Agent'], ...(forward && { forwardSubagentText: forward }) });
+    const messages = await collect(query({ prompt: 'go', options }));
+    const kinds = messages.flatMap((message) =>
+      message.type === 'assistant' && message.parent_tool_use_id
+        ? message.message.content.map((block) => block.type)
+        : [],
+    );
+    assert.deepEqual(kinds, forward ? ['text', 'tool_use', 'text'] : ['tool_use']);
+    assert.equal(resultOf(messages).result, 'Done.');
+  }
+});

@@ -44,6 +44,7 @@ impl Handshake<'_> {
         let options = &mut setup.options;
         options.plan_mode_instructions.clone_from(&self.0.plan_mode_instructions);
         options.prompt_suggestions = self.0.prompt_suggestions;
+        options.forward_subagent_text = self.0.forward_subagent_text;
         options.custom_context.clone_from(&self.0.custom_context);
         options.tool_config.clone_from(&self.0.tool_config);
         options.skills.clone_from(&self.0.skills);

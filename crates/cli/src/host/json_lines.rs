@@ -114,13 +114,16 @@ impl JsonLines {
     }
 
     /// Written by hand around the provider's own text, so that a piece costs no parsing.
-    fn partial(&self, event: &str) -> std::io::Result<()> {
+    fn partial(&self, event: &str, parent_tool_use_id: Option<&str>) -> std::io::Result<()> {
+        let parent = serde_json::to_string(&parent_tool_use_id).map_err(std::io::Error::other)?;
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Lines { buffer, session_id } = &mut *lines;
         buffer.clear();
         buffer.extend_from_slice(b"{\"type\":\"stream_event\",\"event\":");
         buffer.extend_from_slice(event.as_bytes());
-        buffer.extend_from_slice(b",\"parent_tool_use_id\":null,\"session_id\":\"");
+        buffer.extend_from_slice(b",\"parent_tool_use_id\":");
+        buffer.extend_from_slice(parent.as_bytes());
+        buffer.extend_from_slice(b",\"session_id\":\"");
         buffer.extend_from_slice(session_id.as_bytes());
         buffer.extend_from_slice(b"\",\"uuid\":\"");
         buffer.extend_from_slice(new_id().as_bytes());
@@ -221,7 +224,7 @@ impl Host for JsonLines {
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message) => self.message(message),
-            Event::Partial(event) => self.partial(event),
+            Event::Partial { event, parent_tool_use_id } => self.partial(event, parent_tool_use_id),
             Event::ToolOutput { .. } => Ok(()),
             Event::Warning(text) => {
                 if self.wanted.verbose {
@@ -277,7 +280,9 @@ impl Host for ResultOnly {
                 tell(&format!("warning: {text}"));
                 Ok(())
             }
-            Event::Message(_) | Event::Partial(_) | Event::ToolOutput { .. } | Event::Warning(_) => Ok(()),
+            Event::Message(_) | Event::Partial { .. } | Event::ToolOutput { .. } | Event::Warning(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -232,7 +232,9 @@ impl Host for Text {
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message) => self.message(message),
-            Event::Partial(event) => self.partial(event),
+            Event::Partial { event, parent_tool_use_id: None } => self.partial(event),
+            // What agents say is not the answer.
+            Event::Partial { parent_tool_use_id: Some(_), .. } => Ok(()),
             Event::ToolOutput { text, .. } => {
                 text.lines().for_each(|line| self.progress(&format!("  | {line}")));
                 Ok(())

@@ -1,6 +1,10 @@
-//! Approving servers of a folder: what would run is shown in full, and the approval holds for exactly that.
+//! Approving servers of a folder, those that its agents describe included: what would run is shown in full, and the
+//! approval holds for exactly that.
 
-use qoder_runtime::mcp_sources::{Approvals, Described, Standing, digest, standing};
+use std::path::Path;
+
+use qoder_runtime::mcp_sources::{Approvals, Described, OfAgent, Standing, digest, of_agents, standing};
+use qoder_runtime::settings::WriteError;
 use qoder_runtime::setup::Setup;
 
 use super::get::{described_as, plain};
@@ -17,47 +21,74 @@ pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
         ));
     }
     let described = described(setup);
-    let approvals = Approvals::load(&setup.config_root);
-    let stand = |one: &Described| standing(one, &setup.settings, &approvals, setup);
+    let of_agents: Vec<OfAgent> = of_agents(setup)?.into_iter().filter(OfAgent::is_of_folder).collect();
+    let of_agents: Vec<&Described> = of_agents.iter().map(|one| &one.server).collect();
     if names.is_empty() {
-        let waiting: Vec<&Described> =
-            described.iter().filter(|one| stand(one) == Standing::Unapproved).collect();
-        if waiting.is_empty() {
-            say("no server of this folder waits for approval")?;
-        }
-        for one in waiting {
-            show(one)?;
-            if all {
-                approve(setup, one)?;
-            }
-        }
-        return Ok(Exit::Success);
+        return waiting(setup, &described, &of_agents, all);
     }
     for name in names {
-        let Some(one) = described.iter().rev().find(|one| one.name == *name && one.place.is_of_folder())
-        else {
+        let of_folder = described.iter().rev().find(|one| one.name == *name && one.place.is_of_folder());
+        let of_agents: Vec<&Described> = of_agents.iter().copied().filter(|one| one.name == *name).collect();
+        if of_folder.is_none() && of_agents.is_empty() {
             if described.iter().any(|one| one.name == *name) {
                 tell(&format!("{name} is in your own settings and needs no approval"));
                 continue;
             }
             return Err(unknown(setup, name, &described));
-        };
-        show(one)?;
-        match stand(one) {
-            Standing::Approved => say(&format!("{name} was approved already"))?,
-            Standing::SwitchedOff => {
-                tell(&format!("warning: {name} stays off: it is in `mcp.disabledProjectMcpServers`"));
-                approve(setup, one)?;
+        }
+        for (one, add) in of_folder
+            .map(|one| (one, Approvals::add as Add))
+            .into_iter()
+            .chain(of_agents.into_iter().map(|one| (one, Approvals::add_beside as Add)))
+        {
+            show(one)?;
+            match stand(setup, one) {
+                Standing::Approved => say(&format!("{name} was approved already"))?,
+                Standing::SwitchedOff => {
+                    tell(&format!("warning: {name} stays off: it is in `mcp.disabledProjectMcpServers`"));
+                    approve(setup, one, add)?;
+                }
+                Standing::Unapproved => approve(setup, one, add)?,
             }
-            Standing::Unapproved => approve(setup, one)?,
         }
     }
     Ok(Exit::Success)
 }
 
-fn approve(setup: &Setup, one: &Described) -> Result<(), Fault> {
+/// Puts an approval on record.
+type Add = fn(&Path, &Path, &str, &str) -> Result<(), WriteError>;
+
+/// Approvals are read each time: one that was just given may have taken the place of another.
+fn stand(setup: &Setup, one: &Described) -> Standing {
+    standing(one, &setup.settings, &Approvals::load(&setup.config_root), setup)
+}
+
+/// Shows what waits, and approves it when that is wanted.
+fn waiting(
+    setup: &Setup,
+    described: &[Described],
+    of_agents: &[&Described],
+    all: bool,
+) -> Result<Exit, Fault> {
+    let of_folder = described.iter().map(|one| (one, Approvals::add as Add));
+    let of_agents = of_agents.iter().map(|one| (*one, Approvals::add_beside as Add));
+    let waiting: Vec<(&Described, Add)> =
+        of_folder.chain(of_agents).filter(|(one, _)| stand(setup, one) == Standing::Unapproved).collect();
+    if waiting.is_empty() {
+        say("no server of this folder waits for approval")?;
+    }
+    for (one, add) in waiting {
+        show(one)?;
+        if all {
+            approve(setup, one, add)?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
     let mark = digest(&one.name, &one.value);
-    Approvals::add(&setup.config_root, &setup.project_root, &one.name, &mark).map_err(|error| Fault {
+    add(&setup.config_root, &setup.project_root, &one.name, &mark).map_err(|error| Fault {
         exit: Exit::Configuration,
         message: error.to_string(),
         hint: "check the configuration folder and its permissions".to_owned(),

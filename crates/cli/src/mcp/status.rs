@@ -7,11 +7,11 @@ use std::sync::Arc;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
 use qoder_runtime::events::{Event, Host};
-use qoder_runtime::mcp_sources::Flags;
+use qoder_runtime::mcp_sources::{Approvals, Flags, OfAgent, of_agents, standing};
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
 
-use super::get::plain;
+use super::get::{described_as, plain};
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
 use crate::host::{say, tell};
@@ -35,7 +35,8 @@ impl Host for Unwatched {
 
 /// One line for each server.
 pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
-    let rows = rows(setup, None)?;
+    let mut rows = rows(setup, None)?;
+    rows.extend(rows_of_agents(setup)?);
     if as_json {
         let rows: Vec<Value> = rows.iter().map(brief).collect();
         say(&format!("{:#}", Value::Array(rows)))?;
@@ -54,8 +55,10 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
         let error =
             row.get("error").map(|error| format!(": {}", first_line(&plain(error)))).unwrap_or_default();
         let status = coloured(text(row, "status"));
+        let agent =
+            row.get("agent").map(|agent| format!(", for the agent {}", plain(agent))).unwrap_or_default();
         say(&format!(
-            "{:<width$}  {status}{count}{error}  [{}] {target}",
+            "{:<width$}  {status}{count}{error}  [{}{agent}] {target}",
             text(row, "name"),
             text(row, "scope")
         ))?;
@@ -110,6 +113,29 @@ fn rows(setup: &Setup, name: Option<&str>) -> Result<Vec<Value>, Fault> {
     let engine = setup.engine(Arc::new(Unwatched), callbacks)?;
     let connected = super::block_on(connect(&engine))?;
     Ok(connected)
+}
+
+/// The servers that agents describe for themselves. They run while their agent works, so nothing is connected.
+fn rows_of_agents(setup: &Setup) -> Result<Vec<Value>, Fault> {
+    let approvals = Approvals::load(&setup.config_root);
+    let row = |one: &OfAgent| {
+        let (shown, problem) = described_as(&one.server);
+        let reason = standing(&one.server, &setup.settings, &approvals, setup).reason(&one.server.name);
+        let status = match (&problem, &reason) {
+            (Some(_), _) => "failed",
+            (None, Some(_)) => "disabled",
+            (None, None) => "pending",
+        };
+        let mut row = json!({
+            "name": one.server.name, "agent": one.agent, "status": status, "config": shown,
+            "scope": one.server.place.scope().as_str(),
+        });
+        if let Some(error) = problem.or(reason) {
+            row["error"] = json!(error);
+        }
+        row
+    };
+    Ok(of_agents(setup)?.iter().map(row).collect())
 }
 
 async fn connect(engine: &Engine) -> Vec<Value> {

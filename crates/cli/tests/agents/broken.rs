@@ -72,13 +72,16 @@ fn unknown_fields_are_ignored_and_noted() {
 }
 
 #[test]
-fn memory_is_told_to_have_no_effect() {
+fn kind_remote_is_refused_with_file_and_line() {
     let sandbox = Sandbox::new();
-    sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", "memory: project"));
+    let head = "kind: remote\nagentCardUrl: https://example.com/card";
+    sandbox.write(sandbox.config().join("agents/r.md"), file("r", "d", head));
     let all = listed(&sandbox, &[]);
-    assert_eq!(rows(&all, "r").len(), 1);
+    assert!(rows(&all, "r").is_empty(), "{all}");
     let (line, text) = problem(&all, "r.md");
-    assert!(line == 4 && text.contains("` has no effect: "), "{text}");
+    assert!(line == 4 && text.contains("remote agents are not supported"), "{text}");
+    let ran = run(&sandbox, &["agents", "list"]);
+    assert!(ran.stderr.contains("r.md:4: "), "{ran:?}");
 }
 
 #[test]

@@ -9,5 +9,6 @@ mod broken;
 mod fields;
 mod listing;
 mod main_agent;
+mod main_agent_brings;
 mod overrides;
 mod sources;

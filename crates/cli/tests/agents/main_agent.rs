@@ -138,9 +138,9 @@ fn agent_with_names_limits_whom_the_main_one_delegates_to() {
 
 #[test]
 fn fields_without_effect_on_the_main_one_are_told() {
-    let sandbox = with("isolation: worktree\ntimeoutMins: 5");
+    let sandbox = with("isolation: worktree\nbackground: true");
     let ran = stream(&sandbox, &server(), &["go", "--agent", "r"]);
-    for field in ["isolation", "timeoutMins"] {
+    for field in ["isolation", "background"] {
         assert!(ran.stderr.contains(&format!("`{field}` has no effect")), "{ran:?}");
     }
 }

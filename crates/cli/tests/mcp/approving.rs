@@ -109,3 +109,34 @@ fn a_turn_starts_no_server_that_waits() {
     assert_eq!(ran.init()["mcp_servers"][0]["status"], "disabled", "{}", ran.stderr);
     assert!(!sandbox.project().join("started").exists());
 }
+
+fn agent_file(sandbox: &Sandbox, name: &str, mark: &str) {
+    let server = format!("mcpServers:\n  - kb:\n      command: touch\n      args: [{mark}]\n");
+    let text = format!("---\nname: {name}\ndescription: d\n{server}---\nYou keep notes.\n");
+    sandbox.write(format!(".qoder/agents/{name}.md"), text);
+}
+
+#[test]
+fn servers_inside_of_project_agent_files_are_listed_and_approved_with_their_agent() {
+    let sandbox = trusted(&json!({}));
+    agent_file(&sandbox, "keeper", "kept");
+    agent_file(&sandbox, "reader", "read");
+    let rows = || mcp(&sandbox, &["list", "--json"]).json();
+    for (row, agent) in rows().as_array().unwrap().iter().zip(["keeper", "reader"]) {
+        assert_eq!((&row["name"], &row["agent"]), (&json!("kb"), &json!(agent)));
+        assert_eq!((&row["status"], &row["scope"]), (&json!("disabled"), &json!("project")));
+    }
+    let listed = mcp(&sandbox, &["list"]).ok();
+    assert!(listed.contains("for the agent keeper") && listed.contains("mcp approve kb"), "{listed}");
+    let waiting = mcp(&sandbox, &["approve"]).ok();
+    assert!(waiting.contains("agent keeper") && waiting.contains("args: [\"read\"]"), "{waiting}");
+    let approved = mcp(&sandbox, &["approve", "kb"]).ok();
+    assert_eq!(approved.matches("approved kb as it is described in").count(), 2, "{approved}");
+    assert!(rows().as_array().unwrap().iter().all(|row| row["status"] == "pending"), "{}", rows());
+    agent_file(&sandbox, "keeper", "other");
+    let changed = rows();
+    assert_eq!((&changed[0]["status"], &changed[1]["status"]), (&json!("disabled"), &json!("pending")));
+    for made in ["kept", "read", "other"] {
+        assert!(!sandbox.project().join(made).exists(), "a list starts nothing of an agent");
+    }
+}

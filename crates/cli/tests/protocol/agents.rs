@@ -145,3 +145,40 @@ fn definitions_that_cannot_work_are_refused() {
         assert_ne!(host.end().0, 0);
     }
 }
+
+#[test]
+fn forward_subagent_text_brings_what_agents_say_and_think() {
+    let reads = json!({ "name": "Read", "input": { "file_path": "a.txt" } });
+    let mut replies = delegates(&reads);
+    replies[1]["text"] = json!("let me look");
+    replies[1]["thinking"] = json!("where is it");
+    for forward in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("a.txt", "content");
+        let mut declared = reviewer(&json!({}));
+        if forward {
+            declared["forwardSubagentText"] = json!(true);
+        }
+        let flags = ["--allowedTools", "Agent", "--include-partial-messages"];
+        let mut host = Host::connect(&sandbox, &replies, &flags, declared);
+        host.prompt("go");
+        let mut lines: Vec<Value> = Vec::new();
+        while lines.last().is_none_or(|line| line["type"] != "result") {
+            lines.push(host.next().unwrap());
+        }
+        let of_agent = |kind: &str| -> Vec<Value> {
+            let marked = lines.iter().filter(|line| line["parent_tool_use_id"].is_string());
+            marked.filter(|line| line["type"] == kind).cloned().collect()
+        };
+        let kinds: Vec<Value> = of_agent("assistant")
+            .iter()
+            .flat_map(|line| line["message"]["content"].as_array().unwrap().clone())
+            .map(|block| block["type"].clone())
+            .collect();
+        let expected =
+            if forward { json!(["thinking", "text", "tool_use", "text"]) } else { json!(["tool_use"]) };
+        assert_eq!(json!(kinds), expected);
+        assert_eq!(of_agent("user").len(), 1, "results are told in any case");
+        assert_eq!(of_agent("stream_event").is_empty(), !forward);
+    }
+}

@@ -72,6 +72,7 @@ fn assert_tree(collector: &Collector) {
     assert_eq!(tool.parent_id, turn.span_id);
     let agent = only("invoke_agent general-purpose");
     assert_eq!(agent.parent_id, tool.span_id, "an agent stands below the call that started it");
+    assert!(!named.contains_key("background_task"), "nothing runs beside a call that waits for its agent");
     let read = only("execute_tool Read");
     assert_eq!(read.parent_id, agent.span_id);
     let hook = only("hook PreToolUse");

@@ -66,7 +66,7 @@ fn inline_mcp_servers_of_a_project_need_approval() {
         stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]).success();
         let (_, text, failed) = results_in(bodies(&server).last().unwrap()).remove(0);
         assert_eq!(failed, !approved, "{text}");
-        assert_eq!(text.contains("nobody has approved it"), !approved, "{text}");
+        assert_eq!(text.contains("run `qodercli mcp approve kit`"), !approved, "{text}");
     }
 }
 

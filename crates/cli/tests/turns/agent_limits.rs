@@ -52,10 +52,7 @@ fn no_nesting_unless_agent_is_listed() {
     assert_eq!(tools_of(&requests[2]), ["Read"]);
     let marks: Vec<Value> =
         finished.of("assistant").iter().map(|line| line["parent_tool_use_id"].clone()).collect();
-    assert_eq!(
-        marks,
-        [json!(null), json!("toolu_lead"), json!("toolu_worker"), json!("toolu_lead"), json!(null)]
-    );
+    assert_eq!(marks, [json!(null), json!("toolu_lead"), json!(null)]);
     let logs = child_logs(&sandbox);
     assert_eq!(logs.len(), 1, "the log of a nested agent lies in the folder of its parent");
     let nested = logs[0].with_extension("").join("subagents");

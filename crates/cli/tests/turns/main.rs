@@ -15,6 +15,8 @@ mod agent_killed;
 #[cfg(test)]
 mod agent_limits;
 #[cfg(test)]
+mod agent_memory;
+#[cfg(test)]
 mod agent_permissions;
 #[cfg(test)]
 mod agent_stops;

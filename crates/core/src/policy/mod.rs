@@ -25,7 +25,7 @@ pub use compiled::Policy;
 pub use decide::{Confinement, Question, Ruling, decide};
 pub use pattern::PathPattern;
 pub use places::{
-    FILES as PROTECTED_FILES, FOLDERS as PROTECTED_FOLDERS, FileSystem, NoLinks, Workspace, is_protected,
-    normalise,
+    AGENT_MEMORY, FILES as PROTECTED_FILES, FOLDERS as PROTECTED_FOLDERS, FileSystem, NoLinks, Workspace,
+    is_protected, normalise,
 };
 pub use rule::{Rule, RuleError, RuleSet, split_rules};

@@ -207,11 +207,14 @@ pub const FILES: &[&str] = &[
     "crontab",
 ];
 
+/// The folder with the memories of agents, inside of our own folder.
+pub const AGENT_MEMORY: &str = "agent-memory";
+
 /// Files that make another program run code later. `acceptEdits`, `auto` and broad rules do not cover them. Holds for
 /// files that do not exist yet.
 #[must_use]
 pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
-    if path.starts_with(&workspace.config_dir)
+    if (path.starts_with(&workspace.config_dir) && !is_own_memory(path, workspace))
         || workspace.protected.iter().any(|protected| path.starts_with(protected))
     {
         return true;
@@ -229,6 +232,13 @@ pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
     });
     folder || path.file_name().is_some_and(|name| is_listed(name, FILES))
+}
+
+/// True in the folder that an agent keeps its memory in, when whoever works here was given that very folder: notes run
+/// nothing. What lies beside it stays what it is.
+fn is_own_memory(path: &Path, workspace: &Workspace) -> bool {
+    let all = workspace.config_dir.join(AGENT_MEMORY);
+    workspace.roots.iter().any(|root| root.parent() == Some(&all) && path != root && path.starts_with(root))
 }
 
 /// True when a list of names in lower case has this one, in whatever case.
@@ -324,6 +334,31 @@ mod tests {
             assert!(is_protected(Path::new(path), &workspace), "{path}");
         }
         assert!(!is_protected(Path::new("/w/git/bashrc"), &workspace));
+    }
+
+    #[test]
+    fn the_memory_of_an_agent_is_its_own_and_nobody_elses() {
+        let with = |root: &str| Workspace {
+            roots: vec!["/w".into(), root.into()],
+            config_dir: "/h/.qoder".into(),
+            ..Workspace::default()
+        };
+        let own = with("/h/.qoder/agent-memory/a");
+        for path in ["/h/.qoder/agent-memory/a/MEMORY.md", "/h/.qoder/agent-memory/a/b/c.md"] {
+            assert!(!is_protected(Path::new(path), &own), "{path}");
+            for other in ["/h/.qoder/agent-memory/b", "/h/.qoder/agent-memory", "/h/.qoder", "/h"] {
+                assert!(is_protected(Path::new(path), &with(other)), "{path} in {other}");
+            }
+        }
+        for path in [
+            "/h/.qoder/agent-memory/a/.git/hooks/x",
+            "/h/.qoder/agent-memory/a/hooks.json",
+            "/h/.qoder/agent-memory/a",
+            "/h/.qoder/agent-memory/ab/MEMORY.md",
+            "/h/.qoder/settings.json",
+        ] {
+            assert!(is_protected(Path::new(path), &own), "{path}");
+        }
     }
 
     #[test]

@@ -45,8 +45,16 @@ pub struct Tracker {
     request: Option<Request>,
     calls: Open<ToolCall>,
     questions: Open<Question>,
-    /// With the calls that started them.
-    tasks: Open<(String, BackgroundTask)>,
+    tasks: Open<OpenTask>,
+}
+
+/// A task that has not ended.
+#[derive(Debug)]
+struct OpenTask {
+    /// The call that started it.
+    call: String,
+    is_agent: bool,
+    task: BackgroundTask,
 }
 
 impl Tracker {
@@ -180,14 +188,16 @@ impl Tracker {
         if self.request.is_some() {
             self.model_failed("", None, &mut out);
         }
+        let mut beside = self.tasks.end_all();
+        beside.retain(|(_, _, task)| !self.is_awaited(task));
         for (id, began, call) in self.calls.end_all() {
             self.push_since(began, Some(id), What::Tool(Box::new(call)), &mut out);
         }
         for (id, began, question) in self.questions.end_all() {
             self.push_since(began, Some(id), What::Question(question), &mut out);
         }
-        for (_, began, (call, task)) in self.tasks.end_all() {
-            self.push_since(began, some(&call), What::Task(task), &mut out);
+        for (_, began, open) in beside {
+            self.push_since(began, some(&open.call), What::Task(open.task), &mut out);
         }
         if let Some(turn) = &self.turn {
             out.push(Happening::TurnEnded(Box::new(turn.clone())));
@@ -456,19 +466,28 @@ impl Tracker {
             status: None,
             summary: String::new(),
         };
-        self.tasks.begin(&task.task_id, self.now, (task.tool_use_id.clone(), background));
+        let open =
+            OpenTask { call: task.tool_use_id.clone(), is_agent: task.is_agent(), task: background };
+        self.tasks.begin(&task.task_id, self.now, open);
+    }
+
+    /// True for an agent whose call waits for it: what it does is told with that call, and nothing runs beside.
+    fn is_awaited(&self, open: &OpenTask) -> bool {
+        open.is_agent && self.calls.has(&open.call)
     }
 
     fn task_ended(&mut self, end: &TaskEnded, out: &mut Vec<Happening>) {
-        if let Some((began, (call, mut task))) = self.tasks.end(&end.task_id) {
-            task.status = Some(end.status);
-            task.summary.clone_from(&end.summary);
-            // What an agent used is the session's to account for.
-            for (model, used) in end.account.iter().flat_map(|account| &account.model_usage) {
-                self.spend(model, &used.usage(), used.cost_usd);
-            }
-            self.push_since(began, some(&call), What::Task(task), out);
+        let Some((began, mut open)) = self.tasks.end(&end.task_id) else { return };
+        // What an agent used is the session's to account for.
+        for (model, used) in end.account.iter().flat_map(|account| &account.model_usage) {
+            self.spend(model, &used.usage(), used.cost_usd);
         }
+        if self.is_awaited(&open) {
+            return;
+        }
+        open.task.status = Some(end.status);
+        open.task.summary.clone_from(&end.summary);
+        self.push_since(began, some(&open.call), What::Task(open.task), out);
     }
 
     fn hooked(&mut self, hooked: &Hooked, out: &mut Vec<Happening>) {

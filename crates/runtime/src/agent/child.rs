@@ -10,13 +10,13 @@ use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
 
 use super::child_host::{ChildHost, Used};
+use super::memory::{MemoryPlaces, OwnMemory};
 use super::sidecar::{PREFIX, Sidecar};
 use super::tool::AgentInput;
-use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Parent};
+use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Parent, own_hooks};
 use crate::engine::{AgentIdentity, Engine, SystemPrompt};
 use crate::error::SessionError;
-use crate::extensions::Origin;
-use crate::hooks::{Hooks, files};
+use crate::events::Event;
 use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
 use crate::session::{Keep, Session};
@@ -146,43 +146,37 @@ impl AgentTool {
             agent_id: agent_id.to_owned(),
             tool_use_id: context.tool_use_id.clone(),
             session_id: self.family.session_id(context),
+            forwards_text: self.forwards_text,
             used: Used::new(Arc::clone(&context.progress), agent_id),
         });
         let cwd = sidecar.worktree.as_ref().map_or(context.cwd.as_path(), |tree| Path::new(&tree.path));
-        let mut blocks = match definition {
-            Some(definition) => {
-                vec![definition.prompt.clone(), format!("Working directory: {}", cwd.display())]
-            }
-            None => self.system.blocks.clone(),
-        };
-        blocks.extend(self.skills(definition)?);
-        blocks.push(ROLE.to_owned());
-        let wanted = input.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
-        let wanted = wanted.or_else(|| definition.and_then(AgentDefinition::other_model));
-        let model = match wanted.filter(|model| *model != "inherit") {
-            Some(other) => Arc::new(SwitchedModel::new((self.models)(other)?)),
-            None => Arc::clone(&self.model),
-        };
+        let mut tools = self.child_tools(definition, own);
+        let memory = self.memory(name, definition, &tools);
+        let blocks = self.blocks(definition, cwd, memory.as_ref())?;
+        let model = self.child_model(definition, input)?;
         let mode = definition.map_or(context.mode, |definition| definition.mode(context.mode));
         let gate = Arc::new(self.gate.of_child(mode));
+        let hooks = own_hooks::of_child(&self.hooks, definition)?;
         let prompt = definition.map_or("", |definition| definition.prompt.as_str());
         let source = format!("{}+agent {name} {prompt}", self.system.source);
-        let mut tools = self.child_tools(definition, own);
         if let Some(nested) = self.nested(definition, agent_id, context) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 host: Arc::clone(&host) as _,
                 gate: Arc::clone(&gate),
+                hooks: Arc::new(hooks.below()),
                 family: nested,
                 ..self.clone()
             })));
         }
+        // Its memory is its own: agents that it starts do not reach it.
+        let gate = memory.map_or(gate, |memory| Arc::new(self.gate.of_child(mode).reaching(memory.folder)));
         Ok(Engine {
             model,
             turn_models: None,
             extensions: Arc::clone(&self.extensions),
             toolbox: self.toolbox(tools, name, definition)?,
             questions: None,
-            hooks: own_hooks(&self.hooks, definition)?,
+            hooks,
             gate,
             updates: self.updates.clone(),
             classifier: self.classifier.clone(),
@@ -197,6 +191,7 @@ impl AgentTool {
             effort: definition.and_then(|definition| definition.effort.clone()),
             temperature: definition.and_then(|definition| definition.temperature),
             max_output_tokens: None,
+            time_limit: None,
             system: SystemPrompt { blocks, source },
             environment: Arc::clone(&self.environment),
             auth_expired: Mutex::default(),
@@ -209,6 +204,61 @@ impl AgentTool {
             prompt_suggestions: false,
             expose_request_id: false,
             mirror: Arc::new(OnceLock::new()),
+        })
+    }
+
+    /// What it is told before anything else.
+    fn blocks(
+        &self,
+        definition: Option<&AgentDefinition>,
+        cwd: &Path,
+        memory: Option<&OwnMemory>,
+    ) -> Result<Vec<String>, String> {
+        let mut blocks = match definition {
+            Some(definition) => {
+                vec![definition.prompt.clone(), format!("Working directory: {}", cwd.display())]
+            }
+            None => self.system.blocks.clone(),
+        };
+        blocks.extend(self.skills(definition)?);
+        blocks.extend(memory.map(|memory| memory.text.clone()));
+        blocks.push(ROLE.to_owned());
+        Ok(blocks)
+    }
+
+    /// Its memory, when it has one. Without it the agent works all the same; whoever listens is told why.
+    fn memory(
+        &self,
+        name: &str,
+        definition: Option<&AgentDefinition>,
+        tools: &[Arc<dyn Tool>],
+    ) -> Option<OwnMemory> {
+        let scope = definition?.memory?;
+        let workspace = &self.gate.workspace;
+        let places = MemoryPlaces {
+            config_root: &workspace.config_dir,
+            project_root: &workspace.project_root,
+            trusted: self.gate.trusted,
+        };
+        let writes = tools.iter().any(|tool| matches!(tool.definition().name.as_str(), "Write" | "Edit"));
+        OwnMemory::of(name, scope, places, writes).unwrap_or_else(|problem| {
+            // A host that is gone is noticed by whatever it is told next.
+            let _ = self.host.emit(Event::Warning(&problem));
+            None
+        })
+    }
+
+    /// The model of the call, else that of the definition, else the session's.
+    fn child_model(
+        &self,
+        definition: Option<&AgentDefinition>,
+        input: &AgentInput,
+    ) -> Result<Arc<SwitchedModel>, String> {
+        let wanted = input.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
+        let wanted = wanted.or_else(|| definition.and_then(AgentDefinition::other_model));
+        Ok(match wanted.filter(|model| *model != "inherit") {
+            Some(other) => Arc::new(SwitchedModel::new((self.models)(other)?)),
+            None => Arc::clone(&self.model),
         })
     }
 
@@ -367,23 +417,6 @@ impl AgentTool {
             transcript_path: log.unwrap_or_default(),
         }
     }
-}
-
-/// The session's hooks with those that its definition brings. What it says about the end of a turn is about its own.
-/// Those of a project's file run under the same condition as the hooks of its settings; without them the agent must not
-/// work, because nobody knows what they would have denied.
-fn own_hooks(hooks: &Arc<Hooks>, definition: Option<&AgentDefinition>) -> Result<Arc<Hooks>, String> {
-    let Some((definition, value)) = definition.and_then(|one| Some((one, one.hooks.as_ref()?))) else {
-        return Ok(Arc::clone(hooks));
-    };
-    if definition.origin == Origin::Project && hooks.settings().is_some_and(|one| !one.vouches_for(value)) {
-        return Err("its hooks were not there, or were others, when its folder was trusted; look at them with `qodercli \
-                    trust`, which trusts them as they are now"
-            .to_owned());
-    }
-    // What is wrong with them was told when the definition was read; a broken one that decides becomes one that fails.
-    let (own, _) = files::of_agent(definition);
-    Ok(Arc::new(hooks.with(own)))
 }
 
 /// An id that no other agent has.

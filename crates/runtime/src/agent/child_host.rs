@@ -1,14 +1,15 @@
 //! What the parent's host hears of a child: its messages, marked with the call that started it, and its questions, marked
 //! with the agent. What it has used so far is told with each of its replies. Everything else of the child stays its own.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use futures::future::BoxFuture;
 use qoder_core::ports::{ProgressSink, ToolProgress};
-use qoder_types::ContentBlock;
 use qoder_types::record::AssistantMessage;
 use qoder_types::wire::{StreamMessage, SystemMessage};
+use qoder_types::{ContentBlock, Message, MessageContent};
 
 use crate::events::{Answer, Event, Host, PermissionQuestion};
 
@@ -19,6 +20,8 @@ pub(super) struct ChildHost {
     pub(super) tool_use_id: String,
     /// The main session.
     pub(super) session_id: String,
+    /// True when the host hears what the child says and thinks; otherwise only its calls and their results.
+    pub(super) forwards_text: bool,
     pub(super) used: Used,
 }
 
@@ -67,6 +70,7 @@ impl Used {
 impl ChildHost {
     /// An agent of the child has marked its messages already.
     fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
+        let calls;
         let marked = match message {
             StreamMessage::User {
                 message,
@@ -77,7 +81,7 @@ impl ChildHost {
                 is_synthetic,
                 custom_context,
                 ..
-            } => StreamMessage::User {
+            } if self.hears(message) => StreamMessage::User {
                 custom_context: *custom_context,
                 message,
                 parent_tool_use_id: parent_tool_use_id.or(Some(&self.tool_use_id)),
@@ -91,8 +95,10 @@ impl ChildHost {
                 if parent_tool_use_id.is_none() {
                     self.used.see(message);
                 }
+                let Some(shown) = self.calls_of(message) else { return Ok(()) };
+                calls = shown;
                 StreamMessage::Assistant {
-                    message,
+                    message: &calls,
                     parent_tool_use_id: parent_tool_use_id.or(Some(&self.tool_use_id)),
                     session_id: &self.session_id,
                     uuid,
@@ -124,7 +130,10 @@ impl ChildHost {
                 uuid,
                 session_id: &self.session_id,
             }),
-            StreamMessage::System(_) | StreamMessage::Result(_) | StreamMessage::PromptSuggestion { .. } => {
+            StreamMessage::User { .. }
+            | StreamMessage::System(_)
+            | StreamMessage::Result(_)
+            | StreamMessage::PromptSuggestion { .. } => {
                 return Ok(());
             }
         };
@@ -132,9 +141,32 @@ impl ChildHost {
     }
 }
 
+impl ChildHost {
+    /// What the host hears of a reply: the calls in it, and the rest when it wants that.
+    fn calls_of<'m>(&self, message: &'m AssistantMessage) -> Option<Cow<'m, AssistantMessage>> {
+        let is_call = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse { .. });
+        if self.forwards_text || message.content.iter().all(is_call) {
+            return Some(Cow::Borrowed(message));
+        }
+        let content: Vec<ContentBlock> =
+            message.content.iter().filter(|block| is_call(block)).cloned().collect();
+        (!content.is_empty()).then(|| Cow::Owned(AssistantMessage { content, ..message.clone() }))
+    }
+
+    /// True when the host hears of a message to the child: of results of calls, and of the rest when it wants that.
+    fn hears(&self, message: &Message) -> bool {
+        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult { .. });
+        let has_results = match &message.content {
+            MessageContent::Text(_) => false,
+            MessageContent::Blocks(blocks) => blocks.iter().any(is_result),
+        };
+        self.forwards_text || has_results
+    }
+}
+
 impl Host for ChildHost {
     fn wants_partial(&self) -> bool {
-        false
+        self.forwards_text && self.host.wants_partial()
     }
 
     fn wants_tool_output(&self) -> bool {
@@ -157,7 +189,11 @@ impl Host for ChildHost {
         match event {
             Event::Message(message) => self.message(message),
             Event::Warning(text) => self.host.emit(Event::Warning(text)),
-            Event::Partial(_) | Event::ToolOutput { .. } => Ok(()),
+            Event::Partial { event, parent_tool_use_id } => {
+                let parent_tool_use_id = parent_tool_use_id.or(Some(&self.tool_use_id));
+                self.host.emit(Event::Partial { event, parent_tool_use_id })
+            }
+            Event::ToolOutput { .. } => Ok(()),
         }
     }
 

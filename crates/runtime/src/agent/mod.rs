@@ -10,7 +10,9 @@ mod judge;
 mod limits;
 mod logs;
 pub(crate) mod lost;
+mod memory;
 mod observed;
+pub(crate) mod own_hooks;
 mod run;
 mod servers;
 mod sidecar;
@@ -40,10 +42,11 @@ use crate::telemetry::Telemetry;
 use crate::toolbox::Offered;
 use limits::Room;
 
-pub use definition::{AgentDefinition, AgentList, Isolation, Listed, ServerReference, Standing};
+pub use definition::{AgentDefinition, AgentList, Isolation, Listed, MemoryScope, ServerReference, Standing};
 pub(crate) use definition::{apply_overrides, covers, read_place};
 pub use limits::AgentLimits;
 pub use logs::{AgentLog, agent_ids, agent_logs, agent_paths};
+pub(crate) use memory::{MemoryPlaces, OwnMemory};
 pub use tool::{Agents, named};
 
 /// The name the model calls.
@@ -102,6 +105,8 @@ pub struct AgentTool {
     pub durability: Durability,
     /// Whether commands run in the sandbox.
     pub confines: Confines,
+    /// True when the host hears what children say and think, not only what they do.
+    pub forwards_text: bool,
     /// What the session's host wants to find on every user message.
     pub custom_context: Option<Map<String, Value>>,
     /// What the session and its agents may spend together.

@@ -31,6 +31,7 @@ impl Driver<'_> {
             let ended: Vec<String> = agents().filter(news).map(|task| task.start.task_id.clone()).collect();
             if !ended.is_empty() && self.limits.exhausted.is_none() {
                 self.started = std::time::Instant::now();
+                self.begin_time();
                 self.tell_tasks(&ended)?;
                 return Ok(true);
             }

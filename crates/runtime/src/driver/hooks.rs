@@ -281,6 +281,7 @@ impl Driver<'_> {
         self.took_updates(&brought.updates)?;
         self.engine.spending.begin_turn(&Usage::default());
         self.started = std::time::Instant::now();
+        self.begin_time();
         self.echo = self.engine.replay_user_messages.then(|| records.remove(place));
         Ok(())
     }

@@ -20,6 +20,7 @@ mod recheck;
 mod servers;
 mod side;
 mod tasks;
+mod time;
 mod tools;
 mod turn_model;
 mod worktree_hooks;
@@ -69,6 +70,7 @@ pub struct Driver<'a> {
     limits: Limits,
     options: RenderOptions,
     started: Instant,
+    time: Option<time::TurnTime>,
     inbox: Option<Inbox>,
     /// The prompt to repeat on the stream once the turn is announced.
     echo: Option<Record>,
@@ -105,6 +107,7 @@ impl<'a> Driver<'a> {
             limits,
             options,
             started: Instant::now(),
+            time: None,
             inbox: None,
             echo: None,
             read_files: Vec::new(),
@@ -141,6 +144,7 @@ impl<'a> Driver<'a> {
         self.refresh_hooks().await?;
         if self.session.state.turn.is_some() {
             self.begin_turn_of_hooks(false);
+            self.begin_time();
         }
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
@@ -417,7 +421,8 @@ impl<'a> Driver<'a> {
 
     fn end(&mut self, reason: &EndReason) -> Result<TurnEnded, DriveError> {
         let duration = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let end = turn_end(&self.session.state, &self.limits, reason, duration);
+        let mut end = turn_end(&self.session.state, &self.limits, reason, duration);
+        self.end_time(&mut end);
         self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
         self.session.sync()?;
         self.follow_turn_model()?;

@@ -95,7 +95,8 @@ impl Driver<'_> {
             match event {
                 Some(Ok(ModelEvent::Partial(event))) => {
                     let event = self.session.redactor().piece(&event);
-                    self.engine.host.emit(Event::Partial(&event)).map_err(DriveError::Output)?;
+                    let partial = Event::Partial { event: &event, parent_tool_use_id: None };
+                    self.engine.host.emit(partial).map_err(DriveError::Output)?;
                 }
                 Some(Ok(ModelEvent::Retry { attempt, max_retries, delay_ms, failure })) => {
                     self.emit_retry(attempt, max_retries, delay_ms, &failure)?;

@@ -131,13 +131,22 @@ pub fn of_agent(definition: &AgentDefinition) -> (Vec<Hook>, Vec<Problem>) {
             None => drop(events.insert(HookEvent::SubagentStop.as_str().to_owned(), Value::Array(stop))),
         }
     }
-    let source = HookSource {
+    read(&value, &source_of(definition))
+}
+
+/// Reads the hooks of the agent that the main conversation runs as: the end of its turns is that of the session's.
+#[must_use]
+pub fn of_main_agent(definition: &AgentDefinition) -> (Vec<Hook>, Vec<Problem>) {
+    read(definition.hooks.as_ref().unwrap_or(&Value::Null), &source_of(definition))
+}
+
+fn source_of(definition: &AgentDefinition) -> HookSource {
+    HookSource {
         origin: definition.origin.clone(),
         file: definition.path.clone().unwrap_or_default(),
         lines: BTreeMap::new(),
         plugin: None,
-    };
-    read(&value, &source)
+    }
 }
 
 /// What is told of hooks whose event does not exist.

@@ -121,6 +121,16 @@ impl Hooks {
         hooks
     }
 
+    /// Those that hold for the agents which an agent starts: of its own ones the hooks about calls, so that it cannot have
+    /// done by another what they deny.
+    pub(crate) fn below(&self) -> Self {
+        let about_calls = [HookEvent::PreToolUse, HookEvent::PostToolUse, HookEvent::PostToolUseFailure];
+        let holds = |one: &Arc<Registered>| about_calls.iter().any(|event| event.as_str() == one.hook.event);
+        let mut hooks = self.clone();
+        hooks.extra.retain(holds);
+        hooks
+    }
+
     /// The same without those that are agents, for such an agent.
     #[must_use]
     pub fn without_agents(&self) -> Self {

@@ -57,6 +57,23 @@ impl Approvals {
         Self::change(config_root, project, server, Some(approval))
     }
 
+    /// Approves a description beside others of its name: several agents may each describe a server of one name.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn add_beside(
+        config_root: &Path,
+        project: &Path,
+        server: &str,
+        digest: &str,
+    ) -> Result<(), WriteError> {
+        let approval =
+            Approval { project: project.to_path_buf(), server: server.to_owned(), digest: digest.to_owned() };
+        let others =
+            |one: &Approval| one.project != project || one.server != server || one.digest != approval.digest;
+        Self::rewrite(config_root, others, Some(approval.clone()))
+    }
+
     /// Takes an approval back.
     ///
     /// # Errors
@@ -71,10 +88,18 @@ impl Approvals {
         server: &str,
         approval: Option<Approval>,
     ) -> Result<(), WriteError> {
+        Self::rewrite(config_root, |one| one.project != project || one.server != server, approval)
+    }
+
+    fn rewrite(
+        config_root: &Path,
+        stays: impl Fn(&Approval) -> bool,
+        approval: Option<Approval>,
+    ) -> Result<(), WriteError> {
         replace_file(&file(config_root), || {
             let mut all = Self::load(config_root);
-            all.servers.retain(|one| one.project != project || one.server != server);
-            all.servers.extend(approval);
+            all.servers.retain(&stays);
+            all.servers.extend(approval.clone());
             let mut bytes = serde_json::to_vec_pretty(&all).map_err(|error| error.to_string())?;
             bytes.push(b'\n');
             Ok(bytes)
@@ -138,6 +163,12 @@ mod tests {
         assert!(!approvals.has(Path::new("/q"), "git", &mark));
         Approvals::add(root.path(), Path::new("/p"), "git", "other").unwrap();
         assert!(!Approvals::load(root.path()).has(Path::new("/p"), "git", &mark));
+        for _ in 0..2 {
+            Approvals::add_beside(root.path(), Path::new("/p"), "git", &mark).unwrap();
+        }
+        let both = Approvals::load(root.path());
+        assert!(both.has(Path::new("/p"), "git", &mark) && both.has(Path::new("/p"), "git", "other"));
+        assert_eq!(both.servers.len(), 2);
         Approvals::remove(root.path(), Path::new("/p"), "git").unwrap();
         assert!(Approvals::load(root.path()).servers.is_empty());
     }

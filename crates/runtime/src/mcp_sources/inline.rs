@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use qoder_mcp::config::{NamedServer, ServerConfig, Transport};
+use qoder_mcp::RefusedServer;
+use qoder_mcp::config::{NamedServer, ServerConfig, Transport, shown};
 use serde_json::Value;
 
-use super::{Approvals, Described, Place, standing_in};
+use super::{Approvals, Described, Flags, Place, Wanted, standing_in};
 use crate::extensions::Origin;
 use crate::settings::Settings;
 use crate::setup::Setup;
@@ -19,17 +20,30 @@ pub struct InlineServers {
     config_root: PathBuf,
     project_root: PathBuf,
     environment: BTreeMap<String, String>,
+    wanted: Wanted,
+    strict: bool,
+}
+
+/// Where a description of an agent stands, by whose agent it is.
+pub(super) fn place_of(origin: &Origin) -> Place {
+    match origin {
+        Origin::Project | Origin::Plugin(_) => Place::Project,
+        Origin::User => Place::User,
+        Origin::BuiltIn | Origin::Flag => Place::Flag,
+    }
 }
 
 impl InlineServers {
-    /// Decides as the setup does about the session's servers.
+    /// Decides as the setup and these flags do about the session's servers.
     #[must_use]
-    pub fn of(setup: &Setup) -> Self {
+    pub fn of(setup: &Setup, flags: &Flags) -> Self {
         Self {
             settings: setup.settings.clone(),
             config_root: setup.config_root.clone(),
             project_root: setup.project_root.clone(),
             environment: setup.options.environment.clone(),
+            wanted: Wanted::new(setup, flags),
+            strict: flags.strict,
         }
     }
 
@@ -38,19 +52,22 @@ impl InlineServers {
     /// # Errors
     /// When it is described wrongly, switched off, or nobody has approved it.
     pub fn server(&self, name: &str, value: &Value, origin: &Origin) -> Result<NamedServer, String> {
-        let place = match origin {
-            Origin::Project | Origin::Plugin(_) => Place::Project,
-            Origin::User => Place::User,
-            Origin::BuiltIn | Origin::Flag => Place::Flag,
-        };
-        if self.settings.list("mcp.excluded").iter().any(|excluded| excluded == name) {
-            return Err(format!("its server {name} is in `mcp.excluded` of the settings"));
+        let place = place_of(origin);
+        let refused = |why: &str| format!("its server {name} {why}");
+        if self.wanted.excluded.iter().any(|excluded| excluded == name) {
+            return Err(refused("is in `mcp.excluded` of the settings"));
+        }
+        if !self.wanted.has(name) {
+            return Err(refused("is not among the servers that may be used"));
+        }
+        if self.strict && place != Place::Flag {
+            return Err(refused("is not one of `--mcp-config`, and this run has no others"));
         }
         let wrong =
             |error: qoder_mcp::config::ConfigError| format!("its server {name}: {error}; {}", error.hint());
         let config = ServerConfig::parse(name, value).map_err(wrong)?;
         if matches!(config.transport, Transport::Sdk { .. }) && place != Place::Flag {
-            return Err(format!("its server {name} is of type sdk, which no file can bring"));
+            return Err(refused("is of type sdk, which no file can bring"));
         }
         let one = Described {
             name: name.to_owned(),
@@ -60,13 +77,18 @@ impl InlineServers {
             variables: Vec::new(),
         };
         let approvals = Approvals::load(&self.config_root);
-        if standing_in(&one, &self.settings, &approvals, &self.project_root).reason(name).is_some() {
-            return Err(format!(
-                "its server {name} is described by the project and nobody has approved it: add it to \
-                 `mcp.enabledProjectMcpServers` of your own settings"
-            ));
+        let standing = standing_in(&one, &self.settings, &approvals, &self.project_root);
+        if let Some(reason) = standing.reason(name) {
+            return Err(format!("its server {name}: {reason}"));
         }
         let config = config.expanded(name, &self.environment).map_err(wrong)?;
         Ok(NamedServer { name: name.to_owned(), config, scope: place.scope() })
+    }
+
+    /// The row of a server that [`server`](Self::server) refused.
+    #[must_use]
+    pub fn refused(&self, name: &str, value: &Value, origin: &Origin, reason: String) -> RefusedServer {
+        let scope = place_of(origin).scope();
+        RefusedServer { name: name.to_owned(), scope, shown: shown(value), reason, disabled: true }
     }
 }

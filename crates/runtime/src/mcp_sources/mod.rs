@@ -1,6 +1,7 @@
 //! Where the descriptions of MCP servers come from: plugins, the project's `.mcp.json`, settings, the command line. Of two with one
 //! name the higher place wins. What stands in a folder needs trust and the person's own approval before it is started.
 
+mod agents;
 mod approvals;
 mod files;
 mod inline;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::settings::Settings;
 use crate::setup::{Setup, SetupError};
 
+pub use agents::{OfAgent, of_agents};
 pub use approvals::{Approvals, digest};
 pub use files::{Described, Place, described};
 pub use inline::InlineServers;
@@ -106,6 +108,7 @@ fn choose(all: Vec<Described>, warnings: Vec<String>, setup: &Setup, flags: &Fla
 }
 
 /// Which names may be connected at all.
+#[derive(Debug, Clone)]
 struct Wanted {
     allowed: Vec<String>,
     listed: Option<Vec<String>>,

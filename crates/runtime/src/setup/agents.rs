@@ -8,7 +8,7 @@ use std::sync::Arc;
 use qoder_core::ports::Thinking;
 
 use super::{Setup, SetupError, mode, value_error};
-use crate::agent::{AgentDefinition, AgentList, ServerReference, apply_overrides, read_place};
+use crate::agent::{AgentDefinition, AgentList, MemoryPlaces, OwnMemory, apply_overrides, read_place};
 use crate::extensions::{Kind, Origin, Plugin, Problem};
 
 /// The setting that names the agent of the main conversation.
@@ -98,6 +98,7 @@ impl Setup {
             let definition = Arc::new(definition.clone());
             self.become_agent(&name, &definition)?;
             self.begin_with_skills(&definition, &loaded.skills);
+            self.begin_with_memory(&name, &definition);
             return Ok(definition.initial_prompt.clone());
         }
         // The agent for any task is what a session is anyway.
@@ -111,6 +112,29 @@ impl Setup {
         })
     }
 
+    /// Tells the main agent of its memory, and lets it work there. Without one it works all the same.
+    fn begin_with_memory(&mut self, name: &str, definition: &AgentDefinition) {
+        let Some(scope) = definition.memory else { return };
+        let places = MemoryPlaces {
+            config_root: &self.config_root,
+            project_root: &self.project_root,
+            trusted: self.trust.is_trusted(),
+        };
+        let writes = ["Write", "Edit"].iter().any(|tool| self.is_wanted(tool));
+        match OwnMemory::of(name, scope, places, writes) {
+            Ok(Some(memory)) => {
+                let prompt = self.options.system_prompt.get_or_insert_default();
+                prompt.push_str("\n\n");
+                prompt.push_str(&memory.text);
+                self.options.main_memory = Some(memory.folder);
+            }
+            Ok(None) => self.warnings.push(format!(
+                "the agent `{name}` works without its memory, which lies in a folder that is not trusted"
+            )),
+            Err(problem) => self.warnings.push(problem),
+        }
+    }
+
     fn become_agent(&mut self, name: &str, definition: &Arc<AgentDefinition>) -> Result<(), SetupError> {
         // All of it in the options, because settings that are laid on top later are prepared from them.
         self.options.main_agent = Some(Arc::clone(definition));
@@ -119,23 +143,24 @@ impl Setup {
             self.options.model = Some(model.to_owned());
             self.model_options.model = Some(model.to_owned());
         }
-        self.options.max_turns = definition.max_turns.or(self.options.max_turns);
+        // Whoever started this run may allow less than the definition.
+        self.options.max_turns = definition.max_turns.into_iter().chain(self.options.max_turns).min();
         self.options.effort = definition.effort.clone().or_else(|| self.options.effort.clone());
         if let (Some(tokens), Thinking::Default) = (definition.thinking_tokens, self.options.thinking) {
             self.options.thinking = Thinking::Budget(tokens);
         }
         (self.mode, self.mode_is_explicit) = mode::choose(&self.options, &self.settings)?;
-        let inline = |server: &ServerReference| matches!(server, ServerReference::Inline { .. });
         let without_effect = [
-            ("timeoutMins", definition.timeout.is_some()),
-            ("background", definition.background),
-            ("isolation", definition.isolation.is_some()),
-            ("hooks", definition.hooks.is_some()),
-            ("mcpServers with descriptions", definition.mcp_servers.iter().flatten().any(inline)),
+            ("background", definition.background, "there is no conversation that could wait for it"),
+            (
+                "isolation",
+                definition.isolation.is_some(),
+                "it works where the person is; start it in a worktree",
+            ),
         ];
-        for (field, _) in without_effect.into_iter().filter(|(_, is_set)| *is_set) {
+        for (field, _, why) in without_effect.into_iter().filter(|(_, is_set, _)| *is_set) {
             self.warnings.push(format!(
-                "the agent `{name}` is that of the main conversation, where `{field}` has no effect"
+                "the agent `{name}` is that of the main conversation, where `{field}` has no effect: {why}"
             ));
         }
         Ok(())

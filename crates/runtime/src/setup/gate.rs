@@ -14,7 +14,8 @@ use crate::hooks::scripts;
 use crate::mcp::McpServers;
 
 impl Setup {
-    pub(super) fn gate(&self, servers: &McpServers, roots: Vec<PathBuf>, loaded: &Loaded) -> Gate {
+    pub(super) fn gate(&self, servers: &McpServers, mut roots: Vec<PathBuf>, loaded: &Loaded) -> Gate {
+        roots.extend(self.options.main_memory.clone());
         let protected = self.scripts(loaded);
         Gate {
             rules: RwLock::new(self.rules_with(servers)),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use qoder_core::ports::CommandEnvironment;
 use qoder_types::RuleSource;
 
-use super::Setup;
-use crate::agent::ModelByName;
+use super::{Setup, SetupError};
+use crate::agent::{ModelByName, own_hooks};
 use crate::extensions::Extensions;
 use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
 use crate::settings::Places;
@@ -18,7 +18,10 @@ use crate::trust::{self, Trust};
 const IDLE: Duration = Duration::from_secs(60);
 
 impl Setup {
-    /// The hooks of the front and of settings.
+    /// The hooks of the front, of settings and of the main agent.
+    ///
+    /// # Errors
+    /// When nobody vouches for those of the main agent.
     pub(super) fn hooks(
         &self,
         own: Vec<Hook>,
@@ -26,7 +29,7 @@ impl Setup {
         models: &ModelByName,
         environment: &Arc<CommandEnvironment>,
         extensions: &Extensions,
-    ) -> Arc<Hooks> {
+    ) -> Result<Arc<Hooks>, SetupError> {
         let services = HookServices {
             project_dir: self.project_root.clone(),
             environment: Arc::clone(environment),
@@ -38,7 +41,11 @@ impl Setup {
         };
         let hooks = Hooks::new(own).with_settings(services, self.settings_hooks());
         hooks.follow(&extensions.current());
-        Arc::new(hooks)
+        let main = self.options.main_agent.as_deref();
+        own_hooks::of_main(&Arc::new(hooks), main).map_err(|problem| SetupError::Option {
+            option: "--agent",
+            problem: format!("the agent cannot be the main one: {problem}"),
+        })
     }
 
     /// How long a session waits for a prompt before hooks are told.

@@ -177,7 +177,7 @@ impl Setup {
         let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
         let extensions = self.live_extensions(callbacks.agents)?;
         let environment = Arc::new(self.command_environment());
-        let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions);
+        let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
         let roots = self.roots()?;
         let gate = Arc::new(self.gate(&servers, roots.clone(), &extensions.current()));
         let (for_agents, offered) = self.offered(&gate);
@@ -209,7 +209,8 @@ impl Setup {
                 environment: Arc::clone(&environment),
                 redactor: self.redactor(),
                 durability: self.durability,
-                confines: tools::confines(&self.sandbox),
+                confines: Arc::clone(&confines),
+                forwards_text: self.options.forward_subagent_text,
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
@@ -232,6 +233,7 @@ impl Setup {
             purpose: Purpose::Main,
             agent: None,
             max_turns: self.max_turns(),
+            time_limit: self.options.main_agent.as_ref().and_then(|agent| agent.timeout),
             spending,
             thinking,
             effort,

@@ -84,6 +84,8 @@ pub struct Options {
     pub plan_mode_instructions: Option<String>,
     /// True when suggestions for the next prompt shall follow results.
     pub prompt_suggestions: bool,
+    /// True when what agents say and think goes onto the stream, not only their calls and results.
+    pub forward_subagent_text: bool,
     /// Attached to user messages on the stream.
     pub custom_context: Option<Map<String, Value>>,
     /// How built-in tools behave, as the SDKs write it.
@@ -94,6 +96,8 @@ pub struct Options {
     pub sandbox: bool,
     /// The agent that the main conversation runs as; [`super::Setup::become_main`] finds it.
     pub main_agent: Option<Arc<AgentDefinition>>,
+    /// The folder in which that agent keeps its memory.
+    pub main_memory: Option<PathBuf>,
 }
 
 /// Options or settings that cannot be used.

@@ -49,7 +49,7 @@ impl Setup {
     pub(super) fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> OwnServers {
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
-        let (inline, wait) = (InlineServers::of(self), self.start_wait());
+        let (inline, wait) = (InlineServers::of(self, &callbacks.server_flags), self.start_wait());
         Arc::new(move |definition| {
             let mut servers = Vec::new();
             for reference in definition.mcp_servers.iter().flatten() {
@@ -152,7 +152,51 @@ impl Setup {
             server
         }));
         callbacks.refused_servers.extend(sources.refused.into_iter().map(refused));
-        Ok(sources.warnings)
+        let mut warnings = sources.warnings;
+        self.keep_servers_of_main(callbacks, &mut warnings);
+        Ok(warnings)
+    }
+
+    /// Leaves the servers that the main agent lists, with those that it describes itself. One that may not run is shown
+    /// with the reason, as a server of the session is, and the conversation goes on without it.
+    fn keep_servers_of_main(&self, callbacks: &mut Callbacks, warnings: &mut Vec<String>) {
+        let Some(main) = &self.options.main_agent else { return };
+        let Some(listed) = &main.mcp_servers else { return };
+        let inline = InlineServers::of(self, &callbacks.server_flags);
+        for reference in listed {
+            let name = reference.name();
+            let is_known = callbacks.servers.iter().any(|one| one.name == name)
+                || callbacks.refused_servers.iter().any(|one| one.name == name);
+            match reference {
+                ServerReference::Name(_) if is_known => {}
+                ServerReference::Name(_) => {
+                    warnings
+                        .push(format!("the main agent lists the server `{name}`, which nobody describes"));
+                }
+                ServerReference::Inline { config, .. } => match inline.server(name, config, &main.origin) {
+                    Ok(mut server) => {
+                        callbacks.servers.retain(|one| one.name != name);
+                        callbacks.refused_servers.retain(|one| one.name != name);
+                        server.scope = scope(&server.config.transport, server.scope);
+                        callbacks.servers.push(server);
+                    }
+                    Err(reason) => {
+                        warnings.push(format!("the main agent works without a server: {reason}"));
+                        // What may not run takes nothing over.
+                        if !is_known {
+                            callbacks.refused_servers.push(inline.refused(
+                                name,
+                                config,
+                                &main.origin,
+                                reason,
+                            ));
+                        }
+                    }
+                },
+            }
+        }
+        callbacks.servers.retain(|one| listed.iter().any(|listed| listed.name() == one.name));
+        callbacks.refused_servers.retain(|one| listed.iter().any(|listed| listed.name() == one.name));
     }
 
     /// The servers that plugins describe.

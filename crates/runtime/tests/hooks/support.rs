@@ -54,7 +54,7 @@ impl Host for Heard {
                 self.messages.lock().unwrap().push(serde_json::to_value(message).unwrap());
             }
             Event::Warning(text) => self.warnings.lock().unwrap().push(text.to_owned()),
-            Event::Partial(_) | Event::ToolOutput { .. } => {}
+            Event::Partial { .. } | Event::ToolOutput { .. } => {}
         }
         Ok(())
     }

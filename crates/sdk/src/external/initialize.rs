@@ -44,6 +44,7 @@ impl Initialize {
             (options.on_mcp_oauth_required.is_some(), "mcpOAuth"),
             (options.on_auth_expired.is_some(), "authExpired"),
             (options.prompt_suggestions, "promptSuggestions"),
+            (options.forward_subagent_text, "forwardSubagentText"),
         ] {
             if declared {
                 request[key] = json!(true);

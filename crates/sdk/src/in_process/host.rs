@@ -94,13 +94,13 @@ impl Host for SdkHost {
                 let value = serde_json::to_value(message).map_err(std::io::Error::other)?;
                 self.send(Message::from_value(value));
             }
-            Event::Partial(text) => {
-                let event = serde_json::from_str(text).map_err(std::io::Error::other)?;
+            Event::Partial { event, parent_tool_use_id } => {
+                let event = serde_json::from_str(event).map_err(std::io::Error::other)?;
                 self.send(Message::StreamEvent(Box::new(StreamEvent {
                     uuid: new_id(),
                     session_id: self.session_id.get().cloned().unwrap_or_default(),
                     event,
-                    parent_tool_use_id: None,
+                    parent_tool_use_id: parent_tool_use_id.map(str::to_owned),
                     extra: Map::new(),
                 })));
             }

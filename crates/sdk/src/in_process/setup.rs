@@ -59,6 +59,7 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         proxy: options.proxy.clone(),
         plan_mode_instructions: options.plan_mode_instructions.clone(),
         prompt_suggestions: options.prompt_suggestions,
+        forward_subagent_text: options.forward_subagent_text,
         custom_context: options.custom_context.clone(),
         tool_config: options.tool_config.clone(),
         command_environment: options.env.clone(),

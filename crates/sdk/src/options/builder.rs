@@ -153,6 +153,8 @@ setters! {
     exact sandbox: Map<String, Value>,
     /// How plans are made.
     some plan_mode_instructions: String,
+    /// True: what agents say and think is among the messages.
+    plain forward_subagent_text: bool,
     /// True: suggestions for the next prompt may follow a result.
     plain prompt_suggestions: bool,
     /// Proxy for the runtime's own traffic.

@@ -159,6 +159,8 @@ pub struct QoderAgentOptions {
     pub sandbox: Option<Map<String, Value>>,
     /// How plans are made, in place of the built-in text.
     pub plan_mode_instructions: Option<String>,
+    /// True: what agents say and think is among the messages; otherwise only their calls and results are.
+    pub forward_subagent_text: bool,
     /// True: suggestions for the next prompt may follow a result.
     pub prompt_suggestions: bool,
     /// Proxy for the runtime's own traffic.
@@ -231,6 +233,7 @@ impl Default for QoderAgentOptions {
             betas: Vec::new(),
             sandbox: None,
             plan_mode_instructions: None,
+            forward_subagent_text: false,
             prompt_suggestions: false,
             proxy: None,
             tool_config: None,

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agent_text;
 mod catalog;
 mod checkpoints;
 mod client;

@@ -80,6 +80,7 @@ export const OPTION_KINDS: Readonly<Record<keyof Options, Kind>> = {
   extraArgs: argumentRecord,
   fallbackModel: nonEmptyText,
   forkSession: flag,
+  forwardSubagentText: flag,
   goalMaxTurns: positiveCount,
   hooks: record,
   includeHookEvents: flag,

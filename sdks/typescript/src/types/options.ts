@@ -123,6 +123,8 @@ interface ModelOptions {
   betas?: string[];
   outputFormat?: JsonSchemaOutputFormat;
   promptSuggestions?: boolean;
+  /** What agents say and think is among the messages; without it only their calls and results are. */
+  forwardSubagentText?: boolean;
   goalMaxTurns?: number;
 }
 

@@ -33,6 +33,7 @@ export function initializeRequest(
   add('planModeInstructions', options.planModeInstructions);
   add('toolConfig', options.toolConfig);
   add('promptSuggestions', options.promptSuggestions);
+  add('forwardSubagentText', options.forwardSubagentText);
   add('customContext', options.customContext);
   add('goalMaxTurns', options.goalMaxTurns);
   add('modelPolicy', options.resolveModel && true);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::values::{
     MINUTES_ACCEPTED, MOST_ENTRIES, TEMPERATURES_ACCEPTED, minutes, servers, shown, split, temperature,
 };
-use super::{AgentDefinition, Isolation, ServerReference};
+use super::{AgentDefinition, Isolation, MemoryScope, ServerReference};
 use crate::extensions::Origin;
 use crate::setup::TOOL_NAMES;
 
@@ -64,9 +64,6 @@ const FLAG: [&str; 12] = [
 ];
 /// What a plugin's agents do not get: it could start programs or loosen what the person decided.
 const NOT_OF_PLUGINS: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
-
-/// What is read and has no effect in this version, with the reason. Nobody shall count on it.
-pub(super) const WITHOUT_EFFECT: [(&str, &str); 1] = [("memory", "agents keep no memory of their own")];
 
 /// Where fields were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,14 +125,12 @@ impl Fields<'_> {
             hooks: self.hooks()?,
             background: self.flag("background")?,
             isolation: self.word("isolation", &["worktree"])?.map(|_| Isolation::Worktree),
+            memory: self.memory()?,
             initial_prompt: self.text("initialPrompt")?,
             color: self.word("color", &COLORS)?.map(str::to_owned),
             path: self.path.map(Path::to_path_buf),
             ..AgentDefinition::new(self.required("description")?, prompt, self.origin.clone())
         };
-        self.word("memory", &["user", "project", "local"])?;
-        let idle = WITHOUT_EFFECT.into_iter().filter(|(field, _)| self.value(field).is_some());
-        notes.extend(idle.map(|(field, why)| format!("`{field}` has no effect: {why}")));
         notes.extend(unknown_tools(&definition));
         Ok(self.of_plugin(AgentDefinition { notes, ..definition }))
     }
@@ -201,6 +196,11 @@ impl Fields<'_> {
             Some(word) => Ok(Some(word)),
             None => wrong(field, format!("is {}; accepted is {}", shown(value), words.join(", "))),
         }
+    }
+
+    fn memory(&self) -> Result<Option<MemoryScope>, Wrong> {
+        let word = self.word("memory", &MemoryScope::ALL.map(MemoryScope::as_str))?;
+        Ok(word.and_then(|word| MemoryScope::ALL.into_iter().find(|scope| scope.as_str() == word)))
     }
 
     fn flag(&self, field: &str) -> Result<bool, Wrong> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::fields::{Fields, WITHOUT_EFFECT, Writing};
+use super::fields::{Fields, Writing};
 use super::{AgentDefinition, name_problem};
 use crate::extensions::{Document, Origin, Place, Problem};
 
@@ -23,7 +23,7 @@ pub(crate) fn read_place(
 ) -> Vec<(String, AgentDefinition)> {
     let mut found = Vec::new();
     for path in files(place, inside, problems) {
-        match read_file(&path, &place.origin, inside, problems) {
+        match read_file(&path, &place.origin, inside) {
             Ok(agent) => found.push(agent),
             Err(problem) => problems.push(problem),
         }
@@ -80,7 +80,6 @@ fn read_file(
     path: &Path,
     origin: &Origin,
     inside: Option<&Path>,
-    problems: &mut Vec<Problem>,
 ) -> Result<(String, AgentDefinition), Problem> {
     let problem =
         |text: String| Problem { path: path.to_path_buf(), line: None, text, origin: origin.clone() };
@@ -92,15 +91,7 @@ fn read_file(
     let known = |problem: Problem| Problem { path: path.to_path_buf(), ..problem };
     let mut document = Document::read(&real, origin).map_err(known)?;
     document.path = path.to_path_buf();
-    let (name, definition) = read_document(&document)?;
-    // A field that looks as if it did something, and does not, is worth a warning of its own.
-    for (field, why) in WITHOUT_EFFECT {
-        if document.head.get(field).is_some_and(|value| !value.is_null()) {
-            let text = format!("`{field}` has no effect: {why}; the rest of the file counts");
-            problems.push(document.problem(field, text));
-        }
-    }
-    Ok((name, definition))
+    read_document(&document)
 }
 
 /// The agent that a document defines.

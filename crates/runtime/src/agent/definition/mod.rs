@@ -58,6 +58,8 @@ pub struct AgentDefinition {
     pub background: bool,
     /// Where it works, when that is not the session's folder.
     pub isolation: Option<Isolation>,
+    /// Where it keeps what stays from one task to the next.
+    pub memory: Option<MemoryScope>,
     /// The first prompt when it is the main agent.
     pub initial_prompt: Option<String>,
     /// How hosts may paint it.
@@ -75,6 +77,32 @@ pub struct AgentDefinition {
 pub enum Isolation {
     /// A fresh worktree of the repository.
     Worktree,
+}
+
+/// Whose memory an agent keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryScope {
+    /// The person's, for all projects.
+    User,
+    /// The project's, shared with it.
+    Project,
+    /// The project's, on this machine.
+    Local,
+}
+
+impl MemoryScope {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::User, Self::Project, Self::Local];
+
+    /// The word for it in definitions.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Local => "local",
+        }
+    }
 }
 
 /// A server that an agent has.
@@ -122,6 +150,7 @@ impl AgentDefinition {
             hooks: None,
             background: false,
             isolation: None,
+            memory: None,
             initial_prompt: None,
             color: None,
             origin,

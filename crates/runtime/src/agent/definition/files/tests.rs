@@ -7,7 +7,7 @@ use qoder_types::PermissionMode;
 use serde_json::json;
 
 use super::*;
-use crate::agent::definition::{Isolation, ServerReference};
+use crate::agent::definition::{Isolation, MemoryScope, ServerReference};
 
 fn read(head: &str, origin: &Origin) -> Result<(String, AgentDefinition), Problem> {
     let text = format!("---\nname: a\ndescription: d\n{head}\n---\n\nThe prompt.\n");
@@ -137,7 +137,8 @@ fn a_wrong_value_is_named_with_its_line() {
 fn unknown_keys_and_unknown_tools_are_ignored_with_a_note() {
     let agent = agent("shape: round\ntools: [Read, Raed]\nmemory: user");
     let notes = agent.notes.join("\n");
-    for told in ["`shape` is not known", "`Raed` of `tools` is no known tool", "`memory` has no effect"] {
+    assert_eq!((agent.notes.len(), agent.memory), (2, Some(MemoryScope::User)));
+    for told in ["`shape` is not known", "`Raed` of `tools` is no known tool"] {
         assert!(notes.contains(told), "{notes}");
     }
 }

@@ -1,0 +1,54 @@
+//! The servers that agents of files describe for themselves, as lists and approvals show them. Nothing is started here:
+//! such a server runs while its agent works.
+
+use std::collections::BTreeMap;
+
+use super::inline::place_of;
+use super::{Described, Place};
+use crate::agent::{ServerReference, Standing};
+use crate::setup::{Setup, SetupError};
+
+/// A server of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfAgent {
+    /// The agent.
+    pub agent: String,
+    /// Its description.
+    pub server: Described,
+}
+
+/// The servers of all agents that count. In a folder that is not trusted only those of the person's own agents.
+///
+/// # Errors
+/// When settings about what was read cannot be used.
+pub fn of_agents(setup: &Setup) -> Result<Vec<OfAgent>, SetupError> {
+    let loaded = setup.extensions(BTreeMap::new())?;
+    let mut all = Vec::new();
+    for one in loaded.agents.all().filter(|one| one.standing == Standing::Active) {
+        let file = one.definition.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        for reference in one.definition.mcp_servers.iter().flatten() {
+            match reference {
+                ServerReference::Name(_) => {}
+                ServerReference::Inline { name, config } => all.push(OfAgent {
+                    agent: one.name.clone(),
+                    server: Described {
+                        name: name.clone(),
+                        value: config.clone(),
+                        place: place_of(&one.definition.origin),
+                        at: format!("{file}, agent {}", one.name),
+                        variables: Vec::new(),
+                    },
+                }),
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl OfAgent {
+    /// True when it came with the folder.
+    #[must_use]
+    pub fn is_of_folder(&self) -> bool {
+        self.server.place == Place::Project
+    }
+}
