@@ -152,6 +152,18 @@ async def test_output_that_somebody_else_holds_open_does_not_hang(fake_runtime: 
     assert len(got) == 1
 
 
+def test_output_that_somebody_else_holds_open_leaves_nothing_behind(fake_runtime: Any, tmp_path: Path) -> None:
+    script = "import subprocess\nhandshake()\nread()\nsubprocess.Popen(['sleep', '30'])\nresult()\n"
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import asyncio, gc\nfrom qoder_agent_sdk import QoderAgentOptions, query\nasync def main():\n"
+        f"    async for message in query(prompt='hi', options=QoderAgentOptions(cli_path={str(fake_runtime(script))!r})):\n"
+        "        print(type(message).__name__)\nasyncio.run(main())\ngc.collect()\n"
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("ResultMessage\n", "")
+
+
 async def test_a_crash_is_reported_after_the_messages(fake_runtime: Any) -> None:
     script = "handshake()\nread()\nsay('before')\nprint('out of memory', file=sys.stderr)\nsys.exit(7)"
     got = []

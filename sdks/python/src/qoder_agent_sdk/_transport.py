@@ -8,6 +8,7 @@ The child holds no other descriptor of ours and nobody else holds its stdin
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import json
 import logging
@@ -217,6 +218,10 @@ class ProcessTransport:
         for stream in (self._process.stdout, self._process.stderr) if self._process is not None else ():
             if stream is not None:
                 await stream.aclose()
+        # asyncio keeps a pipe that another process holds open, and complains when it is collected after the loop.
+        pipes = getattr(getattr(self._process, "_process", None), "_transport", None)
+        if isinstance(pipes, asyncio.SubprocessTransport):
+            pipes.close()
 
     async def _end(self, process: Process, at_once: bool, discard_output: bool) -> None:
         await self._close_stdin()
