@@ -31,7 +31,6 @@ impl Ran {
     ///
     /// # Panics
     /// When it did not go well.
-    #[must_use]
     pub fn ok(self) -> String {
         assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
         self.stdout

@@ -1,9 +1,9 @@
 //! What each field of a definition does when another session starts the agent, from a file as from the flag.
 
-use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use qoder_testkit::{Ran, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Ran, child_request, delegating, file, requests, stream, told, tools};
+use crate::support::{child_request, delegating, file, requests, stream, told, tools};
 
 /// Runs an agent of a file whose head has these lines, and one of the flag with these fields; each must do.
 fn both(head: &str, fields: &Value, child: &[Reply], check: impl Fn(&Ran, &ScriptedServer, &Sandbox)) {

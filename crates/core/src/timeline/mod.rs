@@ -5,7 +5,7 @@
 mod open;
 mod tracker;
 
-use qoder_types::record::{TerminalReason, TurnSubtype};
+use qoder_types::record::{FilesRewound, TerminalReason, TurnSubtype};
 use qoder_types::{
     CallOutcome, Decision, HookRun, HookVerdict, ModelFailure, ModelTotals, Purpose, StopReason, TaskStatus,
     Usage,
@@ -339,4 +339,15 @@ pub struct Totals {
     /// Tokens and money by model.
     #[serde(skip)]
     pub by_model: std::collections::BTreeMap<String, ModelTotals>,
+}
+
+/// A rewind of files for people.
+fn in_words(rewound: &FilesRewound) -> String {
+    let mut text =
+        format!("files go back to what they were before {}: {}", rewound.to, rewound.files.join(", "));
+    if !rewound.changed_elsewhere.is_empty() {
+        text.push_str("; changed by others too: ");
+        text.push_str(&rewound.changed_elsewhere.join(", "));
+    }
+    text
 }

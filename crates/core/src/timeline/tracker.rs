@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::open::Open;
 use super::{
     BackgroundTask, Compaction, Happening, HooksRan, KeptFile, Mark, MarkKind, ModelCall, Question, SideCall,
-    Span, ToolCall, Totals, TurnEnd, TurnStart, What,
+    Span, ToolCall, Totals, TurnEnd, TurnStart, What, in_words,
 };
 
 /// A model call that is under way.
@@ -160,15 +160,7 @@ impl Tracker {
                     call.kept.push(KeptFile { path: kept.path.clone(), sha256: kept.sha256.clone() });
                 }
             }
-            RecordBody::FilesRewound(rewound) => {
-                let files = rewound.files.join(", ");
-                let mut text = format!("files go back to what they were before {}: {files}", rewound.to);
-                if !rewound.changed_elsewhere.is_empty() {
-                    text.push_str("; changed by others too: ");
-                    text.push_str(&rewound.changed_elsewhere.join(", "));
-                }
-                self.mark(MarkKind::Rewound, text, out);
-            }
+            RecordBody::FilesRewound(rewound) => self.mark(MarkKind::Rewound, in_words(rewound), out),
             RecordBody::Unknown(_) => {}
         }
     }

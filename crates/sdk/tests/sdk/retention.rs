@@ -22,7 +22,7 @@ fn options(place: &Place) -> QoderAgentOptions {
     place.playing(&json!([{ "text": "done", "repeat": true }]))
 }
 
-fn retention(keys: Value) -> Settings {
+fn retention(keys: &Value) -> Settings {
     let general = json!({ "sessionRetention": keys });
     Settings::Inline(Map::from_iter([("general".to_owned(), general)]))
 }
@@ -53,7 +53,7 @@ async fn old_sessions_go_when_the_settings_say_so_and_it_is_told() {
     let log = old(&place).await;
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let hears = Arc::clone(&told);
-    let settings = retention(json!({ "maxAge": "60d" }));
+    let settings = retention(&json!({ "maxAge": "60d" }));
     let asked =
         options(&place).settings(settings).stderr(move |line| hears.lock().unwrap().push(line.to_owned()));
     run(asked).await;
@@ -72,7 +72,7 @@ async fn old_sessions_go_when_the_settings_say_so_and_it_is_told() {
 async fn a_setting_that_says_no_is_heard() {
     let place = Place::new();
     let log = old(&place).await;
-    let settings = retention(json!({ "enabled": false, "maxAge": "60d" }));
+    let settings = retention(&json!({ "enabled": false, "maxAge": "60d" }));
     run(options(&place).settings(settings)).await;
     assert!(log.exists() && !place.0.config().join("last-prune").exists());
 }
