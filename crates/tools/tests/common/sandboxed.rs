@@ -67,7 +67,7 @@ impl Sandboxed {
         let places = SandboxPlaces {
             home: self.outside.clone(),
             config_dir: self.outside.join(".qoder"),
-            deny_read: Vec::new(),
+            ..SandboxPlaces::default()
         };
         let mut sandbox = Sandbox::new(self.settings.clone(), places);
         if let Some(resolver) = &self.resolver {
