@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use qoder_core::ports::{Thinking, Tool, ToolContext};
 use qoder_tools::{SessionShared, agent_worktree};
@@ -28,6 +29,9 @@ const MOST_TURNS: u64 = 150;
 /// Tools that need the person or the main conversation.
 const NOT_FOR_CHILDREN: [&str; 5] =
     ["AskUserQuestion", "ExitPlanMode", "EnterWorktree", "ExitWorktree", "Config"];
+
+/// How long the servers that an agent brings may take to start.
+const OWN_SERVERS_WAIT: Duration = Duration::from_secs(30);
 
 /// What a child is told before anything else.
 const ROLE: &str = "You work on one task for another agent. You see nothing of its conversation, and it sees nothing of \
@@ -88,7 +92,7 @@ impl AgentTool {
             let name = format!("agent-{}", &agent_id[..12.min(agent_id.len())]);
             sidecar.worktree = Some(agent_worktree::isolate(&name, context).await?);
         }
-        let own = self.connect(definition.as_ref()).await;
+        let own = self.connect(definition.as_ref(), context).await;
         if let Ok(own) = &own {
             self.tell_missing_servers(&sidecar.agent_type, definition.as_ref(), own.as_ref());
         }
@@ -99,13 +103,25 @@ impl AgentTool {
         made
     }
 
-    /// The servers that its definition describes for it alone, connected as far as they came in time.
-    async fn connect(&self, definition: Option<&AgentDefinition>) -> Result<Option<McpServers>, String> {
+    /// The servers that its definition describes for it alone. Each has been tried, or had its time: the tools of one that
+    /// came later would not be the agent's.
+    async fn connect(
+        &self,
+        definition: Option<&AgentDefinition>,
+        context: &ToolContext,
+    ) -> Result<Option<McpServers>, String> {
         let servers =
             definition.map(|definition| (self.family.own_servers)(definition)).transpose()?.flatten();
         if let Some(servers) = &servers {
-            servers.start();
-            servers.ready().await;
+            let interrupted = tokio::select! {
+                biased;
+                () = context.cancelled.clone() => true,
+                _ = tokio::time::timeout(OWN_SERVERS_WAIT, servers.connect()) => false,
+            };
+            if interrupted {
+                servers.close().await;
+                return Err("it was interrupted while its servers were started".to_owned());
+            }
         }
         Ok(servers)
     }
@@ -120,7 +136,10 @@ impl AgentTool {
         own_servers: Option<McpServers>,
     ) -> Result<Child, String> {
         let own = own_servers.as_ref().map(McpServers::tools).unwrap_or_default();
-        let engine = self.child_engine(sidecar, definition.as_ref(), agent_id, (input, own), context)?;
+        let engine = self.child_engine(sidecar, definition.as_ref(), agent_id, (input, own), context);
+        let engine = engine.map_err(|problem| {
+            format!("{problem}{}", own_servers.as_ref().map_or_else(String::new, failures))
+        })?;
         let session = self.open(agent_id, sidecar, context).map_err(|error| error.to_string())?;
         Ok(Child {
             agent_id: agent_id.to_owned(),
@@ -417,6 +436,18 @@ impl AgentTool {
             transcript_path: log.unwrap_or_default(),
         }
     }
+}
+
+/// What is wrong with servers, behind a problem that may come of it.
+fn failures(servers: &McpServers) -> String {
+    let rows = servers.rows();
+    let told = rows.iter().filter(|row| row["status"] != "connected").map(|row| {
+        let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let why = Some(field("error")).filter(|error| !error.is_empty());
+        let why = why.map_or_else(|| format!("is {}", field("status")), |error| format!("failed: {error}"));
+        format!("; its server {} {why}", field("name"))
+    });
+    told.collect()
 }
 
 /// An id that no other agent has.

@@ -52,6 +52,8 @@ pub use options::{Options, SetupError};
 pub(crate) use telemetry::cleaning;
 pub use tools::TOOL_NAMES;
 
+type Tools = Vec<Arc<dyn Tool>>;
+
 /// Everything that is known before a session is opened.
 pub struct Setup {
     /// The options it was made from.
@@ -268,7 +270,7 @@ impl Setup {
         gate: &Arc<Gate>,
         by_name: &Arc<ByName>,
         extensions: &Arc<Extensions>,
-    ) -> Result<(Vec<Arc<dyn Tool>>, Vec<Arc<dyn Tool>>), SetupError> {
+    ) -> Result<(Tools, Tools), SetupError> {
         let mut tools = tools::built_in(self, gate, by_name);
         tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
