@@ -266,7 +266,7 @@ fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
     for (behavior, rules) in lists {
         for rule in rules {
             any = true;
-            say(&format!("{:<5} {}  [{}]", word(behavior), rule.text, place(&rule.origin)))?;
+            say(&format!("{:<5} {}  [{}]", word(behavior), shown(&rule.text), place(&rule.origin)))?;
         }
     }
     if !any {

@@ -12,7 +12,7 @@ use qoder_types::record::{RecordBody, UserOrigin};
 
 use crate::commands::RewindArguments;
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::host::{self, say, tell};
 use crate::sessions::{locate, read};
 
 /// Rewinds, or lists the messages when none is named.
@@ -21,7 +21,7 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
     let Some(to) = &arguments.to else {
         let mut prompts = Vec::new();
         read(&paths, |body| prompts.extend(prompt(body)))?;
-        prompts.iter().try_for_each(|line| say(line))?;
+        prompts.iter().try_for_each(|line| host::show(line))?;
         tell("give one of these as --to MESSAGE; --dry-run shows what would change");
         return Ok(Exit::Success);
     };
@@ -59,10 +59,10 @@ fn show(report: &RewindReport, dry_run: bool) -> Result<(), Fault> {
     if let Some(files) = &report.files_changed {
         let (added, removed) = (report.insertions.unwrap_or(0), report.deletions.unwrap_or(0));
         say(&format!("{} files {would}, +{added} -{removed} lines", files.len()))?;
-        files.iter().try_for_each(|file| say(&format!("  {file}")))?;
+        files.iter().try_for_each(|file| host::show(&format!("  {file}")))?;
     }
     for link in &report.skipped_links {
-        say(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
+        host::show(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
     }
     for file in &report.changed_elsewhere {
         let goes = if dry_run { "would go" } else { "went" };

@@ -89,7 +89,9 @@ fn a_cut_shortens_the_conversation_and_forgets_no_costs() {
     assert_eq!((state.turn.is_none(), state.last_turn.is_none(), state.calls.len()), (true, true, 0));
     assert!((state.total_cost_usd - 2.0).abs() < f64::EPSILON);
     // "four", "one" and "a" again, with nothing that the provider counted.
-    assert_eq!((state.context.total_bytes, state.context.reported, state.context.replies), (8, 0, 1));
+    let context = &state.context;
+    assert_eq!((context.system_bytes, context.total_bytes, context.reported, context.replies), (4, 4, 0, 1));
+    assert_eq!(context.tokens(), 2);
     assert_eq!(
         state.epoch.as_ref().unwrap().number,
         2,

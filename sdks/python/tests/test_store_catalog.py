@@ -137,3 +137,43 @@ async def test_what_cannot_be_is_an_error(project: Path) -> None:
         await fork_session(session, project, up_to_message_id="9", session_store=store)
     with pytest.raises(OptionValueError, match="must not be empty"):
         rename_session(session, " ", project, session_store=store)
+
+
+async def test_a_list_loads_no_more_logs_than_it_shows(project: Path) -> None:
+    class Counting(InMemorySessionStore):
+        loaded = 0
+
+        async def list_sessions(self, project_key: str) -> Any:
+            rows = await super().list_sessions(project_key)
+            return [
+                {**row, "mtime": number} for number, row in enumerate(sorted(rows, key=lambda row: row["session_id"]))
+            ]
+
+        async def load(self, key: Any) -> Any:
+            self.loaded += 1
+            return await super().load(key)
+
+    store, sessions = Counting(), sorted(str(uuid.uuid4()) for _ in range(9))
+    for session in sessions:
+        await store.append(key(project, session), [entry("user", session)])
+    listed = await list_sessions(project, limit=2, offset=1, session_store=store)
+    assert [info.session_id for info in listed] == [sessions[7], sessions[6]]
+    assert store.loaded == 3
+
+
+@pytest.mark.parametrize(
+    "rows", [None, [None], [{"session_id": str(uuid.uuid4())}], [{"session_id": str(uuid.uuid4()), "mtime": "x"}]]
+)
+async def test_a_store_that_lists_nonsense_is_an_error_that_says_so(project: Path, rows: Any) -> None:
+    class Confused(InMemorySessionStore):
+        async def list_sessions(self, project_key: str) -> Any:
+            return rows
+
+        async def list_subkeys(self, key: Any) -> Any:
+            return rows
+
+    store = Confused()
+    with pytest.raises(SessionStoreError, match="must list sessions as objects"):
+        await list_sessions(project, session_store=store)
+    with pytest.raises(SessionStoreError, match="must list the agents"):
+        await list_subagents(str(uuid.uuid4()), project, session_store=store)

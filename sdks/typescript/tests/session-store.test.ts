@@ -398,3 +398,36 @@ test('the real runtime: a session goes on from the store after its files are gon
   const messages = await getSessionMessages(first.session_id, { dir: work.directory, sessionStore });
   assert.equal(messages.length, 4);
 });
+
+test('a list loads no more transcripts than it shows', async (context) => {
+  const { cwd, projectKey } = place(context);
+  const ids = ['1', '2', '3', '4', '5'].map((digit) => `${digit.repeat(8)}-1111-4111-8111-111111111111`);
+  let loaded = 0;
+  const store: SessionStore = {
+    append: async () => undefined,
+    load: async (key) => {
+      loaded += 1;
+      assert.equal(key.projectKey, projectKey);
+      return [line(key.sessionId, 'hello')];
+    },
+    listSessions: async () => ids.map((sessionId, mtime) => ({ sessionId, mtime })),
+  };
+  const listed = await listSessions({ dir: cwd, sessionStore: store, limit: 1, offset: 1 });
+  assert.deepEqual(listed.map(({ sessionId }) => sessionId), [ids[3]]);
+  assert.equal(loaded, 2);
+});
+
+test('a store that lists nonsense is an error that says so', async (context) => {
+  const { cwd } = place(context);
+  for (const nonsense of [undefined, [null], [{ sessionId: SESSION }], [{ sessionId: SESSION, mtime: 'x' }]]) {
+    const sessionStore = {
+      append: async () => undefined,
+      load: async () => null,
+      listSessions: async () => nonsense,
+      listSubkeys: async () => nonsense,
+    } as unknown as SessionStore;
+    const options = { dir: cwd, sessionStore };
+    await assert.rejects(listSessions(options), (error) => error instanceof SessionStoreError && /must list sessions/.test(error.message));
+    await assert.rejects(listSubagents(SESSION, options), (error) => error instanceof SessionStoreError && /must list the agents/.test(error.message));
+  }
+});

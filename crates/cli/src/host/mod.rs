@@ -51,6 +51,12 @@ pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{clean}");
 }
 
+/// A line on stdout with words of files, models or other programs: what could move the cursor or hide words is shown, not
+/// obeyed.
+pub fn show(text: &str) -> Result<(), Fault> {
+    say(&qoder_core::shell::escaped_for_display(text))
+}
+
 /// A line on stdout. Whoever read it may be gone, which is no reason to panic.
 pub fn say(text: &str) -> Result<(), Fault> {
     let mut out = std::io::stdout().lock();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::show::{active, row};
 use super::validate::alone;
 use crate::exit::{Exit, Fault};
-use crate::host::say;
+use crate::host::{say, show};
 
 /// Lists them.
 pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
@@ -46,7 +46,7 @@ pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
     } else if lines.is_empty() {
         say("no plugins are installed; `qodercli plugins install DIR` installs one")?;
     } else {
-        lines.iter().try_for_each(|line| say(line))?;
+        lines.iter().try_for_each(|line| show(line))?;
     }
     tell_missing(setup)?;
     Ok(Exit::Success)

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::show::{active, row};
 use crate::exit::{Exit, Fault};
-use crate::host::say;
+use crate::host::{say, show};
 
 /// A setup that has this one plugin and nothing else.
 pub fn alone(folder: &Path, environment: BTreeMap<String, String>) -> Result<Setup, Fault> {
@@ -35,7 +35,7 @@ pub fn run(folder: &Path, as_json: bool, environment: BTreeMap<String, String>) 
         say(&format!("{:#}", json!({ "plugin": plugin, "problems": problems })))?;
     } else {
         for problem in &problems {
-            say(&problem.to_string())?;
+            show(&problem.to_string())?;
         }
         for plugin in &loaded.plugins {
             for line in active(plugin, &loaded, setup.plugins()) {

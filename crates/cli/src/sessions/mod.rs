@@ -13,6 +13,7 @@ use std::io::Write;
 use std::time::UNIX_EPOCH;
 
 use qoder_core::State;
+use qoder_core::shell::escaped_for_display;
 use qoder_runtime::catalog::{self, SessionInfo};
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout::{self, SessionPaths};
@@ -78,8 +79,10 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
             .map(|time| time.strftime("%Y-%m-%d %H:%M").to_string())
             .unwrap_or_default();
         let summary: String = session.summary().chars().take(80).collect();
+        let summary = summary.replace(['\n', '\r', '\t'], " ");
         let place = if all { session.cwd.clone().unwrap_or_default() + "  " } else { String::new() };
-        if writeln!(out, "{}  {modified}  {place}{summary}", session.id).is_err() {
+        let named = escaped_for_display(&format!("{place}{summary}"));
+        if writeln!(out, "{}  {modified}  {named}", session.id).is_err() {
             return Ok(Exit::OutputClosed);
         }
     }

@@ -45,3 +45,13 @@ fn a_good_plugin_is_shown_and_a_bad_one_ends_with_42_and_every_place() {
     assert_eq!(ran.code, 42);
     assert!(ran.stdout.contains("plugin.json:1: is not valid JSON"), "{}", ran.stdout);
 }
+
+#[test]
+fn control_characters_of_a_plugin_are_shown_and_not_obeyed() {
+    let sandbox = Sandbox::new();
+    let manifest = "{\"name\": \"demo\", \"a\\u001b[2J\": 1}";
+    let files = [(".qoder-plugin/plugin.json", manifest), ("commands/b\u{1b}[2J.md", "---\nx")];
+    let ran = plugins(&sandbox, &["validate", text(&plugin(&sandbox, "demo", &files))]);
+    assert_eq!(ran.stdout.matches("\\u{1b}[2J").count(), 2, "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}'), "{:?}", ran.stdout);
+}

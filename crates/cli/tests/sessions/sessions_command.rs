@@ -72,6 +72,20 @@ fn what_is_no_file_does_not_hold_a_list_up() {
 }
 
 #[test]
+fn control_characters_of_titles_and_prompts_are_shown_and_not_obeyed() {
+    let sandbox = Sandbox::new();
+    run(&sandbox, &["-p", "clear \u{1b}[2J the screen", "--session-id", ID]).exits(0);
+    let listed = run(&sandbox, &["sessions", "list"]).exits(0).stdout;
+    assert!(listed.ends_with("  clear \\u{1b}[2J the screen\n"), "{listed:?}");
+    let messages = run(&sandbox, &["sessions", "rewind", ID]).exits(0).stdout;
+    assert!(messages.ends_with("  clear \\u{1b}[2J the screen\n"), "{messages:?}");
+    let title = json!({ "type": "custom-title", "customTitle": "one\nline\u{7}", "sessionId": ID });
+    append(&sandbox, ID, &format!("{title}\n"));
+    let listed = run(&sandbox, &["sessions", "list"]).exits(0).stdout;
+    assert!(listed.ends_with("  one line\\u{7}\n"), "{listed:?}");
+}
+
+#[test]
 fn a_long_first_prompt_is_shown_by_its_beginning() {
     let sandbox = Sandbox::new();
     let prompt = "word ".repeat(20_000);

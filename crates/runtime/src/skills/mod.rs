@@ -270,6 +270,7 @@ mod tests {
             description: description.to_owned(),
             origin: Origin::User,
             folder: PathBuf::from("/s").join(name),
+            file: PathBuf::from("/s").join(name).join(FILE),
             allowed: Vec::new(),
             model: None,
             paths: paths.iter().map(|path| (*path).to_owned()).collect(),

@@ -3,7 +3,7 @@
 //! in one pass without building generic trees.
 
 use qoder_types::record::{RECORD_VERSION, Record, RecordBody, Unknown, UserEntry, UserOrigin};
-use qoder_types::{ContentBlock, MessageContent};
+use qoder_types::{Behavior, ContentBlock, MessageContent, PermissionUpdate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -216,11 +216,20 @@ fn is_chained(kind: &str) -> bool {
 }
 
 /// Lines of other programs, and our own that came back from a store: transcript entries are read, and so are cuts, because
-/// what was cut off must not come back. Everything else is kept as it is.
+/// what was cut off must not come back, and changes of permissions as far as they forbid. Everything else is kept as it is.
 fn foreign(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
     if kind == "cut" {
         // Another program may mean something else by it.
         return body(kind, line).or_else(|_| unknown(kind, line));
+    }
+    if kind == "permission-change" {
+        return Ok(match body(kind, line) {
+            Ok(RecordBody::PermissionsChanged(mut changed)) => {
+                changed.updates.retain(forbids);
+                RecordBody::PermissionsChanged(changed)
+            }
+            Ok(_) | Err(_) => unknown(kind, line)?,
+        });
     }
     if !is_chained(kind) {
         return unknown(kind, line);
@@ -230,6 +239,18 @@ fn foreign(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
         entry.origin = foreign_origin(entry);
     }
     Ok(body)
+}
+
+/// A store is not trusted to allow anything. What was forbidden for the session stays so.
+fn forbids(update: &PermissionUpdate) -> bool {
+    match update {
+        PermissionUpdate::AddRules { behavior, .. } => *behavior != Behavior::Allow,
+        PermissionUpdate::ReplaceRules { .. }
+        | PermissionUpdate::RemoveRules { .. }
+        | PermissionUpdate::SetMode { .. }
+        | PermissionUpdate::AddDirectories { .. }
+        | PermissionUpdate::RemoveDirectories { .. } => false,
+    }
 }
 
 /// Other programs do not say why a user entry exists; its content does.
@@ -291,4 +312,35 @@ fn unknown(kind: &str, line: &[u8]) -> Result<RecordBody, LineError> {
     let raw: Box<RawValue> =
         serde_json::from_slice(line).map_err(|error| LineError::NotJson(error.to_string()))?;
     Ok(RecordBody::Unknown(Unknown { kind: kind.to_owned(), raw }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_from_a_store_cuts_and_forbids_and_allows_nothing() {
+        let read = |line: &str| match decode(line.as_bytes(), std::path::Path::new("/nowhere")).unwrap() {
+            Line::Foreign(body) => body,
+            Line::Record(record) => panic!("{record:?}"),
+        };
+        let rule = |behavior: &str| {
+            let rules = r#"[{"toolName":"Bash"}]"#;
+            format!(
+                r#"{{"type":"addRules","rules":{rules},"behavior":"{behavior}","destination":"session"}}"#
+            )
+        };
+        let mode = r#"{"type":"setMode","mode":"bypassPermissions","destination":"session"}"#;
+        let updates = [rule("allow"), rule("deny"), mode.to_owned()].join(",");
+        let line = format!(r#"{{"type":"permission-change","updates":[{updates}],"by":"host"}}"#);
+        let RecordBody::PermissionsChanged(changed) = read(&line) else { panic!("{line}") };
+        assert_eq!(changed.updates.len(), 1);
+        assert!(matches!(&changed.updates[0], PermissionUpdate::AddRules { behavior: Behavior::Deny, .. }));
+        assert!(matches!(read(r#"{"type":"cut","messages":0,"by":"x"}"#), RecordBody::Cut(_)));
+        for other in
+            [r#"{"type":"cut","length":"long"}"#, r#"{"type":"permission-change"}"#, r#"{"type":"epoch"}"#]
+        {
+            assert!(matches!(read(other), RecordBody::Unknown(_)), "{other}");
+        }
+    }
 }

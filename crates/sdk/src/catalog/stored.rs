@@ -85,12 +85,18 @@ impl StoredSessions {
     /// When the store fails or has no `list_sessions`.
     pub async fn list_sessions(&self) -> Result<Vec<SessionInfo>> {
         let project = project_key(self.directory.as_deref())?;
+        let mut sessions: Vec<_> = stored_sessions(&self.store, &project).await?.into_iter().collect();
+        sessions.sort_by_key(|(_, changed)| std::cmp::Reverse(*changed));
+        let most = self.part.limit.map_or(usize::MAX, |limit| limit.saturating_add(self.part.offset));
         let mut infos = Vec::new();
-        for (id, changed) in stored_sessions(&self.store, &project).await? {
+        for (id, changed) in sessions {
+            // A log is loaded as a whole, so no more of them than the list shows.
+            if infos.len() >= most {
+                break;
+            }
             let key = SessionKey::new(project.as_str(), id);
             infos.extend(load_log(&self.store, &key).await?.map(|log| info(&key, &log, Some(changed))));
         }
-        infos.sort_by_key(|info| std::cmp::Reverse(info.last_modified));
         Ok(self.part.of(infos))
     }
 

@@ -29,13 +29,17 @@ async def list_sessions(
 ) -> list[SDKSessionInfo]:
     """The sessions of a project, newest first."""
     project = project_key(directory if directory is not None else os.getcwd())
-    infos = []
-    for session_id, changed in (await stored_sessions(store, project)).items():
-        info = await _info(store, {"project_key": project, "session_id": session_id}, changed)
+    sessions = await stored_sessions(store, project)
+    most = None if limit is None else offset + limit
+    infos: list[SDKSessionInfo] = []
+    # A log is loaded as a whole, so no more of them than the list shows.
+    for session_id in sorted(sessions, key=lambda session_id: (-sessions[session_id], session_id)):
+        if most is not None and len(infos) >= most:
+            break
+        info = await _info(store, {"project_key": project, "session_id": session_id}, sessions[session_id])
         if info is not None:
             infos.append(info)
-    infos.sort(key=lambda info: info.last_modified, reverse=True)
-    return infos[offset : None if limit is None else offset + limit]
+    return infos[offset:]
 
 
 async def get_session_info(store: SessionStore, session_id: str, directory: str | Path | None) -> SDKSessionInfo | None:

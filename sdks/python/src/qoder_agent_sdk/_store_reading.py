@@ -49,15 +49,23 @@ async def stored_sessions(store: Any, project: str) -> dict[str, int]:
     if not hasattr(store, "list_sessions"):
         raise SessionStoreError("this session store has no list_sessions, so its sessions cannot be listed")
     rows = await answer_of(store.list_sessions(project), f"list the sessions of {project}")
-    # Names that are no ids would become paths elsewhere.
-    return {str(row["session_id"]): int(row["mtime"]) for row in rows if is_uuid(str(row["session_id"]))}
+    try:
+        # Names that are no ids would become paths elsewhere.
+        return {str(row["session_id"]): int(row["mtime"]) for row in rows if is_uuid(str(row["session_id"]))}
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise SessionStoreError(
+            "the session store must list sessions as objects with a session_id and a number mtime"
+        ) from error
 
 
 async def stored_subpaths(store: Any, key: SessionKey) -> list[str]:
     """The logs of a session's agents; none when the store cannot list them."""
     if not hasattr(store, "list_subkeys"):
         return []
-    return list(await answer_of(store.list_subkeys(key), f"list the agents of {describe(key)}"))
+    subpaths = await answer_of(store.list_subkeys(key), f"list the agents of {describe(key)}")
+    if not isinstance(subpaths, (list, tuple)) or not all(isinstance(subpath, str) for subpath in subpaths):
+        raise SessionStoreError(f"the session store must list the agents of {describe(key)} as texts")
+    return list(subpaths)
 
 
 def without_repeats(entries: list[Entry]) -> list[Entry]:

@@ -173,10 +173,6 @@ function inside(value: unknown, name: string): unknown {
     : undefined;
 }
 
-function newestFirst(infos: SDKSessionInfo[]): SDKSessionInfo[] {
-  return infos.sort((first, second) => second.lastModified - first.lastModified);
-}
-
 /** The status of a file; undefined when it was deleted meanwhile. */
 async function statusOf(path: string): Promise<Stats | undefined> {
   const status = await stat(path).catch(() => undefined);
@@ -227,10 +223,17 @@ class StoreSource implements TranscriptSource {
     this.#projectKey = key;
   }
 
-  async list(): Promise<SDKSessionInfo[]> {
+  async list(most = Infinity): Promise<SDKSessionInfo[]> {
     const sessions = [...(await storedSessions(this.#store, this.#projectKey))];
-    const infos = await Promise.all(sessions.map(([sessionId, mtime]) => this.#facts(sessionId, mtime)));
-    return newestFirst(infos.filter((info) => info !== undefined));
+    sessions.sort(([, first], [, second]) => second - first);
+    const infos: SDKSessionInfo[] = [];
+    // A log is loaded as a whole, so one after the other and no more of them than the list shows.
+    for (const [sessionId, mtime] of sessions) {
+      if (infos.length >= most) break;
+      const info = await this.#facts(sessionId, mtime);
+      if (info !== undefined) infos.push(info);
+    }
+    return infos;
   }
 
   async info(sessionId: string): Promise<SDKSessionInfo | undefined> {

@@ -52,17 +52,25 @@ export async function storedSessions(store: SessionStore, projectKey: string): P
   if (!store.listSessions) {
     throw new SessionStoreError('This session store has no method listSessions, so its sessions cannot be listed.');
   }
-  const rows = await answerOf(`list the sessions of ${projectKey}`, async () => store.listSessions?.(projectKey));
+  const rows: unknown = await answerOf(`list the sessions of ${projectKey}`, async () => store.listSessions?.(projectKey));
+  if (!Array.isArray(rows) || !rows.every((row) => isRecord(row) && Number.isFinite(Number(row['mtime'] ?? NaN)))) {
+    throw new SessionStoreError('The session store must list sessions as objects with a sessionId and a number mtime.');
+  }
   // Names that are no ids would become paths elsewhere.
-  const sessions = (rows ?? []).filter(({ sessionId }) => isSessionId(String(sessionId)));
-  return new Map(sessions.map(({ sessionId, mtime }) => [sessionId, Number(mtime)]));
+  const sessions = rows.filter(({ sessionId }) => isSessionId(String(sessionId)));
+  return new Map(sessions.map(({ sessionId, mtime }) => [String(sessionId), Number(mtime)]));
 }
 
 /** The transcripts of a session's agents; none when the store cannot list them. */
 export async function storedSubpaths(store: SessionStore, key: SessionKey): Promise<string[]> {
   const { projectKey, sessionId } = key;
-  const ask = async (): Promise<string[]> => (await store.listSubkeys?.({ projectKey, sessionId })) ?? [];
-  return answerOf(`list the agents of ${describeKey(key)}`, ask);
+  if (!store.listSubkeys) return [];
+  const ask = async (): Promise<unknown> => store.listSubkeys?.({ projectKey, sessionId });
+  const subpaths = await answerOf(`list the agents of ${describeKey(key)}`, ask);
+  if (!Array.isArray(subpaths) || !subpaths.every((subpath) => typeof subpath === 'string')) {
+    throw new SessionStoreError(`The session store must list the agents of ${describeKey(key)} as texts.`);
+  }
+  return subpaths;
 }
 
 /** The entries without those that were delivered twice; one without a uuid cannot be told apart and stays. */

@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn what_a_killed_installation_left_behind_is_removed_by_a_later_one() {
         let (_folder, root, from) = source();
-        let left = |name: &str, hours| {
+        let left = |name: &str, hours: u64| {
             let path = root.join("plugins").join(name);
             std::fs::create_dir_all(&path).unwrap();
             let at = std::time::SystemTime::now() - Duration::from_secs(hours * 60 * 60);
