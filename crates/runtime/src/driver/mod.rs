@@ -138,9 +138,7 @@ impl<'a> Driver<'a> {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
             }
-            // Another model has another window, and one that is chosen for each call may change with each.
-            let permission_mode = self.limits.permission_mode;
-            self.limits = Limits { permission_mode, ..self.engine.limits() };
+            self.renew_limits();
             self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
@@ -335,6 +333,12 @@ impl<'a> Driver<'a> {
                 | Step::CallModel => return Ok(()),
             }
         }
+    }
+
+    /// Another model has another window, and one that is chosen for each call may change with each.
+    fn renew_limits(&mut self) {
+        let permission_mode = self.limits.permission_mode;
+        self.limits = Limits { permission_mode, ..self.engine.limits() };
     }
 
     /// Declares a new epoch when the fixed part of the prompt is not what this process would send.
