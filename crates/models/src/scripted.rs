@@ -89,6 +89,8 @@ struct View {
 /// How far the conversation has been matched, so that a long one is not matched again at every turn.
 #[derive(Default)]
 struct Progress {
+    /// True for the conversation of an agent.
+    of_agent: bool,
     position: usize,
     last: Option<Arc<PromptMessage>>,
     turns: usize,
@@ -132,22 +134,24 @@ impl Scripted {
     }
 
     /// Takes the turns that already happened off the playbook.
-    fn catch_up(&self, progress: &mut Progress, messages: &[Arc<PromptMessage>]) {
+    fn catch_up(&self, progress: &mut Progress, messages: &[Arc<PromptMessage>], of_agent: bool) {
         let same = match &progress.last {
             Some(last) => {
                 messages.get(progress.position.wrapping_sub(1)).is_some_and(|at| Arc::ptr_eq(at, last))
             }
             None => progress.position == 0,
         };
-        if !same || progress.used.len() != self.replies.len() {
+        if !same || progress.of_agent != of_agent || progress.used.len() != self.replies.len() {
             let failed = std::mem::take(&mut progress.failed);
-            *progress = Progress { used: vec![false; self.replies.len()], failed, ..Progress::default() };
+            let used = vec![false; self.replies.len()];
+            *progress = Progress { of_agent, used, failed, ..Progress::default() };
         }
+        let purpose = if of_agent { Purpose::Subagent } else { Purpose::Main };
         for (index, message) in messages.iter().enumerate().skip(progress.position) {
             if message.message.role != Role::Assistant {
                 continue;
             }
-            let view = view_of(&messages[progress.position..index], progress.turns + 1, Purpose::Main);
+            let view = view_of(&messages[progress.position..index], progress.turns + 1, purpose);
             while let Some(found) = self.find(&view, &progress.used) {
                 let reply = &self.replies[found];
                 if !reply.repeat {
@@ -165,7 +169,7 @@ impl Scripted {
 
     fn choose(&self, request: &ModelRequest) -> Result<Outcome, ModelFailure> {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        self.catch_up(&mut progress, &request.messages);
+        self.catch_up(&mut progress, &request.messages, request.purpose == Purpose::Subagent);
         let view = view_of(&request.messages[progress.position..], progress.turns + 1, request.purpose);
         let mut used = progress.used.clone();
         while let Some(index) = self.find(&view, &used) {

@@ -26,6 +26,24 @@ fn a_playbook_answers_and_goes_on_after_a_resume() {
 }
 
 #[test]
+fn the_replies_of_an_agent_are_used_up_in_its_own_conversation() {
+    let sandbox = Sandbox::new();
+    let start = |id: &str| json!({"name": "Agent", "input": {"prompt": "look"}, "id": id});
+    let playbook = json!({"replies": [
+        {"toolCalls": [start("t1"), start("t2")]},
+        {"when": {"purpose": "subagent"}, "toolCalls": [{"name": "Bash", "input": {"command": "echo one"}}]},
+        {"when": {"purpose": "subagent"}, "text": "looked"},
+        {"text": "done"},
+    ]});
+    let model = format!("scripted:{}", sandbox.write("playbook.json", playbook.to_string()).display());
+    let rules = ["--model", &model, "--allowed-tools", "Agent,Bash", "--output-format", "json"];
+    let ran = run(&sandbox, &[&["-p", "go", "--session-id", ID], &rules[..]].concat()).exits(0);
+    assert_success(&ran.json(), ID, "done");
+    let looked = ("completed".to_owned(), "looked".to_owned());
+    assert_eq!(tool_results(&sandbox, ID), [looked.clone(), looked]);
+}
+
+#[test]
 fn a_playbook_can_fail_like_an_endpoint() {
     let sandbox = Sandbox::new();
     let playbook = json!({"replies": [

@@ -151,9 +151,7 @@ impl<'a> Driver<'a> {
                 self.begin().await?;
             }
             self.follow_turn_model()?;
-            // Another model has another window, and one that is chosen for each call may change with each.
-            let permission_mode = self.limits.permission_mode;
-            self.limits = Limits { permission_mode, ..self.engine.limits() };
+            self.renew_limits();
             self.mark_message()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
@@ -348,6 +346,12 @@ impl<'a> Driver<'a> {
                 | Step::CallModel => return Ok(()),
             }
         }
+    }
+
+    /// Another model has another window, and one that is chosen for each call may change with each.
+    fn renew_limits(&mut self) {
+        let permission_mode = self.limits.permission_mode;
+        self.limits = Limits { permission_mode, ..self.engine.limits() };
     }
 
     /// Declares a new epoch when the fixed part of the prompt is not what this process would send.

@@ -34,7 +34,9 @@ pub(super) async fn post(
 
 /// True for a page, and for bytes that are no text.
 fn is_no_answer(body: &str) -> bool {
-    body.trim_start_matches('\u{feff}').trim_start().starts_with('<') || body.contains(['\u{fffd}', '\0'])
+    let text = body.trim_start_matches('\u{feff}').trim_start();
+    let begins = |word: &str| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    begins("<!doctype") || begins("<html") || body.contains(['\u{fffd}', '\0'])
 }
 
 /// The value with allowed variables in place of their names; every other name stands for nothing.
@@ -63,7 +65,7 @@ mod tests {
         for body in ["<!DOCTYPE html>", "\u{feff} <html>", "\u{1f}\u{fffd}\u{8}", "a\0b"] {
             assert!(is_no_answer(body), "{body:?}");
         }
-        for body in ["", "ok", "{}", "{\"reason\": \"<b>\"}"] {
+        for body in ["", "ok", "{}", "<notes>be brief</notes>", "{\"reason\": \"<b>\"}"] {
             assert!(!is_no_answer(body), "{body:?}");
         }
     }
