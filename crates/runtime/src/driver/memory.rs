@@ -29,9 +29,11 @@ impl Driver<'_> {
         self.session.remembered.memory = files;
     }
 
-    /// Files that an earlier process worked on in the turn that goes on. What they bring may not have been brought.
-    pub(super) fn take_up_files(&mut self) {
+    /// A turn that another process began goes on: what its files bring may not have been brought.
+    pub(super) fn take_up_turn(&mut self) {
         if self.session.state.turn.is_some() {
+            self.begin_turn_of_hooks(false);
+            self.begin_time();
             self.read_files = self.session.state.observations.keys().map(PathBuf::from).collect();
             self.read_files.sort();
         }

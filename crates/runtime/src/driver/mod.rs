@@ -140,12 +140,8 @@ impl<'a> Driver<'a> {
             self.engine.spending.begin_turn(&turn.usage);
         }
         self.tell_lost_elicitations()?;
-        self.take_up_files();
         self.refresh_hooks().await?;
-        if self.session.state.turn.is_some() {
-            self.begin_turn_of_hooks(false);
-            self.begin_time();
-        }
+        self.take_up_turn();
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
