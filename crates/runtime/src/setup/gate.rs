@@ -1,17 +1,17 @@
 //! The gate of a session: the rules of all layers and of the servers' descriptions, the mode that was chosen, the places, and
 //! what a question means where nobody can answer it.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, RwLock};
 
-use super::{Setup, mode};
+use super::{Setup, SetupError, mode};
 use crate::gate::{Gate, Unattended};
 use crate::mcp::McpServers;
 
 impl Setup {
-    pub(super) fn gate(&self, servers: &McpServers, mut roots: Vec<PathBuf>) -> Gate {
+    pub(super) fn gate(&self, servers: &McpServers) -> Result<Gate, SetupError> {
+        let mut roots = self.roots()?;
         roots.extend(self.options.main_memory.clone());
-        Gate {
+        Ok(Gate {
             rules: RwLock::new(self.rules_with(servers)),
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
@@ -21,7 +21,7 @@ impl Setup {
             workspace: self.workspace(roots),
             unattended: self.unattended(),
             compiled: Mutex::default(),
-        }
+        })
     }
 
     /// What an ask means without anyone. Loading has refused any other word.
