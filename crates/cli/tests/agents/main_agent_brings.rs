@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use qoder_testkit::{Ran, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Ran, file, requests, run, stream, tools};
+use crate::support::{file, requests, run, stream, tools};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crash/scripts/notes.py");
 const DENIES: &str = "PreToolUse:\n    - matcher: Bash\n      hooks:\n        - {type: command, command: \"echo no commands here >&2; exit 2\"}";

@@ -165,7 +165,7 @@ impl AgentTool {
             agent_id: agent_id.to_owned(),
             tool_use_id: context.tool_use_id.clone(),
             session_id: self.family.session_id(context),
-            forwards_text: self.forwards_text,
+            forwards_text: self.family.forwards_text,
             used: Used::new(Arc::clone(&context.progress), agent_id),
         });
         let cwd = sidecar.worktree.as_ref().map_or(context.cwd.as_path(), |tree| Path::new(&tree.path));

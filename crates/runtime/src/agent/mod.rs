@@ -105,8 +105,6 @@ pub struct AgentTool {
     pub durability: Durability,
     /// Whether commands run in the sandbox.
     pub confines: Confines,
-    /// True when the host hears what children say and think, not only what they do.
-    pub forwards_text: bool,
     /// What the session's host wants to find on every user message.
     pub custom_context: Option<Map<String, Value>>,
     /// What the session and its agents may spend together.
@@ -125,6 +123,8 @@ pub struct Family {
     room: Arc<Room>,
     mirror: Arc<OnceLock<Mirror>>,
     own_servers: OwnServers,
+    /// True when the host hears what they say and think, not only what they do.
+    forwards_text: bool,
     /// The agent that starts them; `None` is the session itself.
     parent: Option<Arc<Parent>>,
 }
@@ -140,10 +140,12 @@ struct Parent {
 }
 
 impl Family {
-    /// The agents of a session; `own_servers` makes the servers that definitions describe.
+    /// The agents of a session; `own_servers` makes the servers that definitions describe, and `forwards_text` says
+    /// whether the host hears what agents say and think.
     #[must_use]
-    pub fn new(limits: AgentLimits, own_servers: OwnServers) -> Self {
-        Self { room: Arc::new(Room::new(limits)), mirror: Arc::default(), own_servers, parent: None }
+    pub fn new(limits: AgentLimits, own_servers: OwnServers, forwards_text: bool) -> Self {
+        let room = Arc::new(Room::new(limits));
+        Self { room, mirror: Arc::default(), own_servers, forwards_text, parent: None }
     }
 
     /// Is shown the logs of the agents, once it is set.

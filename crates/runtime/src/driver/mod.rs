@@ -136,9 +136,7 @@ impl<'a> Driver<'a> {
         let mut ended = None;
         let mut announced = false;
         self.ensure_mode()?;
-        if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
-            self.engine.spending.begin_turn(&turn.usage);
-        }
+        self.recall_spending();
         self.tell_lost_elicitations()?;
         self.refresh_hooks().await?;
         self.take_up_turn();
@@ -208,6 +206,13 @@ impl<'a> Driver<'a> {
             self.forward_task_events()?;
             self.take_arrived()?;
             self.keep_pace().await?;
+        }
+    }
+
+    /// A turn that goes on has spent something before.
+    fn recall_spending(&self) {
+        if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
+            self.engine.spending.begin_turn(&turn.usage);
         }
     }
 

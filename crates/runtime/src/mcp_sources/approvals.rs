@@ -54,7 +54,7 @@ impl Approvals {
     pub fn add(config_root: &Path, project: &Path, server: &str, digest: &str) -> Result<(), WriteError> {
         let approval =
             Approval { project: project.to_path_buf(), server: server.to_owned(), digest: digest.to_owned() };
-        Self::change(config_root, project, server, Some(approval))
+        Self::change(config_root, project, server, Some(&approval))
     }
 
     /// Approves a description beside others of its name: several agents may each describe a server of one name.
@@ -71,7 +71,7 @@ impl Approvals {
             Approval { project: project.to_path_buf(), server: server.to_owned(), digest: digest.to_owned() };
         let others =
             |one: &Approval| one.project != project || one.server != server || one.digest != approval.digest;
-        Self::rewrite(config_root, others, Some(approval.clone()))
+        Self::rewrite(config_root, others, Some(&approval))
     }
 
     /// Takes an approval back.
@@ -86,7 +86,7 @@ impl Approvals {
         config_root: &Path,
         project: &Path,
         server: &str,
-        approval: Option<Approval>,
+        approval: Option<&Approval>,
     ) -> Result<(), WriteError> {
         Self::rewrite(config_root, |one| one.project != project || one.server != server, approval)
     }
@@ -94,12 +94,12 @@ impl Approvals {
     fn rewrite(
         config_root: &Path,
         stays: impl Fn(&Approval) -> bool,
-        approval: Option<Approval>,
+        approval: Option<&Approval>,
     ) -> Result<(), WriteError> {
         replace_file(&file(config_root), || {
             let mut all = Self::load(config_root);
             all.servers.retain(&stays);
-            all.servers.extend(approval.clone());
+            all.servers.extend(approval.cloned());
             let mut bytes = serde_json::to_vec_pretty(&all).map_err(|error| error.to_string())?;
             bytes.push(b'\n');
             Ok(bytes)

@@ -7,17 +7,18 @@ use std::sync::{Mutex, RwLock};
 use qoder_core::policy::Workspace;
 use serde_json::Value;
 
-use super::{Setup, mode};
+use super::{Setup, SetupError, mode};
 use crate::extensions::Loaded;
 use crate::gate::{Gate, Unattended};
 use crate::hooks::scripts;
 use crate::mcp::McpServers;
 
 impl Setup {
-    pub(super) fn gate(&self, servers: &McpServers, mut roots: Vec<PathBuf>, loaded: &Loaded) -> Gate {
+    pub(super) fn gate(&self, servers: &McpServers, loaded: &Loaded) -> Result<Gate, SetupError> {
+        let mut roots = self.roots()?;
         roots.extend(self.options.main_memory.clone());
         let protected = self.scripts(loaded);
-        Gate {
+        Ok(Gate {
             rules: RwLock::new(self.rules_with(servers)),
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
@@ -27,7 +28,7 @@ impl Setup {
             workspace: Workspace { protected, ..self.workspace(roots) },
             unattended: self.unattended(),
             compiled: Mutex::default(),
-        }
+        })
     }
 
     /// What runs by itself later although it has no name that says so: the scripts of hooks, and plugins that lie outside

@@ -12,7 +12,7 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentLimits, AgentTool, Agents, Family, covers};
+use crate::agent::{self, AgentTool, Agents, covers};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
@@ -176,15 +176,14 @@ impl Setup {
         let turn_models = callbacks.model_policy.is_none().then(|| Arc::clone(&models));
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
-        let family = Family::new(AgentLimits::of(&self.settings), self.own_servers(&callbacks, &questions));
+        let family = self.family(&callbacks, &questions);
         let extensions = self.live_extensions(callbacks.agents)?;
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
-        let roots = self.roots()?;
-        let gate = Arc::new(self.gate(&servers, roots.clone(), &extensions.current()));
+        let gate = Arc::new(self.gate(&servers, &extensions.current())?);
         let (for_agents, offered) = self.offered(&gate);
         let (thinking, effort) = self.thinking();
-        let (system, memory) = self.system_prompt(&roots[1..]);
+        let (system, memory) = self.system_prompt(&gate.workspace.roots);
         let classifier = self.classifier(callbacks.model_policy.as_ref())?;
         let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
@@ -212,7 +211,6 @@ impl Setup {
                 redactor: self.redactor(),
                 durability: self.durability,
                 confines: Arc::clone(&confines),
-                forwards_text: self.options.forward_subagent_text,
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
@@ -383,7 +381,7 @@ impl Setup {
         }
     }
 
-    fn system_prompt(&self, additional: &[PathBuf]) -> (SystemPrompt, Arc<Memory>) {
+    fn system_prompt(&self, roots: &[PathBuf]) -> (SystemPrompt, Arc<Memory>) {
         // An empty prompt was asked for: nothing at all goes in front of the messages.
         let bare = self.options.system_prompt.as_deref() == Some("");
         let (memory, pieces) = Memory::new(self.memory_places(), &self.settings, bare);
@@ -398,7 +396,7 @@ impl Setup {
             },
             &Surroundings {
                 cwd: &self.cwd,
-                additional,
+                additional: roots.get(1..).unwrap_or_default(),
                 git: trust::is_repository(&trust::project_root(&self.cwd)),
                 date: &date,
             },

@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
-use crate::agent::{OwnServers, ServerReference};
+use crate::agent::{AgentLimits, Family, OwnServers, ServerReference};
 use crate::callbacks::Callbacks;
 use crate::extensions::Plugin;
 use crate::gate::Gate;
@@ -45,8 +45,14 @@ impl Setup {
         servers
     }
 
+    /// The agents of the session, none of them started.
+    pub(super) fn family(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> Family {
+        let own_servers = self.own_servers(callbacks, questions);
+        Family::new(AgentLimits::of(&self.settings), own_servers, self.options.forward_subagent_text)
+    }
+
     /// Makes the servers that a definition describes for its agent alone.
-    pub(super) fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> OwnServers {
+    fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> OwnServers {
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
         let (inline, wait) = (InlineServers::of(self, &callbacks.server_flags), self.start_wait());
