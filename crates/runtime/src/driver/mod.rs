@@ -139,9 +139,7 @@ impl<'a> Driver<'a> {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
             }
-            self.limits.exhausted = self.engine.spending.exhausted();
-            self.follow_turn_model()?;
-            self.mark_message()?;
+            self.before_step()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
                 self.learn_commands().await;
@@ -202,6 +200,13 @@ impl<'a> Driver<'a> {
             self.take_arrived()?;
             self.keep_pace().await?;
         }
+    }
+
+    /// What has to be so before anybody says what happens next.
+    fn before_step(&mut self) -> Result<(), DriveError> {
+        self.limits.exhausted = self.engine.spending.exhausted();
+        self.follow_turn_model()?;
+        self.mark_message()
     }
 
     /// Waits until whoever reads has kept up. What arrives meanwhile is taken, and an interrupt ends the wait: a reader
