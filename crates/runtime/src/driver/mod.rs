@@ -144,9 +144,7 @@ impl<'a> Driver<'a> {
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
             }
-            self.follow_turn_model()?;
-            self.renew_limits();
-            self.mark_message()?;
+            self.before_step()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
                 self.learn_commands().await;
@@ -214,6 +212,13 @@ impl<'a> Driver<'a> {
         if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
             self.engine.spending.begin_turn(&turn.usage);
         }
+    }
+
+    /// What has to be so before anybody says what happens next.
+    fn before_step(&mut self) -> Result<(), DriveError> {
+        self.follow_turn_model()?;
+        self.renew_limits();
+        self.mark_message()
     }
 
     /// Waits until whoever reads has kept up. What arrives meanwhile is taken, and an interrupt ends the wait: a reader

@@ -243,7 +243,8 @@ mod tests {
             ("\"$QODER_PROJECT_DIR\"/check.sh", &["check.sh"]),
             ("${QODER_PROJECT_DIR}/check.sh && ./tool", &["check.sh", "tool"]),
             ("bash -e check.sh", &["check.sh"]),
-            ("python3 'my scripts/a.py'", &["my scripts/a.py"]),
+            // What is quoted may be one word or a command; both are looked at.
+            ("python3 'my scripts/a.py'", &["scripts/a.py", "my scripts/a.py"]),
             ("FOO=1 env bash ./tool", &["tool"]),
             ("bash -c 'check.sh x; tool y'", &["check.sh", "tool"]),
             ("cat notes.txt | ./absent/run", &["absent/run"]),

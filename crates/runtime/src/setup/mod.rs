@@ -29,7 +29,6 @@ use crate::settings::{Places, Settings, SettingsError, collect_rules, load_perso
 use crate::skills::SkillTool;
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
-use crate::switched_model::SwitchedModel;
 use crate::telemetry::Telemetry;
 use crate::toolbox::{Offered, Toolbox};
 use crate::trust::{self, Trust};
@@ -171,9 +170,7 @@ impl Setup {
 
     /// Builds the engine.
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
-        let model = Arc::new(SwitchedModel::new(self.model(None, &callbacks)?));
-        let models = self.models(&callbacks);
-        let turn_models = callbacks.model_policy.is_none().then(|| Arc::clone(&models));
+        let (model, models, turn_models) = self.chosen_models(&callbacks)?;
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let family = self.family(&callbacks, &questions);

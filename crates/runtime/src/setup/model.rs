@@ -12,6 +12,10 @@ use crate::callbacks::{Callbacks, ModelPolicy};
 use crate::engine::Classifier;
 use crate::model_policy::{PolicyMemory, PolicyModel};
 use crate::settings::Settings;
+use crate::switched_model::SwitchedModel;
+
+/// What [`Setup::chosen_models`] answers.
+type ChosenModels = (Arc<SwitchedModel>, ModelByName, Option<ModelByName>);
 
 pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions, SetupError> {
     let group = |path: &str| settings.get(path).cloned().unwrap_or_else(|| json!({}));
@@ -62,8 +66,17 @@ impl Setup {
         Ok(model(options, callbacks.model_policy.as_ref(), &self.policy_memory)?)
     }
 
+    /// The session's model, the way to others, and the way to those that commands name for their turns: there is none
+    /// where a front chooses the model.
+    pub(super) fn chosen_models(&self, callbacks: &Callbacks) -> Result<ChosenModels, SetupError> {
+        let model = Arc::new(SwitchedModel::new(self.model(None, callbacks)?));
+        let models = self.models(callbacks);
+        let turn_models = callbacks.model_policy.is_none().then(|| Arc::clone(&models));
+        Ok((model, models, turn_models))
+    }
+
     /// Finds models by name later, as this setup would.
-    pub(super) fn models(&self, callbacks: &Callbacks) -> ModelByName {
+    fn models(&self, callbacks: &Callbacks) -> ModelByName {
         let (options, policy) = (self.model_options.clone(), callbacks.model_policy.clone());
         let memory = self.policy_memory.clone();
         Arc::new(move |name| {
