@@ -458,8 +458,7 @@ impl Tracker {
             status: None,
             summary: String::new(),
         };
-        let open =
-            OpenTask { call: task.tool_use_id.clone(), is_agent: task.is_agent(), task: background };
+        let open = OpenTask { call: task.tool_use_id.clone(), is_agent: task.is_agent(), task: background };
         self.tasks.begin(&task.task_id, self.now, open);
     }
 
