@@ -94,7 +94,7 @@ async fn a_matcher_that_cannot_be_used_is_told_once() {
     let ran = stage.run(&["go"]).await;
     assert_eq!(ran.outcomes(), ["completed", "completed"]);
     assert!(told.lock().unwrap().is_empty());
-    let warnings = ran.heard.warnings.lock().unwrap();
+    let warnings = ran.heard.warnings.lock().unwrap().clone();
     assert_eq!(warnings.iter().filter(|text| text.contains("never called")).count(), 1, "{warnings:?}");
     // One that could have denied the call is not lost; look-around is no part of our expressions.
     for matcher in ["Wri(", "^(?!Read)"] {
@@ -103,7 +103,7 @@ async fn a_matcher_that_cannot_be_used_is_told_once() {
         let ran = stage.run(&["go"]).await;
         assert_eq!(ran.outcomes(), ["denied", "denied"], "{matcher}");
         assert!(told.lock().unwrap().is_empty());
-        let warnings = ran.heard.warnings.lock().unwrap();
+        let warnings = ran.heard.warnings.lock().unwrap().clone();
         let everything = warnings.iter().filter(|text| text.contains("fails for everything"));
         assert_eq!(everything.count(), 1, "{warnings:?}");
     }
