@@ -1,21 +1,22 @@
 //! Follows the records of one session and says what each of them completes. Holds what is open and the totals, never
 //! what is over, so a log of any length is followed in bounded memory. Total: any record may come in any order.
 
+mod tasks;
+
 use std::collections::BTreeSet;
 
 use qoder_types::content::join_text;
 use qoder_types::record::{
     AssistantEntry, RecordBody, SideCalled, SystemEntry, TurnEnded, UserEntry, UserOrigin,
 };
-use qoder_types::{
-    CallOutcome, ContentBlock, Hooked, MessageContent, ModelFailure, Record, TaskEnded, TaskStarted, Usage,
-};
+use qoder_types::{CallOutcome, ContentBlock, Hooked, MessageContent, ModelFailure, Record, Usage};
 use serde_json::Value;
+use tasks::OpenTask;
 
 use super::open::Open;
 use super::{
-    BackgroundTask, Compaction, Happening, HooksRan, KeptFile, Mark, MarkKind, ModelCall, Question, SideCall,
-    Span, ToolCall, Totals, TurnEnd, TurnStart, What, in_words,
+    Compaction, Happening, HooksRan, KeptFile, Mark, MarkKind, ModelCall, Question, SideCall, Span, ToolCall,
+    Totals, TurnEnd, TurnStart, What, in_words,
 };
 
 /// A model call that is under way.
@@ -46,15 +47,6 @@ pub struct Tracker {
     calls: Open<ToolCall>,
     questions: Open<Question>,
     tasks: Open<OpenTask>,
-}
-
-/// A task that has not ended.
-#[derive(Debug)]
-struct OpenTask {
-    /// The call that started it.
-    call: String,
-    is_agent: bool,
-    task: BackgroundTask,
 }
 
 impl Tracker {
@@ -446,39 +438,6 @@ impl Tracker {
             cost_usd: call.cost_usd,
         };
         self.push(call.duration_api_ms, some(&call.tool_use_id), What::SideCall(side), out);
-    }
-
-    fn task_started(&mut self, task: &TaskStarted) {
-        if self.tasks.has(&task.task_id) {
-            return;
-        }
-        let background = BackgroundTask {
-            task_id: task.task_id.clone(),
-            description: task.description.clone(),
-            status: None,
-            summary: String::new(),
-        };
-        let open = OpenTask { call: task.tool_use_id.clone(), is_agent: task.is_agent(), task: background };
-        self.tasks.begin(&task.task_id, self.now, open);
-    }
-
-    /// True for an agent whose call waits for it: what it does is told with that call, and nothing runs beside.
-    fn is_awaited(&self, open: &OpenTask) -> bool {
-        open.is_agent && self.calls.has(&open.call)
-    }
-
-    fn task_ended(&mut self, end: &TaskEnded, out: &mut Vec<Happening>) {
-        let Some((began, mut open)) = self.tasks.end(&end.task_id) else { return };
-        // What an agent used is the session's to account for.
-        for (model, used) in end.account.iter().flat_map(|account| &account.model_usage) {
-            self.spend(model, &used.usage(), used.cost_usd);
-        }
-        if self.is_awaited(&open) {
-            return;
-        }
-        open.task.status = Some(end.status);
-        open.task.summary.clone_from(&end.summary);
-        self.push_since(began, some(&open.call), What::Task(open.task), out);
     }
 
     fn hooked(&mut self, hooked: &Hooked, out: &mut Vec<Happening>) {

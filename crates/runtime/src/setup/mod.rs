@@ -182,7 +182,6 @@ impl Setup {
         let (thinking, effort) = self.thinking();
         let (system, memory) = self.system_prompt(&gate.workspace.roots);
         let classifier = self.classifier(callbacks.model_policy.as_ref())?;
-        let confines = tools::confines(&self.sandbox);
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let checkpoints = Checkpoints::wanted(self);
         let by_name = servers::by_name(&servers, &gate, &offered);
@@ -207,7 +206,7 @@ impl Setup {
                 environment: Arc::clone(&environment),
                 redactor: self.redactor(),
                 durability: self.durability,
-                confines: Arc::clone(&confines),
+                confines: tools::confines(&self.sandbox),
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
                 checkpoints: checkpoints.clone(),
