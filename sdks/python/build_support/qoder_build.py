@@ -135,7 +135,7 @@ def _project_table() -> dict[str, Any]:
         for key in ("name", "version", "description", "requires-python", "license")
     }
     for key in ("dependencies", "test"):
-        values = re.search(rf"^{key} = \[(.*)\]$", text, re.MULTILINE).group(1)  # type: ignore[union-attr]
+        values = re.search(rf"^{key} = \[(.*?)\]$", text, re.MULTILINE | re.DOTALL).group(1)  # type: ignore[union-attr]
         table[key] = re.findall(r'"([^"]+)"', values)
     return table
 

@@ -273,7 +273,9 @@ async def test_forward_subagent_text_brings_what_subagents_say(forward: bool, sc
     )
     options.forward_subagent_text = forward
     messages = await run("go", options)
-    of_subagent = [message for message in messages if isinstance(message, AssistantMessage) and message.parent_tool_use_id]
+    of_subagent = [
+        message for message in messages if isinstance(message, AssistantMessage) and message.parent_tool_use_id
+    ]
     assert texts_of(of_subagent) == (["Let me see.", "I looked."] if forward else [])
     calls = [block for message in of_subagent for block in message.content if isinstance(block, ToolUseBlock)]
     assert [block.name for block in calls] == ["Glob"], "what it does is told in any case"
