@@ -294,8 +294,9 @@ pub enum SessionsAction {
 /// What to show of a session.
 #[derive(Debug, Args)]
 pub struct ShowArguments {
-    /// The session.
-    pub id: String,
+    /// The session; the newest of this directory without it.
+    #[arg(value_name = "SESSION")]
+    pub id: Option<String>,
     /// Print JSON: the same as data.
     #[arg(long)]
     pub json: bool,

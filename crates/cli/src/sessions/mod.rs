@@ -10,6 +10,7 @@ mod timeline;
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::slice;
 use std::time::UNIX_EPOCH;
 
 use qoder_core::State;
@@ -58,6 +59,18 @@ pub fn locate(environment: &BTreeMap<String, String>, id: &str) -> Result<Sessio
         }
         other => Ok(other?),
     }
+}
+
+/// The newest session of the current directory.
+pub fn newest(environment: &BTreeMap<String, String>) -> Result<(String, SessionPaths), Fault> {
+    let cwd = current_directory(None)?;
+    let mut sessions = catalog::newest_of(&layout::config_root(environment), Some(slice::from_ref(&cwd)));
+    sessions.next().map(|session| (session.id, session.paths)).ok_or_else(|| {
+        Fault::input(
+            format!("there is no session of {}", cwd.display()),
+            "`qodercli sessions list --all` shows those of other directories",
+        )
+    })
 }
 
 /// Lists sessions, newest first.

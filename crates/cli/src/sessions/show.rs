@@ -7,21 +7,24 @@ use std::io::{self, BufWriter, Write};
 use serde_json::{Value, json};
 
 use super::draw::Drawing;
-use super::locate;
 use super::page::Page;
 use super::timeline::{Ended, Reading, TurnLine};
+use super::{locate, newest};
 use crate::commands::ShowArguments;
 use crate::exit::{Exit, Fault};
 
 /// Shows a session.
 pub fn run(arguments: &ShowArguments, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
-    let paths = locate(environment, &arguments.id)?;
+    let (id, paths) = match &arguments.id {
+        Some(id) => (id.clone(), locate(environment, id)?),
+        None => newest(environment)?,
+    };
     let page = Page::of_stdout(environment, arguments.full);
     let mut out = BufWriter::new(io::stdout().lock());
     let reading = Reading::new(arguments.full, arguments.turn);
     let mut shown = 0_u64;
     let ended = if arguments.json {
-        let head = json!({ "sessionId": arguments.id, "log": paths.log });
+        let head = json!({ "sessionId": id, "log": paths.log });
         let head = head.to_string();
         out.write_all(format!("{},\"turns\":[", head.trim_end_matches('}')).as_bytes()).map_err(closed)?;
         let ended = reading.follow(&paths, |turn, _| {
@@ -33,7 +36,7 @@ pub fn run(arguments: &ShowArguments, environment: &BTreeMap<String, String>) ->
         finish_data(&mut out, &ended).map_err(closed)?;
         ended
     } else {
-        writeln!(out, "session {}\nlog     {}", arguments.id, paths.log.display()).map_err(closed)?;
+        writeln!(out, "session {id}\nlog     {}", paths.log.display()).map_err(closed)?;
         let mut place = String::new();
         let ended = reading.follow(&paths, |turn: TurnLine, tracker| {
             if shown == 0 {

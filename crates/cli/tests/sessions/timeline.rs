@@ -96,6 +96,16 @@ fn the_timeline_has_turns_tools_decisions_agents_tokens_and_money() {
 }
 
 #[test]
+fn without_a_name_it_is_the_newest_session_of_the_directory() {
+    let sandbox = session();
+    let named = run(&sandbox, &["sessions", "show", ID]).exits(0).stdout.clone();
+    assert_eq!(run(&sandbox, &["sessions", "show"]).exits(0).stdout, named);
+    let none = Sandbox::new();
+    let told = run(&none, &["sessions", "show"]).exits(2).stderr.clone();
+    assert!(told.contains("there is no session of") && told.contains("sessions list --all"), "{told}");
+}
+
+#[test]
 fn one_turn_and_whole_texts_can_be_asked_for() {
     let sandbox = session();
     let second = run(&sandbox, &["sessions", "show", ID, "--turn", "2"]).exits(0).stdout;

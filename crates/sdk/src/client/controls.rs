@@ -1,6 +1,7 @@
 //! What a running session can be told and asked. What a runtime cannot do is an error that says so.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -112,20 +113,23 @@ impl QoderSdkClient {
         self.tell(Control::ApplyFlagSettings(settings)).await
     }
 
-    /// The agents that the session has; empty before it is connected.
+    /// The agents that the session has, as of the handshake or the last [`Self::reload_plugins`]; empty before it is
+    /// connected.
     #[must_use]
     pub fn supported_agents(&self) -> Vec<AgentInfo> {
         self.of_info("agents")
     }
 
-    /// The slash commands that the session has.
+    /// The slash commands that the session has, as of the handshake or the last [`Self::reload_plugins`].
     #[must_use]
     pub fn supported_commands(&self) -> Vec<Value> {
         self.of_info("commands")
     }
 
     fn of_info<T: DeserializeOwned>(&self, key: &str) -> Vec<T> {
-        let listed = self.get_server_info().and_then(|info| info.get(key)?.as_array());
+        let Some(connected) = &self.connected else { return Vec::new() };
+        let reloaded = connected.reloaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = reloaded.get(key).or_else(|| connected.info.get(key)).and_then(Value::as_array);
         let read = |value: &Value| serde_json::from_value(value.clone()).ok();
         listed.into_iter().flatten().filter_map(read).collect()
     }
@@ -309,7 +313,12 @@ impl QoderSdkClient {
     /// # Errors
     /// When the runtime cannot.
     pub async fn reload_plugins(&self) -> Result<Value> {
-        self.ask(Control::ReloadPlugins).await
+        let answer: Value = self.ask(Control::ReloadPlugins).await?;
+        if let Some(connected) = &self.connected {
+            let mut reloaded = connected.reloaded.lock().unwrap_or_else(PoisonError::into_inner);
+            reloaded.clone_from(&answer);
+        }
+        Ok(answer)
     }
 
     async fn tell(&self, control: Control) -> Result<()> {

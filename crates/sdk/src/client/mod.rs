@@ -52,6 +52,8 @@ struct Connected {
     messages: Mutex<MessageReceiver>,
     link: Link,
     info: Value,
+    /// What the last `reload_plugins` answered: its lists count instead of those in `info`.
+    reloaded: std::sync::Mutex<Value>,
 }
 
 impl std::fmt::Debug for Link {
@@ -78,7 +80,8 @@ impl QoderSdkClient {
         let connection = session::start(self.options.clone(), prompt, false)?;
         let info = connection.ready.await.unwrap_or(Err(Error::Closed))?;
         let messages = Mutex::new(connection.messages);
-        self.connected = Some(Connected { messages, link: connection.link, info });
+        self.connected =
+            Some(Connected { messages, link: connection.link, info, reloaded: std::sync::Mutex::default() });
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
-use qoder_agent_sdk::{Message, ModelPolicyContext, ModelPolicyResult, query};
+use qoder_agent_sdk::{Message, ModelPolicyContext, ModelPolicyResult, QoderAgentOptions, query};
 use serde_json::json;
 
 use crate::support::{Place, all, call_then_done, result, within};
@@ -48,6 +48,20 @@ async fn a_late_answer_is_an_error_of_the_stream() {
         std::future::pending::<()>().await;
         ModelPolicyResult::model("offline")
     });
+    late(options).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_blocked_its_thread_past_the_time_is_late() {
+    let place = Place::new();
+    let options = place.options().model("offline").resolve_model_timeout_ms(20).resolve_model(|_| async {
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        ModelPolicyResult::model("offline")
+    });
+    late(options).await;
+}
+
+async fn late(options: QoderAgentOptions) {
     let items: Vec<_> = within(query("Go.", options).unwrap().collect()).await;
     let errors: Vec<String> =
         items.iter().filter_map(|item| item.as_ref().err()).map(|error| error.code().to_owned()).collect();

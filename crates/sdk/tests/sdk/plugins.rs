@@ -45,5 +45,6 @@ async fn list_plugins_and_reload_plugins() {
     agent(&place, &late, "second");
     let told = within(client.reload_plugins()).await.unwrap();
     assert_eq!((&told["error_count"], &told["plugins"][1]["name"]), (&json!(0), &json!("late")));
+    assert!(client.supported_agents().iter().any(|agent| agent.name == "second"), "the list is fresh");
     within(client.disconnect()).await.unwrap();
 }
