@@ -101,7 +101,7 @@ fn without_a_name_it_is_the_newest_session_of_the_directory() {
     let named = run(&sandbox, &["sessions", "show", ID]).exits(0).stdout.clone();
     assert_eq!(run(&sandbox, &["sessions", "show"]).exits(0).stdout, named);
     let none = Sandbox::new();
-    let told = run(&none, &["sessions", "show"]).exits(2).stderr.clone();
+    let told = run(&none, &["sessions", "show"]).exits(42).stderr.clone();
     assert!(told.contains("there is no session of") && told.contains("sessions list --all"), "{told}");
 }
 
