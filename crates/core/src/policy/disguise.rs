@@ -2,15 +2,20 @@
 //! interpreter, a script on its input. Such words are not read as commands, since most of them are none; but a line is
 //! not run unasked when one of them names what a rule stops.
 
+use std::borrow::Cow;
+
 use super::found::Known;
 use super::words::{CommandPattern, may_be_code};
 use crate::shell::knowledge::takes_code;
 use crate::shell::{Redirection, RedirectionKind, SimpleCommand, Word};
 
+/// How many words of a command are looked at one by one.
+const MOST_WORDS: usize = 64;
+
 /// What a command may hold inside its words, found out once and not once per rule.
 pub(super) struct Hiding<'a> {
     /// Texts that may be commands.
-    commands: Vec<&'a str>,
+    commands: Vec<Cow<'a, str>>,
     /// Texts that may be code.
     code: Vec<&'a str>,
 }
@@ -19,27 +24,58 @@ impl<'a> Hiding<'a> {
     /// `None` for a command that holds nothing, whatever the rule: most of them.
     pub(super) fn of(command: &'a SimpleCommand, known: &Known) -> Option<Self> {
         let mut hiding = Self { commands: Vec::new(), code: Vec::new() };
-        if command.words.is_empty() {
-            return None;
-        }
         let values = command.assignments.iter().filter_map(|assignment| assignment.value.as_literal());
-        hiding.commands.extend(values);
-        if !known.effects.complete {
+        hiding.commands.extend(values.clone().map(Cow::Borrowed));
+        hiding.code.extend(values);
+        if !command.words.is_empty() && !known.effects.complete {
             let base = command.base_name().unwrap_or_default();
-            let words = command.words.iter().skip(1).filter_map(Word::as_literal);
+            let words: Vec<&str> =
+                command.words.iter().skip(1).map(|word| word.as_literal().unwrap_or_default()).collect();
+            hiding.named_programs(base, &words, known.effects.known);
             if takes_code(base) {
-                hiding.code.extend(words);
+                hiding.code.extend(&words);
             } else if base != "git" {
                 // Messages of commits are words, too, and what git runs is looked for elsewhere.
-                for word in words {
-                    hiding.commands.extend(word.split_once('=').map(|(_, value)| value));
-                    hiding.commands.extend(word.contains(char::is_whitespace).then_some(word));
+                for word in &words {
+                    hiding.commands.extend(word.split_once('=').map(|(_, value)| Cow::Borrowed(value)));
+                    hiding.commands.extend(word.contains(char::is_whitespace).then_some(Cow::Borrowed(*word)));
                 }
             }
             hiding.code.extend(input(command));
-            hiding.code.retain(|text| may_be_code(text));
         }
+        hiding.code.retain(|text| may_be_code(text));
         (!hiding.commands.is_empty() || !hiding.code.is_empty()).then_some(hiding)
+    }
+
+    /// Adds words that may name a program by where they stand: behind an option, glued to one, or anywhere when nothing
+    /// is known of the program that is given them.
+    fn named_programs(&mut self, base: &str, words: &[&'a str], is_known: bool) {
+        let mut before = "";
+        for (at, word) in words.iter().copied().enumerate().take(MOST_WORDS) {
+            let is_message = base == "git" && matches!(before, "-m" | "--message" | "-am" | "-F");
+            if !word.is_empty() && !is_message && (!is_known || before.starts_with('-')) {
+                let rest = words.get(at..).unwrap_or_default();
+                self.commands.push(if rest.len() == 1 { Cow::Borrowed(word) } else { rest.join(" ").into() });
+            }
+            if word.starts_with('-') && !word.starts_with("--") {
+                let letters = word.char_indices().skip(2).map(|(at, _)| Cow::Borrowed(&word[at..]));
+                self.commands.extend(letters.take(4));
+            }
+            match base {
+                // A keyword and its value may stand in one word.
+                "ssh" | "scp" | "sftp" | "autossh" | "mosh" | "rsync" => {
+                    let value = word.split_once(char::is_whitespace).map(|(_, value)| value);
+                    self.commands.extend(value.map(Cow::Borrowed));
+                }
+                // The command that runs a program needs no blank in front of it.
+                "sed" | "gsed" => {
+                    let behind = word.match_indices('e').map(|(at, _)| Cow::Borrowed(&word[at + 1..]));
+                    self.commands.extend(behind.take(MOST_WORDS));
+                }
+                _ => {}
+            }
+            before = word;
+        }
     }
 
     /// True when a word of the command, a variable in front of it or the text on its input may be what the rule names.

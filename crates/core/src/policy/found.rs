@@ -2,19 +2,17 @@
 //! and edits. What cannot be found out is marked as unknown; the decision treats that as a reason to stop.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::domain::{Target, target};
+use super::expand::{Lister, MOST_MATCHES};
+use super::glob::Glob;
 use super::links;
 use super::places::{FileSystem, Workspace, leads_anywhere, normalise};
 use super::removal;
 use crate::ports::Access;
 use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names, takes_code};
 use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};
-
-/// The most places one pattern of a command may stand for.
-const MOST_MATCHES: usize = 1_000;
 
 /// A place in both forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +56,8 @@ pub(super) struct Known {
     pub(super) unknown_output: bool,
     /// Anything among its words that may name a file, for programs about which nothing is known.
     pub(super) mentions: Vec<Place>,
+    /// A pattern among those words stands for more names than are looked at.
+    pub(super) unknown_mention: bool,
     /// It goes through a name that the line itself may turn into a link.
     pub(super) follows_new_link: bool,
 }
@@ -128,7 +128,7 @@ pub(super) fn find(
     files: &dyn FileSystem,
     guards_files: bool,
 ) -> Result<Found, String> {
-    let finder = Finder { cwd, workspace, files, guards_files };
+    let finder = Finder { cwd, workspace, files, lister: Lister::new(files), guards_files };
     Ok(match access {
         Access::Read(path) => Found::Read(finder.place(path, false)?),
         Access::Edit(path) => Found::Edit(finder.changed(finder.place(path, false)?)),
@@ -148,6 +148,7 @@ pub(super) struct Finder<'a> {
     pub(super) cwd: &'a Path,
     pub(super) workspace: &'a Workspace,
     pub(super) files: &'a dyn FileSystem,
+    pub(super) lister: Lister<'a>,
     guards_files: bool,
 }
 
@@ -196,6 +197,7 @@ impl Finder<'_> {
             unknown_edit: false,
             unknown_output: false,
             mentions: Vec::new(),
+            unknown_mention: false,
             follows_new_link: false,
             effects,
         };
@@ -225,14 +227,20 @@ impl Finder<'_> {
         if self.guards_files && !(known.effects.known && known.effects.complete) {
             let code = command.base_name().is_some_and(takes_code);
             for word in command.words.iter().skip(1) {
-                self.mentioned(word, code, &folders, &mut known.mentions);
+                known.unknown_mention |= !self.mentioned(word, code, &folders, &mut known.mentions);
+            }
+        }
+        if self.guards_files {
+            // A later word may be nothing but the variable.
+            for value in command.assignments.iter().map(|assignment| &assignment.value) {
+                known.unknown_mention |= !self.mentioned(value, false, &folders, &mut known.mentions);
             }
         }
         known
     }
 
     fn has_no_dash_names(&self, folder: Option<&Path>) -> bool {
-        let names = folder.and_then(|folder| self.files.names(folder, MOST_MATCHES));
+        let names = folder.and_then(|folder| self.lister.names(folder));
         names.is_some_and(|names| !names.iter().any(|name| name.as_encoded_bytes().starts_with(b"-")))
     }
 
@@ -240,21 +248,56 @@ impl Finder<'_> {
     fn folders(&self, command: &SimpleCommand) -> Vec<Option<PathBuf>> {
         let folder = |directory: &Directory| match directory {
             Directory::Unknown => None,
-            Directory::Known(steps) => steps.iter().try_fold(self.cwd.to_path_buf(), |from, step| {
-                // The kernel follows links at each step; so does the next one.
-                self.files.real(&from.join(&*self.spelled(step)?)).ok()
-            }),
+            Directory::Known(steps) => {
+                steps.iter().try_fold(self.cwd.to_path_buf(), |from, step| self.entered(&from, step))
+            }
         };
         command.directories.iter().map(folder).collect()
+    }
+
+    /// Where `cd` leads from a folder. Bash takes `..` away by the spelling of where it is, and the kernel and other
+    /// shells go up from where links have led: unless both arrive at one place, it is not known.
+    fn entered(&self, from: &Path, step: &Word) -> Option<PathBuf> {
+        let joined = from.join(&*self.spelled(step)?);
+        let logical = normalise(&joined);
+        let physical = self.files.real(&joined).ok()?;
+        (self.files.real(&logical).ok()? == physical).then_some(logical)
     }
 
     /// Adds the places of operands; false when one of them is not known.
     fn operands(&self, operands: &[Operand], folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
         let mut all = true;
         for operand in operands {
+            let first = places.len();
             all &= self.operand(&operand.word, operand.recursive, folders, places);
+            if operand.follows_links {
+                all &= self.follow(first, operand.recursive, places);
+            }
         }
         all
+    }
+
+    /// Adds where the links lead that are in the folders from `first` on; false when that is not known.
+    fn follow(&self, first: usize, deep: bool, places: &mut Vec<Place>) -> bool {
+        let mut at = first;
+        while let Some(folder) = places.get(at).map(|place| place.real.clone()) {
+            if self.files.is_folder(&folder) {
+                places[at].recursive = true;
+                let Some(links) = self.lister.linked(&folder, deep) else { return false };
+                for (lexical, real) in links {
+                    let place = Place { lexical, real, recursive: deep, has_other_names: false };
+                    // A folder behind a link is gone through in its turn.
+                    if !places.iter().any(|known| known.lexical == place.lexical) {
+                        places.push(place);
+                    }
+                }
+            }
+            if places.len() > MOST_MATCHES {
+                return false;
+            }
+            at += 1;
+        }
+        true
     }
 
     fn operand(
@@ -323,20 +366,19 @@ impl Finder<'_> {
         folders: &[Option<PathBuf>],
         places: &mut Vec<Place>,
     ) -> bool {
-        let Some(pattern) = self.glob_text(word) else { return false };
+        let Some(glob) = Glob::of(word, &self.workspace.home) else { return false };
         for folder in folders {
-            let Some(folder) = folder else {
-                if !pattern.starts_with('/') {
-                    return false;
-                }
-                continue;
+            let folder = match folder {
+                Some(folder) => folder,
+                None if glob.is_absolute => self.cwd,
+                None => return false,
             };
-            let Some(matches) = self.matches(folder, &pattern) else { return false };
+            let Some(matches) = self.lister.matches(folder, &glob) else { return false };
             if matches.len() + places.len() > MOST_MATCHES {
                 return false;
             }
             // A pattern that finds nothing stays as it is written.
-            let unmatched = matches.is_empty().then(|| folder.join(word.to_display()));
+            let unmatched = (matches.is_empty() || !glob.is_exact).then(|| folder.join(word.to_display()));
             for path in matches.into_iter().chain(unmatched) {
                 match self.absolute_place(&path, recursive) {
                     Ok(place) => places.push(place),
@@ -345,52 +387,6 @@ impl Finder<'_> {
             }
         }
         true
-    }
-
-    /// The word as a pattern, literal parts escaped; `None` when more than patterns is unknown in it.
-    pub(super) fn glob_text(&self, word: &Word) -> Option<String> {
-        let mut text = String::new();
-        for piece in &word.pieces {
-            match piece {
-                Piece::Literal(literal) => text.push_str(&globset::escape(literal)),
-                Piece::Home => text.push_str(&globset::escape(&self.workspace.home.to_string_lossy())),
-                Piece::Glob(glob) => text.push_str(glob),
-                Piece::Variable(_) | Piece::Unknown(_) => return None,
-            }
-        }
-        Some(text)
-    }
-
-    pub(super) fn matches(&self, folder: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
-        let mut found = vec![folder.to_path_buf()];
-        for part in Path::new(pattern).components() {
-            let mut next = Vec::new();
-            match part {
-                Component::Normal(name) => {
-                    let glob = globset::Glob::new(name.to_str()?).ok()?.compile_matcher();
-                    for place in &found {
-                        let names = self.files.names(place, MOST_MATCHES)?;
-                        // A pattern finds hidden names only when it says so; taking them all is the safe side.
-                        let fitting =
-                            names.iter().filter(|name: &&std::ffi::OsString| glob.is_match::<&OsStr>(name));
-                        next.extend(fitting.map(|name| place.join(name)));
-                        // Many a shell finds the folder above by a pattern that begins with a dot.
-                        if name.as_encoded_bytes().starts_with(b".") && glob.is_match("..") {
-                            next.push(place.join(".."));
-                        }
-                    }
-                }
-                Component::ParentDir => next.extend(found.iter().map(|place| place.join(".."))),
-                Component::RootDir => next.push(PathBuf::from("/")),
-                Component::CurDir => next = found,
-                Component::Prefix(_) => return None,
-            }
-            if next.len() > MOST_MATCHES {
-                return None;
-            }
-            found = next;
-        }
-        Some(found)
     }
 
     fn redirection(
@@ -428,8 +424,15 @@ impl Finder<'_> {
         }
     }
 
-    fn mentioned(&self, word: &Word, code: bool, folders: &[Option<PathBuf>], places: &mut Vec<Place>) {
-        let Some(text) = self.spelled(word) else { return };
+    /// Adds the files that a word may name; false when it stands for more of them than are looked at.
+    fn mentioned(
+        &self,
+        word: &Word,
+        code: bool,
+        folders: &[Option<PathBuf>],
+        places: &mut Vec<Place>,
+    ) -> bool {
+        let Some(text) = self.spelled(word) else { return self.may_mention(word, folders, places) };
         let between = |c: char| matches!(c, '=' | ':' | '@') || (code && ends_a_name(c));
         let parts = text.split(between).filter(|part| !part.is_empty()).take(MOST_MENTIONS);
         // A word without separators is its own only part.
@@ -441,6 +444,28 @@ impl Finder<'_> {
                 self.named(candidate, false, folders, places);
             }
         }
+        true
+    }
+
+    /// Adds the files that a word which is partly known may name; one of which nothing is known says nothing.
+    fn may_mention(&self, word: &Word, folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
+        let says_something = |piece: &Piece| match piece {
+            Piece::Literal(text) => !text.is_empty(),
+            Piece::Home | Piece::Glob(_) => true,
+            Piece::Variable(_) | Piece::Unknown(_) => false,
+        };
+        if !word.pieces.iter().any(says_something) {
+            return true;
+        }
+        let glob = Glob::loosely(word, &self.workspace.home);
+        for folder in folders.iter().flatten() {
+            let Some(matches) = self.lister.matches(folder, &glob) else { return false };
+            if matches.len() + places.len() > MOST_MATCHES {
+                return false;
+            }
+            places.extend(matches.iter().filter_map(|path| self.absolute_place(path, false).ok()));
+        }
+        true
     }
 }
 

@@ -4,8 +4,8 @@
 use super::compiled::Compiled;
 use super::decide::{Grant, Judge};
 use super::found::{Known, Line, Place};
-use crate::shell::knowledge::git_needs_safe_configuration;
-use crate::shell::{Directory, Doubt, DoubtKind, SimpleCommand, is_harmless_variable};
+use crate::shell::knowledge::{asks_for_version, git_needs_safe_configuration, may_be_shown};
+use crate::shell::{Directory, Doubt, DoubtKind, Piece, RedirectionKind, SimpleCommand, is_harmless_variable};
 
 /// What is granted beside rules.
 #[derive(Debug, Clone, Copy)]
@@ -203,6 +203,15 @@ impl<'a> Judge<'a> {
         if let Some(place) = known.reads.iter().find(|place| !self.is_readable(place)) {
             return Err(format!("{} is outside the workspace", place.real.display()));
         }
+        if let Some(name) = shown_variable(command) {
+            return Err(format!("the variable {name} may hold a secret, and it reads it"));
+        }
+        if !self.is_trusted() && asks_for_version(&command.words) {
+            return Err(format!(
+                "the folder may choose the program that `{}` starts, and it is not trusted",
+                shown(command)
+            ));
+        }
         if git_needs_safe_configuration(&command.words) {
             return self.git_may_ask(command);
         }
@@ -243,6 +252,23 @@ impl<'a> Judge<'a> {
 /// Programs whose actions a prefix rule for them does not cover.
 fn is_search(command: &SimpleCommand) -> bool {
     matches!(command.base_name(), Some("find" | "fd" | "fdfind"))
+}
+
+/// A variable that the text on the input of a command holds, unless it is known to be no secret.
+fn shown_variable(command: &SimpleCommand) -> Option<&str> {
+    let texts = command.redirections.iter().filter_map(|redirection| match redirection.kind {
+        RedirectionKind::HereDocument | RedirectionKind::HereString => redirection.target.as_ref(),
+        RedirectionKind::Input
+        | RedirectionKind::Output
+        | RedirectionKind::Append
+        | RedirectionKind::ReadWrite
+        | RedirectionKind::Duplicate => None,
+    });
+    texts.flat_map(|word| &word.pieces).find_map(|piece| match piece {
+        Piece::Variable(name) if !may_be_shown(name) => Some(name.as_str()),
+        Piece::Unknown(text) if text.starts_with("${") => Some(text.as_str()),
+        Piece::Variable(_) | Piece::Literal(_) | Piece::Home | Piece::Glob(_) | Piece::Unknown(_) => None,
+    })
 }
 
 fn shown(command: &SimpleCommand) -> String {

@@ -282,7 +282,11 @@ impl<'a> Unknowns<'a> {
             dynamic: line.reading.commands.iter().filter(has_unknown_word).collect(),
             hiding: pairs.filter_map(|(command, known)| Hiding::of(command, known)).collect(),
             place: line.known.iter().any(|known| {
-                known.unknown_edit || known.unknown_output || known.follows_new_link || known.leads_anywhere()
+                known.unknown_edit
+                    || known.unknown_output
+                    || known.unknown_mention
+                    || known.follows_new_link
+                    || known.leads_anywhere()
             }),
             read: line.known.iter().any(|known| known.unknown_read),
         };

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::found::{Finder, Known};
+use super::glob::{Glob, Part};
 use super::places::{Workspace, is_system, normalise};
 use crate::shell::{Piece, Reading, Word};
 
@@ -71,16 +72,18 @@ impl Finder<'_> {
         if !word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_))) {
             return;
         }
-        let Some(pattern) = self.glob_text(word) else { return };
+        let Some(glob) = Glob::of(word, &self.workspace.home) else { return };
         for folder in folders {
             let folder = folder.as_deref().unwrap_or(self.cwd);
-            match self.matches(folder, &pattern) {
+            match self.lister.matches(folder, &glob) {
                 Some(found) => paths.extend(found.iter().map(|path| normalise(path))),
                 None => {
-                    let fixed = Path::new(&pattern)
-                        .components()
-                        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']));
-                    paths.push(normalise(&folder.join(fixed.collect::<PathBuf>())));
+                    let start = if glob.is_absolute { Path::new("/") } else { folder };
+                    let fixed = glob.parts.iter().map_while(|part| match part {
+                        Part::Name(name) => Some(name),
+                        Part::Pattern(_) => None,
+                    });
+                    paths.push(normalise(&fixed.fold(start.to_path_buf(), |path, name| path.join(name))));
                 }
             }
         }

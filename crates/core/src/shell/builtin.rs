@@ -1,10 +1,11 @@
 //! What the shell's own commands do to the shell: define names, load code, change options, evaluate text. Each is a
-//! doubt, because later words of the same line may then mean something else than they say.
+//! doubt, because later words of the same line may then mean something else than they say. Text in a place that bash
+//! expands or evaluates a second time is a doubt unless it is plain.
 
-use super::Word;
 use super::condition::is_plain_name;
 use super::reading::{DoubtKind, SimpleCommand};
-use super::variables::steers_the_shell;
+use super::variables::{steers_in_front, steers_the_shell};
+use super::{Piece, Word};
 
 /// The doubts about one command by itself.
 pub(super) fn doubts(command: &SimpleCommand) -> Vec<DoubtKind> {
@@ -12,13 +13,15 @@ pub(super) fn doubts(command: &SimpleCommand) -> Vec<DoubtKind> {
     if command.is_dynamic() {
         doubts.push(DoubtKind::DynamicCommand);
     }
-    let Some(name) = command.name() else {
-        // Alone, an assignment lasts for the rest of the line.
-        if command.words.is_empty() && command.assignments.iter().any(|it| steers_the_shell(&it.name)) {
-            doubts.push(DoubtKind::ChangesShell);
-        }
-        return doubts;
-    };
+    // Alone, an assignment lasts for the rest of the line.
+    let steers = if command.words.is_empty() { steers_the_shell } else { steers_in_front };
+    if command.assignments.iter().any(|it| steers(&it.name)) {
+        doubts.push(DoubtKind::ChangesShell);
+    }
+    if command.words.is_empty() && command.assignments.iter().any(|it| keeps_an_expansion(&it.value)) {
+        doubts.push(DoubtKind::EvaluatesText);
+    }
+    let Some(name) = command.name() else { return doubts };
     let arguments = command.words.get(1..).unwrap_or_default();
     doubts.extend(of_builtin(name, arguments, command));
     doubts
@@ -52,6 +55,21 @@ fn of_builtin(name: &str, arguments: &[Word], command: &SimpleCommand) -> Option
         "declare" | "typeset" | "local" | "export" | "readonly" => declaration(arguments, command),
         _ => None,
     }
+}
+
+/// True when quoted text that bash would expand, were it read again, is kept in a variable. A later word may do that.
+fn keeps_an_expansion(value: &Word) -> bool {
+    value.pieces.iter().any(|piece| match piece {
+        Piece::Literal(text) => {
+            text.contains('`') || text.contains("$(") || text.contains("${") || text.ends_with('$')
+        }
+        Piece::Home | Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown(_) => false,
+    })
+}
+
+/// True when bash may find something to expand or evaluate in known text that it reads a second time.
+pub(super) fn is_evaluable(text: &str) -> bool {
+    text.contains(['$', '`', '[', '(', '!'])
 }
 
 /// True when an option word carries the letter, or might.
@@ -129,12 +147,13 @@ fn sets_names(arguments: &[Word]) -> Option<DoubtKind> {
     None
 }
 
-/// What a declaration does.
+/// What a declaration does. Its arguments are expanded like words and then read as assignments: subscripts, values of
+/// integers and lists given as text are evaluated then.
 fn declaration(arguments: &[Word], command: &SimpleCommand) -> Option<DoubtKind> {
+    let mut makes_lists = false;
     for word in arguments {
         let start = word.known_start();
-        let name = start.split(['=', '+']).next().unwrap_or(start);
-        if name.starts_with('-') {
+        if start.starts_with(['-', '+']) {
             let Some(letters) = word.as_literal() else { return Some(DoubtKind::ChangesShell) };
             if letters.contains(['n', 'i']) && !letters.starts_with("--") {
                 return Some(DoubtKind::EvaluatesText);
@@ -142,14 +161,28 @@ fn declaration(arguments: &[Word], command: &SimpleCommand) -> Option<DoubtKind>
             if letters.contains('f') {
                 return Some(DoubtKind::ChangesShell);
             }
-        } else if name.contains('[') {
+            makes_lists |= letters.contains(['a', 'A']);
+            continue;
+        }
+        if evaluates(word, makes_lists) {
             return Some(DoubtKind::EvaluatesText);
-        } else {
-            let computed = name.is_empty() || (word.is_dynamic() && !start.contains('='));
-            if computed || (steers_the_shell(name) && start.contains('=')) {
-                return Some(DoubtKind::ChangesShell);
-            }
+        }
+        let name = start.split(['=', '+']).next().unwrap_or(start);
+        let computed = name.is_empty() || (word.is_dynamic() && !start.contains('='));
+        if computed || (steers_the_shell(name) && start.contains('=')) {
+            return Some(DoubtKind::ChangesShell);
         }
     }
     command.assignments.iter().any(|it| steers_the_shell(&it.name)).then_some(DoubtKind::ChangesShell)
+}
+
+/// True when an argument of a declaration holds text that is evaluated. A list between parentheses of the line itself
+/// is not: its words are read where they stand.
+fn evaluates(word: &Word, makes_lists: bool) -> bool {
+    word.pieces.iter().any(|piece| match piece {
+        Piece::Literal(text) => is_evaluable(text),
+        Piece::Unknown(text) => makes_lists && !text.starts_with('('),
+        Piece::Variable(_) => makes_lists,
+        Piece::Home | Piece::Glob(_) => false,
+    })
 }

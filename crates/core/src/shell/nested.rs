@@ -140,12 +140,28 @@ fn collect(out: &mut Collector, owner: usize, found: Found, shown: &str) {
     }
 }
 
-/// Drops doubts about text that may be no command at all; a bound that was reached still counts.
+/// Drops doubts about text that may be no command at all. A bound that was reached still counts, and so does what the
+/// text would run if it is a command and what that is cannot be known.
 fn forget_doubts(out: &mut Collector, known: usize) {
     let mut at = 0;
     out.reading.doubts.retain(|doubt| {
         at += 1;
-        at <= known || matches!(doubt.kind, DoubtKind::TooDeep | DoubtKind::TooMany | DoubtKind::TooLong)
+        at <= known
+            || match doubt.kind {
+                DoubtKind::TooDeep
+                | DoubtKind::TooMany
+                | DoubtKind::TooLong
+                | DoubtKind::DynamicCommand
+                | DoubtKind::EvaluatesText => true,
+                DoubtKind::SyntaxError
+                | DoubtKind::ReadersDisagree
+                | DoubtKind::ControlCharacter
+                | DoubtKind::InvisibleCharacter
+                | DoubtKind::DefinesName
+                | DoubtKind::LoadsCode
+                | DoubtKind::ChangesShell
+                | DoubtKind::UnknownConstruct => false,
+            }
     });
 }
 

@@ -65,6 +65,11 @@ impl Reader<'_, '_> {
             let word_start = self.at;
             let Some(word) = self.word() else { break };
             end = self.at;
+            let spelling = self.slice(word_start, end);
+            if spelling.starts_with('{') && spelling.ends_with('}') && matches!(self.peek(0), Some(b'<' | b'>')) {
+                // Bash may take it for the variable of a descriptor, and evaluates a subscript in it.
+                self.doubt(DoubtKind::UnknownConstruct, word_start);
+            }
             if command.words.is_empty() {
                 self.starts.push(word_start);
                 declaring = word.as_literal().is_some_and(|name| DECLARING.contains(&name));
@@ -207,6 +212,9 @@ impl Reader<'_, '_> {
             return true;
         };
         let redirection = if kind == RedirectionKind::Duplicate {
+            if expands_again(&word) {
+                self.doubt(DoubtKind::EvaluatesText, start);
+            }
             duplicate(rest.starts_with('<'), word)
         } else {
             Redirection { kind, target: Some(word) }
@@ -254,8 +262,21 @@ fn operator_of(rest: &str) -> (usize, RedirectionKind) {
     found.map_or((1, RedirectionKind::ReadWrite), |&(text, kind)| (text.len(), kind))
 }
 
+/// True when the target of `<&` or `>&` would change by being expanded a second time, as bash does when it turns out to
+/// be a file: a quoted `$(…)` runs then.
+fn expands_again(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| match piece {
+        Piece::Literal(text) => {
+            text.contains(|c: char| c.is_whitespace() || "$`*?[]{}~\\'\"!()<>|&;".contains(c))
+        }
+        Piece::Variable(_) | Piece::Unknown(_) | Piece::Glob(_) => true,
+        Piece::Home => false,
+    })
+}
+
 /// What `<&word` or `>&word` means: a descriptor when the word is a number or a dash, otherwise a file.
 fn duplicate(input: bool, word: Word) -> Redirection {
+    let word = if expands_again(&word) { Word::unknown(word.to_display()) } else { word };
     let descriptor = word.as_literal().is_some_and(|text| {
         let number = text.strip_suffix('-').unwrap_or(text);
         !text.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

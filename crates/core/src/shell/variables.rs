@@ -42,29 +42,65 @@ pub fn is_harmless_variable(name: &str) -> bool {
     HARMLESS.binary_search(&name).is_ok() || LOCALE.binary_search(&name).is_ok()
 }
 
-/// Variables of the shell itself that change how it finds, splits, starts or remembers things.
-const SHELL: [&str; 16] = [
+/// Variables of the shell itself that change how it finds, splits, starts or remembers things, what `~` and relative
+/// names mean, and those whose values it evaluates: as arithmetic, which may run commands, or as a prompt.
+const SHELL: [&str; 42] = [
     "BASHOPTS",
+    "BASHPID",
+    "BASH_ALIASES",
+    "BASH_ARGC",
+    "BASH_ARGV",
     "BASH_ARGV0",
     "BASH_CMDS",
-    "BASH_ALIASES",
+    "BASH_COMPAT",
     "BASH_ENV",
     "BASH_LOADABLES_PATH",
+    "BASH_XTRACEFD",
     "CDPATH",
+    "DIRSTACK",
     "ENV",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
     "EXECIGNORE",
+    "FUNCNEST",
     "GLOBIGNORE",
+    "GLOBSORT",
+    "HISTCMD",
+    "HOME",
     "IFS",
+    "LINENO",
+    "MAILCHECK",
+    "OLDPWD",
+    "OPTIND",
     "PATH",
     "POSIXLY_CORRECT",
+    "PPID",
     "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
     "PS4",
+    "PWD",
+    "RANDOM",
+    "SECONDS",
     "SHELLOPTS",
+    "SRANDOM",
+    "TMOUT",
+    "UID",
 ];
 
 /// True for a variable that changes how the shell itself runs later commands.
 pub(super) fn steers_the_shell(name: &str) -> bool {
-    SHELL.contains(&name) || name.starts_with("LD_") || name.starts_with("DYLD_")
+    SHELL.binary_search(&name).is_ok()
+        || name.starts_with("LD_")
+        || name.starts_with("DYLD_")
+        || name.starts_with("GIT_CONFIG")
+}
+
+/// True for a variable that changes what the words of a command mean when it stands in front of that command. `PATH`
+/// there says nothing about which commands the line has.
+pub(super) fn steers_in_front(name: &str) -> bool {
+    steers_the_shell(name) && name != "PATH"
 }
 
 #[cfg(test)]
@@ -73,6 +109,6 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted() {
-        assert!(HARMLESS.is_sorted() && LOCALE.is_sorted());
+        assert!(HARMLESS.is_sorted() && LOCALE.is_sorted() && SHELL.is_sorted());
     }
 }

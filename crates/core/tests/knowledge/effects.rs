@@ -26,7 +26,7 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
     ("find -delete", "./**", "./**", "./**"),
     ("find a -fprint out", "a/**", "out", ""),
     ("find a -exec rm x ;", "a/**", "", "?"),
-    ("diff --from-file=a b", "a b", "", ""),
+    ("diff --from-file=a b", "b a", "", ""),
     ("wc --files0-from=list", "list", "", "?"),
     ("test -f a", "a", "", ""),
     ("[ -e ~/x ]", "~/x", "", ""),

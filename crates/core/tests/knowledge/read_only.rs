@@ -96,6 +96,9 @@ diff a b
 diff -u a b
 diff -U3 a b
 diff -r --no-dereference a b
+diff -r a b
+diff -ru a b
+echo $PATH $LANG
 diff -q --brief a b
 date
 date +%Y-%m-%d
@@ -115,7 +118,7 @@ echo $(date)
 echo *
 printf '%s' a
 printf '%5.2f%% of %-10s\\n' 1 a
-printf '%s' $X
+printf '%s' $HOME
 printf -- '%s' a
 test -f a
 test -d src -a -e b
@@ -129,8 +132,6 @@ id -un
 uname -a
 hostname
 hostname -s
-env
-printenv
 which ls cargo
 type ls
 type -a ls
@@ -291,8 +292,6 @@ uniq -- *
 uniq $X
 cut -y a
 cut -f $N a
-diff -r a b
-diff -ru a b
 diff -l a b
 diff --paginate a b
 diff --from a b
@@ -307,6 +306,15 @@ echo ${X@P}
 echo $((a[0]))
 printf -v X %s a
 printf %n X
+env
+printenv
+printenv HOME
+env -0
+set
+echo $TOKEN
+printf '%s' $API_KEY
+declare -p
+export -p
 printf '%d%%%5n' X
 printf $X a
 printf -- $X

@@ -7,7 +7,7 @@ use super::program::Operands::{Nothing, Special, Text, Words};
 use super::program::Program;
 use super::words::{has_pattern, is_many, shown};
 use super::{Effects, here};
-use crate::shell::{Piece, Word};
+use crate::shell::{Piece, Word, is_harmless_variable};
 
 /// The entries.
 pub(super) const TABLE: &[Program] = &[
@@ -15,8 +15,8 @@ pub(super) const TABLE: &[Program] = &[
     Program::reader(&["printf"], &[], Words(printf)),
     Program::reader(&["test", "["], &[], Words(condition)),
     Program::reader(&["[["], &[], Words(double_condition)),
-    // The reader doubts the options of `set` that change how words are read or commands found.
-    Program::reader(&["true", "false", ":", "exit", "return", "break", "continue", "set"], &[], Words(echo)),
+    Program::reader(&["true", "false", ":", "exit", "return", "break", "continue"], &[], Words(echo)),
+    Program::reader(&["set"], &[], Words(options)),
     Program::reader(&["pwd"], &["L logical, P physical"], Nothing),
     Program::reader(&["cd"], &["L, P, e"], Special(change_folder)).style(Style::Leading),
     Program::reader(&["type"], &["a, f, P, p, t"], Text).style(Style::Leading),
@@ -24,12 +24,16 @@ pub(super) const TABLE: &[Program] = &[
     Program::changer(&["source", "."], &[], Words(load)),
 ];
 
-/// A word that is only shown. A variable is a text; a substitution is too, since the commands in it are judged for
+/// A word that is only shown. A variable that holds no secret is a text; a substitution is too, since the commands in it are judged for
 /// themselves; a pattern reads names. Arithmetic and operators in expansions may evaluate what a variable holds.
 fn shown_only(word: &Word, effects: &mut Effects) {
     for piece in &word.pieces {
         match piece {
-            Piece::Literal(_) | Piece::Home | Piece::Variable(_) | Piece::Glob(_) => {}
+            Piece::Literal(_) | Piece::Home | Piece::Glob(_) => {}
+            Piece::Variable(name) if may_be_shown(name) => {}
+            Piece::Variable(name) => {
+                effects.not_read_only(format!("the variable {name} may hold a secret, and it prints it"));
+            }
             Piece::Unknown(text) => {
                 let substitution =
                     (text.starts_with("$(") && !text.starts_with("$((")) || text.starts_with('`');
@@ -47,6 +51,51 @@ fn shown_only(word: &Word, effects: &mut Effects) {
 /// `$?` and the like: a number, or text that is only shown.
 fn is_special_parameter(text: &str) -> bool {
     matches!(text.as_bytes(), [b'$', b'?' | b'#' | b'$' | b'!' | b'-' | b'@' | b'*' | b'0'..=b'9'])
+}
+
+/// Why a command that shows variables is not proven to only read.
+pub(super) const PRINTS_ENVIRONMENT: &str = "the environment may hold secrets, and it prints them";
+
+/// Variables whose values are no secret.
+const SHOWN: [&str; 24] = [
+    "BASH_VERSION",
+    "EUID",
+    "HOME",
+    "HOSTNAME",
+    "HOSTTYPE",
+    "IFS",
+    "LINENO",
+    "LOGNAME",
+    "MACHTYPE",
+    "OLDPWD",
+    "OSTYPE",
+    "PATH",
+    "PIPESTATUS",
+    "PPID",
+    "PWD",
+    "RANDOM",
+    "REPLY",
+    "SECONDS",
+    "SHELL",
+    "SHLVL",
+    "TERM",
+    "TMPDIR",
+    "UID",
+    "USER",
+];
+
+/// True for a variable that may be shown to the model without a question.
+#[must_use]
+pub fn may_be_shown(name: &str) -> bool {
+    SHOWN.binary_search(&name).is_ok() || is_harmless_variable(name)
+}
+
+/// `set` alone prints every variable. The reader doubts the options that change how words are read or commands found.
+fn options(words: &[Word], effects: &mut Effects) {
+    if words.is_empty() {
+        effects.not_read_only(PRINTS_ENVIRONMENT);
+    }
+    echo(words, effects);
 }
 
 fn echo(words: &[Word], effects: &mut Effects) {

@@ -236,3 +236,11 @@ pub(super) fn is_version_query(name: &str, words: &[Word]) -> bool {
         || (word == "-v" && matches!(name, "node" | "npm" | "ruby" | "perl" | "php"));
     plain && TELLS_VERSION.contains(&name)
 }
+
+/// True for a question for a version. Version managers and wrappers let the folder choose which program answers it, so
+/// it is only a read where the folder is trusted.
+#[must_use]
+pub fn asks_for_version(words: &[Word]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    first.as_literal().is_some_and(|name| is_version_query(name, rest))
+}

@@ -28,7 +28,8 @@ pub use flags::{matches_with_flags, may_match_with_flags};
 pub use git_safety::{
     SAFE_GIT_CONFIGURATION, SAFE_GIT_ENVIRONMENT, git_needs_safe_configuration, safe_git_override,
 };
-pub use interpreters::{runs_arbitrary_code, takes_code};
+pub use builtins::may_be_shown;
+pub use interpreters::{asks_for_version, runs_arbitrary_code, takes_code};
 pub use suggest::suggestable_prefix;
 
 use super::{Piece, Word};
@@ -40,6 +41,8 @@ pub struct Operand {
     pub word: Word,
     /// Whether everything below it is touched too.
     pub recursive: bool,
+    /// Whether links in it, if it is a folder, are followed.
+    pub follows_links: bool,
 }
 
 /// What a command would do, as far as it is known.
@@ -84,7 +87,15 @@ impl Effects {
     }
 
     fn read(&mut self, word: &Word, recursive: bool) {
-        let operand = Operand { word: word.clone(), recursive };
+        self.read_operand(Operand { word: word.clone(), recursive, follows_links: false });
+    }
+
+    /// Reads a word which, if it is a folder, is read with everything that links in it lead to.
+    fn read_following(&mut self, word: &Word, recursive: bool) {
+        self.read_operand(Operand { word: word.clone(), recursive, follows_links: true });
+    }
+
+    fn read_operand(&mut self, operand: Operand) {
         if !self.reads.contains(&operand) {
             self.reads.push(operand);
         }
@@ -99,12 +110,12 @@ impl Effects {
 
     fn edit(&mut self, word: &Word, recursive: bool) {
         self.not_read_only("it changes files");
-        self.edits.push(Operand { word: word.clone(), recursive });
+        self.edits.push(Operand { word: word.clone(), recursive, follows_links: false });
     }
 
     fn remove(&mut self, word: &Word, recursive: bool) {
         self.edit(word, recursive);
-        self.removals.push(Operand { word: word.clone(), recursive });
+        self.removals.push(Operand { word: word.clone(), recursive, follows_links: false });
     }
 
     fn not_read_only(&mut self, why: impl Into<String>) {

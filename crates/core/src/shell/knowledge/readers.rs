@@ -2,12 +2,13 @@
 //! the few whose second operand is a file that they write. Options that follow links below a folder are not harmless,
 //! because a link inside the workspace may lead out of it.
 
-use super::Effects;
 use super::options::{Invocation, Style};
-use super::program::Depth::{Deep, Flat, With};
-use super::program::Operands::{Files, FilesOrHere, Nothing, Special, Text};
+use super::program::Depth::{Deep, Flat};
+use super::program::Operands::{Files, FilesOrHere, Nothing, Special, Text, Words};
 use super::program::{Program, read_files};
 use super::words::{is_many, shown};
+use super::{Effects, here};
+use crate::shell::Word;
 
 const HELP: &str = "help, version";
 
@@ -49,7 +50,7 @@ const DIFF: &str = "
     y side-by-side, W width=, left-column, suppress-common-lines, p show-c-function,
     F show-function-line=, label=, t expand-tabs, T initial-tab, tabsize=, suppress-blank-empty,
     r recursive, no-dereference, N new-file, unidirectional-new-file, ignore-file-name-case,
-    no-ignore-file-name-case, x exclude=, X exclude-from=<, S starting-file=, from-file=<, to-file=<,
+    no-ignore-file-name-case, x exclude=, X exclude-from=<, S starting-file=, from-file=, to-file=,
     i ignore-case, E ignore-tab-expansion, Z ignore-trailing-space, b ignore-space-change,
     w ignore-all-space, B ignore-blank-lines, I ignore-matching-lines=, a text, strip-trailing-cr,
     D ifdef=, line-format=, old-line-format=, new-line-format=, unchanged-line-format=,
@@ -131,7 +132,7 @@ const READLINK: &str = "
 
 /// The entries.
 pub(super) const TABLE: &[Program] = &[
-    Program::reader(&["ls", "dir", "vdir"], &[LS, HELP], FilesOrHere(With(&["R"]))).steady(),
+    Program::reader(&["ls", "dir", "vdir"], &[LS, HELP], Special(list)).steady(),
     Program::reader(&["cat"], &[CAT, HELP], Files(Flat)).steady(),
     Program::reader(&["head"], &[HEAD, HELP], Files(Flat)).steady(),
     // A name that begins with a dash can at worst make it wait for more.
@@ -216,8 +217,8 @@ pub(super) const TABLE: &[Program] = &[
     Program::reader(&["uname"], &[UNAME, HELP], Nothing),
     // Longer forms of the name are looked up in the network, and an operand sets it.
     Program::reader(&["hostname"], &["s short"], Nothing),
-    // With a word they run a program or are asked for one value; the plain list is all that is proven.
-    Program::reader(&["env", "printenv"], &[HELP], Nothing).style(Style::Leading),
+    // What is in the environment may be a secret, and with a word `env` runs a program.
+    Program::changer(&["env", "printenv"], &[], Words(environment)),
     Program::reader(&["which"], &["a all, s", HELP], Text),
     Program::reader(
         &["cal", "ncal"],
@@ -250,12 +251,33 @@ fn second_is_written(invocation: &Invocation<'_>, effects: &mut Effects) {
     }
 }
 
-/// Compares files. Below folders it follows links unless it is told not to.
+/// Compares files, or the files of two folders by their names. It follows links in folders unless it is told not to.
 fn diff(invocation: &Invocation<'_>, effects: &mut Effects) {
     let recursive = invocation.has(&["r"]);
-    read_files(&invocation.operands, recursive, false, effects);
-    if recursive && !invocation.has(&["no-dereference"]) {
-        effects.not_read_only("below folders it follows links, unless `--no-dereference` is given");
+    let sides = ["from-file", "to-file"].into_iter().flat_map(|name| invocation.values(name));
+    for word in invocation.operands.iter().copied().chain(sides) {
+        if word.as_literal() == Some("-") {
+            continue;
+        }
+        if invocation.has(&["no-dereference"]) {
+            effects.read(word, true);
+        } else {
+            effects.read_following(word, recursive);
+        }
+    }
+}
+
+/// Lists names. With `-L` it looks at what links lead to.
+fn list(invocation: &Invocation<'_>, effects: &mut Effects) {
+    let recursive = invocation.has(&["R"]);
+    if !invocation.has(&["L"]) {
+        return read_files(&invocation.operands, recursive, true, effects);
+    }
+    for word in &invocation.operands {
+        effects.read_following(word, recursive);
+    }
+    if invocation.operands.is_empty() {
+        effects.read_following(&here(), recursive);
     }
 }
 
@@ -266,6 +288,10 @@ fn date(invocation: &Invocation<'_>, effects: &mut Effects) {
             effects.not_read_only(format!("`{}` would set the clock", shown(word)));
         }
     }
+}
+
+fn environment(_: &[Word], effects: &mut Effects) {
+    effects.why_not = Some(super::builtins::PRINTS_ENVIRONMENT.to_owned());
 }
 
 /// An operand with `@` in front names a file with more words.

@@ -2,6 +2,7 @@
 //! every word that could start it is taken as one, for rules that stop things. Only a few wrappers are transparent, that
 //! is, an allow rule may look through them.
 
+mod git_subcommands;
 mod options;
 mod special;
 mod table;

@@ -34,6 +34,7 @@ pub(super) fn inner_of(spec: &Spec, arguments: &[Word], by_name: bool) -> Found 
                 rest = rest.get(count..).unwrap_or_default();
                 break;
             }
+            Step::Lost if spec.name == "env" => return split_string(rest),
             Step::Lost => return guesses(rest, first.is_dynamic()),
         }
     }
@@ -135,11 +136,42 @@ pub(super) fn assignment_of(word: &Word) -> Option<Assignment> {
     Some(Assignment { name: name.to_owned(), value: Word { pieces }, subscript: false })
 }
 
+/// `env -S text`: the text, split at blanks, and the words behind it are one command. The text may stand in the same word
+/// or the next, and has quotes, escapes and variables of its own.
+fn split_string(words: &[Word]) -> Found {
+    let mut found = guesses(words, words.first().is_some_and(Word::is_dynamic));
+    let Some(first) = words.first().and_then(Word::as_literal) else { return found };
+    let text = match first.strip_prefix("--") {
+        Some(long) => long.split_once('=').map(|(_, text)| text),
+        None => first.split_once('S').map(|(_, text)| text).filter(|text| !text.is_empty()),
+    };
+    let (text, rest) = match (text, words.get(1)) {
+        (Some(text), _) => (Some(text), 1),
+        (None, Some(next)) => (next.as_literal(), 2),
+        (None, None) => return found,
+    };
+    let Some(text) = text else {
+        found.dynamic = true;
+        return found;
+    };
+    found.dynamic |= text.contains(['$', '\\', '"', '\'', '#']);
+    let mut command: Vec<Word> = text.split_whitespace().map(Word::literal).collect();
+    command.extend_from_slice(words.get(rest..).unwrap_or_default());
+    let assigned = command.iter().take_while(|word| assignment_of(word).is_some()).count();
+    let assignments = command.drain(..assigned).filter_map(|word| assignment_of(&word)).collect();
+    if !command.is_empty() {
+        found.commands.push(Inner { assignments, words: command, transparent: false, guessed: false });
+    }
+    found
+}
+
 /// Every word that could start a command, each as one. Options may hide a whole script, so they are read as text too.
 pub(super) fn guesses(words: &[Word], dynamic: bool) -> Found {
     let mut found = Found { dynamic, ..Found::default() };
     for at in 0..words.len().min(MOST_GUESSES) {
         let Some(first) = words.get(at) else { break };
+        // A word that is not known may be the command, or an option that names one.
+        found.dynamic |= first.is_dynamic();
         let starts = first.as_literal().is_some_and(|text| !text.starts_with('-') && !text.is_empty());
         if starts && assignment_of(first).is_none() {
             let words = words.get(at..).unwrap_or_default().to_vec();

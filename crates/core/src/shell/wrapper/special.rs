@@ -2,6 +2,7 @@
 //! program, and programs that give their words to a shell as text.
 
 use super::super::Word;
+use super::git_subcommands::is_own_subcommand;
 use super::options::guesses;
 use super::{Found, Inner, Script, table};
 
@@ -24,6 +25,10 @@ pub(super) fn inner_of(base: &str, arguments: &[Word]) -> Found {
 
 /// `eval`: all words joined by blanks are a script.
 fn joined(arguments: &[Word]) -> Found {
+    let arguments = match arguments {
+        [first, rest @ ..] if first.as_literal() == Some("--") => rest,
+        _ => arguments,
+    };
     let scripts =
         joined_text(arguments).map_or_else(|| partly_known(arguments), |text| vec![Script::Known(text)]);
     Found { scripts, ..Found::default() }
@@ -179,9 +184,10 @@ fn subcommand(arguments: &[Word], subcommands: &[&str]) -> Found {
     }
 }
 
-/// Git's own ways to run a program: configuration given on the line, `rebase --exec`, `bisect run`, `submodule foreach`.
+/// Git's own ways to run a program: configuration given on the line, aliases, `rebase --exec`, `bisect run`, `submodule
+/// foreach`.
 fn git(arguments: &[Word]) -> Found {
-    let mut found = Found::default();
+    let mut found = Found { dynamic: may_be_alias(arguments), ..Found::default() };
     for (at, word) in arguments.iter().enumerate() {
         let Some(text) = word.as_literal() else { continue };
         let next = arguments.get(at + 1);
@@ -208,6 +214,34 @@ fn git(arguments: &[Word]) -> Found {
         }
     }
     found
+}
+
+/// True when the subcommand may be another one, or a program, by an alias: it is none of git's own, or the line itself
+/// gives git configuration that can hold one.
+fn may_be_alias(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let Some(text) = word.as_literal() else { return true };
+        let setting = match text {
+            "-c" | "--config-env" => words.next().map(Word::known_start),
+            _ => text.strip_prefix("--config-env="),
+        };
+        if let Some(setting) = setting {
+            let name = setting.to_ascii_lowercase();
+            if name.is_empty() || name.starts_with("alias.") || name.starts_with("include") {
+                return true;
+            }
+            continue;
+        }
+        match text {
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source" => {
+                words.next();
+            }
+            _ if text.starts_with('-') => {}
+            _ => return !is_own_subcommand(text),
+        }
+    }
+    false
 }
 
 /// A configuration value that git may give to a shell.

@@ -124,55 +124,134 @@ pub(super) fn spec(base: &str) -> Option<&'static Spec> {
 }
 
 /// Programs that run a command found somewhere among their words.
-const RUNNERS: [&str; 44] = [
+const RUNNERS: [&str; 121] = [
+    "aa-exec",
+    "abduco",
+    "agetty",
+    "apptainer",
+    "bear",
+    "bpftrace",
     "bunx",
+    "bwrap",
     "capsh",
+    "catatonit",
     "catchsegv",
+    "ccache",
+    "cgexec",
+    "choom",
     "chpst",
+    "chronic",
     "chroot",
     "chrt",
+    "coresched",
+    "cpulimit",
+    "daemon",
+    "daemonize",
+    "datefudge",
     "dbus-run-session",
+    "distcc",
+    "distrobox",
     "dtach",
+    "dumb-init",
+    "eatmydata",
     "entr",
+    "envdir",
+    "envuidgid",
     "expect",
+    "fakechroot",
     "fakeroot",
+    "fakeroot-ng",
+    "faketime",
+    "fghack",
     "firejail",
     "gdb",
+    "gosu",
+    "gtime",
+    "heaptrack",
     "hyperfine",
+    "i386",
+    "ifne",
+    "ktrace",
+    "lckdo",
     "linux32",
     "linux64",
+    "lldb",
     "logsave",
     "ltrace",
+    "mispipe",
+    "multitime",
+    "nc",
+    "ncat",
+    "newgrp",
+    "nocache",
+    "nodemon",
     "npx",
+    "nq",
     "nsenter",
     "numactl",
+    "padsp",
+    "pasuspender",
+    "pee",
     "perf",
+    "pgrphack",
     "pkexec",
     "prlimit",
+    "proot",
     "proxychains",
     "proxychains4",
     "rlwrap",
+    "rr",
     "run0",
-    "setarch",
-    "setpriv",
+    "runcon",
+    "s6-setuidgid",
+    "scan-build",
+    "sccache",
+    "schedtool",
     "screen",
+    "sem",
+    "setarch",
+    "setlock",
+    "setpriv",
+    "setuidgid",
+    "sg",
+    "socat",
     "softlimit",
+    "ssh-agent",
     "start-stop-daemon",
     "strace",
+    "su-exec",
+    "sudo-rs",
     "systemd-inhibit",
+    "systemd-nspawn",
     "systemd-run",
     "taskset",
+    "timelimit",
+    "tini",
     "tmux",
+    "toolbox",
+    "torify",
     "torsocks",
+    "trickle",
+    "tsocks",
+    "uclampset",
+    "uftrace",
+    "uname26",
     "unbuffer",
     "unshare",
     "uvx",
     "valgrind",
+    "vglrun",
+    "watchexec",
+    "when-changed",
+    "with-lock-ex",
+    "x86_64",
     "xvfb-run",
 ];
 /// Programs that give some of their words to a shell as text.
-const TEXT_RUNNERS: [&str; 11] =
-    ["at", "batch", "entr", "flock", "mosh", "parallel", "runuser", "script", "ssh", "su", "watch"];
+const TEXT_RUNNERS: [&str; 19] = [
+    "asciinema", "at", "batch", "entr", "flock", "hyperfine", "mosh", "parallel", "rsh", "runuser", "sem", "script", "sg",
+    "ssh", "su", "tmux", "ttyrec", "watch", "watchexec",
+];
 /// Programs of which only some subcommands run a command.
 const SUBCOMMAND_RUNNERS: [(&str, &[&str]); 15] = [
     ("bundle", &["exec"]),
@@ -213,7 +292,7 @@ pub(super) fn is_shell(base: &str) -> bool {
 pub(super) fn is_runner(base: &str) -> bool {
     // The loader of programs runs the program it is given.
     let loader = base.starts_with("ld-linux") || base.starts_with("ld-musl") || base.starts_with("ld.so");
-    RUNNERS.contains(&base) || is_text_runner(base) || loader
+    RUNNERS.binary_search(&base).is_ok() || is_text_runner(base) || loader
 }
 
 /// True for programs that give text to a shell.
@@ -224,4 +303,14 @@ pub(super) fn is_text_runner(base: &str) -> bool {
 /// The subcommands of a program that run a command.
 pub(super) fn running_subcommands(base: &str) -> Option<&'static [&'static str]> {
     SUBCOMMAND_RUNNERS.iter().find(|(name, _)| *name == base).map(|(_, subcommands)| *subcommands)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runners_are_sorted() {
+        assert!(RUNNERS.is_sorted());
+    }
 }
