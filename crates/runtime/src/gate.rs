@@ -1,9 +1,6 @@
 //! Takes a call to the gate: rules and places as the session's records have changed them, the policy's decision, and
 //! what an open question means here. No answer is ever an allowance.
 
-use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -14,6 +11,8 @@ use qoder_core::policy::{
 use qoder_core::ports::{Access, Hidden, Tool};
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode, RuleValue};
 use serde_json::Value;
+
+pub use crate::local_files::LocalFiles;
 
 /// What an ask means when nobody is there to answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -254,43 +253,5 @@ impl Gate {
             )
             | None => format!("allow it with --allowed-tools {name} or a rule in the settings"),
         }
-    }
-}
-
-/// Path metadata of this machine.
-#[derive(Debug, Clone, Copy)]
-pub struct LocalFiles;
-
-impl FileSystem for LocalFiles {
-    fn real(&self, path: &Path) -> Result<PathBuf, String> {
-        path.to_str().ok_or("the path is not valid Unicode; give a path that is")?;
-        qoder_tools::paths::real(path).map_err(|error| error.to_string())
-    }
-
-    fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {
-        let mut names = Vec::new();
-        let entries = match std::fs::read_dir(directory) {
-            Ok(entries) => entries,
-            // In what is no folder there are no names.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Some(names);
-            }
-            Err(_) => return None,
-        };
-        for entry in entries {
-            if names.len() == most {
-                return None;
-            }
-            names.push(entry.ok()?.file_name());
-        }
-        Some(names)
-    }
-
-    fn has_other_names(&self, path: &Path) -> bool {
-        path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.nlink() > 1)
-    }
-
-    fn is_folder(&self, path: &Path) -> bool {
-        path.is_dir()
     }
 }

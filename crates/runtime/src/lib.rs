@@ -19,6 +19,7 @@ pub mod hooks;
 pub mod interrupt;
 pub mod layout;
 pub mod live;
+mod local_files;
 pub mod mcp_sources;
 pub mod memory;
 pub mod model_policy;

@@ -120,7 +120,12 @@ pub(crate) async fn remove(
         match at_root.run(&["branch", "--quiet", "-D", &worktree.branch]).await {
             Ok(_) => text.push_str(&format!(" with its branch {}", worktree.branch)),
             // The tree is gone, so the session must leave it; the branch that is left over does no harm.
-            Err(error @ (GitError::Failed { .. } | GitError::TimedOut { .. } | GitError::Missing { .. })) => {
+            Err(
+                error @ (GitError::Failed { .. }
+                | GitError::TimedOut { .. }
+                | GitError::Missing { .. }
+                | GitError::Unsafe { .. }),
+            ) => {
                 text.push_str(&format!(", but its branch {} is left over ({error})", worktree.branch));
             }
             Err(GitError::Cancelled) => {

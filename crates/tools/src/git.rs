@@ -46,6 +46,8 @@ pub(crate) enum GitError {
     Failed { command: String, message: String },
     #[error("git {command} took longer than {} seconds and was stopped. Look at the repository before you try again.", TIME_LIMIT.as_secs())]
     TimedOut { command: String },
+    #[error("The repository is not safe to ask: {why}. {hint}, or run git outside of this program.")]
+    Unsafe { why: String, hint: &'static str },
     #[error("The call was interrupted before it finished.")]
     Cancelled,
 }
@@ -57,6 +59,7 @@ impl GitError {
             Self::Missing { .. } => "git_missing",
             Self::Failed { .. } => "git_failed",
             Self::TimedOut { .. } => "git_timeout",
+            Self::Unsafe { .. } => "git_unsafe",
             Self::Cancelled => "git_cancelled",
         }
     }
@@ -97,16 +100,72 @@ impl<'a> Git<'a> {
     pub(crate) async fn programs_named_by_the_repository(
         &self,
     ) -> Result<Vec<(String, &'static str)>, GitError> {
-        match self.run(&["config", "--list", "--name-only", "--show-scope", "-z"]).await {
-            Ok(listed) if listed.len() as u64 >= OUTPUT_BYTES => Err(GitError::Failed {
-                command: "config".to_owned(),
-                message: "the repository's configuration is too large to be checked".to_owned(),
-            }),
-            Ok(listed) => Ok(overrides(&listed)),
+        match self.listed(&["config", "--list", "--name-only", "--show-scope", "--show-origin", "-z"]).await {
+            Ok(listed) => overrides(&listed, self.place().await?.as_ref()),
             // There is no repository, or a broken one: the next command says which.
             Err(GitError::Failed { .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
+    }
+
+    /// A list that must be complete to be of use.
+    async fn listed<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<String, GitError> {
+        let listed = self.run(arguments).await?;
+        if listed.len() as u64 >= OUTPUT_BYTES {
+            return Err(GitError::Unsafe {
+                why: "its configuration is too large to be checked".to_owned(),
+                hint: "Make it smaller",
+            });
+        }
+        Ok(listed)
+    }
+
+    /// The names of submodules, each of which may have settings of its own for how it is shown.
+    pub(crate) async fn submodules(&self, top: &Path) -> Result<Vec<String>, GitError> {
+        let file = top.join(".gitmodules");
+        // Not a link and nothing that could be endless: git reads it as it is.
+        if !file.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(Vec::new());
+        }
+        let arguments: [&OsStr; 6] = [
+            "config".as_ref(),
+            "--list".as_ref(),
+            "--name-only".as_ref(),
+            "-z".as_ref(),
+            "--file".as_ref(),
+            file.as_os_str(),
+        ];
+        let listed = match self.listed(&arguments).await {
+            Ok(listed) => listed,
+            // What cannot be read here git does not read either.
+            Err(GitError::Failed { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let names = listed.split('\0').filter_map(|key| key.strip_prefix("submodule."));
+        let mut names: Vec<String> =
+            names.filter_map(|key| key.rsplit_once('.').map(|(name, _)| name.to_owned())).collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// The folders of the repository as git sees them; `None` where there is no working tree.
+    pub(crate) async fn place(&self) -> Result<Option<RepositoryPlace>, GitError> {
+        let asked =
+            ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"];
+        let told = match self.run(&asked).await {
+            Ok(told) => told,
+            Err(GitError::Failed { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let real = |line: &str| {
+            let path = self.directory.join(line);
+            crate::paths::real(&path).unwrap_or(path)
+        };
+        let mut lines = told.lines().rev();
+        let (Some(common), Some(own), Some(top)) = (lines.next(), lines.next(), lines.next()) else {
+            return Ok(None);
+        };
+        Ok(Some(RepositoryPlace { top: real(top), own: real(own), common: real(common) }))
     }
 
     /// Runs a command; returns its output without line ends at its end.
@@ -183,14 +242,43 @@ fn program() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("/usr/bin/git"))
 }
 
-/// The scope and the name of each setting stand in turn.
-fn overrides(listed: &str) -> Vec<(String, &'static str)> {
+/// Where a repository is.
+#[derive(Debug)]
+pub(crate) struct RepositoryPlace {
+    /// The top of the working tree.
+    pub(crate) top: PathBuf,
+    /// The repository of this working tree.
+    pub(crate) own: PathBuf,
+    /// The repository that worktrees share.
+    pub(crate) common: PathBuf,
+}
+
+impl RepositoryPlace {
+    /// True for the files that git itself keeps the configuration in. Git names them from the top.
+    fn keeps_configuration_in(&self, file: &str) -> bool {
+        let path = self.top.join(file);
+        let folder = path.parent().and_then(|folder| crate::paths::real(folder).ok());
+        let named = matches!(path.file_name().and_then(OsStr::to_str), Some("config" | "config.worktree"));
+        named && folder.is_some_and(|folder| folder == self.own || folder == self.common)
+    }
+}
+
+/// The scope, the origin and the name of each setting stand in turn. A file that the repository's configuration includes
+/// from elsewhere would be shown as configuration.
+fn overrides(listed: &str, place: Option<&RepositoryPlace>) -> Result<Vec<(String, &'static str)>, GitError> {
     let fields: Vec<&str> = listed.split('\0').collect();
-    fields
-        .chunks_exact(2)
-        .filter(|pair| matches!(pair[0], "local" | "worktree"))
-        .filter_map(|pair| safe_git_override(pair[1]).map(|value| (pair[1].to_owned(), value)))
-        .collect()
+    let mut overridden = Vec::new();
+    for setting in fields.chunks_exact(3).filter(|setting| matches!(setting[0], "local" | "worktree")) {
+        let origin = setting[1].strip_prefix("file:").unwrap_or(setting[1]);
+        if place.is_some_and(|place| !place.keeps_configuration_in(origin)) {
+            return Err(GitError::Unsafe {
+                why: format!("its configuration includes the file {origin}"),
+                hint: "Remove that line from its configuration",
+            });
+        }
+        overridden.extend(safe_git_override(setting[2]).map(|value| (setting[2].to_owned(), value)));
+    }
+    Ok(overridden)
 }
 
 /// Kills the group when nobody waits for it any more.
@@ -220,9 +308,17 @@ mod tests {
 
     #[test]
     fn names_that_a_repository_makes_up_are_overridden() {
-        let listed =
-            "system\0diff.x.textconv\0local\0diff.evil.textconv\0local\0user.name\0worktree\0diff.external\0";
-        let found: Vec<String> = overrides(listed).into_iter().map(|(key, _)| key).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let own = top.join(".git");
+        std::fs::create_dir(&own).unwrap();
+        let place = RepositoryPlace { top, common: own.clone(), own };
+        let listed = "system\0file:/etc/gitconfig\0diff.x.textconv\0local\0file:.git/config\0diff.evil.textconv\0\
+                      local\0file:.git/config\0user.name\0worktree\0file:.git/config.worktree\0diff.external\0";
+        let found: Vec<String> =
+            overrides(listed, Some(&place)).unwrap().into_iter().map(|(key, _)| key).collect();
         assert_eq!(found, ["diff.evil.textconv", "diff.external"]);
+        let included = "local\0file:/home/someone/.aws/credentials\0default.key\0";
+        assert_eq!(overrides(included, Some(&place)).unwrap_err().code(), "git_unsafe");
     }
 }

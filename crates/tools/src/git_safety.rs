@@ -1,7 +1,10 @@
-//! Git queries run with everything switched off by which a repository's configuration could start programs. The names
-//! that a repository makes up itself are listed first, by a git command that runs nothing.
+//! Git queries run with everything switched off by which a repository's configuration could start programs, read files
+//! elsewhere or run git in a repository inside. The names that a repository makes up itself are listed first, by git
+//! commands that run nothing. A repository whose working tree or whose objects are elsewhere is not asked at all.
 //!
 //! Only lines whose every git command is a query are changed: a commit that a rule allows keeps its hooks.
+
+use std::path::{Path, PathBuf};
 
 use qoder_core::ports::ToolContext;
 use qoder_core::shell::knowledge::{
@@ -34,8 +37,12 @@ pub(crate) async fn safe_environment(
         Err(GitError::Missing { .. }) => return Ok(Vec::new()),
         Err(error) => return Err(error.to_string()),
     };
-    for (key, value) in named {
-        settings.push((key, value.to_owned()));
+    settings.extend(named.into_iter().map(|(key, value)| (key, value.to_owned())));
+    if let Some(found) = repository(&context.cwd) {
+        check_place(&found, &git).await.map_err(|error| error.to_string())?;
+        for name in git.submodules(&found).await.map_err(|error| error.to_string())? {
+            settings.push((format!("submodule.{name}.ignore"), "dirty".to_owned()));
+        }
     }
     let mut variables: Vec<(String, String)> = FOREIGN_PROGRAMS
         .iter()
@@ -50,6 +57,40 @@ pub(crate) async fn safe_environment(
         variables.push((format!("GIT_CONFIG_VALUE_{number}"), value));
     }
     Ok(variables)
+}
+
+/// The folder around a directory that has a `.git`.
+fn repository(directory: &Path) -> Option<PathBuf> {
+    let real = crate::paths::real(directory).ok()?;
+    real.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_path_buf)
+}
+
+/// Makes sure that git looks at the folder that holds the `.git`, and at a repository that belongs to it.
+async fn check_place(folder: &Path, git: &Git<'_>) -> Result<(), GitError> {
+    let moved = |why: String| GitError::Unsafe { why, hint: "Look at `.git` and at `core.worktree`" };
+    let Some(place) = git.place().await? else { return Ok(()) };
+    if place.top != folder {
+        return Err(moved(format!("its working tree is {}", place.top.display())));
+    }
+    if place.own.starts_with(folder) || belongs(&place.own, folder, git).await {
+        return Ok(());
+    }
+    Err(moved(format!("its objects are in {}, which does not belong to it", place.own.display())))
+}
+
+/// True when a repository elsewhere says itself that its working tree is the folder: a worktree by the file that leads
+/// back, a submodule by its setting.
+async fn belongs(git_folder: &Path, folder: &Path, git: &Git<'_>) -> bool {
+    let back = std::fs::symlink_metadata(git_folder.join("gitdir"))
+        .ok()
+        .filter(|metadata| metadata.is_file() && metadata.len() < 8_192)
+        .and_then(|_| std::fs::read_to_string(git_folder.join("gitdir")).ok());
+    if let Some(back) = back {
+        let back = git_folder.join(back.trim_end());
+        return crate::paths::real(&back).is_ok_and(|back| back == folder.join(".git"));
+    }
+    let setting = git.run(&["config", "--get", "core.worktree"]).await.unwrap_or_default();
+    !setting.is_empty() && crate::paths::real(&git_folder.join(setting)).is_ok_and(|tree| tree == folder)
 }
 
 fn asks_git(command: &str) -> bool {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::found::Known;
 use super::words::{CommandPattern, may_be_code};
-use crate::shell::knowledge::takes_code;
+use crate::shell::knowledge::{runs_arbitrary_code, takes_code};
 use crate::shell::{Redirection, RedirectionKind, SimpleCommand, Word};
 
 /// How many words of a command are looked at one by one.
@@ -18,12 +18,14 @@ pub(super) struct Hiding<'a> {
     commands: Vec<Cow<'a, str>>,
     /// Texts that may be code.
     code: Vec<&'a str>,
+    /// Words of which not all is known, in places where a program may be named.
+    unknown: Vec<&'a Word>,
 }
 
 impl<'a> Hiding<'a> {
     /// `None` for a command that holds nothing, whatever the rule: most of them.
     pub(super) fn of(command: &'a SimpleCommand, known: &Known) -> Option<Self> {
-        let mut hiding = Self { commands: Vec::new(), code: Vec::new() };
+        let mut hiding = Self { commands: Vec::new(), code: Vec::new(), unknown: Vec::new() };
         let values = command.assignments.iter().filter_map(|assignment| assignment.value.as_literal());
         hiding.commands.extend(values.clone().map(Cow::Borrowed));
         hiding.code.extend(values);
@@ -32,19 +34,41 @@ impl<'a> Hiding<'a> {
             let words: Vec<&str> =
                 command.words.iter().skip(1).map(|word| word.as_literal().unwrap_or_default()).collect();
             hiding.named_programs(base, &words, known.effects.known);
+            hiding.unknown_programs(base, &command.words, known.effects.known);
             if takes_code(base) {
                 hiding.code.extend(&words);
             } else if base != "git" {
                 // Messages of commits are words, too, and what git runs is looked for elsewhere.
                 for word in &words {
                     hiding.commands.extend(word.split_once('=').map(|(_, value)| Cow::Borrowed(value)));
-                    hiding.commands.extend(word.contains(char::is_whitespace).then_some(Cow::Borrowed(*word)));
+                    hiding
+                        .commands
+                        .extend(word.contains(char::is_whitespace).then_some(Cow::Borrowed(*word)));
                 }
             }
             hiding.code.extend(input(command));
         }
         hiding.code.retain(|text| may_be_code(text));
-        (!hiding.commands.is_empty() || !hiding.code.is_empty()).then_some(hiding)
+        let is_empty = hiding.commands.is_empty() && hiding.code.is_empty() && hiding.unknown.is_empty();
+        (!is_empty).then_some(hiding)
+    }
+
+    /// Adds options and values of options that are not known. Of a program with options that run others any of them may
+    /// name one; of a program about which nothing is known, one that says at least how it begins.
+    fn unknown_programs(&mut self, base: &str, words: &'a [Word], is_known: bool) {
+        if is_known && runs_arbitrary_code(base) {
+            return;
+        }
+        for pair in words.windows(2).take(MOST_WORDS) {
+            let (before, word) = (pair[0].known_start(), &pair[1]);
+            let is_option = |start: &str| start.starts_with('-') && start != "--";
+            if word.is_dynamic()
+                && (is_option(before) || is_option(word.known_start()))
+                && (is_known || !word.known_start().is_empty())
+            {
+                self.unknown.push(word);
+            }
+        }
     }
 
     /// Adds words that may name a program by where they stand: behind an option, glued to one, or anywhere when nothing
@@ -56,6 +80,8 @@ impl<'a> Hiding<'a> {
             if !word.is_empty() && !is_message && (!is_known || before.starts_with('-')) {
                 let rest = words.get(at..).unwrap_or_default();
                 self.commands.push(if rest.len() == 1 { Cow::Borrowed(word) } else { rest.join(" ").into() });
+                // A program named there is often given to a shell.
+                self.code.push(word);
             }
             if word.starts_with('-') && !word.starts_with("--") {
                 let letters = word.char_indices().skip(2).map(|(at, _)| Cow::Borrowed(&word[at..]));
@@ -82,6 +108,7 @@ impl<'a> Hiding<'a> {
     pub(super) fn may_be(&self, pattern: &CommandPattern) -> bool {
         self.commands.iter().any(|text| starts_it(pattern, text))
             || self.code.iter().any(|text| pattern.is_named_in(text))
+            || self.unknown.iter().any(|word| pattern.may_be_named_by(word))
     }
 }
 

@@ -36,8 +36,14 @@ impl<'a> Lister<'a> {
         names
     }
 
-    /// What a pattern finds from a folder on; `None` when that cannot be known.
-    pub(super) fn matches(&self, folder: &Path, glob: &Glob) -> Option<Vec<PathBuf>> {
+    /// What a pattern finds from a folder on; `None` when that cannot be known. The folders whose names it goes through
+    /// are added to `listed`.
+    pub(super) fn matches(
+        &self,
+        folder: &Path,
+        glob: &Glob,
+        listed: &mut Vec<PathBuf>,
+    ) -> Option<Vec<PathBuf>> {
         let start = if glob.is_absolute { PathBuf::from("/") } else { folder.to_path_buf() };
         let mut found = vec![start];
         for (at, part) in glob.parts.iter().enumerate() {
@@ -48,6 +54,7 @@ impl<'a> Lister<'a> {
                     Part::Name(name) => next.push(place.join(name)),
                     Part::Pattern(pattern) => {
                         let names = self.names(&place)?;
+                        listed.push(place.clone());
                         for name in names.iter().filter(|name| pattern.matches(name.as_encoded_bytes())) {
                             let path = place.join(name);
                             if is_last || self.files.is_folder(&path) {
@@ -55,7 +62,7 @@ impl<'a> Lister<'a> {
                             }
                         }
                         // Older shells find the folder above by a pattern that begins with a dot.
-                        if pattern.matches(b"..") {
+                        if pattern.begins_with_dot() && pattern.matches(b"..") {
                             next.push(place.join(".."));
                         }
                     }

@@ -8,7 +8,7 @@ use super::domain::{Target, target};
 use super::expand::{Lister, MOST_MATCHES};
 use super::glob::Glob;
 use super::links;
-use super::places::{FileSystem, Workspace, leads_anywhere, normalise};
+use super::places::{FileSystem, Workspace, is_protected_name, leads_anywhere, normalise};
 use super::removal;
 use crate::ports::Access;
 use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names, takes_code};
@@ -25,6 +25,8 @@ pub(super) struct Place {
     pub(super) recursive: bool,
     /// The file has further names, one of which may be protected; only looked up for what is changed.
     pub(super) has_other_names: bool,
+    /// A protected name is a link to it or to a folder around it; only looked up for what is changed.
+    pub(super) is_linked_to: bool,
 }
 
 impl Place {
@@ -166,13 +168,22 @@ impl Finder<'_> {
             return Err("the path contains a NUL byte; give the path without it".to_owned());
         }
         let real = self.files.real(path)?;
-        Ok(Place { lexical: normalise(path), real, recursive, has_other_names: false })
+        let recursive = recursive && !self.files.is_file(&real);
+        Ok(Place { lexical: normalise(path), real, recursive, has_other_names: false, is_linked_to: false })
     }
 
     /// A place that is changed, and with it whatever else the file is called.
     fn changed(&self, mut place: Place) -> Place {
-        place.has_other_names = self.files.has_other_names(&place.real);
+        self.look_for_other_names(&mut place);
         place
+    }
+
+    /// Looks for hard links and for protected names that lead to a place.
+    fn look_for_other_names(&self, place: &mut Place) {
+        place.has_other_names = self.files.has_other_names(&place.real);
+        let mut linked =
+            self.workspace.roots.iter().flat_map(|root| self.files.links_named(root, is_protected_name));
+        place.is_linked_to = linked.any(|target| place.real.starts_with(target));
     }
 
     fn line(&self, text: &str) -> Line {
@@ -211,7 +222,7 @@ impl Finder<'_> {
         known.unknown_read = !self.operands(&known.effects.reads, &folders, &mut known.reads);
         known.unknown_edit = !self.operands(&known.effects.edits, &folders, &mut known.edits);
         for place in &mut known.edits {
-            place.has_other_names = self.files.has_other_names(&place.real);
+            self.look_for_other_names(place);
             // What is put into a folder has a name that need not stand in the command.
             place.recursive |= self.guards_files && self.files.is_folder(&place.real);
         }
@@ -222,7 +233,7 @@ impl Finder<'_> {
             self.redirection(redirection.kind, redirection.target.as_ref(), &folders, &mut known);
         }
         for place in &mut known.outputs {
-            place.has_other_names = self.files.has_other_names(&place.real);
+            self.look_for_other_names(place);
         }
         if self.guards_files && !(known.effects.known && known.effects.complete) {
             let code = command.base_name().is_some_and(takes_code);
@@ -285,7 +296,8 @@ impl Finder<'_> {
                 places[at].recursive = true;
                 let Some(links) = self.lister.linked(&folder, deep) else { return false };
                 for (lexical, real) in links {
-                    let place = Place { lexical, real, recursive: deep, has_other_names: false };
+                    let place =
+                        Place { lexical, real, recursive: deep, has_other_names: false, is_linked_to: false };
                     // A folder behind a link is gone through in its turn.
                     if !places.iter().any(|known| known.lexical == place.lexical) {
                         places.push(place);
@@ -373,13 +385,16 @@ impl Finder<'_> {
                 None if glob.is_absolute => self.cwd,
                 None => return false,
             };
-            let Some(matches) = self.lister.matches(folder, &glob) else { return false };
+            let mut listed = Vec::new();
+            let Some(matches) = self.lister.matches(folder, &glob, &mut listed) else { return false };
             if matches.len() + places.len() > MOST_MATCHES {
                 return false;
             }
             // A pattern that finds nothing stays as it is written.
             let unmatched = (matches.is_empty() || !glob.is_exact).then(|| folder.join(word.to_display()));
-            for path in matches.into_iter().chain(unmatched) {
+            let found = matches.into_iter().chain(unmatched).map(|path| (path, recursive));
+            // The shell reads the names in every folder that it looks in.
+            for (path, recursive) in found.chain(listed.into_iter().map(|path| (path, false))) {
                 match self.absolute_place(&path, recursive) {
                     Ok(place) => places.push(place),
                     Err(_) => return false,
@@ -459,7 +474,7 @@ impl Finder<'_> {
         }
         let glob = Glob::loosely(word, &self.workspace.home);
         for folder in folders.iter().flatten() {
-            let Some(matches) = self.lister.matches(folder, &glob) else { return false };
+            let Some(matches) = self.lister.matches(folder, &glob, &mut Vec::new()) else { return false };
             if matches.len() + places.len() > MOST_MATCHES {
                 return false;
             }

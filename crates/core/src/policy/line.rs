@@ -5,7 +5,9 @@ use super::compiled::Compiled;
 use super::decide::{Grant, Judge};
 use super::found::{Known, Line, Place};
 use crate::shell::knowledge::{asks_for_version, git_needs_safe_configuration, may_be_shown};
-use crate::shell::{Directory, Doubt, DoubtKind, Piece, RedirectionKind, SimpleCommand, is_harmless_variable};
+use crate::shell::{
+    Directory, Doubt, DoubtKind, Piece, RedirectionKind, SimpleCommand, is_harmless_variable,
+};
 
 /// What is granted beside rules.
 #[derive(Debug, Clone, Copy)]

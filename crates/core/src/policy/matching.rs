@@ -168,7 +168,9 @@ impl<'a> Judge<'a> {
 
     pub(super) fn is_protected(&self, place: &Place) -> bool {
         let workspace = &self.policy().workspace;
-        is_protected(&place.lexical, workspace) || (place.is_moved() && is_protected(&place.real, workspace))
+        place.is_linked_to
+            || is_protected(&place.lexical, workspace)
+            || (place.is_moved() && is_protected(&place.real, workspace))
     }
 
     /// True when what nobody granted would change a protected file. That is a person's to allow: neither a hook nor the

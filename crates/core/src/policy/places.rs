@@ -53,6 +53,11 @@ pub trait FileSystem {
     fn has_other_names(&self, path: &Path) -> bool;
     /// True for a folder.
     fn is_folder(&self, path: &Path) -> bool;
+    /// True for a regular file, which has nothing below it.
+    fn is_file(&self, path: &Path) -> bool;
+    /// Where the links in a folder lead whose names are wanted. Asked with the same question every time, so that an
+    /// answer may be kept while the folder does not change.
+    fn links_named(&self, folder: &Path, wanted: fn(&OsStr) -> bool) -> Vec<PathBuf>;
 }
 
 /// A file system without links, for tests and for places that do not exist.
@@ -74,6 +79,14 @@ impl FileSystem for NoLinks {
 
     fn is_folder(&self, _: &Path) -> bool {
         false
+    }
+
+    fn is_file(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn links_named(&self, _: &Path, _: fn(&OsStr) -> bool) -> Vec<PathBuf> {
+        Vec::new()
     }
 }
 
@@ -232,6 +245,11 @@ pub fn is_protected(path: &Path, workspace: &Workspace) -> bool {
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
     });
     folder || path.file_name().is_some_and(|name| is_listed(name, FILES))
+}
+
+/// True for a name that is protected wherever it is.
+pub(super) fn is_protected_name(name: &OsStr) -> bool {
+    is_listed(name, FOLDERS) || is_listed(name, FILES)
 }
 
 /// True in the folder that an agent keeps its memory in, when whoever works here was given that very folder: notes run

@@ -75,7 +75,7 @@ impl Finder<'_> {
         let Some(glob) = Glob::of(word, &self.workspace.home) else { return };
         for folder in folders {
             let folder = folder.as_deref().unwrap_or(self.cwd);
-            match self.lister.matches(folder, &glob) {
+            match self.lister.matches(folder, &glob, &mut Vec::new()) {
                 Some(found) => paths.extend(found.iter().map(|path| normalise(path))),
                 None => {
                     let start = if glob.is_absolute { Path::new("/") } else { folder };

@@ -154,8 +154,15 @@ impl CommandPattern {
         may_be_code(code)
             && self.words.iter().all(|word| {
                 word.contains(STAR)
-                    || code.split(is_between).any(|part| part == word || base_name(part) == word)
+                    || code
+                        .split(is_between)
+                        .any(|part| part == word || part.split('/').any(|name| name == word))
             })
+    }
+
+    /// For deny and ask: true when a word that is not known may name the program of the rule, alone or behind an option.
+    pub(super) fn may_be_named_by(&self, word: &Word) -> bool {
+        word.known_start().starts_with('-') || could_be(word, &self.words[0])
     }
 
     /// True when the program is known and the rule names another one: most rules are done with after this.

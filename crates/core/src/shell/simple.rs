@@ -66,7 +66,10 @@ impl Reader<'_, '_> {
             let Some(word) = self.word() else { break };
             end = self.at;
             let spelling = self.slice(word_start, end);
-            if spelling.starts_with('{') && spelling.ends_with('}') && matches!(self.peek(0), Some(b'<' | b'>')) {
+            if spelling.starts_with('{')
+                && spelling.ends_with('}')
+                && matches!(self.peek(0), Some(b'<' | b'>'))
+            {
                 // Bash may take it for the variable of a descriptor, and evaluates a subscript in it.
                 self.doubt(DoubtKind::UnknownConstruct, word_start);
             }

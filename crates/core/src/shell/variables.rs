@@ -98,9 +98,9 @@ pub(super) fn steers_the_shell(name: &str) -> bool {
 }
 
 /// True for a variable that changes what the words of a command mean when it stands in front of that command. `PATH`
-/// there says nothing about which commands the line has.
+/// and what is loaded into programs say nothing about which commands the line has.
 pub(super) fn steers_in_front(name: &str) -> bool {
-    steers_the_shell(name) && name != "PATH"
+    name != "PATH" && (SHELL.binary_search(&name).is_ok() || name.starts_with("GIT_CONFIG"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A link never widens access: with links in the workspace nothing is allowed that is not allowed for the place where
 //! the link leads, and a denial of either name holds.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -36,6 +36,14 @@ impl FileSystem for OneLink {
 
     fn is_folder(&self, _: &Path) -> bool {
         false
+    }
+
+    fn is_file(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn links_named(&self, _: &Path, _: fn(&OsStr) -> bool) -> Vec<PathBuf> {
+        Vec::new()
     }
 }
 

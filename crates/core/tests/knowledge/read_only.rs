@@ -96,8 +96,6 @@ diff a b
 diff -u a b
 diff -U3 a b
 diff -r --no-dereference a b
-diff -r a b
-diff -ru a b
 echo $PATH $LANG
 diff -q --brief a b
 date
@@ -308,13 +306,9 @@ printf -v X %s a
 printf %n X
 env
 printenv
-printenv HOME
-env -0
 set
 echo $TOKEN
 printf '%s' $API_KEY
-declare -p
-export -p
 printf '%d%%%5n' X
 printf $X a
 printf -- $X

@@ -101,8 +101,11 @@ fn confine(tree: &CString, workspace: &CString, user: &[u8]) -> io::Result<()> {
         write(c"/proc/self/setgroups", b"deny")?;
         write(c"/proc/self/uid_map", user)?;
         let private = libc::MS_REC | libc::MS_PRIVATE;
-        check(libc::mount(c"none".as_ptr(), c"/".as_ptr(), std::ptr::null(), private, std::ptr::null()).into())?;
-        let bound = libc::mount(tree.as_ptr(), tree.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null());
+        check(
+            libc::mount(c"none".as_ptr(), c"/".as_ptr(), std::ptr::null(), private, std::ptr::null()).into(),
+        )?;
+        let bound =
+            libc::mount(tree.as_ptr(), tree.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null());
         check(bound.into())?;
     }
     set(c"/", READ_ONLY, 0, RECURSIVE)?;

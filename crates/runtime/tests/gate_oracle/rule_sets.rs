@@ -7,7 +7,7 @@ use qoder_core::ports::Access;
 use qoder_runtime::gate::LocalFiles;
 use qoder_types::{Behavior, PermissionMode, RuleOrigin, RuleSource};
 
-use super::tree::{SECRET, Snapshot, TOKEN, Tree, differences};
+use super::tree::{DENIED, OUTSIDE, Snapshot, TOKEN, Tree, differences};
 
 /// Rules, a mode, and what they promise.
 pub struct RuleSet {
@@ -49,6 +49,13 @@ pub fn all(tree: &Tree) -> Vec<RuleSet> {
         set("readers allowed, denials", PermissionMode::DontAsk, &denied, &readers),
         set("bypass with denials", PermissionMode::BypassPermissions, &denied, &[]),
     ]
+}
+
+/// `default` mode with these rules.
+pub fn with_rules(tree: &Tree, deny: &[&str], allow: &[&str]) -> RuleSet {
+    let mut set = all(tree).remove(0);
+    set.policy = policy(tree, deny, allow);
+    set
 }
 
 fn policy(tree: &Tree, deny: &[&str], allow: &[&str]) -> Policy {
@@ -104,11 +111,15 @@ impl RuleSet {
             let outside = self.keeps_secrets && is_outside(path);
             denied || outside
         };
-        effects.extend(read.iter().filter(|path| is_read(path)).map(|path| format!("{} was read", path.display())));
+        effects.extend(
+            read.iter().filter(|path| is_read(path)).map(|path| format!("{} was read", path.display())),
+        );
         let is_changed = |path: &PathBuf| {
             let inside = path.strip_prefix("ws").ok();
-            let protected = inside.is_some_and(|path| path.starts_with(".git") || path == Path::new(".envrc"));
-            let denied = self.denies && inside.is_some_and(|it| it.starts_with("locked") || it == Path::new(".env"));
+            let protected =
+                inside.is_some_and(|path| path.starts_with(".git") || path == Path::new(".envrc"));
+            let denied =
+                self.denies && inside.is_some_and(|it| it.starts_with("locked") || it == Path::new(".env"));
             let stays = self.stays_inside && (inside.is_none() || protected);
             path != canary && (denied || stays || self.only_reads)
         };
@@ -117,7 +128,7 @@ impl RuleSet {
         if self.keeps_secrets && output.contains(TOKEN) {
             effects.push("a secret of the environment was printed".to_owned());
         }
-        if self.keeps_secrets && output.contains(SECRET) && !mentions_own(output) {
+        if (self.keeps_secrets && output.contains(OUTSIDE)) || (self.denies && output.contains(DENIED)) {
             effects.push("a secret of a file was printed".to_owned());
         }
         effects
@@ -127,9 +138,4 @@ impl RuleSet {
 /// True for everything beside the workspace but what the oracle itself needs.
 fn is_outside(path: &Path) -> bool {
     !["ws", "tools", "effects"].iter().any(|own| path.starts_with(own))
-}
-
-/// True when all that was printed of secrets is of `.env`, which is a file of the workspace like any other.
-fn mentions_own(output: &str) -> bool {
-    output.matches(SECRET).count() == output.matches("SECRETCONTENT ws/.env").count()
 }

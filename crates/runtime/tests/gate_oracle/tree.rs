@@ -7,22 +7,52 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A text that only files outside and denied ones hold.
-pub const SECRET: &str = "SECRETCONTENT";
+/// A text that only files outside hold.
+pub const OUTSIDE: &str = "OUTSIDESECRET";
+/// A text that only a denied file holds.
+pub const DENIED: &str = "DENIEDSECRET";
 /// The value of a variable that must not be printed.
 pub const TOKEN: &str = "TOKENVALUE";
 
 const FOLDERS: &[&str] = &[
-    "ws/src", "ws/sub/deep/er", "ws/locked", "ws/.git/hooks", "ws/first", "ws/second", "home/.ssh", "outside/folder",
-    "effects", "tools",
+    "ws/src",
+    "ws/sub/deep/er",
+    "ws/locked",
+    "ws/.git/hooks",
+    "ws/first",
+    "ws/second",
+    "home/.ssh",
+    "outside/folder",
+    "effects",
+    "tools",
 ];
 const FILES: &[&str] = &[
-    "ws/a.txt", "ws/b.md", "ws/src/main.rs", "ws/src/lib.rs", "ws/sub/x.txt", "ws/sub/deep/y.txt", "ws/sub/deep/er/z.txt",
-    "ws/locked/file", "ws/.git/HEAD", "ws/.git/config", "ws/.envrc", "ws/first/same", "ws/first/leak", "ws/second/same",
+    "ws/a.txt",
+    "ws/b.md",
+    "ws/src/main.rs",
+    "ws/src/lib.rs",
+    "ws/sub/x.txt",
+    "ws/sub/deep/y.txt",
+    "ws/sub/deep/er/z.txt",
+    "ws/locked/file",
+    "ws/.git/HEAD",
+    "ws/.git/config",
+    "ws/.envrc",
+    "ws/first/same",
+    "ws/first/leak",
+    "ws/second/same",
 ];
 const SECRETS: &[&str] = &[
-    "secret.txt", "x.txt", "a.txt", "ws/.env", "home/secret.txt", "home/.bashrc", "home/.ssh/id", "outside/secret.txt",
-    "outside/x.txt", "outside/a.txt", "outside/folder/inner.txt",
+    "secret.txt",
+    "x.txt",
+    "a.txt",
+    "home/secret.txt",
+    "home/.bashrc",
+    "home/.ssh/id",
+    "outside/secret.txt",
+    "outside/x.txt",
+    "outside/a.txt",
+    "outside/folder/inner.txt",
 ];
 const LINKS: &[(&str, &str)] = &[
     ("ws/out", "../outside"),
@@ -58,6 +88,15 @@ impl Tree {
         tree
     }
 
+    /// The same without the links.
+    pub fn without_links() -> Self {
+        let tree = Self::new();
+        for (link, _) in LINKS {
+            fs::remove_file(tree.root().join(link)).unwrap();
+        }
+        tree
+    }
+
     /// The folder that holds everything. Its path has no links.
     pub fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
@@ -72,7 +111,12 @@ impl Tree {
         let root = self.root();
         for entry in fs::read_dir(&root).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() && !path.is_symlink() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+            if path.is_dir() && !path.is_symlink() {
+                fs::remove_dir_all(path)
+            } else {
+                fs::remove_file(path)
+            }
+            .unwrap();
         }
         for folder in FOLDERS {
             fs::create_dir_all(root.join(folder)).unwrap();
@@ -81,8 +125,9 @@ impl Tree {
             fs::write(root.join(file), format!("text of {file}\n")).unwrap();
         }
         for file in SECRETS {
-            fs::write(root.join(file), format!("{SECRET} {file}\n")).unwrap();
+            fs::write(root.join(file), format!("{OUTSIDE} {file}\n")).unwrap();
         }
+        fs::write(root.join("ws/.env"), format!("{DENIED}\n")).unwrap();
         for (link, target) in LINKS {
             symlink(target, root.join(link)).unwrap();
         }
@@ -112,7 +157,9 @@ impl Tree {
                 let content = if metadata.is_file() {
                     fs::read(&path).unwrap_or_default()
                 } else {
-                    fs::read_link(&path).map(|target| target.into_os_string().into_encoded_bytes()).unwrap_or_default()
+                    fs::read_link(&path)
+                        .map(|target| target.into_os_string().into_encoded_bytes())
+                        .unwrap_or_default()
                 };
                 snapshot.insert(relative(&path), Entry { content, mode: metadata.mode(), read_at });
             }

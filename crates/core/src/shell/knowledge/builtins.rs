@@ -84,10 +84,18 @@ const SHOWN: [&str; 24] = [
     "USER",
 ];
 
-/// True for a variable that may be shown to the model without a question.
+/// Parts of names under which people keep secrets.
+const SECRET_PARTS: [&str; 10] =
+    ["auth", "config", "cookie", "cred", "key", "pass", "private", "proxy", "secret", "token"];
+
+/// True for a variable that may be shown to the model without a question: one that is known to be no secret, and the
+/// small names of a shell's own variables. What is handed on to programs is written in capitals.
 #[must_use]
 pub fn may_be_shown(name: &str) -> bool {
-    SHOWN.binary_search(&name).is_ok() || is_harmless_variable(name)
+    let small = name.len() <= 2
+        || (!name.bytes().any(|byte| byte.is_ascii_uppercase())
+            && !SECRET_PARTS.iter().any(|part| name.contains(part)));
+    small || SHOWN.binary_search(&name).is_ok() || is_harmless_variable(name)
 }
 
 /// `set` alone prints every variable. The reader doubts the options that change how words are read or commands found.

@@ -73,6 +73,9 @@ pub(super) fn effects(words: &[Word]) -> Effects {
         }
     }
     apply_options(&invocation, &mut effects);
+    if looks_into_submodules(&invocation) {
+        effects.incomplete("in a submodule git may run programs that the repository there names");
+    }
     (entry.rule)(&invocation, &mut effects);
     if SHOWS_COMMITS.contains(&entry.name)
         && names_only_revisions(rest)
@@ -81,6 +84,12 @@ pub(super) fn effects(words: &[Word]) -> Effects {
         effects.read(&here(), true);
     }
     effects
+}
+
+/// True when an option asks for the state of submodules, which is found out by running git in them.
+fn looks_into_submodules(invocation: &Invocation<'_>) -> bool {
+    let passes_over = |word: &Word| matches!(word.as_literal(), Some("all" | "dirty"));
+    invocation.values("ignore-submodules").any(|value| !passes_over(value))
 }
 
 /// Subcommands that show what any file of a commit holds when they are given no path.

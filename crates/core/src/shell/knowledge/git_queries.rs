@@ -10,7 +10,7 @@ const DIFF: &str = "
     p u patch, s no-patch, U unified=?, raw, patch-with-raw, indent-heuristic, no-indent-heuristic,
     minimal, patience, histogram, anchored=, diff-algorithm=, stat=?, stat-width=, stat-count=,
     stat-name-width=, compact-summary, numstat, shortstat, X dirstat=?, cumulative, summary,
-    patch-with-stat, z, name-only, name-status, submodule=?, color=?, no-color, color-moved=?,
+    patch-with-stat, z, name-only, name-status, submodule=?!!, color=?, no-color, color-moved=?,
     no-color-moved, color-moved-ws=, word-diff=?, word-diff-regex=, color-words=?, no-renames,
     rename-empty, no-rename-empty, check, ws-error-highlight=, full-index, binary, abbrev=?, no-abbrev,
     B break-rewrites=?, M find-renames=?, C find-copies=?, find-copies-harder, D irreversible-delete, l=,
@@ -64,7 +64,7 @@ const REV_PARSE: &str = "
 const LS_FILES: &str = "
     c cached, d deleted, m modified, o others, i ignored, s stage, k killed, u unmerged, z, t, v, f,
     x exclude=, X exclude-from=<, exclude-per-directory=, exclude-standard, error-unmatch, full-name,
-    abbrev=?, eol, recurse-submodules, directory, no-empty-directory, deduplicate, format=, debug,
+    abbrev=?, eol, recurse-submodules!!, directory, no-empty-directory, deduplicate, format=, debug,
     sparse
 ";
 const BLAME: &str = "
@@ -84,7 +84,7 @@ const CONFIG: &str = "
     rename-section!, remove-section!, e edit!!, get-color, get-colorbool
 ";
 const GREP: &str = "
-    cached, untracked, no-index, no-exclude-standard, exclude-standard, recurse-submodules, a text,
+    cached, untracked, no-index, no-exclude-standard, exclude-standard, recurse-submodules!!, a text,
     i ignore-case, I, r recursive, no-recursive, max-depth=, w word-regexp, v invert-match, h, H,
     full-name, E extended-regexp, G basic-regexp, P perl-regexp, F fixed-strings, n line-number, column,
     l files-with-matches name-only, L files-without-match, z null, o only-matching, c count, color=?,

@@ -1,5 +1,6 @@
 //! What must be in force when a git query runs without a question. A repository's own configuration can name programs:
-//! for the file-system monitor, hooks, pagers, signatures, transports, filters and diffs. Fixed names are overridden by
+//! for the file-system monitor, hooks, pagers, signatures, transports, filters and diffs; files outside that it would
+//! read; and repositories inside it with configurations of their own. Fixed names are overridden by
 //! [`SAFE_GIT_CONFIGURATION`] and [`SAFE_GIT_ENVIRONMENT`]. Names that a repository makes up, such as
 //! `diff.NAME.textconv`, cannot be listed ahead: whoever runs the query lists the names of the scopes `local` and
 //! `worktree` (`git config --list --name-only --show-scope -z`, which runs nothing), asks [`safe_git_override`] for
@@ -31,7 +32,20 @@ pub const SAFE_GIT_CONFIGURATION: &[(&str, &str)] = &[
     ("protocol.allow", "never"),
     ("protocol.ext.allow", "never"),
     ("safe.bareRepository", "explicit"),
+    // What a repository inside this one configures is not listed, so git must not run in there.
     ("submodule.recurse", "false"),
+    ("diff.ignoreSubmodules", "dirty"),
+    ("diff.submodule", "short"),
+    ("status.submoduleSummary", "false"),
+    // Settings that name files which git would read and show.
+    ("blame.ignoreRevsFile", ""),
+    ("core.attributesFile", "/dev/null"),
+    ("core.excludesFile", "/dev/null"),
+    ("diff.orderFile", "/dev/null"),
+    ("mailmap.file", "/dev/null"),
+    ("mailmap.blob", ""),
+    ("gpg.ssh.allowedSignersFile", "/dev/null"),
+    ("gpg.ssh.revocationFile", "/dev/null"),
 ];
 
 /// Environment for the same purpose. A pager in the environment wins over one for a single subcommand, no transport is
@@ -67,6 +81,8 @@ pub fn safe_git_override(key: &str) -> Option<&'static str> {
         ("credential", Some(_), "helper") => Some(""),
         ("remote", Some(_), "uploadpack" | "receivepack" | "vcs") => Some("false"),
         ("uploadpack", None, "packobjectshook") => Some("false"),
+        // A setting for one submodule outranks the one for all.
+        ("submodule", Some(_), "ignore") => Some("dirty"),
         _ => None,
     }
 }

@@ -24,11 +24,11 @@ mod sed;
 mod suggest;
 mod words;
 
+pub use builtins::may_be_shown;
 pub use flags::{matches_with_flags, may_match_with_flags};
 pub use git_safety::{
     SAFE_GIT_CONFIGURATION, SAFE_GIT_ENVIRONMENT, git_needs_safe_configuration, safe_git_override,
 };
-pub use builtins::may_be_shown;
 pub use interpreters::{asks_for_version, runs_arbitrary_code, takes_code};
 pub use suggest::suggestable_prefix;
 

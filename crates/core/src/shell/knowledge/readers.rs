@@ -265,6 +265,9 @@ fn diff(invocation: &Invocation<'_>, effects: &mut Effects) {
             effects.read_following(word, recursive);
         }
     }
+    if recursive && !invocation.has(&["no-dereference"]) {
+        effects.not_read_only("below folders it follows links, unless `--no-dereference` is given");
+    }
 }
 
 /// Lists names. With `-L` it looks at what links lead to.

@@ -249,8 +249,25 @@ const RUNNERS: [&str; 121] = [
 ];
 /// Programs that give some of their words to a shell as text.
 const TEXT_RUNNERS: [&str; 19] = [
-    "asciinema", "at", "batch", "entr", "flock", "hyperfine", "mosh", "parallel", "rsh", "runuser", "sem", "script", "sg",
-    "ssh", "su", "tmux", "ttyrec", "watch", "watchexec",
+    "asciinema",
+    "at",
+    "batch",
+    "entr",
+    "flock",
+    "hyperfine",
+    "mosh",
+    "parallel",
+    "rsh",
+    "runuser",
+    "sem",
+    "script",
+    "sg",
+    "ssh",
+    "su",
+    "tmux",
+    "ttyrec",
+    "watch",
+    "watchexec",
 ];
 /// Programs of which only some subcommands run a command.
 const SUBCOMMAND_RUNNERS: [(&str, &[&str]); 15] = [
