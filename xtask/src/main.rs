@@ -15,7 +15,8 @@ use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask <command>
 
-  test                                      format, house rules, lints, all tests, documentation examples
+  test [--long]                             format, house rules, lints, all tests, documentation examples;
+                                            --long runs 100,000 scripts against the gate instead of 2,000
   check                                     the house rules alone
   bench [--only NAME] [--quick] [--write]   the benchmarks; --write puts the table into docs/benchmarks.md";
 
@@ -33,7 +34,8 @@ fn main() -> ExitCode {
 
 fn dispatch(words: &[&str]) -> Result<ExitCode> {
     match words {
-        ["test"] => suite::run(&repository_root()?),
+        ["test"] => suite::run(&repository_root()?, false),
+        ["test", "--long"] => suite::run(&repository_root()?, true),
         ["check"] => check::run(&repository_root()?),
         ["bench", options @ ..] => bench::run(&repository_root()?, options),
         ["help" | "--help" | "-h"] => {
