@@ -1,6 +1,6 @@
 //! What the tools of one session share: its background tasks, and the commands in the foreground that may become some.
 //!
-//! A task is a whole process group. It stays in the register when it has ended, so that its output can still be asked
+//! A task is a program with everything it started. It stays in the register when it has ended, so that its output can still be asked
 //! for. A session that ends stops what runs, and a register that is dropped without that kills it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use qoder_core::state::TaskState;
 use qoder_types::{TaskEnded, TaskStarted};
-use rustix::process::{Pid, Signal};
 use tokio::process::ChildStdin;
 use tokio::sync::{Notify, watch};
 
 use crate::capture::TaskFile;
-use crate::process::{TERMINATION_GRACE, signal_group};
+use crate::process_tree::{Leash, TERMINATION_GRACE};
 
 /// The most tasks that run at one time.
 pub(crate) const MOST_RUNNING: usize = 32;
@@ -43,7 +42,7 @@ pub(crate) struct Task {
     pub(crate) shown: tokio::sync::Mutex<u64>,
     end: watch::Sender<Option<TaskEnded>>,
     stop: watch::Sender<bool>,
-    group: Mutex<Option<Pid>>,
+    leash: Mutex<Option<Arc<Leash>>>,
     /// True for a task of an earlier process of whose end the model has not heard.
     owes_result: bool,
 }
@@ -57,14 +56,14 @@ impl Task {
             shown: tokio::sync::Mutex::default(),
             end: watch::Sender::new(end),
             stop: watch::Sender::new(false),
-            group: Mutex::default(),
+            leash: Mutex::default(),
             owes_result: false,
         }
     }
 
-    /// Its process group, once it has one.
-    pub(crate) fn set_group(&self, group: Pid) {
-        *lock(&self.group) = Some(group);
+    /// What kills its processes, once it has some.
+    pub(crate) fn set_leash(&self, leash: Arc<Leash>) {
+        *lock(&self.leash) = Some(leash);
     }
 
     /// How it ended, when it has.
@@ -212,8 +211,8 @@ impl Drop for SessionShared {
         let tasks = self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner);
         for task in tasks.values().filter(|task| task.end.borrow().is_none()) {
             task.ask_to_stop();
-            if let Some(group) = *lock(&task.group) {
-                signal_group(group, Signal::KILL);
+            if let Some(leash) = &*lock(&task.leash) {
+                leash.kill();
             }
         }
     }

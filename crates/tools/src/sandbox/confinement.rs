@@ -74,6 +74,38 @@ mod linux {
             // SAFETY: the caller's.
             unsafe { self.0.apply() }
         }
+
+        /// Whether the process gets a PID namespace.
+        pub(crate) fn has_process_namespace(&self) -> bool {
+            self.0.has_process_namespace()
+        }
+
+        /// Enters the namespaces; the PID namespace begins with the next fork.
+        ///
+        /// # Safety
+        /// As [`Self::apply`].
+        pub(crate) unsafe fn enter_namespaces(&mut self) -> io::Result<()> {
+            // SAFETY: the caller's.
+            unsafe { self.0.enter_namespaces() }
+        }
+
+        /// Sets up what the namespaces show and takes rights away, in the first process of the PID namespace.
+        ///
+        /// # Safety
+        /// As [`Self::apply`].
+        pub(crate) unsafe fn confine_inside(&mut self) -> io::Result<()> {
+            // SAFETY: the caller's.
+            unsafe { self.0.confine_inside() }
+        }
+
+        /// Filters system calls.
+        ///
+        /// # Safety
+        /// As [`Self::apply`].
+        pub(crate) unsafe fn filter_calls(&mut self) -> io::Result<()> {
+            // SAFETY: the caller's.
+            unsafe { self.0.filter_calls() }
+        }
     }
 
     #[derive(Debug, Default)]
@@ -103,17 +135,18 @@ mod linux {
                     None => Err(SandboxError::Unavailable(available.missing())),
                 };
             }
-            Self::native(plan, available.namespaces)
+            Self::native(plan, available)
         }
 
-        fn native(plan: &SandboxPlan, with_namespaces: bool) -> Result<Self, SandboxError> {
+        fn native(plan: &SandboxPlan, available: &probe::Available) -> Result<Self, SandboxError> {
+            let (with_namespaces, own_processes) = (available.namespaces, available.own_processes());
             let network = &plan.network;
             let internet = network.is_open() || network.local_binding;
             let sockets = Sockets { internet, unix: plan.unix_sockets };
             if !with_namespaces {
                 refuse_what_needs_namespaces(plan)?;
             }
-            let mut view = if with_namespaces { View::plan(plan)? } else { View::default() };
+            let mut view = if with_namespaces { View::plan(plan, own_processes)? } else { View::default() };
             if !with_namespaces {
                 view.temporary = plan.scratch.temporary();
             }
@@ -127,11 +160,11 @@ mod linux {
             let net = if with_namespaces && internet { Some(parts.open_doors(network)?) } else { None };
             let environment = environment(&view.temporary, network);
             parts.child = Some(Child {
-                namespaces: with_namespaces.then(|| namespaces(view)),
+                namespaces: with_namespaces.then(|| namespaces(view, own_processes)),
                 net,
                 ruleset: rules::ruleset(plan, internet)?,
                 terminal_access: rules::terminal_access(rules::version().unwrap_or(1)),
-                filters: filters(sockets)?,
+                filters: filters(sockets, !own_processes)?,
                 status: writer.into(),
             });
             Ok(Self { environment, prefix: Vec::new(), linux: parts, _scratch: Arc::clone(&plan.scratch) })
@@ -237,11 +270,11 @@ mod linux {
         }
     }
 
-    fn namespaces(view: View) -> Namespaces {
+    fn namespaces(view: View, own_processes: bool) -> Namespaces {
         let map = |id: u32| CString::new(format!("{id} {id} 1\n")).unwrap_or_default();
         let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET;
         Namespaces {
-            flags,
+            flags: if own_processes { flags | libc::CLONE_NEWPID } else { flags },
             user_map: map(rustix::process::geteuid().as_raw()),
             group_map: map(rustix::process::getegid().as_raw()),
             slots: vec![-1; view.slots],
@@ -301,9 +334,9 @@ mod linux {
                 Some(confinement),
             )
             .unwrap();
-            assert!(shell.wait().await.is_ok());
+            assert!(shell.tree.wait().await.is_ok());
             assert_eq!(shell.final_directory(), Some(root.join("below")));
-            shell.end_leftovers().await;
+            shell.tree.end_leftovers().await;
             drop(shell);
             assert!(root.join("file").exists());
             assert!(!base.join("outside").exists() && !root.join(".git/config").exists());

@@ -47,5 +47,7 @@ pub use scratch::Scratch;
 pub use settings::{FilesystemSettings, IgnoredViolations, NetworkSettings, SandboxSettings};
 
 pub(crate) use commands::choose;
+#[cfg(target_os = "linux")]
+pub(crate) use confinement::ChildPart;
 pub(crate) use confinement::Running;
 pub(crate) use tool::{annotate, confine, refused};

@@ -13,6 +13,7 @@ use super::error::SandboxError;
 use super::plan::{Sandbox, SandboxPlaces};
 use super::settings::SandboxSettings;
 use super::wrapper;
+use crate::process_tree::CONTAINMENT;
 
 /// One thing that was tried.
 #[derive(Debug, Clone, Serialize)]
@@ -52,6 +53,12 @@ pub struct SandboxReport {
     pub bubblewrap: Option<PathBuf>,
     /// What confines commands here.
     pub mechanism: Option<&'static str>,
+    /// What ends every process of a confined command, and keeps the processes of the machine out of its reach.
+    pub confined_processes: Option<&'static str>,
+    /// Why that is not a PID namespace.
+    pub process_namespace_problem: Option<String>,
+    /// What ends every process of an ordinary command, a hook or a server.
+    pub ordinary_processes: &'static str,
     /// What was tried.
     pub checks: Vec<Check>,
     /// Why the sandbox cannot be used as asked; empty when it can.
@@ -72,9 +79,16 @@ pub(super) struct Available {
     pub(super) landlock: Option<i64>,
     pub(super) namespaces: bool,
     problem: Option<String>,
+    /// Why commands get no PID namespace of their own.
+    pub(super) processes_problem: Option<String>,
 }
 
 impl Available {
+    /// Whether commands get a PID namespace with a process list of its own.
+    pub(super) fn own_processes(&self) -> bool {
+        self.namespaces && self.processes_problem.is_none()
+    }
+
     /// What is missing, for people.
     pub(super) fn missing(&self) -> String {
         let mut missing = Vec::new();
@@ -97,13 +111,18 @@ pub(super) fn available() -> &'static Available {
 
 #[cfg(target_os = "linux")]
 fn look() -> Available {
-    let problem = super::trial::namespaces().err();
-    Available { landlock: super::rules::version(), namespaces: problem.is_none(), problem }
+    let (namespaces, processes) = super::trial::namespaces();
+    Available {
+        landlock: super::rules::version(),
+        namespaces: namespaces.is_ok(),
+        problem: namespaces.err(),
+        processes_problem: processes.err(),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn look() -> Available {
-    Available { landlock: None, namespaces: false, problem: None }
+    Available { landlock: None, namespaces: false, problem: None, processes_problem: None }
 }
 
 /// Tries the sandbox once per process; an error when something got through.
@@ -154,6 +173,9 @@ pub fn report(settings: &SandboxSettings, places: &SandboxPlaces, cwd: &Path) ->
         seccomp: filters_calls(),
         bubblewrap: wrapper::find().map(Path::to_path_buf),
         mechanism: mechanism(available, weaker),
+        confined_processes: confined_processes(available, weaker),
+        process_namespace_problem: available.processes_problem.clone(),
+        ordinary_processes: CONTAINMENT,
         checks,
         problems,
     }
@@ -168,6 +190,12 @@ fn mechanism(available: &Available, weaker: bool) -> Option<&'static str> {
         (true, false) if weaker => Some("landlock and seccomp"),
         (_, _) => wrapper::find().map(|_| "bubblewrap and seccomp"),
     }
+}
+
+fn confined_processes(available: &Available, weaker: bool) -> Option<&'static str> {
+    let mechanism = mechanism(available, weaker)?;
+    let namespace = available.own_processes() || mechanism.starts_with("bubblewrap");
+    Some(if namespace { "PID namespace" } else { CONTAINMENT })
 }
 
 fn system() -> String {
@@ -276,7 +304,11 @@ fn expected(attempt: &str, available: &Available) -> Option<bool> {
         attempt.contains("protected") || attempt.contains("denied") || attempt.contains("mode");
     match attempt {
         "writing in the workspace" => Some(true),
-        "signalling the parent" if available.landlock.is_none_or(|version| version < 6) => None,
+        "signalling another process"
+            if !available.own_processes() && available.landlock.is_none_or(|version| version < 6) =>
+        {
+            None
+        }
         _ if needs_namespaces && !available.namespaces => None,
         _ => Some(false),
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, WaitOptions};
 
 use super::confinement::ChildPart;
-use crate::escaped;
+use crate::process_tree;
 
 /// What is tried, in the order of the answers.
 pub(super) const ATTEMPTS: [&str; 11] = [
@@ -25,7 +25,7 @@ pub(super) const ATTEMPTS: [&str; 11] = [
     "connecting to the machine",
     "tracing a process",
     "making a namespace",
-    "signalling the parent",
+    "signalling another process",
 ];
 
 /// The places of a trial.
@@ -37,6 +37,7 @@ pub(super) struct Ground {
     file: CString,
     denied: CString,
     port: u16,
+    process: i32,
 }
 
 impl Ground {
@@ -50,6 +51,7 @@ impl Ground {
             file: text(root.join(".envrc"))?,
             denied: text(denied.to_path_buf())?,
             port,
+            process: rustix::process::getpid().as_raw_pid(),
         })
     }
 }
@@ -59,13 +61,34 @@ pub(super) fn attempt(mut child: ChildPart, ground: &Ground) -> io::Result<Vec<b
     let answers = in_child(|writer| {
         // SAFETY: this is a fresh child process that ends after this; the calls use memory owned outside.
         unsafe {
-            if child.apply().is_ok() {
+            if confine(&mut child).is_ok() {
                 let answers = tries(ground);
                 libc::write(writer, answers.as_ptr().cast(), answers.len());
             }
         }
     })?;
     Ok(answers.into_iter().map(|answer| answer == 1).collect())
+}
+
+/// Returns in the confined process, which is another one where it has a PID namespace.
+unsafe fn confine(child: &mut ChildPart) -> io::Result<()> {
+    // SAFETY: the caller is a fresh child process.
+    unsafe {
+        if !child.has_process_namespace() {
+            return child.apply();
+        }
+        child.enter_namespaces()?;
+        match libc::fork() {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => {}
+            pid => {
+                libc::waitpid(pid, std::ptr::null_mut(), 0);
+                libc::_exit(0);
+            }
+        }
+        child.confine_inside()?;
+        child.filter_calls()
+    }
 }
 
 unsafe fn tries(ground: &Ground) -> [u8; ATTEMPTS.len()] {
@@ -75,7 +98,6 @@ unsafe fn tries(ground: &Ground) -> [u8; ATTEMPTS.len()] {
             let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
             u8::from(file >= 0)
         };
-        let parent = libc::getppid();
         [
             write(&ground.inside),
             write(&ground.outside),
@@ -87,7 +109,7 @@ unsafe fn tries(ground: &Ground) -> [u8; ATTEMPTS.len()] {
             u8::from(reaches(ground.port)),
             u8::from(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0),
             u8::from(libc::unshare(libc::CLONE_NEWUSER) == 0),
-            u8::from(libc::kill(parent, 0) == 0),
+            u8::from(libc::kill(ground.process, 0) == 0),
         ]
     }
 }
@@ -108,21 +130,28 @@ unsafe fn reaches(port: u16) -> bool {
     }
 }
 
-/// Whether an ordinary child gets the namespaces the sandbox is made of; else what the system says.
-pub(super) fn namespaces() -> Result<(), String> {
+/// Whether an ordinary child gets the namespaces the sandbox is made of, and one for processes with a process list of
+/// its own; else what the system says.
+pub(super) fn namespaces() -> (Result<(), String>, Result<(), String>) {
     let answers = in_child(|writer| {
         // SAFETY: this is a fresh child process that ends after this.
-        let failed = unsafe { enter_namespaces() };
-        let bytes = failed.to_ne_bytes();
+        let failed = unsafe { [enter_namespaces(), enter_process_namespace()] };
+        let bytes: [[u8; 4]; 2] = failed.map(i32::to_ne_bytes);
         // SAFETY: writes a local buffer.
-        unsafe { libc::write(writer, bytes.as_ptr().cast(), bytes.len()) };
+        unsafe { libc::write(writer, bytes.as_ptr().cast(), size_of_val(&bytes)) };
     });
-    let answers = answers.map_err(|error| error.to_string())?;
-    match answers.try_into().map(i32::from_ne_bytes) {
-        Ok(0) => Ok(()),
-        Ok(error) => Err(io::Error::from_raw_os_error(error).to_string()),
-        Err(_) => Err("the child did not answer".to_owned()),
-    }
+    let answers = match answers {
+        Ok(answers) => answers,
+        Err(error) => return (Err(error.to_string()), Err(error.to_string())),
+    };
+    let answer = |place: usize| match answers.get(place * 4..).and_then(|bytes| bytes.first_chunk()) {
+        Some(bytes) => match i32::from_ne_bytes(*bytes) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error).to_string()),
+        },
+        None => Err("the child did not answer".to_owned()),
+    };
+    (answer(0), answer(1))
 }
 
 /// 0, or the error.
@@ -138,8 +167,36 @@ unsafe fn enter_namespaces() -> i32 {
         {
             return 0;
         }
-        io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM)
+        last_error()
     }
+}
+
+/// 0, or the error. A container that covers parts of the process list does not let a fresh one be mounted.
+unsafe fn enter_process_namespace() -> i32 {
+    // SAFETY: direct system calls on constants; the forked process makes one and ends.
+    unsafe {
+        if libc::unshare(libc::CLONE_NEWPID) < 0 {
+            return last_error();
+        }
+        match libc::fork() {
+            -1 => last_error(),
+            0 => {
+                let kind = c"proc".as_ptr();
+                let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RDONLY;
+                let mounted = libc::mount(kind, c"/proc".as_ptr(), kind, flags, std::ptr::null());
+                libc::_exit(if mounted == 0 { 0 } else { last_error() })
+            }
+            pid => {
+                let mut status = 0;
+                libc::waitpid(pid, &raw mut status, 0);
+                if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { libc::EPERM }
+            }
+        }
+    }
+}
+
+fn last_error() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM)
 }
 
 /// Runs `work` in a child process and returns what it wrote. The child must only make system calls.
@@ -161,14 +218,14 @@ fn collect(pid: i32, reader: OwnedFd, writer: OwnedFd) -> io::Result<Vec<u8>> {
     drop(writer);
     let pid = Pid::from_raw(pid);
     if let Some(pid) = pid {
-        escaped::remember(pid);
+        process_tree::remember(pid);
     }
     let mut answers = Vec::new();
     let read = File::from(reader).take(64).read_to_end(&mut answers);
     if let Some(pid) = pid {
         // Whoever looks for lost children may have been faster.
         let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
-        escaped::forget(pid);
+        process_tree::forget(pid);
     }
     read.map(|_| answers)
 }
