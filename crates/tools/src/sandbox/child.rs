@@ -8,13 +8,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::null;
 
-use super::network::Net;
+use super::network::{Net, send};
+use super::notify;
 use super::seccomp::Filters;
 use super::steps::Step;
 
 /// Stages that come before and after the numbered steps, as the parent reads them.
 pub(super) const STEPS: u32 = 1000;
-pub(super) const STAGES: [&str; 9] = [
+pub(super) const STAGES: [&str; 10] = [
     "closing descriptors",
     "creating namespaces",
     "mapping the user",
@@ -24,6 +25,7 @@ pub(super) const STAGES: [&str; 9] = [
     "allowing the terminals",
     "applying Landlock",
     "filtering system calls",
+    "holding changes of files for the broker",
 ];
 
 /// `struct mount_attr` of the kernel.
@@ -61,6 +63,8 @@ pub(super) struct Child {
     pub(super) terminal_access: u64,
     pub(super) filters: &'static Filters,
     pub(super) status: OwnedFd,
+    /// Where the descriptor goes at which the broker gets the calls that change files.
+    pub(super) broker: Option<OwnedFd>,
 }
 
 type Failure = (u32, io::Error);
@@ -152,6 +156,22 @@ impl Child {
                 libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
             };
             filtered = filtered.and_then(|()| stage(8, installed));
+        }
+        if let Some(broker) = &self.broker {
+            // Built before the fork: this only takes it.
+            let program = notify::program();
+            // SAFETY: as in `enter_namespaces`; the broker is started before anything answers to the command.
+            let sent = unsafe {
+                match RawFd::try_from(notify::install(program)) {
+                    Ok(calls @ 0..) => {
+                        let sent = send(broker.as_raw_fd(), calls);
+                        libc::close(calls);
+                        sent
+                    }
+                    Ok(_) | Err(_) => -1,
+                }
+            };
+            filtered = filtered.and_then(|()| stage(9, i64::try_from(sent).unwrap_or(-1)));
         }
         self.told(filtered)
     }

@@ -26,8 +26,10 @@ pub(super) struct Sockets {
 #[derive(Debug, Clone)]
 pub(super) struct Filters(pub(super) Vec<BpfProgram>);
 
-/// Terminal requests that put words into another program's mouth, and line disciplines.
-const FORBIDDEN_REQUESTS: [u64; 3] = [0x5412, 0x541c, 0x5423];
+/// Terminal requests that put words into another program's mouth, line disciplines, and flags of files that can be
+/// changed by whoever may only read them.
+const FORBIDDEN_REQUESTS: [u64; 7] =
+    [0x5412, 0x541c, 0x5423, 0x4008_6602, 0x4004_6602, 0x401c_5820, 0x800c_6613];
 
 /// Flags of `clone` and `unshare` that make a namespace.
 const NAMESPACE_FLAGS: [i32; 7] = [

@@ -86,7 +86,11 @@ pub(super) struct View {
 
 impl View {
     /// Plans the view. Creates the placeholders.
-    pub(super) fn plan(plan: &SandboxPlan, own_processes: bool) -> Result<Self, SandboxError> {
+    pub(super) fn plan(
+        plan: &SandboxPlan,
+        own_processes: bool,
+        with_broker: bool,
+    ) -> Result<Self, SandboxError> {
         if plan.writable.iter().any(|path| path.parent().is_none()) {
             let reason = "the root of the file system cannot be a workspace".to_owned();
             return Err(SandboxError::Unenforceable { what: "a workspace at /", reason });
@@ -126,7 +130,7 @@ impl View {
         for path in &around {
             view.seal(path, FROZEN, false)?;
         }
-        view.protect(plan)?;
+        view.protect(plan, with_broker)?;
         view.hide(plan, private.as_deref())?;
         view.steps.push(Step::Enter { path: text(&plan.cwd)? });
         view.temporary = private.unwrap_or_else(|| plan.scratch.temporary());
@@ -205,8 +209,8 @@ impl View {
     }
 
     /// Makes protected places and those that may not be written read-only, also when they are absent.
-    fn protect(&mut self, plan: &SandboxPlan) -> Result<(), SandboxError> {
-        let kept = Kept::secure(plan)?;
+    fn protect(&mut self, plan: &SandboxPlan, with_broker: bool) -> Result<(), SandboxError> {
+        let kept = Kept::secure(plan, with_broker)?;
         for (path, standing) in &kept.standing {
             self.freeze(path, *standing, plan)?;
         }
