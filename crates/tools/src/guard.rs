@@ -1,12 +1,14 @@
 //! The guard: a small process that outlives ours by a moment, also when we are killed without a word.
 //!
 //! Supervisors end their own processes when we die. The guard waits for them, and then ends what carries our mark: what a
-//! supervisor held on to that was killed just before us. It holds one end of a pipe and nothing else, so it learns of our
-//! death from the kernel.
+//! supervisor held on to that was killed just before us. It holds one end of a connection and nothing else, so it learns
+//! of our death from the kernel. One that was killed is replaced with the next command.
 
-use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::OnceLock;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::event::{PollFd, PollFlags};
 
 use rustix::process::Pid;
 
@@ -30,21 +32,48 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        if let Some(pipe) = pipe() {
+        let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = *current {
             // Without a guard the supervisor still ends everything.
-            let _ = rustix::io::write(pipe, &(-self.0.as_raw_pid()).to_ne_bytes());
+            tell(connection, -self.0.as_raw_pid());
         }
     }
 }
 
-/// Where a process writes its own number to be guarded. Starts the guard at the first call.
-pub(crate) fn pipe() -> Option<&'static File> {
-    static GUARD: OnceLock<Option<File>> = OnceLock::new();
-    GUARD.get_or_init(start).as_ref()
+/// The connection to the guard that lives. Replaced ones are never closed: a child may be about to use one.
+static CURRENT: Mutex<Option<&'static UnixStream>> = Mutex::new(None);
+
+/// Puts a number on the guard's list, or takes it off when it is negative. A guard that is gone does not matter. Makes one
+/// system call, so that a child may use it before it executes a program.
+pub(crate) fn tell(connection: &UnixStream, number: i32) {
+    let word = number.to_ne_bytes();
+    // SAFETY: sends a local. A signal for a connection that is gone would end the child.
+    unsafe { libc::send(connection.as_raw_fd(), word.as_ptr().cast(), word.len(), NO_SIGNAL) };
 }
 
-fn start() -> Option<File> {
-    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: i32 = 0;
+
+/// Where a process tells its own number to be guarded. Starts a guard when there is none.
+pub(crate) fn connection() -> Option<&'static UnixStream> {
+    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !current.is_some_and(is_alive) {
+        *current = start().map(|connection| &*Box::leak(Box::new(connection)));
+    }
+    *current
+}
+
+fn is_alive(connection: &'static UnixStream) -> bool {
+    let mut polled = [PollFd::new(connection, PollFlags::empty())];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().is_empty()
+}
+
+fn start() -> Option<UnixStream> {
+    let (writer, reader) = UnixStream::pair().ok()?;
+    let reader = OwnedFd::from(reader);
     // Made before the fork: the child may not allocate.
     let mark = format!("{}={}", escaped::VARIABLE, escaped::mark_of_process());
     #[cfg(target_os = "linux")]
@@ -64,7 +93,7 @@ fn start() -> Option<File> {
             }
             #[cfg(not(target_os = "linux"))]
             let _ = pid;
-            Some(File::from(writer))
+            Some(writer)
         }
     }
 }

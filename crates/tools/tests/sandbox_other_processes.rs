@@ -2,6 +2,7 @@
 //!
 //! A process of the same user runs outside; what it is like is looked at from outside before and after.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -2,6 +2,7 @@
 //!
 //! Each attempt runs in the sandbox; what became of the files is looked at from outside.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

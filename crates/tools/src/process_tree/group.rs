@@ -21,7 +21,7 @@ pub(crate) struct Launch;
 
 /// What the fresh child process has.
 #[derive(Debug)]
-pub(crate) struct ChildEnd(Option<&'static std::fs::File>);
+pub(crate) struct ChildEnd(Option<&'static std::os::unix::net::UnixStream>);
 
 impl Launch {
     /// Prepares a start.
@@ -31,7 +31,7 @@ impl Launch {
 
     /// Gives the child's part away.
     pub(crate) fn split(self) -> ((), ChildEnd) {
-        ((), ChildEnd(guard::pipe()))
+        ((), ChildEnd(guard::connection()))
     }
 }
 
@@ -43,7 +43,7 @@ impl ChildEnd {
     pub(crate) unsafe fn enter(&mut self) -> io::Result<()> {
         rustix::process::setsid()?;
         if let Some(guard) = self.0 {
-            rustix::io::write(guard, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
+            guard::tell(guard, rustix::process::getpid().as_raw_pid());
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ impl Launch {
 
     /// Gives the child's part away, to be moved into what runs between fork and exec.
     pub(crate) fn split(self) -> (UnixStream, ChildEnd) {
-        (self.ours, ChildEnd { connection: self.theirs, guard: guard::pipe() })
+        (self.ours, ChildEnd { connection: self.theirs, guard: guard::connection() })
     }
 }
 
@@ -35,7 +35,7 @@ impl Launch {
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
     connection: OwnedFd,
-    guard: Option<&'static std::fs::File>,
+    guard: Option<&'static UnixStream>,
 }
 
 impl ChildEnd {
@@ -50,7 +50,7 @@ impl ChildEnd {
             rustix::process::setsid()?;
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
             if let Some(guard) = self.guard {
-                rustix::io::write(guard, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
+                guard::tell(guard, rustix::process::getpid().as_raw_pid());
             }
             match confined {
                 Some(confined) if confined.has_process_namespace() => {
