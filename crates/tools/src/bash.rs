@@ -162,8 +162,12 @@ impl Tool for BashTool {
                     return ToolOutcome::failed(text);
                 }
             };
+            let mut added = git;
+            if let Some(shared) = shared.as_ref().filter(|_| confinement.is_none()) {
+                added.extend(shared.multiplexer_variables(environment));
+            }
             let shell =
-                match Shell::start(&input.command, &context.cwd, environment, &git, errors, confinement) {
+                match Shell::start(&input.command, &context.cwd, environment, &added, errors, confinement) {
                     Ok(shell) => shell,
                     Err(error) => {
                         if let Some(task) = task {

@@ -24,6 +24,9 @@ use crate::{environment, escaped};
 /// Variables by which a shell would read a file or behave otherwise than the text of the command says.
 const SHELL_VARIABLES: [&str; 4] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"];
 
+/// Variables by which a terminal multiplexer outside would be given processes that no call ends.
+const MULTIPLEXERS: [&str; 3] = ["TMUX", "TMUX_PANE", "STY"];
+
 /// Where the error stream of a command goes, and where its input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorStream {
@@ -68,6 +71,9 @@ impl Shell {
             .stderr(Stdio::piped());
         let mark = escaped::new_mark();
         clean_environment(&mut builder, environment);
+        for name in MULTIPLEXERS.iter().filter(|name| !environment.changed.contains_key(**name)) {
+            builder.env_remove(name);
+        }
         builder.env(escaped::VARIABLE, &mark);
         builder.envs(added.iter().map(|(name, value)| (name, value)));
         for (name, value) in confinement.iter().flat_map(Confinement::environment) {

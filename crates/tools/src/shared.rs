@@ -4,9 +4,10 @@
 //! for. A session that ends stops what runs, and a register that is dropped without that kills it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use qoder_core::ports::CommandEnvironment;
 use qoder_core::state::TaskState;
 use qoder_types::{TaskEnded, TaskStarted};
 use tokio::process::ChildStdin;
@@ -14,6 +15,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::capture::TaskFile;
 use crate::process_tree::{Leash, TERMINATION_GRACE};
+use crate::sandbox::Scratch;
 
 /// The most tasks that run at one time.
 pub(crate) const MOST_RUNNING: usize = 32;
@@ -28,6 +30,8 @@ pub struct SessionShared {
     /// By call: who is told to move.
     foreground: Mutex<HashMap<String, Arc<Notify>>>,
     running: watch::Sender<usize>,
+    /// Where terminal multiplexers that commands start keep their sockets.
+    multiplexers: OnceLock<Option<Scratch>>,
 }
 
 /// One background task.
@@ -102,7 +106,19 @@ impl SessionShared {
             tasks: Mutex::default(),
             foreground: Mutex::default(),
             running: watch::Sender::new(0),
+            multiplexers: OnceLock::new(),
         })
+    }
+
+    /// Variables that keep commands from the terminal multiplexers of the person, which would run for them what no call
+    /// ends. What the settings say about them counts.
+    pub(crate) fn multiplexer_variables(&self, environment: &CommandEnvironment) -> Vec<(String, String)> {
+        // Without a folder they find the usual one.
+        let made = self.multiplexers.get_or_init(|| Scratch::create().ok());
+        let Some(folder) = made.as_ref().map(Scratch::temporary) else { return Vec::new() };
+        let names = ["TMUX_TMPDIR", "SCREENDIR"].into_iter();
+        let free = names.filter(|name| !environment.changed.contains_key(*name));
+        free.map(|name| (name.to_owned(), folder.to_string_lossy().into_owned())).collect()
     }
 
     /// How many background tasks run.

@@ -288,6 +288,33 @@ async fn attacks_on_the_supervisor_free_nothing() {
 }
 
 #[tokio::test]
+async fn a_multiplexer_of_the_person_is_not_found() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let tmux = |words: &[&str]| {
+        let mut command = std::process::Command::new("tmux");
+        command.env("TMUX_TMPDIR", folder.path()).env_remove("TMUX").args(words);
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    if !tmux(&["new-session", "-d", "-s", "mine", "sleep 600"]) {
+        eprintln!("SKIPPED: no tmux");
+        return;
+    }
+    let mut bench = bench;
+    let socket = format!("{}/tmux-0/default,1,0", folder.path().display());
+    let seen = bench
+        .run("Bash", json!({ "command": "tmux list-sessions; tmux new-session -d -s ours && echo ours" }))
+        .await;
+    assert!(!text(&seen).contains("mine") && text(&seen).contains("ours"), "{}", text(&seen));
+    // Who sets the variables wants them.
+    bench.changed.insert("TMUX_TMPDIR".to_owned(), Some(folder.path().to_str().unwrap().to_owned()));
+    bench.changed.insert("TMUX".to_owned(), Some(socket));
+    let seen = bench.run("Bash", json!({ "command": "tmux list-sessions" })).await;
+    assert!(text(&seen).contains("mine"), "{}", text(&seen));
+    assert!(tmux(&["kill-server"]), "it is still there, and ends here");
+}
+
+#[tokio::test]
 async fn a_hook_and_a_server_take_everything_with_them() {
     if !has_perl() {
         return;
