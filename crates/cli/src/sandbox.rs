@@ -48,6 +48,17 @@ fn show(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
     let landlock = found.landlock.map_or_else(|| "no".to_owned(), |version| format!("version {version}"));
     let bubblewrap =
         found.bubblewrap.as_ref().map_or_else(|| "not found".to_owned(), |path| path.display().to_string());
+    let protected = match (found.protected_files, &found.broker_problem) {
+        (Some(mechanism), Some(problem)) => format!("{mechanism}; no broker ({problem})"),
+        (mechanism, _) => mechanism.unwrap_or("nothing").to_owned(),
+    };
+    let processes = match (found.confined_processes, &found.process_namespace_problem) {
+        (Some(mechanism), Some(problem)) if mechanism != "PID namespace" => {
+            format!("{mechanism}; no PID namespace ({problem})")
+        }
+        (Some(mechanism), _) => mechanism.to_owned(),
+        (None, _) => "nothing".to_owned(),
+    };
     let rows = [
         ("sandbox", enabled.to_owned()),
         ("system", found.system.clone()),
@@ -56,6 +67,9 @@ fn show(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
         ("seccomp", yes_no(found.seccomp).to_owned()),
         ("bubblewrap", bubblewrap),
         ("confined by", found.mechanism.unwrap_or("nothing").to_owned()),
+        ("protected", protected),
+        ("processes", format!("confined: {processes}")),
+        ("", format!("ordinary: {}", found.ordinary_processes)),
     ];
     for (name, value) in rows {
         host::say(&format!("{name:<12} {value}"))?;

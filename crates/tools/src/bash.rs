@@ -162,8 +162,12 @@ impl Tool for BashTool {
                     return ToolOutcome::failed(text);
                 }
             };
+            let mut added = git;
+            if let Some(shared) = shared.as_ref().filter(|_| confinement.is_none()) {
+                added.extend(shared.multiplexer_variables(environment));
+            }
             let shell =
-                match Shell::start(&input.command, &context.cwd, environment, &git, errors, confinement) {
+                match Shell::start(&input.command, &context.cwd, environment, &added, errors, confinement) {
                     Ok(shell) => shell,
                     Err(error) => {
                         if let Some(task) = task {
@@ -243,10 +247,10 @@ impl BashTool {
         let stderr = Arc::new(Mutex::new(Capture::new(&context.output_dir, "stderr")));
         let viewer = Viewer::new(context.progress.clone());
         let mut pumps = JoinSet::new();
-        if let Some(stream) = shell.child.stdout.take() {
+        if let Some(stream) = shell.tree.child.stdout.take() {
             pumps.spawn(pump(stream, stdout.clone(), viewer.clone(), activity.clone()));
         }
-        if let Some(stream) = shell.child.stderr.take() {
+        if let Some(stream) = shell.tree.child.stderr.take() {
             pumps.spawn(pump(stream, stderr.clone(), viewer, activity.clone()));
         }
         let ending = loop {
@@ -271,12 +275,12 @@ impl BashTool {
             Ending::Exited(Ok(status)) => Ok(*status),
             Ending::Exited(Err(error)) => Err(error.to_string()),
             Ending::TimedOut | Ending::Silent | Ending::Cancelled => {
-                shell.terminate().await.map_err(|error| error.to_string())
+                shell.tree.terminate().await.map_err(|error| error.to_string())
             }
         };
         let drained = async { while pumps.join_next().await.is_some() {} };
         drop(timeout(DRAIN_GRACE, drained).await);
-        let left_behind = shell.end_leftovers().await && matches!(ending, Ending::Exited(_));
+        let left_behind = shell.tree.end_leftovers().await && matches!(ending, Ending::Exited(_));
         pumps.shutdown().await;
         let directory = shell.final_directory();
         let mut stdout = stdout.lock().unwrap_or_else(PoisonError::into_inner);
@@ -315,7 +319,7 @@ impl BashTool {
             }
         };
         tokio::select! {
-            status = shell.wait() => Some(Ending::Exited(status)),
+            status = shell.tree.wait() => Some(Ending::Exited(status)),
             () = context.cancelled.clone() => Some(Ending::Cancelled),
             () = sleep_until(deadline) => Some(Ending::TimedOut),
             () = silence => Some(Ending::Silent),

@@ -1,19 +1,26 @@
-//! The guard: a small process that outlives ours by a moment and ends the process groups we leave behind, also when we
-//! are killed without a word. Started with the first command; it holds one end of a pipe and nothing else, so it learns
-//! of our death from the kernel.
+//! The guard: a small process that outlives ours by a moment, also when we are killed without a word.
+//!
+//! Supervisors end their own processes when we die. The guard waits for them, and then ends what carries our mark: what a
+//! supervisor held on to that was killed just before us. It holds one end of a connection and nothing else, so it learns
+//! of our death from the kernel. One that was killed is replaced with the next command.
 
-use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::OnceLock;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::event::{PollFd, PollFlags};
 
 use rustix::process::Pid;
 
 use crate::escaped;
 
-/// The most groups that run at one time; further ones still die with their shell.
+/// The most programs that run at one time and are waited for.
 const MOST_GROUPS: usize = 256;
+/// How often the guard looks whether a supervisor has ended, and how often at most.
+#[cfg(target_os = "linux")]
+const LOOKS: (i64, u32) = (10_000_000, 1_000);
 
-/// Takes a group off the list when it is dropped. The group puts itself on the list, before it can do anything else.
+/// Takes a process off the list when it is dropped. It puts itself on the list, before it can do anything else.
 #[derive(Debug)]
 pub(crate) struct Guarded(Pid);
 
@@ -25,23 +32,52 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        if let Some(pipe) = pipe() {
-            // Without a guard the shell itself still dies with us; only what it started would be left.
-            let _ = rustix::io::write(pipe, &(-self.0.as_raw_pid()).to_ne_bytes());
+        let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = *current {
+            // Without a guard the supervisor still ends everything.
+            tell(connection, -self.0.as_raw_pid());
         }
     }
 }
 
-/// Where a process writes its own number to be guarded. Starts the guard at the first call.
-pub(crate) fn pipe() -> Option<&'static File> {
-    static GUARD: OnceLock<Option<File>> = OnceLock::new();
-    GUARD.get_or_init(start).as_ref()
+/// The connection to the guard that lives. Replaced ones are never closed: a child may be about to use one.
+static CURRENT: Mutex<Option<&'static UnixStream>> = Mutex::new(None);
+
+/// Puts a number on the guard's list, or takes it off when it is negative. A guard that is gone does not matter. Makes one
+/// system call, so that a child may use it before it executes a program.
+pub(crate) fn tell(connection: &UnixStream, number: i32) {
+    let word = number.to_ne_bytes();
+    // SAFETY: sends a local. A signal for a connection that is gone would end the child.
+    unsafe { libc::send(connection.as_raw_fd(), word.as_ptr().cast(), word.len(), NO_SIGNAL) };
 }
 
-fn start() -> Option<File> {
-    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: i32 = 0;
+
+/// Where a process tells its own number to be guarded. Starts a guard when there is none.
+pub(crate) fn connection() -> Option<&'static UnixStream> {
+    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !current.is_some_and(is_alive) {
+        *current = start().map(|connection| &*Box::leak(Box::new(connection)));
+    }
+    *current
+}
+
+fn is_alive(connection: &'static UnixStream) -> bool {
+    let mut polled = [PollFd::new(connection, PollFlags::empty())];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().is_empty()
+}
+
+fn start() -> Option<UnixStream> {
+    let (writer, reader) = UnixStream::pair().ok()?;
+    let reader = OwnedFd::from(reader);
     // Made before the fork: the child may not allocate.
     let mark = format!("{}={}", escaped::VARIABLE, escaped::mark_of_process());
+    #[cfg(target_os = "linux")]
+    let _starting = crate::process_tree::starting();
     // SAFETY: the child calls only functions that are safe after a fork in a program with threads: system calls on
     // descriptors and numbers it owns, no allocation, no lock, and it never returns.
     match unsafe { libc::fork() } {
@@ -51,10 +87,13 @@ fn start() -> Option<File> {
             unsafe { watch(&reader, mark.as_bytes()) }
         }
         pid => {
+            #[cfg(target_os = "linux")]
             if let Some(pid) = Pid::from_raw(pid) {
-                escaped::remember(pid);
+                crate::process_tree::remember(pid);
             }
-            Some(File::from(writer))
+            #[cfg(not(target_os = "linux"))]
+            let _ = pid;
+            Some(writer)
         }
     }
 }
@@ -92,7 +131,7 @@ unsafe fn watch(reader: &OwnedFd, mark: &[u8]) -> ! {
         }
         for group in groups {
             if group > 1 {
-                libc::kill(-group, libc::SIGKILL);
+                outlive(group);
             }
         }
         // What a killed process leaves behind may still be starting others; the second look finds those.
@@ -101,6 +140,41 @@ unsafe fn watch(reader: &OwnedFd, mark: &[u8]) -> ! {
         }
         libc::_exit(0)
     }
+}
+
+/// Waits until a supervisor has ended, which kills what it holds on to as soon as we are gone.
+///
+/// # Safety
+/// Must be called in the guard only.
+#[cfg(target_os = "linux")]
+unsafe fn outlive(supervisor: i32) {
+    let (pause, looks) = LOOKS;
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: pause };
+    // SAFETY: plain system calls on locals.
+    unsafe {
+        let process = libc::syscall(libc::SYS_pidfd_open, supervisor, 0);
+        let Ok(process @ 0..) = i32::try_from(process) else { return };
+        let mut polled = libc::pollfd { fd: process, events: libc::POLLIN, revents: 0 };
+        for _ in 0..looks {
+            // A stopped one hears nothing.
+            libc::kill(supervisor, libc::SIGCONT);
+            if libc::poll(&raw mut polled, 1, 0) != 0 {
+                break;
+            }
+            libc::nanosleep(&raw const pause, std::ptr::null_mut());
+        }
+        libc::close(process);
+    }
+}
+
+/// Without supervisors there are only the groups.
+///
+/// # Safety
+/// Must be called in the guard only.
+#[cfg(not(target_os = "linux"))]
+unsafe fn outlive(group: i32) {
+    // SAFETY: sends a signal.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
 /// Kills every process whose environment holds `mark`, with system calls alone.

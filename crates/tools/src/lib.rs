@@ -35,6 +35,7 @@ mod notebook_edit;
 mod notebook_text;
 pub mod paths;
 mod process;
+mod process_tree;
 mod read;
 mod read_image;
 mod read_notebook;
@@ -76,9 +77,9 @@ pub use captured::{
     CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream,
 };
 pub use difference::{LineChanges, line_changes};
-pub use escaped::own_process_tree;
 pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
 pub use mcp::{McpPort, keep_base64};
+pub use process_tree::own_process_tree;
 pub use schema::{definition as tool_definition, parse as parse_input};
 pub use search_provider::{SearchService, SearchSettings};
 pub use server_process::ServerProcess;

@@ -11,25 +11,21 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use qoder_core::ports::CommandEnvironment;
 use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
-use crate::guard::{self, Guarded};
+use crate::process_tree::{Launch, ProcessTree};
 use crate::sandbox::{Confinement, Running};
 use crate::{environment, escaped};
 
-/// How long a process group may take to end when it is asked to.
-pub(crate) const TERMINATION_GRACE: Duration = Duration::from_secs(2);
-
-/// How often a group that shall end is looked at.
-pub(crate) const GROUP_POLL: Duration = Duration::from_millis(20);
-
 /// Variables by which a shell would read a file or behave otherwise than the text of the command says.
 const SHELL_VARIABLES: [&str; 4] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"];
+
+/// Variables by which a terminal multiplexer outside would be given processes that no call ends.
+const MULTIPLEXERS: [&str; 3] = ["TMUX", "TMUX_PANE", "STY"];
 
 /// Where the error stream of a command goes, and where its input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +37,11 @@ pub(crate) enum ErrorStream {
     WithOutput,
 }
 
-/// A running shell with its process group.
+/// A running shell with everything it started.
 #[derive(Debug)]
 pub(crate) struct Shell {
-    pub(crate) child: Child,
-    pub(crate) group: Pid,
+    pub(crate) tree: ProcessTree,
     directory_report: PipeReader,
-    armed: bool,
-    mark: String,
-    _guarded: Guarded,
     /// What a confined command stands on; goes after its processes.
     _running: Option<Running>,
 }
@@ -79,6 +71,9 @@ impl Shell {
             .stderr(Stdio::piped());
         let mark = escaped::new_mark();
         clean_environment(&mut builder, environment);
+        for name in MULTIPLEXERS.iter().filter(|name| !environment.changed.contains_key(**name)) {
+            builder.env_remove(name);
+        }
         builder.env(escaped::VARIABLE, &mark);
         builder.envs(added.iter().map(|(name, value)| (name, value)));
         for (name, value) in confinement.iter().flat_map(Confinement::environment) {
@@ -89,87 +84,31 @@ impl Shell {
         let mut confinement = confinement;
         #[cfg(target_os = "linux")]
         let mut confined = confinement.as_mut().and_then(Confinement::take_child);
-        let parent = rustix::process::getpid();
-        let guard = guard::pipe();
+        let (connection, mut end) = Launch::new()?.split();
         // SAFETY: the closure runs in the child between fork and exec. It makes only direct system calls, allocates
         // nothing and takes no lock; `report_writer` is owned by it and therefore open.
         unsafe {
             builder.pre_exec(move || {
-                rustix::process::setsid()?;
-                if let Some(guard) = guard {
-                    rustix::io::write(guard, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
-                }
                 #[cfg(target_os = "linux")]
-                if let Some(confined) = &mut confined {
-                    confined.apply()?;
-                }
+                end.enter(confined.as_mut())?;
+                #[cfg(not(target_os = "linux"))]
+                end.enter()?;
                 rustix::io::fcntl_setfd(report_writer.as_fd(), FdFlags::empty())?;
-                keep_open(&passed)?;
-                die_with_parent(parent)
+                keep_open(&passed)
             });
         }
+        #[cfg(target_os = "linux")]
+        let _starting = crate::process_tree::starting();
         let child = match (builder.spawn(), &confinement) {
             (Ok(child), _) => child,
             (Err(error), Some(confinement)) => return Err(confinement.explain(error)),
             (Err(error), None) => return Err(error),
         };
-        let group = child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw)
-            .ok_or_else(|| io::Error::other("the started process has no id"))?;
-        escaped::remember(group);
-        let guarded = Guarded::new(group);
-        let mut shell =
-            Self { child, group, directory_report, armed: true, mark, _guarded: guarded, _running: None };
+        let tree = ProcessTree::new(child, connection, mark)?;
+        let mut shell = Self { tree, directory_report, _running: None };
         // When this fails the shell is dropped, and with that its processes end.
         shell._running = confinement.map(Confinement::started).transpose()?;
         Ok(shell)
-    }
-
-    /// Waits until the shell itself has ended.
-    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait().await
-    }
-
-    /// Ends the whole group: asks, waits two seconds, kills. Returns how the shell ended.
-    pub(crate) async fn terminate(&mut self) -> io::Result<ExitStatus> {
-        signal_group(self.group, Signal::TERM);
-        let group = self.group;
-        let ended = async {
-            let status = self.child.wait().await;
-            while group_exists(group) {
-                tokio::time::sleep(GROUP_POLL).await;
-            }
-            status
-        };
-        match tokio::time::timeout(TERMINATION_GRACE, ended).await {
-            Ok(status) => status,
-            Err(_) => {
-                signal_group(self.group, Signal::KILL);
-                // A killed process ends at once, unless it is stuck inside the kernel: then nobody can wait for it.
-                let killed = tokio::time::timeout(TERMINATION_GRACE, self.child.wait()).await;
-                killed.unwrap_or_else(|_| Err(io::Error::other("the killed process does not end")))
-            }
-        }
-    }
-
-    /// Ends what the shell left behind in its group; tells whether there was something.
-    pub(crate) async fn end_leftovers(&mut self) -> bool {
-        let left = self.end_group().await;
-        escaped::end_marked(&self.mark).await;
-        left
-    }
-
-    async fn end_group(&mut self) -> bool {
-        if !group_exists(self.group) {
-            self.armed = false;
-            return false;
-        }
-        // The shell is reaped already: this only waits for the others.
-        drop(self.terminate().await);
-        self.armed = false;
-        true
     }
 
     /// The directory in which the command ended, when the shell came to say so.
@@ -185,15 +124,6 @@ impl Shell {
             }
         }
         directory_from_report(&bytes)
-    }
-}
-
-impl Drop for Shell {
-    fn drop(&mut self) {
-        if self.armed {
-            signal_group(self.group, Signal::KILL);
-        }
-        escaped::forget(self.group);
     }
 }
 
@@ -288,52 +218,9 @@ fn script(command: &str, descriptor: i32, errors: ErrorStream) -> String {
     )
 }
 
-#[cfg(target_os = "linux")]
-pub(crate) fn die_with_parent(parent: Pid) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the signal was set.
-    if rustix::process::getppid() != Some(parent) {
-        return Err(io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()));
-    }
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn die_with_parent(_: Pid) -> io::Result<()> {
-    Ok(())
-}
-
 /// Sends a signal to a whole group; a group that is gone already is what was wanted.
 pub(crate) fn signal_group(group: Pid, signal: Signal) {
     let _ = rustix::process::kill_process_group(group, signal);
-}
-
-/// Whether a process of the group is alive. Dead ones that nobody has collected yet do not count: in a container
-/// without an init process they stay forever.
-pub(crate) fn group_exists(group: Pid) -> bool {
-    if rustix::process::test_kill_process_group(group).is_err() {
-        return false;
-    }
-    let Ok(entries) = std::fs::read_dir("/proc") else { return true };
-    let mut seen = false;
-    for entry in entries.flatten() {
-        let Ok(stat) = std::fs::read(entry.path().join("stat")) else { continue };
-        seen = true;
-        if is_living_member(&String::from_utf8_lossy(&stat), group) {
-            return true;
-        }
-    }
-    // Without a readable process list the signal test has the last word.
-    !seen
-}
-
-/// Reads one line of the process list; the name in parentheses may hold anything, the fields behind it are plain.
-fn is_living_member(stat: &str, group: Pid) -> bool {
-    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
-    let mut fields = fields.split_whitespace();
-    let (state, _parent, of_group) = (fields.next(), fields.next(), fields.next());
-    let dead = matches!(state, Some("Z" | "X") | None);
-    !dead && of_group.and_then(|text| text.parse().ok()) == Some(group.as_raw_nonzero().get())
 }
 
 /// The exit code as a shell reports it: 128 and the number of the signal for a process that was killed.
@@ -350,15 +237,6 @@ pub(crate) fn directory_is_missing(directory: &Path, error: &io::Error) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_dead_do_not_count_as_members() {
-        let group = Pid::from_raw(42).unwrap();
-        assert!(is_living_member("42 (odd) name) S 1 42 42 0", group));
-        assert!(!is_living_member("43 (x) Z 1 42 42 0", group));
-        assert!(!is_living_member("44 (x) S 1 7 42 0", group));
-        assert!(!is_living_member("", group));
-    }
 
     #[test]
     fn a_report_may_come_once_or_twice_and_hold_newlines() {

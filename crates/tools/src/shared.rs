@@ -1,20 +1,21 @@
 //! What the tools of one session share: its background tasks, and the commands in the foreground that may become some.
 //!
-//! A task is a whole process group. It stays in the register when it has ended, so that its output can still be asked
+//! A task is a program with everything it started. It stays in the register when it has ended, so that its output can still be asked
 //! for. A session that ends stops what runs, and a register that is dropped without that kills it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use qoder_core::ports::CommandEnvironment;
 use qoder_core::state::TaskState;
 use qoder_types::{TaskEnded, TaskStarted};
-use rustix::process::{Pid, Signal};
 use tokio::process::ChildStdin;
 use tokio::sync::{Notify, watch};
 
 use crate::capture::TaskFile;
-use crate::process::{TERMINATION_GRACE, signal_group};
+use crate::process_tree::{Leash, TERMINATION_GRACE};
+use crate::sandbox::Scratch;
 
 /// The most tasks that run at one time.
 pub(crate) const MOST_RUNNING: usize = 32;
@@ -29,6 +30,8 @@ pub struct SessionShared {
     /// By call: who is told to move.
     foreground: Mutex<HashMap<String, Arc<Notify>>>,
     running: watch::Sender<usize>,
+    /// Where terminal multiplexers that commands start keep their sockets.
+    multiplexers: OnceLock<Option<Scratch>>,
 }
 
 /// One background task.
@@ -43,7 +46,7 @@ pub(crate) struct Task {
     pub(crate) shown: tokio::sync::Mutex<u64>,
     end: watch::Sender<Option<TaskEnded>>,
     stop: watch::Sender<bool>,
-    group: Mutex<Option<Pid>>,
+    leash: Mutex<Option<Arc<Leash>>>,
     /// True for a task of an earlier process of whose end the model has not heard.
     owes_result: bool,
 }
@@ -57,14 +60,14 @@ impl Task {
             shown: tokio::sync::Mutex::default(),
             end: watch::Sender::new(end),
             stop: watch::Sender::new(false),
-            group: Mutex::default(),
+            leash: Mutex::default(),
             owes_result: false,
         }
     }
 
-    /// Its process group, once it has one.
-    pub(crate) fn set_group(&self, group: Pid) {
-        *lock(&self.group) = Some(group);
+    /// What kills its processes, once it has some.
+    pub(crate) fn set_leash(&self, leash: Arc<Leash>) {
+        *lock(&self.leash) = Some(leash);
     }
 
     /// How it ended, when it has.
@@ -103,7 +106,19 @@ impl SessionShared {
             tasks: Mutex::default(),
             foreground: Mutex::default(),
             running: watch::Sender::new(0),
+            multiplexers: OnceLock::new(),
         })
+    }
+
+    /// Variables that keep commands from the terminal multiplexers of the person, which would run for them what no call
+    /// ends. What the settings say about them counts.
+    pub(crate) fn multiplexer_variables(&self, environment: &CommandEnvironment) -> Vec<(String, String)> {
+        // Without a folder they find the usual one.
+        let made = self.multiplexers.get_or_init(|| Scratch::create().ok());
+        let Some(folder) = made.as_ref().map(Scratch::temporary) else { return Vec::new() };
+        let names = ["TMUX_TMPDIR", "SCREENDIR"].into_iter();
+        let free = names.filter(|name| !environment.changed.contains_key(*name));
+        free.map(|name| (name.to_owned(), folder.to_string_lossy().into_owned())).collect()
     }
 
     /// How many background tasks run.
@@ -212,8 +227,8 @@ impl Drop for SessionShared {
         let tasks = self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner);
         for task in tasks.values().filter(|task| task.end.borrow().is_none()) {
             task.ask_to_stop();
-            if let Some(group) = *lock(&task.group) {
-                signal_group(group, Signal::KILL);
+            if let Some(leash) = &*lock(&task.leash) {
+                leash.kill();
             }
         }
     }

@@ -141,17 +141,17 @@ impl Recorded {
     /// Lets a shell that was started for it run as the task. Both streams come through the one pipe.
     pub(crate) async fn run(self, mut shell: Shell) {
         let mut pumps = JoinSet::new();
-        if let Some(stream) = shell.child.stdout.take() {
+        if let Some(stream) = shell.tree.child.stdout.take() {
             pumps.spawn(pump_to_file(stream, self.file.clone()));
         }
-        drop(shell.child.stderr.take());
-        *self.task.input.lock().await = shell.child.stdin.take();
+        drop(shell.tree.child.stderr.take());
+        *self.task.input.lock().await = shell.tree.child.stdin.take();
         self.take_over(shell, pumps);
     }
 
     /// Lets a running shell go on as the task; `pumps` write its output to the task's file.
     pub(crate) fn take_over(self, shell: Shell, pumps: JoinSet<()>) {
-        self.task.set_group(shell.group);
+        self.task.set_leash(shell.tree.leash());
         tokio::spawn(self.tend(shell, pumps));
     }
 
@@ -162,14 +162,14 @@ impl Recorded {
         let mut reported = 0;
         let status = loop {
             tokio::select! {
-                status = shell.wait() => break status,
-                () = task.stop_wanted() => break shell.terminate().await,
+                status = shell.tree.wait() => break status,
+                () = task.stop_wanted() => break shell.tree.terminate().await,
                 _ = ticks.tick() => self.report(&mut reported),
             }
         };
         let drained = async { while pumps.join_next().await.is_some() {} };
         drop(timeout(DRAIN_GRACE, drained).await);
-        shell.end_leftovers().await;
+        shell.tree.end_leftovers().await;
         pumps.shutdown().await;
         self.conclude(status);
         // Whoever writes to it holds the lock and has just heard of the end.

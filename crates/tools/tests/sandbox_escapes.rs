@@ -12,7 +12,6 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::{Command, Stdio};
 
 use common::sandboxed::Sandboxed;
-use common::{is_gone, text};
 
 #[tokio::test]
 async fn other_processes_are_out_of_reach() {
@@ -213,13 +212,4 @@ async fn unix_sockets_are_open_when_all_are() {
         .fail(&format!("python3 -c \"import socket as s; s.socket(s.AF_UNIX).connect(chr(0)+'{name}')\""))
         .await;
     assert!(unnamed.accept().is_err(), "names of the machine are another network's");
-}
-
-#[tokio::test]
-async fn children_end_with_the_command() {
-    let Some(sandboxed) = Sandboxed::new() else { return };
-    let outcome = sandboxed.run("sleep 300 & echo $!; setsid sleep 300 & true").await;
-    let process = outcome.structured["stdout"].as_str().unwrap().trim().to_owned();
-    assert!(!process.is_empty(), "{}", text(&outcome));
-    is_gone(&process).await;
 }

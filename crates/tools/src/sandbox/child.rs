@@ -8,13 +8,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::null;
 
-use super::network::Net;
+use super::network::{Net, send};
+use super::notify;
 use super::seccomp::Filters;
 use super::steps::Step;
 
 /// Stages that come before and after the numbered steps, as the parent reads them.
 pub(super) const STEPS: u32 = 1000;
-pub(super) const STAGES: [&str; 9] = [
+pub(super) const STAGES: [&str; 10] = [
     "closing descriptors",
     "creating namespaces",
     "mapping the user",
@@ -24,6 +25,7 @@ pub(super) const STAGES: [&str; 9] = [
     "allowing the terminals",
     "applying Landlock",
     "filtering system calls",
+    "holding changes of files for the broker",
 ];
 
 /// `struct mount_attr` of the kernel.
@@ -61,6 +63,8 @@ pub(super) struct Child {
     pub(super) terminal_access: u64,
     pub(super) filters: &'static Filters,
     pub(super) status: OwnedFd,
+    /// Where the descriptor goes at which the broker gets the calls that change files.
+    pub(super) broker: Option<OwnedFd>,
 }
 
 type Failure = (u32, io::Error);
@@ -72,7 +76,108 @@ impl Child {
     /// Only in a child process between fork and exec: it closes, mounts and forbids without looking back.
     pub(super) unsafe fn apply(&mut self) -> io::Result<()> {
         // SAFETY: the caller's.
-        let result = unsafe { self.confine() };
+        unsafe {
+            self.enter_namespaces()?;
+            self.confine_inside()?;
+            self.filter_calls()
+        }
+    }
+
+    /// Whether the namespaces include one for processes, which begins with the next fork.
+    pub(super) fn has_process_namespace(&self) -> bool {
+        self.namespaces.as_ref().is_some_and(|namespaces| namespaces.flags & libc::CLONE_NEWPID != 0)
+    }
+
+    /// First part: closes what was left open and enters the namespaces.
+    ///
+    /// # Safety
+    /// As [`Self::apply`].
+    pub(super) unsafe fn enter_namespaces(&mut self) -> io::Result<()> {
+        // SAFETY: direct system calls on numbers and on memory that this struct owns, here and below.
+        let entered = unsafe {
+            // What a caller left open could lead around every mount.
+            let closed = libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            stage(0, closed)
+                .and_then(|()| stage(1, libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into()))
+                .and_then(|()| match &self.namespaces {
+                    Some(namespaces) => namespaces.enter(),
+                    None => Ok(()),
+                })
+        };
+        self.told(entered)
+    }
+
+    /// Second part: what the namespaces show, and the rights that are given up. With a PID namespace, in its first
+    /// process.
+    ///
+    /// # Safety
+    /// As [`Self::apply`].
+    pub(super) unsafe fn confine_inside(&mut self) -> io::Result<()> {
+        // SAFETY: as in `enter_namespaces`.
+        let confined = unsafe { self.set_up_and_drop() };
+        self.told(confined)
+    }
+
+    unsafe fn set_up_and_drop(&mut self) -> Result<(), Failure> {
+        // SAFETY: as in `enter_namespaces`.
+        unsafe {
+            if let Some(namespaces) = &mut self.namespaces {
+                namespaces.set_up()?;
+                if let Some(net) = &self.net {
+                    stage(4, net.start().into())?;
+                }
+                if namespaces.has_terminals() {
+                    stage(6, allow_terminals(self.ruleset.as_raw_fd(), self.terminal_access))?;
+                }
+                if namespaces.flags & libc::CLONE_NEWPID != 0 {
+                    // The first process stays, and nothing that it supervises may look into it.
+                    stage(1, libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0).into())?;
+                }
+            }
+            stage(5, drop_capabilities())?;
+            let restricted = libc::syscall(libc::SYS_landlock_restrict_self, self.ruleset.as_raw_fd(), 0);
+            stage(7, restricted)
+        }
+    }
+
+    /// Last part: the filters, which hold for what is executed and everything it starts.
+    ///
+    /// # Safety
+    /// As [`Self::apply`].
+    pub(super) unsafe fn filter_calls(&mut self) -> io::Result<()> {
+        let mut filtered = Ok(());
+        for program in &self.filters.0 {
+            let program = libc::sock_fprog {
+                len: u16::try_from(program.len()).unwrap_or(0),
+                filter: program.as_ptr().cast_mut().cast(),
+            };
+            // SAFETY: as in `enter_namespaces`.
+            let installed = unsafe {
+                libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
+            };
+            filtered = filtered.and_then(|()| stage(8, installed));
+        }
+        if let Some(broker) = &self.broker {
+            // Built before the fork: this only takes it.
+            let program = notify::program();
+            // SAFETY: as in `enter_namespaces`; the broker is started before anything answers to the command.
+            let sent = unsafe {
+                match RawFd::try_from(notify::install(program)) {
+                    Ok(calls @ 0..) => {
+                        let sent = send(broker.as_raw_fd(), calls);
+                        libc::close(calls);
+                        sent
+                    }
+                    Ok(_) | Err(_) => -1,
+                }
+            };
+            filtered = filtered.and_then(|()| stage(9, i64::try_from(sent).unwrap_or(-1)));
+        }
+        self.told(filtered)
+    }
+
+    /// Tells the parent which stage failed.
+    fn told(&self, result: Result<(), Failure>) -> io::Result<()> {
         result.map_err(|(stage, error)| {
             let bytes = stage.to_ne_bytes();
             // SAFETY: writes a local buffer to a descriptor that this process owns.
@@ -80,44 +185,11 @@ impl Child {
             error
         })
     }
-
-    unsafe fn confine(&mut self) -> Result<(), Failure> {
-        // SAFETY: direct system calls on numbers and on memory that this struct owns, here and below.
-        unsafe {
-            // What a caller left open could lead around every mount.
-            let closed = libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-            stage(0, closed)?;
-            stage(1, libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
-            if let Some(namespaces) = &mut self.namespaces {
-                namespaces.enter()?;
-                if let Some(net) = &self.net {
-                    stage(4, net.start().into())?;
-                }
-                if namespaces.has_terminals() {
-                    stage(6, allow_terminals(self.ruleset.as_raw_fd(), self.terminal_access))?;
-                }
-            }
-            stage(5, drop_capabilities())?;
-            let restricted = libc::syscall(libc::SYS_landlock_restrict_self, self.ruleset.as_raw_fd(), 0);
-            stage(7, restricted)?;
-            for program in &self.filters.0 {
-                let program = libc::sock_fprog {
-                    len: u16::try_from(program.len()).unwrap_or(0),
-                    filter: program.as_ptr().cast_mut().cast(),
-                };
-                stage(
-                    8,
-                    libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program),
-                )?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Namespaces {
-    unsafe fn enter(&mut self) -> Result<(), Failure> {
-        // SAFETY: as in `confine`.
+    unsafe fn enter(&self) -> Result<(), Failure> {
+        // SAFETY: as in `Child::enter_namespaces`.
         unsafe {
             // The maps belong to root while the process is protected from being looked into. What is executed after
             // this is not protected anyway.
@@ -125,7 +197,13 @@ impl Namespaces {
             stage(1, libc::unshare(self.flags).into())?;
             stage(2, write_file(c"/proc/self/setgroups", c"deny"))?;
             stage(2, write_file(c"/proc/self/uid_map", &self.user_map))?;
-            stage(2, write_file(c"/proc/self/gid_map", &self.group_map))?;
+            stage(2, write_file(c"/proc/self/gid_map", &self.group_map))
+        }
+    }
+
+    unsafe fn set_up(&mut self) -> Result<(), Failure> {
+        // SAFETY: as in `Child::enter_namespaces`.
+        unsafe {
             let private = libc::mount(null(), c"/".as_ptr(), null(), libc::MS_REC | libc::MS_PRIVATE, null());
             stage(3, private.into())?;
             for (number, step) in (STEPS..).zip(&self.steps) {
@@ -149,7 +227,7 @@ fn is_error(number: i32) -> bool {
 }
 
 unsafe fn take(step: &Step, slots: &mut [RawFd]) -> i64 {
-    // SAFETY: as in `confine`; the strings are owned by the step.
+    // SAFETY: as in `Child::enter_namespaces`; the strings are owned by the step.
     unsafe {
         match step {
             Step::Take { source, slot, attributes, may_be_gone } => {
@@ -197,6 +275,11 @@ unsafe fn take(step: &Step, slots: &mut [RawFd]) -> i64 {
                 let options = c"newinstance,ptmxmode=0666,mode=620".as_ptr();
                 let kind = c"devpts".as_ptr();
                 libc::mount(kind, target.as_ptr(), kind, flags, options.cast()).into()
+            }
+            Step::Processes { target } => {
+                let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RDONLY;
+                let kind = c"proc".as_ptr();
+                libc::mount(kind, target.as_ptr(), kind, flags, null()).into()
             }
             Step::Folder { path } => unless_there(libc::mkdir(path.as_ptr(), 0o755)),
             Step::File { path } => {

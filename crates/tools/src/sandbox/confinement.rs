@@ -51,6 +51,7 @@ mod linux {
     use std::os::fd::OwnedFd;
     use std::path::Path;
 
+    use super::super::broker::{Broker, Judge};
     use super::super::child::{Child, Namespaces, STAGES, STEPS};
     use super::super::network::{self, HTTP_PORT, Net, SOCKS_PORT};
     use super::super::placeholder::Placeholder;
@@ -58,7 +59,7 @@ mod linux {
     use super::super::proxy::{Behind, Proxy};
     use super::super::seccomp::{Sockets, filters};
     use super::super::steps::View;
-    use super::super::{probe, rules, wrapper};
+    use super::super::{notify, probe, rules, wrapper};
     use super::{Arc, Confinement, OsString, SandboxError, SandboxPlan, io};
 
     /// What only the fresh process uses.
@@ -74,6 +75,38 @@ mod linux {
             // SAFETY: the caller's.
             unsafe { self.0.apply() }
         }
+
+        /// Whether the process gets a PID namespace.
+        pub(crate) fn has_process_namespace(&self) -> bool {
+            self.0.has_process_namespace()
+        }
+
+        /// Enters the namespaces; the PID namespace begins with the next fork.
+        ///
+        /// # Safety
+        /// As [`Self::apply`].
+        pub(crate) unsafe fn enter_namespaces(&mut self) -> io::Result<()> {
+            // SAFETY: the caller's.
+            unsafe { self.0.enter_namespaces() }
+        }
+
+        /// Sets up what the namespaces show and takes rights away, in the first process of the PID namespace.
+        ///
+        /// # Safety
+        /// As [`Self::apply`].
+        pub(crate) unsafe fn confine_inside(&mut self) -> io::Result<()> {
+            // SAFETY: the caller's.
+            unsafe { self.0.confine_inside() }
+        }
+
+        /// Filters system calls.
+        ///
+        /// # Safety
+        /// As [`Self::apply`].
+        pub(crate) unsafe fn filter_calls(&mut self) -> io::Result<()> {
+            // SAFETY: the caller's.
+            unsafe { self.0.filter_calls() }
+        }
     }
 
     #[derive(Debug, Default)]
@@ -85,10 +118,13 @@ mod linux {
         doors: Option<OwnedFd>,
         behind: Vec<Behind>,
         passed: Vec<OwnedFd>,
+        /// Where the broker's descriptor comes from, and what it judges by.
+        broker: Option<(OwnedFd, Judge)>,
     }
 
     #[derive(Debug)]
     pub(super) struct Running {
+        _broker: Option<Broker>,
         _proxies: Vec<Proxy>,
         _placeholders: Vec<Placeholder>,
     }
@@ -103,17 +139,20 @@ mod linux {
                     None => Err(SandboxError::Unavailable(available.missing())),
                 };
             }
-            Self::native(plan, available.namespaces)
+            Self::native(plan, available)
         }
 
-        fn native(plan: &SandboxPlan, with_namespaces: bool) -> Result<Self, SandboxError> {
+        fn native(plan: &SandboxPlan, available: &probe::Available) -> Result<Self, SandboxError> {
+            let (with_namespaces, own_processes) = (available.namespaces, available.own_processes());
+            let with_broker = available.broker_problem.is_none();
             let network = &plan.network;
             let internet = network.is_open() || network.local_binding;
             let sockets = Sockets { internet, unix: plan.unix_sockets };
             if !with_namespaces {
                 refuse_what_needs_namespaces(plan)?;
             }
-            let mut view = if with_namespaces { View::plan(plan)? } else { View::default() };
+            let mut view =
+                if with_namespaces { View::plan(plan, own_processes, with_broker)? } else { View::default() };
             if !with_namespaces {
                 view.temporary = plan.scratch.temporary();
             }
@@ -126,13 +165,16 @@ mod linux {
             };
             let net = if with_namespaces && internet { Some(parts.open_doors(network)?) } else { None };
             let environment = environment(&view.temporary, network);
+            let broker =
+                if with_broker { Some(parts.open_broker(plan, with_namespaces, &view)?) } else { None };
             parts.child = Some(Child {
-                namespaces: with_namespaces.then(|| namespaces(view)),
+                namespaces: with_namespaces.then(|| namespaces(view, own_processes)),
                 net,
                 ruleset: rules::ruleset(plan, internet)?,
                 terminal_access: rules::terminal_access(rules::version().unwrap_or(1)),
-                filters: filters(sockets)?,
+                filters: filters(sockets, !own_processes)?,
                 status: writer.into(),
+                broker,
             });
             Ok(Self { environment, prefix: Vec::new(), linux: parts, _scratch: Arc::clone(&plan.scratch) })
         }
@@ -183,19 +225,50 @@ mod linux {
         }
 
         /// Opens the doors of a process that has started.
-        pub(crate) fn started(self) -> io::Result<super::Running> {
+        pub(crate) fn started(mut self) -> io::Result<super::Running> {
+            let broker = self.start_broker()?;
             let mut proxies = Vec::new();
             if let Some(doors) = &self.linux.doors {
                 for behind in self.linux.behind {
-                    proxies.push(Proxy::start(network::receive(doors)?, behind)?);
+                    proxies.push(Proxy::start(network::receive_listener(doors)?, behind)?);
                 }
             }
-            let running = Running { _proxies: proxies, _placeholders: self.linux.placeholders };
+            let running =
+                Running { _broker: broker, _proxies: proxies, _placeholders: self.linux.placeholders };
             Ok(super::Running { _linux: running, _scratch: self._scratch })
         }
     }
 
+    impl Confinement {
+        /// Starts the broker of a child that is confining itself; waits until it has come to that.
+        pub(in super::super) fn start_broker(&mut self) -> io::Result<Option<Broker>> {
+            let Some((receiver, judge)) = self.linux.broker.take() else { return Ok(None) };
+            Broker::start(network::receive(&receiver)?, judge).map(Some)
+        }
+    }
+
     impl Parts {
+        /// The child's end of what the broker's descriptor comes through.
+        fn open_broker(
+            &mut self,
+            plan: &SandboxPlan,
+            with_namespaces: bool,
+            view: &View,
+        ) -> Result<OwnedFd, SandboxError> {
+            // The child may not build it.
+            notify::program();
+            let mut free = vec![view.temporary.clone()];
+            if with_namespaces {
+                free.push("/dev".into());
+            } else {
+                free.push(plan.scratch.shared_memory());
+                free.extend(rules::DEVICES.iter().map(|name| Path::new("/dev").join(name)));
+            }
+            let (sender, receiver) = network::pair()?;
+            self.broker = Some((receiver, Judge::new(plan, free)));
+            Ok(sender)
+        }
+
         fn open_doors(&mut self, network: &NetworkPlan) -> Result<Net, SandboxError> {
             if !network.is_open() {
                 return Ok(Net { ports: Vec::new(), sender: None });
@@ -237,11 +310,11 @@ mod linux {
         }
     }
 
-    fn namespaces(view: View) -> Namespaces {
+    fn namespaces(view: View, own_processes: bool) -> Namespaces {
         let map = |id: u32| CString::new(format!("{id} {id} 1\n")).unwrap_or_default();
         let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET;
         Namespaces {
-            flags,
+            flags: if own_processes { flags | libc::CLONE_NEWPID } else { flags },
             user_map: map(rustix::process::geteuid().as_raw()),
             group_map: map(rustix::process::getegid().as_raw()),
             slots: vec![-1; view.slots],
@@ -301,9 +374,9 @@ mod linux {
                 Some(confinement),
             )
             .unwrap();
-            assert!(shell.wait().await.is_ok());
+            assert!(shell.tree.wait().await.is_ok());
             assert_eq!(shell.final_directory(), Some(root.join("below")));
-            shell.end_leftovers().await;
+            shell.tree.end_leftovers().await;
             drop(shell);
             assert!(root.join("file").exists());
             assert!(!base.join("outside").exists() && !root.join(".git/config").exists());

@@ -9,7 +9,7 @@ use qoder_core::policy::{PROTECTED_FILES, PROTECTED_FOLDERS};
 use super::error::SandboxError;
 use super::placeholder::{Covered, Kind, Placeholder};
 use super::plan::SandboxPlan;
-use super::protected::{self, Standing};
+use super::protected::{self, DEEPEST, Standing};
 
 /// What stays as it is.
 #[derive(Debug)]
@@ -21,12 +21,14 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Creates the placeholders, then finds everything.
-    pub(super) fn secure(plan: &SandboxPlan) -> Result<Self, SandboxError> {
+    /// Creates the placeholders, then finds everything. With a broker, which judges every change by its name, only what
+    /// is at the top of each place is made read-only besides.
+    pub(super) fn secure(plan: &SandboxPlan, with_broker: bool) -> Result<Self, SandboxError> {
         let opened = |path: &Path| plan.unprotected.iter().any(|open| path.starts_with(open));
         let folders: Vec<PathBuf> = plan.writable.iter().filter(|path| path.is_dir()).cloned().collect();
         let mut placeholders = Vec::new();
-        for (path, kind) in absent(&folders, plan).into_iter().filter(|(path, _)| !opened(path)) {
+        let absent = if with_broker { Vec::new() } else { absent(&folders, plan) };
+        for (path, kind) in absent.into_iter().filter(|(path, _)| !opened(path)) {
             let covered = Placeholder::cover(&path, kind)
                 .map_err(|source| SandboxError::Place { path: path.clone(), source })?;
             match covered {
@@ -34,7 +36,8 @@ impl Kept {
                 Covered::Exists | Covered::Closed => {}
             }
         }
-        let mut standing = protected::existing(&folders, &plan.workspace);
+        let mut standing =
+            protected::existing(&folders, &plan.workspace, if with_broker { 0 } else { DEEPEST });
         standing.retain(|(path, _)| !opened(path));
         // The walk has bounds; what was made for the command is kept all the same.
         let found: HashSet<PathBuf> = standing.iter().map(|(path, _)| path.clone()).collect();

@@ -20,11 +20,15 @@ mod tool;
 mod wrapper;
 
 #[cfg(target_os = "linux")]
+mod broker;
+#[cfg(target_os = "linux")]
 mod child;
 #[cfg(target_os = "linux")]
 mod kept;
 #[cfg(target_os = "linux")]
 mod network;
+#[cfg(target_os = "linux")]
+mod notify;
 #[cfg(target_os = "linux")]
 mod placeholder;
 #[cfg(target_os = "linux")]
@@ -47,5 +51,7 @@ pub use scratch::Scratch;
 pub use settings::{FilesystemSettings, IgnoredViolations, NetworkSettings, SandboxSettings};
 
 pub(crate) use commands::choose;
+#[cfg(target_os = "linux")]
+pub(crate) use confinement::ChildPart;
 pub(crate) use confinement::Running;
 pub(crate) use tool::{annotate, confine, refused};

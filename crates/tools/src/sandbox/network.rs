@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
+
 use super::error::SandboxError;
 
 /// The ports on the command's own loopback.
@@ -90,7 +92,11 @@ unsafe fn listen(port: u16) -> i32 {
     }
 }
 
-unsafe fn send(sender: i32, descriptor: i32) -> isize {
+/// Sends one descriptor.
+///
+/// # Safety
+/// Both numbers must be open descriptors.
+pub(super) unsafe fn send(sender: i32, descriptor: i32) -> isize {
     let mut control = Control([0; CONTROL]);
     let mut byte = [0_u8];
     // SAFETY: the header points to locals that live through the call, and the control buffer is large enough for one
@@ -128,7 +134,16 @@ pub(super) fn pair() -> Result<(OwnedFd, OwnedFd), SandboxError> {
 }
 
 /// The next listening socket that the child sent before it executed the command.
-pub(super) fn receive(receiver: &OwnedFd) -> io::Result<std::net::TcpListener> {
+pub(super) fn receive_listener(receiver: &OwnedFd) -> io::Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::from(receive(receiver)?);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// The next descriptor that the child sends. Waits until it has, or has ended.
+pub(super) fn receive(receiver: &OwnedFd) -> io::Result<OwnedFd> {
+    let mut polled = [PollFd::new(receiver, PollFlags::IN)];
+    while rustix::event::poll(&mut polled, None) == Err(rustix::io::Errno::INTR) {}
     let mut control = Control([0; CONTROL]);
     let mut byte = [0_u8];
     // SAFETY: the header points to locals that live through the call; the kernel writes at most their sizes.
@@ -144,11 +159,9 @@ pub(super) fn receive(receiver: &OwnedFd) -> io::Result<std::net::TcpListener> {
         }
         let message = libc::CMSG_FIRSTHDR(&raw const header);
         if message.is_null() || (*message).cmsg_type != libc::SCM_RIGHTS {
-            return Err(io::Error::other("the child sent no socket"));
+            return Err(io::Error::other("the child sent no descriptor"));
         }
         let descriptor = std::ptr::read_unaligned(libc::CMSG_DATA(message).cast::<i32>());
-        let listener = std::net::TcpListener::from_raw_fd(descriptor);
-        listener.set_nonblocking(true)?;
-        Ok(listener)
+        Ok(OwnedFd::from_raw_fd(descriptor))
     }
 }

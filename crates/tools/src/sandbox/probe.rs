@@ -13,6 +13,7 @@ use super::error::SandboxError;
 use super::plan::{Sandbox, SandboxPlaces};
 use super::settings::SandboxSettings;
 use super::wrapper;
+use crate::process_tree::CONTAINMENT;
 
 /// One thing that was tried.
 #[derive(Debug, Clone, Serialize)]
@@ -52,6 +53,16 @@ pub struct SandboxReport {
     pub bubblewrap: Option<PathBuf>,
     /// What confines commands here.
     pub mechanism: Option<&'static str>,
+    /// What keeps protected files as they are.
+    pub protected_files: Option<&'static str>,
+    /// Why that does not hold at every depth and for absent files.
+    pub broker_problem: Option<String>,
+    /// What ends every process of a confined command, and keeps the processes of the machine out of its reach.
+    pub confined_processes: Option<&'static str>,
+    /// Why that is not a PID namespace.
+    pub process_namespace_problem: Option<String>,
+    /// What ends every process of an ordinary command, a hook or a server.
+    pub ordinary_processes: &'static str,
     /// What was tried.
     pub checks: Vec<Check>,
     /// Why the sandbox cannot be used as asked; empty when it can.
@@ -72,9 +83,18 @@ pub(super) struct Available {
     pub(super) landlock: Option<i64>,
     pub(super) namespaces: bool,
     problem: Option<String>,
+    /// Why commands get no PID namespace of their own.
+    pub(super) processes_problem: Option<String>,
+    /// Why changes of files cannot be judged one by one.
+    pub(super) broker_problem: Option<String>,
 }
 
 impl Available {
+    /// Whether commands get a PID namespace with a process list of its own.
+    pub(super) fn own_processes(&self) -> bool {
+        self.namespaces && self.processes_problem.is_none()
+    }
+
     /// What is missing, for people.
     pub(super) fn missing(&self) -> String {
         let mut missing = Vec::new();
@@ -97,13 +117,25 @@ pub(super) fn available() -> &'static Available {
 
 #[cfg(target_os = "linux")]
 fn look() -> Available {
-    let problem = super::trial::namespaces().err();
-    Available { landlock: super::rules::version(), namespaces: problem.is_none(), problem }
+    let (namespaces, processes) = super::trial::namespaces();
+    Available {
+        landlock: super::rules::version(),
+        namespaces: namespaces.is_ok(),
+        problem: namespaces.err(),
+        processes_problem: processes.err(),
+        broker_problem: super::trial::broker().err(),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn look() -> Available {
-    Available { landlock: None, namespaces: false, problem: None }
+    Available {
+        landlock: None,
+        namespaces: false,
+        problem: None,
+        processes_problem: None,
+        broker_problem: Some("this system has none".to_owned()),
+    }
 }
 
 /// Tries the sandbox once per process; an error when something got through.
@@ -154,6 +186,11 @@ pub fn report(settings: &SandboxSettings, places: &SandboxPlaces, cwd: &Path) ->
         seccomp: filters_calls(),
         bubblewrap: wrapper::find().map(Path::to_path_buf),
         mechanism: mechanism(available, weaker),
+        protected_files: protected_files(available, weaker),
+        broker_problem: available.broker_problem.clone(),
+        confined_processes: confined_processes(available, weaker),
+        process_namespace_problem: available.processes_problem.clone(),
+        ordinary_processes: CONTAINMENT,
         checks,
         problems,
     }
@@ -168,6 +205,23 @@ fn mechanism(available: &Available, weaker: bool) -> Option<&'static str> {
         (true, false) if weaker => Some("landlock and seccomp"),
         (_, _) => wrapper::find().map(|_| "bubblewrap and seccomp"),
     }
+}
+
+fn protected_files(available: &Available, weaker: bool) -> Option<&'static str> {
+    let mechanism = mechanism(available, weaker)?;
+    let bubblewrap = mechanism.starts_with("bubblewrap");
+    Some(match (available.broker_problem.is_none() && !bubblewrap, available.namespaces || bubblewrap) {
+        _ if cfg!(target_os = "macos") => "profile (every depth)",
+        (true, _) => "broker (every depth, absent ones too)",
+        (false, true) => "mounts (existing ones six levels deep, absent ones at the top)",
+        (false, false) => "nothing but the gate",
+    })
+}
+
+fn confined_processes(available: &Available, weaker: bool) -> Option<&'static str> {
+    let mechanism = mechanism(available, weaker)?;
+    let namespace = available.own_processes() || mechanism.starts_with("bubblewrap");
+    Some(if namespace { "PID namespace" } else { CONTAINMENT })
 }
 
 fn system() -> String {
@@ -217,7 +271,7 @@ fn try_out(weaker: bool) -> Result<Vec<Check>, SandboxError> {
     let field = Field::new()?;
     let root = field.0.join("root");
     let place = |path: &Path, source| SandboxError::Place { path: path.to_path_buf(), source };
-    for folder in [root.clone(), root.join(".git")] {
+    for folder in [root.clone(), root.join(".git"), root.join("deep")] {
         std::fs::create_dir(&folder).map_err(|error| place(&folder, error))?;
     }
     let (outside, denied) = (field.0.join("outside"), field.0.join("denied"));
@@ -252,7 +306,7 @@ fn attempt(
     let ground = Ground::new(root, outside, denied, port)
         .ok_or_else(|| SandboxError::Unavailable("the temporary folder has an impossible name".to_owned()))?;
     let setup = |source| SandboxError::Setup { step: "starting a child".to_owned(), source };
-    let answers = attempt(child, &ground).map_err(setup)?;
+    let answers = attempt(child, &ground, || confinement.start_broker()).map_err(setup)?;
     if answers.len() != ATTEMPTS.len() {
         let error = confinement.explain(std::io::Error::other("the confined child ended early"));
         return Err(match error.downcast::<SandboxError>() {
@@ -274,9 +328,16 @@ fn attempt(
 fn expected(attempt: &str, available: &Available) -> Option<bool> {
     let needs_namespaces =
         attempt.contains("protected") || attempt.contains("denied") || attempt.contains("mode");
+    let broker = available.broker_problem.is_none();
     match attempt {
         "writing in the workspace" => Some(true),
-        "signalling the parent" if available.landlock.is_none_or(|version| version < 6) => None,
+        "creating a protected file deep down" => broker.then_some(false),
+        _ if attempt.contains("protected") && broker => Some(false),
+        "signalling another process"
+            if !available.own_processes() && available.landlock.is_none_or(|version| version < 6) =>
+        {
+            None
+        }
         _ if needs_namespaces && !available.namespaces => None,
         _ => Some(false),
     }

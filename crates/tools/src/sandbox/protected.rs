@@ -13,8 +13,8 @@ use qoder_core::policy::{Workspace, is_protected};
 const MOST_FOLDERS: usize = 250;
 /// The most entries that are looked at for one command.
 const MOST_ENTRIES: usize = 5_000;
-/// How far below a root is looked.
-const DEEPEST: usize = 6;
+/// How far below a root is looked at most.
+pub(super) const DEEPEST: usize = 6;
 /// The most places that are made read-only one by one.
 const MOST_PLACES: usize = 800;
 
@@ -30,8 +30,8 @@ pub(super) enum Standing {
     Link,
 }
 
-/// Existing protected places inside `roots`, the nearest first.
-pub(super) fn existing(roots: &[PathBuf], workspace: &Workspace) -> Vec<(PathBuf, Standing)> {
+/// Existing protected places inside `roots`, the nearest first, at most `deepest` folders below one.
+pub(super) fn existing(roots: &[PathBuf], workspace: &Workspace, deepest: usize) -> Vec<(PathBuf, Standing)> {
     // Those that are named need not be looked for.
     let inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root));
     let standing = |path: &PathBuf| {
@@ -62,7 +62,7 @@ pub(super) fn existing(roots: &[PathBuf], workspace: &Workspace) -> Vec<(PathBuf
             if protected {
                 let standing = if kind.is_symlink() { Standing::Link } else { Standing::Itself };
                 found.push((path, standing));
-            } else if kind.is_dir() && depth < DEEPEST && !is_passed_over(&path) {
+            } else if kind.is_dir() && depth < deepest && !is_passed_over(&path) {
                 queue.push_back((path, depth + 1));
             }
         }
@@ -99,7 +99,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("elsewhere", root.join("a/.envrc")).unwrap();
         std::fs::write(root.join("src/check.sh"), "").unwrap();
-        let found = existing(&[root.to_path_buf()], &workspace(root));
+        let found = existing(&[root.to_path_buf()], &workspace(root), DEEPEST);
         let mut names: Vec<_> = found
             .iter()
             .map(|(path, kind)| (path.strip_prefix(root).unwrap().to_str().unwrap(), *kind))

@@ -26,8 +26,10 @@ pub(super) struct Sockets {
 #[derive(Debug, Clone)]
 pub(super) struct Filters(pub(super) Vec<BpfProgram>);
 
-/// Terminal requests that put words into another program's mouth, and line disciplines.
-const FORBIDDEN_REQUESTS: [u64; 3] = [0x5412, 0x541c, 0x5423];
+/// Terminal requests that put words into another program's mouth, line disciplines, and flags of files that can be
+/// changed by whoever may only read them.
+const FORBIDDEN_REQUESTS: [u64; 7] =
+    [0x5412, 0x541c, 0x5423, 0x4008_6602, 0x4004_6602, 0x401c_5820, 0x800c_6613];
 
 /// Flags of `clone` and `unshare` that make a namespace.
 const NAMESPACE_FLAGS: [i32; 7] = [
@@ -100,23 +102,27 @@ const FORBIDDEN_HERE: &[i64] =
 #[cfg(not(target_arch = "x86_64"))]
 const FORBIDDEN_HERE: &[i64] = &[];
 
-/// The filters for these sockets. Built at the first use.
-pub(super) fn filters(sockets: Sockets) -> Result<&'static Filters, SandboxError> {
-    static BUILT: [OnceLock<Result<Filters, String>>; 4] = [const { OnceLock::new() }; 4];
-    let place = usize::from(sockets.internet) + 2 * usize::from(sockets.unix);
+/// The filters for these sockets. Built at the first use. `among_others` is for commands that see the processes of the
+/// machine: they may change limits and priorities of their own process alone.
+pub(super) fn filters(sockets: Sockets, among_others: bool) -> Result<&'static Filters, SandboxError> {
+    static BUILT: [OnceLock<Result<Filters, String>>; 8] = [const { OnceLock::new() }; 8];
+    let place = usize::from(sockets.internet) + 2 * usize::from(sockets.unix) + 4 * usize::from(among_others);
     BUILT[place]
-        .get_or_init(|| build(sockets).map_err(|error| error.to_string()))
+        .get_or_init(|| build(sockets, among_others).map_err(|error| error.to_string()))
         .as_ref()
         .map_err(|reason| SandboxError::Unavailable(format!("system calls cannot be filtered: {reason}")))
 }
 
-fn build(sockets: Sockets) -> Result<Filters, Box<dyn std::error::Error>> {
+fn build(sockets: Sockets, among_others: bool) -> Result<Filters, Box<dyn std::error::Error>> {
     let architecture: TargetArch = std::env::consts::ARCH.try_into()?;
     let denied = u32::try_from(libc::EPERM)?;
     let unknown = u32::try_from(libc::ENOSYS)?;
     let allow = SeccompAction::Allow;
-    let denying =
-        SeccompFilter::new(table(sockets)?, allow.clone(), SeccompAction::Errno(denied), architecture)?;
+    let mut table = table(sockets)?;
+    if among_others {
+        table.extend(foreign_process_rules()?);
+    }
+    let denying = SeccompFilter::new(table, allow.clone(), SeccompAction::Errno(denied), architecture)?;
     // Its flags lie in memory, where a filter cannot look. The C library falls back to `clone`.
     let hiding = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let hiding = SeccompFilter::new(hiding, allow, SeccompAction::Errno(unknown), architecture)?;
@@ -162,6 +168,41 @@ fn table(sockets: Sockets) -> Result<Table, seccompiler::BackendError> {
     table.insert(libc::SYS_socket, socket_rules(sockets)?);
     table.insert(libc::SYS_socketpair, pair_rules(sockets)?);
     Ok(table)
+}
+
+/// Calls that change another process, told by the number that is not 0 for "this one".
+fn foreign_process_rules() -> Result<Table, seccompiler::BackendError> {
+    let other = |argument| -> Result<_, seccompiler::BackendError> {
+        SeccompRule::new(vec![condition(argument, SeccompCmpOp::Ne, 0)?])
+    };
+    let mut table = Table::new();
+    for number in [
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+        libc::SYS_migrate_pages,
+        libc::SYS_move_pages,
+    ] {
+        table.insert(number, vec![other(0)?]);
+    }
+    // A group or a user, or one process that is another.
+    let kind = |kind| -> Result<_, seccompiler::BackendError> {
+        SeccompRule::new(vec![condition(0, SeccompCmpOp::Ne, kind)?])
+    };
+    table.insert(libc::SYS_setpriority, vec![kind(0)?, other(1)?]);
+    table.insert(libc::SYS_ioprio_set, vec![kind(1)?, other(1)?]);
+    // Asking for the limits of another process stays possible: then there is no new limit.
+    let other_limit = vec![condition(0, SeccompCmpOp::Ne, 0)?, pointer(2)?];
+    table.insert(libc::SYS_prlimit64, vec![SeccompRule::new(other_limit)?]);
+    // Every process that may be signalled at all.
+    let every = condition(0, SeccompCmpOp::Eq, u64::from(u32::MAX))?;
+    table.insert(libc::SYS_kill, vec![SeccompRule::new(vec![every])?]);
+    Ok(table)
+}
+
+fn pointer(argument: u8) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
 }
 
 fn condition(
@@ -221,13 +262,13 @@ mod tests {
     fn every_kind_of_network_has_its_filters() {
         for internet in [false, true] {
             for unix in [false, true] {
-                let filters = filters(Sockets { internet, unix }).unwrap();
+                let filters = filters(Sockets { internet, unix }, internet).unwrap();
                 assert!(filters.0.len() >= 2);
                 assert!(filters.0.iter().all(|program| program.len() < 4096));
             }
         }
-        let closed = filters(Sockets { internet: false, unix: false }).unwrap();
-        let open = filters(Sockets { internet: true, unix: true }).unwrap();
+        let closed = filters(Sockets { internet: false, unix: false }, false).unwrap();
+        let open = filters(Sockets { internet: true, unix: true }, true).unwrap();
         assert_ne!(closed.0[0], open.0[0]);
     }
 }

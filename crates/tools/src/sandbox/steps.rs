@@ -42,6 +42,8 @@ pub(super) enum Step {
     Memory { target: CString, options: CString },
     /// Terminals of the command's own.
     Terminals { target: CString },
+    /// The process list of the command's own PID namespace.
+    Processes { target: CString },
     /// A folder, unless it is there.
     Folder { path: CString },
     /// An empty file, unless it is there.
@@ -59,7 +61,7 @@ impl Step {
             Self::Take { source, .. } => format!("copying the mount {}", source.to_string_lossy()),
             Self::Put { target, .. } => format!("mounting {}", target.to_string_lossy()),
             Self::Seal { target, .. } => format!("making {} read-only", target.to_string_lossy()),
-            Self::Memory { target, .. } | Self::Terminals { target } => {
+            Self::Memory { target, .. } | Self::Terminals { target } | Self::Processes { target } => {
                 format!("mounting over {}", target.to_string_lossy())
             }
             Self::Folder { path } | Self::File { path } | Self::Link { path, .. } => {
@@ -84,7 +86,11 @@ pub(super) struct View {
 
 impl View {
     /// Plans the view. Creates the placeholders.
-    pub(super) fn plan(plan: &SandboxPlan) -> Result<Self, SandboxError> {
+    pub(super) fn plan(
+        plan: &SandboxPlan,
+        own_processes: bool,
+        with_broker: bool,
+    ) -> Result<Self, SandboxError> {
         if plan.writable.iter().any(|path| path.parent().is_none()) {
             let reason = "the root of the file system cannot be a workspace".to_owned();
             return Err(SandboxError::Unenforceable { what: "a workspace at /", reason });
@@ -96,6 +102,9 @@ impl View {
         let around = denied(plan).into_iter().filter(|path| holds_writable(path, plan));
         let around: Vec<PathBuf> = around.cloned().collect();
         view.seal(Path::new("/"), FROZEN, true)?;
+        if own_processes {
+            view.steps.push(Step::Processes { target: c"/proc".to_owned() });
+        }
         view.place_devices(plan)?;
         if let Some(place) = &private {
             let slot = view.take(&plan.scratch.temporary(), HARMLESS)?;
@@ -121,7 +130,7 @@ impl View {
         for path in &around {
             view.seal(path, FROZEN, false)?;
         }
-        view.protect(plan)?;
+        view.protect(plan, with_broker)?;
         view.hide(plan, private.as_deref())?;
         view.steps.push(Step::Enter { path: text(&plan.cwd)? });
         view.temporary = private.unwrap_or_else(|| plan.scratch.temporary());
@@ -200,8 +209,8 @@ impl View {
     }
 
     /// Makes protected places and those that may not be written read-only, also when they are absent.
-    fn protect(&mut self, plan: &SandboxPlan) -> Result<(), SandboxError> {
-        let kept = Kept::secure(plan)?;
+    fn protect(&mut self, plan: &SandboxPlan, with_broker: bool) -> Result<(), SandboxError> {
+        let kept = Kept::secure(plan, with_broker)?;
         for (path, standing) in &kept.standing {
             self.freeze(path, *standing, plan)?;
         }

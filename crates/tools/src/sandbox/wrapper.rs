@@ -60,14 +60,14 @@ mod linux {
             let reason = "that needs namespaces of our own, which this system does not give".to_owned();
             return Err(SandboxError::Unenforceable { what: "a list of hosts", reason });
         }
-        let kept = Kept::secure(plan)?;
+        let kept = Kept::secure(plan, false)?;
         if let Some((path, _)) = kept.standing.iter().find(|(_, standing)| *standing == Standing::Link) {
             let reason = format!("{} is a link, which bubblewrap cannot cover", path.display());
             return Err(SandboxError::Unenforceable { what: "protection of a link", reason });
         }
         let sockets = Sockets { internet: plan.network.local_binding, unix: plan.unix_sockets };
         let mut passed = Vec::new();
-        for program in &filters(sockets)?.0 {
+        for program in &filters(sockets, false)?.0 {
             passed.push(
                 in_memory(program).map_err(|source| SandboxError::Setup {
                     step: "passing the filters".to_owned(),

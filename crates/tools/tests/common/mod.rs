@@ -235,3 +235,13 @@ pub async fn is_gone(process: &str) {
     };
     tokio::time::timeout(HANG_GUARD, waiting).await.expect("the process survived");
 }
+
+/// Checks that nothing appends to `path` any more: a process that still ran would, many times a second.
+pub async fn is_still(path: &Path) {
+    let length = || std::fs::metadata(path).map_or(0, |found| found.len());
+    let before = length();
+    for _ in 0..25 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(length(), before, "a process still writes to {}", path.display());
+    }
+}
