@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::Fault;
-use crate::host::tell;
+use crate::screen::tell;
 
 const PERMISSIONS_HELP: &str = "\
 Examples:

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::arguments::Arguments;
 use crate::commands::PlaceArguments;
 use crate::exit::{Exit, Fault};
-use crate::{hooks, host, options, print};
+use crate::{hooks, options, print, screen};
 
 /// Shows effective settings with their origin.
 pub fn show(
@@ -50,15 +50,15 @@ pub fn show(
             .iter()
             .map(|(key, value, origin)| json!({"key": key, "value": value, "origin": origin}))
             .collect();
-        host::say(&format!("{:#}", Value::Array(list)))?;
+        screen::say_json(&Value::Array(list))?;
         return Ok(Exit::Success);
     }
     if key.is_none() {
-        host::say(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
-        host::say(&format!("config: {}", setup.config_root.display()))?;
+        screen::say_row(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
+        screen::say_row(&format!("config: {}", setup.config_root.display()))?;
     }
     for (key, value, origin) in rows {
-        host::say(&format!("{key} = {value}  [{origin}]"))?;
+        screen::say_row(&format!("{key} = {value}  [{origin}]"))?;
     }
     Ok(Exit::Success)
 }
@@ -107,23 +107,23 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
         }
         added => added?,
     };
-    host::say(&format!("trusted: {}", trusted.display()))?;
+    screen::say_row(&format!("trusted: {}", trusted.display()))?;
     let (found, problems) = qoder_runtime::hooks::hooks_of_folder(&trusted);
     hooks::tell_problems(&problems);
     if !found.is_empty() {
-        host::say("its hooks run as they are now; when they change, trust it again:")?;
+        screen::say("its hooks run as they are now; when they change, trust it again:")?;
     }
     for hook in &found {
-        host::say(&hooks::line(hook))?;
+        screen::say(&hooks::line(hook))?;
     }
     let scripts = qoder_runtime::hooks::script_digests_of_folder(&trusted);
     if !scripts.is_empty() {
-        host::say(
+        screen::say(
             "the scripts that they run, as they are now; one that changes is not run until you trust it again:",
         )?;
     }
     for script in scripts.keys() {
-        host::say(&format!("  {script}"))?;
+        screen::say_row(&format!("  {script}"))?;
     }
     Ok(Exit::Success)
 }
@@ -151,13 +151,13 @@ pub fn list_models(arguments: &Arguments, environment: BTreeMap<String, String>)
             .iter()
             .map(|model| json!({"id": model.id, "displayName": model.display_name, "provider": model.provider}))
             .collect();
-        host::say(&Value::Array(list).to_string())?;
+        screen::say_json_line(Value::Array(list).to_string())?;
         return Ok(Exit::Success);
     }
     for model in models {
         match model.display_name {
-            Some(name) => host::say(&format!("{}  {name}  [{}]", model.id, model.provider))?,
-            None => host::say(&format!("{}  [{}]", model.id, model.provider))?,
+            Some(name) => screen::say_row(&format!("{}  {name}  [{}]", model.id, model.provider))?,
+            None => screen::say_row(&format!("{}  [{}]", model.id, model.provider))?,
         }
     }
     Ok(Exit::Success)

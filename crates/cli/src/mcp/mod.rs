@@ -14,7 +14,7 @@ use qoder_runtime::mcp_sources::{self, Described, Place};
 use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::{Exit, Fault};
-use crate::host::tell;
+use crate::screen::tell;
 use arguments::ScopeName;
 
 pub use arguments::{HELP, McpAction, Where};
