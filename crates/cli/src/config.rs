@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout;
+use qoder_runtime::mcp::config::without_credentials;
 use qoder_runtime::settings::{KNOWN_KEYS, holds_secret};
 use qoder_runtime::setup::Setup;
 use qoder_types::ModelFailureClass;
@@ -92,7 +93,23 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>)
                 }
             }
         }
-        other => rows.push((prefix.to_owned(), other.clone(), String::new())),
+        other => rows.push((prefix.to_owned(), masked(other), String::new())),
+    }
+}
+
+/// A value without passwords: of addresses the host and the path stay, and so does everything that is no secret.
+fn masked(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.contains("://") => Value::String(without_credentials(text)),
+        Value::Array(items) => Value::Array(items.iter().map(masked).collect()),
+        Value::Object(map) => {
+            let field = |(name, below): (&String, &Value)| {
+                let hidden = holds_secret(name) && below.is_string();
+                (name.clone(), if hidden { json!("***") } else { masked(below) })
+            };
+            Value::Object(map.iter().map(field).collect())
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
@@ -131,6 +148,7 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
 /// Asks the provider for its models.
 pub fn list_models(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
+    screen::hide_secrets(&setup);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -32,6 +32,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     let choice = session_choice(arguments)?;
     qoder_tools::own_process_tree();
     let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
+    screen::hide_secrets(&setup);
     let format = options::output_format(arguments, &setup)?;
     for warning in &setup.warnings {
         screen::tell(&format!("warning: {warning}"));

@@ -18,6 +18,7 @@ pub fn run(action: SandboxAction, environment: BTreeMap<String, String>) -> Resu
     let SandboxAction::Status { json, cwd, settings } = action;
     let options = Options { cwd: cwd.unwrap_or_default(), settings, environment, ..Options::default() };
     let setup = Setup::prepare(options)?;
+    screen::hide_secrets(&setup);
     for warning in &setup.warnings {
         screen::tell(&format!("warning: {warning}"));
     }

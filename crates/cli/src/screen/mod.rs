@@ -4,24 +4,40 @@
 
 mod paint;
 
+use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use qoder_core::display::{Prose, escape_json, escaped_for_display, escaped_line};
+use qoder_core::redact::{Redactor, Secrets};
+use qoder_runtime::setup::Setup;
 use serde_json::Value;
 
 use crate::exit::Fault;
 
 pub use paint::{Ink, Paint, Painted};
 
+static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+
+/// Takes the keys of this setup out of everything that is told from now on.
+pub fn hide_secrets(setup: &Setup) {
+    // A run has one setup; of several, as for plugins alone, the first has the user's keys.
+    let _ = REDACTOR.set(setup.redactor());
+}
+
+fn clean(text: &str) -> Cow<'_, str> {
+    REDACTOR.get().map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
+}
+
 /// Prints lines on stdout, escaped.
 pub fn say(text: &str) -> Result<(), Fault> {
-    print(&format!("{}\n", escaped_for_display(text)))
+    print(&format!("{}\n", escaped_for_display(&clean(text))))
 }
 
 /// Prints a row of a list on stdout, escaped: a newline in it does not begin another row.
 pub fn say_row(text: &str) -> Result<(), Fault> {
-    print(&format!("{}\n", escaped_line(text)))
+    print(&format!("{}\n", escaped_line(&clean(text))))
 }
 
 /// Prints a line in colours on stdout.
@@ -31,6 +47,10 @@ pub fn say_painted(line: &Painted) -> Result<(), Fault> {
 
 /// Prints JSON on stdout, indented for people.
 pub fn say_json(value: &Value) -> Result<(), Fault> {
+    let mut value = value.clone();
+    if let Some(redactor) = REDACTOR.get() {
+        redactor.json(&mut value, Secrets::All);
+    }
     say_json_line(format!("{value:#}"))
 }
 
@@ -44,7 +64,7 @@ pub fn say_json_line(json: String) -> Result<(), Fault> {
 
 /// Prints lines on stderr, escaped. When stderr is closed no one is left to read them, and the work continues.
 pub fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", escaped_for_display(text));
+    let _ = writeln!(std::io::stderr(), "{}", escaped_for_display(&clean(text)));
 }
 
 /// Prints a line in colours on stderr.

@@ -83,7 +83,8 @@ pub fn escaped_line(text: &str) -> String {
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if is_escaped(character) {
+        // The sign for what could not be decoded is seen as what it is.
+        if is_escaped(character) && character != char::REPLACEMENT_CHARACTER {
             shown.extend(character.escape_unicode());
         } else {
             shown.push(character);
