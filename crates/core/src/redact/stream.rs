@@ -114,7 +114,10 @@ impl RedactedStream {
             end = *over;
         }
         let clean = replaced(&self.held, self.before, end, &places);
-        let ends_in_secret = end == self.held.len() && places.last().is_some_and(|(_, over)| *over == end);
+        // Only what has the shape of a token can be longer than it is by now; a value is whole.
+        let shaped = || shapes::places(&self.held, self.before).last().is_some_and(|(_, over)| *over == end);
+        let ends_in_secret =
+            end == self.held.len() && places.last().is_some_and(|(_, over)| *over == end) && shaped();
         // One byte stays, to tell whether a token begins behind it.
         let last = end.saturating_sub(1);
         self.held.drain(..last);
