@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use qoder_core::shell::escaped_for_display;
+use qoder_core::display::escaped_line;
 use qoder_runtime::agent::{AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing};
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::Arguments;
 use crate::commands::AgentsAction;
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{say, say_json, tell};
 
 /// How much of a purpose the list shows.
 const LONGEST: usize = 100;
@@ -66,7 +66,7 @@ pub fn tell_problems(engine: &Engine) {
 
 pub fn tell_all(problems: &[Problem]) {
     for problem in problems {
-        tell(&format!("warning: {}", escaped_for_display(&problem.to_string())));
+        tell(&format!("warning: {problem}"));
     }
 }
 
@@ -77,7 +77,7 @@ pub fn run(action: AgentsAction, environment: BTreeMap<String, String>) -> Resul
     let setup = place.prepare(environment)?;
     let loaded = setup.extensions(own)?;
     if json {
-        say(&format!("{:#}", as_json(&loaded)))?;
+        say_json(&as_json(&loaded))?;
     } else {
         tell_all(&loaded.problems);
         say(as_text(&loaded).trim_end())?;
@@ -105,9 +105,9 @@ fn as_text(loaded: &Loaded) -> String {
         let words = shortened(&one.definition.description);
         let line = format!("{:<names$}  {source:<second$}  {standing}{words}", one.name);
         // Writing into a text cannot fail.
-        let _ = writeln!(out, "{}", escaped_for_display(line.trim_end()));
+        let _ = writeln!(out, "{}", escaped_line(line.trim_end()));
         if let Some(path) = &one.definition.path {
-            let _ = writeln!(out, "{:names$}  {}", "", escaped_for_display(&path.display().to_string()));
+            let _ = writeln!(out, "{:names$}  {}", "", escaped_line(&path.display().to_string()));
         }
     }
     out

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::Fault;
-use crate::host::tell;
+use crate::screen::{hide_secrets, tell};
 
 const PERMISSIONS_HELP: &str = "\
 Examples:
@@ -141,6 +141,7 @@ impl PlaceArguments {
         let Self { json: _, cwd, settings, trust } = self;
         let cwd = cwd.unwrap_or_default();
         let setup = Setup::prepare(Options { cwd, settings, trust, environment, ..Options::default() })?;
+        hide_secrets(&setup);
         for warning in &setup.warnings {
             tell(&format!("warning: {warning}"));
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout;
+use qoder_runtime::mcp::config::without_credentials;
 use qoder_runtime::settings::{KNOWN_KEYS, holds_secret};
 use qoder_runtime::setup::Setup;
 use qoder_types::ModelFailureClass;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::arguments::Arguments;
 use crate::commands::PlaceArguments;
 use crate::exit::{Exit, Fault};
-use crate::{hooks, host, options, print};
+use crate::{hooks, options, print, screen};
 
 /// Shows effective settings with their origin.
 pub fn show(
@@ -50,15 +51,15 @@ pub fn show(
             .iter()
             .map(|(key, value, origin)| json!({"key": key, "value": value, "origin": origin}))
             .collect();
-        host::say(&format!("{:#}", Value::Array(list)))?;
+        screen::say_json(&Value::Array(list))?;
         return Ok(Exit::Success);
     }
     if key.is_none() {
-        host::say(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
-        host::say(&format!("config: {}", setup.config_root.display()))?;
+        screen::say_row(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
+        screen::say_row(&format!("config: {}", setup.config_root.display()))?;
     }
     for (key, value, origin) in rows {
-        host::say(&format!("{key} = {value}  [{origin}]"))?;
+        screen::say_row(&format!("{key} = {value}  [{origin}]"))?;
     }
     Ok(Exit::Success)
 }
@@ -92,7 +93,23 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>)
                 }
             }
         }
-        other => rows.push((prefix.to_owned(), other.clone(), String::new())),
+        other => rows.push((prefix.to_owned(), masked(other), String::new())),
+    }
+}
+
+/// A value without passwords: of addresses the host and the path stay, and so does everything that is no secret.
+fn masked(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.contains("://") => Value::String(without_credentials(text)),
+        Value::Array(items) => Value::Array(items.iter().map(masked).collect()),
+        Value::Object(map) => {
+            let field = |(name, below): (&String, &Value)| {
+                let hidden = holds_secret(name) && below.is_string();
+                (name.clone(), if hidden { json!("***") } else { masked(below) })
+            };
+            Value::Object(map.iter().map(field).collect())
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
@@ -107,23 +124,23 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
         }
         added => added?,
     };
-    host::say(&format!("trusted: {}", trusted.display()))?;
+    screen::say_row(&format!("trusted: {}", trusted.display()))?;
     let (found, problems) = qoder_runtime::hooks::hooks_of_folder(&trusted);
     hooks::tell_problems(&problems);
     if !found.is_empty() {
-        host::say("its hooks run as they are now; when they change, trust it again:")?;
+        screen::say("its hooks run as they are now; when they change, trust it again:")?;
     }
     for hook in &found {
-        host::say(&hooks::line(hook))?;
+        screen::say(&hooks::line(hook))?;
     }
     let scripts = qoder_runtime::hooks::script_digests_of_folder(&trusted);
     if !scripts.is_empty() {
-        host::say(
+        screen::say(
             "the scripts that they run, as they are now; one that changes is not run until you trust it again:",
         )?;
     }
     for script in scripts.keys() {
-        host::say(&format!("  {script}"))?;
+        screen::say_row(&format!("  {script}"))?;
     }
     Ok(Exit::Success)
 }
@@ -131,6 +148,7 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
 /// Asks the provider for its models.
 pub fn list_models(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
+    screen::hide_secrets(&setup);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -151,13 +169,13 @@ pub fn list_models(arguments: &Arguments, environment: BTreeMap<String, String>)
             .iter()
             .map(|model| json!({"id": model.id, "displayName": model.display_name, "provider": model.provider}))
             .collect();
-        host::say(&Value::Array(list).to_string())?;
+        screen::say_json_line(Value::Array(list).to_string())?;
         return Ok(Exit::Success);
     }
     for model in models {
         match model.display_name {
-            Some(name) => host::say(&format!("{}  {name}  [{}]", model.id, model.provider))?,
-            None => host::say(&format!("{}  [{}]", model.id, model.provider))?,
+            Some(name) => screen::say_row(&format!("{}  {name}  [{}]", model.id, model.provider))?,
+            None => screen::say_row(&format!("{}  [{}]", model.id, model.provider))?,
         }
     }
     Ok(Exit::Success)

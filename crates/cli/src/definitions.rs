@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use qoder_core::shell::escaped_for_display;
+use qoder_core::display::escaped_line;
 use qoder_runtime::commands::{Command, Local};
 use qoder_runtime::extensions::{Kind, Loaded, Origin, Problem};
 use qoder_runtime::skills::Skill;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::agents::tell_all;
 use crate::commands::DefinitionsAction;
 use crate::exit::{Exit, Fault};
-use crate::host::say;
+use crate::screen::{say, say_json};
 
 /// Lists skills or commands.
 pub fn list(
@@ -33,7 +33,7 @@ pub fn list(
     if json {
         let problem = |one: &Problem| json!({ "path": one.path, "line": one.line, "problem": one.text, "source": one.origin.as_str() });
         let problems: Vec<Value> = loaded.problems.iter().map(problem).collect();
-        say(&format!("{:#}", json!({ kind.folder(): rows, "problems": problems })))?;
+        say_json(&json!({ kind.folder(): rows, "problems": problems }))?;
     } else {
         tell_all(&loaded.problems);
         say(as_text(&rows, kind).trim_end())?;
@@ -102,9 +102,9 @@ fn as_text(rows: &[Value], kind: Kind) -> String {
         let (source, words) = (text(row, "source"), text(row, "description"));
         let line = format!("{name:<width$}  {source:<8}  {standing}{}", words.replace('\n', " "));
         // Writing into a text cannot fail.
-        let _ = writeln!(out, "{}", escaped_for_display(line.trim_end()));
+        let _ = writeln!(out, "{}", escaped_line(line.trim_end()));
         if let Some(path) = row["path"].as_str() {
-            let _ = writeln!(out, "{:width$}  {}", "", escaped_for_display(path));
+            let _ = writeln!(out, "{:width$}  {}", "", escaped_line(path));
         }
     }
     out

@@ -1,12 +1,13 @@
 //! Exit codes and the way errors are told: one line that names the thing, one that says what to do. The codes are
 //! documented in `docs/exit-codes.md`.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use qoder_runtime::error::{DriveError, SessionError, WaitingCall};
 use qoder_runtime::setup::SetupError;
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
+
+use crate::screen::tell;
 
 /// Why the program ends, for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,13 +70,10 @@ impl Fault {
 
     /// Tells it on stderr, if that is still open.
     pub fn report(&self) {
-        let mut out = std::io::stderr().lock();
-        let mut told = writeln!(out, "error: {}", self.message);
+        tell(&format!("error: {}", self.message));
         if !self.hint.is_empty() {
-            told = told.and_then(|()| writeln!(out, "  hint: {}", self.hint));
+            tell(&format!("  hint: {}", self.hint));
         }
-        // The exit code says it too.
-        let _ = told;
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
+use qoder_core::display::{escaped_for_display, escaped_line};
 use qoder_runtime::extensions::Problem;
 use qoder_runtime::hooks::action::Background;
 use qoder_runtime::hooks::{Hook, HookEvent, OnFailure};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::commands::PlaceArguments;
 use crate::exit::{Exit, Fault};
-use crate::host;
+use crate::screen;
 
 /// What to do about hooks.
 #[derive(Debug, Subcommand)]
@@ -29,15 +30,15 @@ pub fn run(action: HooksAction, environment: BTreeMap<String, String>) -> Result
     if json {
         let rows: Vec<Value> = hooks.iter().map(row).collect();
         let problems: Vec<Value> = problems.iter().map(problem).collect();
-        host::say(&format!("{:#}", json!({ "hooks": rows, "problems": problems })))?;
+        screen::say_json(&json!({ "hooks": rows, "problems": problems }))?;
         return Ok(Exit::Success);
     }
     tell_problems(&problems);
     if hooks.is_empty() {
-        host::say("no settings define hooks here")?;
+        screen::say("no settings define hooks here")?;
     }
     for hook in &hooks {
-        host::say(&line(hook))?;
+        screen::say(&line(hook))?;
     }
     Ok(Exit::Success)
 }
@@ -45,7 +46,7 @@ pub fn run(action: HooksAction, environment: BTreeMap<String, String>) -> Result
 /// Says what is wrong with files.
 pub fn tell_problems(problems: &[Problem]) {
     for problem in problems {
-        host::tell(&format!("warning: {}", shown(&problem.to_string())));
+        screen::tell(&format!("warning: {}", indented(&problem.to_string())));
     }
 }
 
@@ -56,7 +57,7 @@ pub fn line(hook: &Hook) -> String {
     let place = hook.traits.place.as_ref();
     let origin = place.map(|place| format!("  [{} {place}]", place.origin.as_str())).unwrap_or_default();
     let head = format!("{} {matcher}{condition}{origin}", hook.event);
-    format!("{}\n    {}: {}", shown(&head), hook.action.kind(), shown(&hook.action.told()))
+    format!("{}\n    {}: {}", escaped_line(&head), hook.action.kind(), indented(&hook.action.told()))
 }
 
 fn row(hook: &Hook) -> Value {
@@ -83,12 +84,7 @@ fn problem(problem: &Problem) -> Value {
     })
 }
 
-/// Lines stay lines; every other control character is shown as what it is.
-fn shown(text: &str) -> String {
-    let one = |sign: char| match sign {
-        '\n' => "\n    ".to_owned(),
-        sign if sign.is_control() => sign.escape_default().to_string(),
-        sign => sign.to_string(),
-    };
-    text.chars().map(one).collect()
+/// Lines stay lines, indented so that none passes for another hook.
+fn indented(text: &str) -> String {
+    escaped_for_display(text).replace('\n', "\n    ")
 }

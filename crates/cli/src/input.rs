@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::exit::Fault;
-use crate::host::tell;
+use crate::screen::tell;
 
 /// How long piped text may take to begin when there is a prompt already.
 const PATIENCE_SECONDS: i64 = 3;

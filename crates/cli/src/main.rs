@@ -18,6 +18,7 @@ mod plugins;
 mod print;
 mod rewind;
 mod sandbox;
+mod screen;
 mod sessions;
 mod signals;
 
@@ -32,6 +33,7 @@ use commands::{Command, CommandLine};
 use exit::{Exit, Fault};
 
 fn main() -> ExitCode {
+    screen::escape_panics();
     let words: Vec<_> = std::env::args_os().collect();
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
@@ -92,7 +94,8 @@ fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
 
 fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
     if words.get(1).is_some_and(|word| word == "help") {
-        let _ = Arguments::try_parse_from(["qodercli", "--help"]).map_err(|error| error.print());
+        let _ =
+            Arguments::try_parse_from(["qodercli", "--help"]).map_err(|error| screen::print_usage(&error));
         return Ok(Exit::Success);
     }
     let line = match CommandLine::try_parse_from(words) {
@@ -117,7 +120,6 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
 
 /// Help and version go to stdout and are a success; anything else is a usage error.
 fn usage(error: &clap::Error) -> Exit {
-    // Nothing is left to do when the terminal is gone.
-    let _ = error.print();
+    screen::print_usage(error);
     if error.use_stderr() { Exit::Input } else { Exit::Success }
 }

@@ -1,7 +1,7 @@
 //! `qodercli permissions`: decide a case, explain a past call, list the rules in force, and answer calls that wait.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::permission_check::{Checker, explanation};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::commands::PermissionsAction;
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{Document, say, say_json, say_json_line, say_row, tell};
 use crate::sessions::{locate, read};
 
 /// The longest case that is read.
@@ -49,10 +49,10 @@ fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fa
             Fault::input(format!("the case cannot be read: {error}"), "send one JSON object")
         })?;
         let checked = checker.check(&text);
-        say(&checked.line)?;
+        say_json_line(checked.line)?;
         return Ok(if checked.is_error { Exit::Input } else { Exit::Success });
     }
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = Document::new();
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -68,7 +68,7 @@ fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fa
             continue;
         }
         let checked = checker.check(&text);
-        let mut told = writeln!(out, "{}", checked.line);
+        let mut told = out.write_json(&checked.line).and_then(|()| out.write_json("\n"));
         // Whoever waits for each answer before the next case gets it at once.
         if input.buffer().is_empty() {
             told = told.and_then(|()| out.flush());
@@ -131,12 +131,14 @@ fn explain(
             "reason": told.decision.as_ref().map(explanation),
             "agentId": told.agent_id, "hooks": told.hooks, "asked": told.asked, "answer": told.answer, "started": told.started, "outcome": told.outcome,
         });
-        say(&format!("{value:#}"))?;
+        say_json(&value)?;
         return Ok(Exit::Success);
     }
-    say(&format!("call     {tool_use_id}\ntool     {tool}\ninput    {}", shown(&input.to_string())))?;
+    say_row(&format!("call     {tool_use_id}"))?;
+    say_row(&format!("tool     {tool}"))?;
+    say_row(&format!("input    {input}"))?;
     if let Some(agent) = &told.agent_id {
-        say(&format!("agent    {agent}"))?;
+        say_row(&format!("agent    {agent}"))?;
     }
     for hooked in &told.hooks {
         let by = hooked.by.as_deref().unwrap_or("no hook");
@@ -147,13 +149,13 @@ fn explain(
             Some(HookVerdict::Defer) | None => "no opinion".to_owned(),
         };
         let reason = hooked.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        say(&format!("hooks    {}: {}", hooked.event, shown(&format!("{said}{reason}"))))?;
+        say_row(&format!("hooks    {}: {said}{reason}", hooked.event))?;
     }
     if let Some(asked) = &told.asked {
-        say(&format!("asked    {}", shown(&asked.decision.reason)))?;
+        say_row(&format!("asked    {}", asked.decision.reason))?;
     }
     if let Some(answer) = &told.answer {
-        say(&format!("answer   {} by {}", if answer.allow { "allow" } else { "deny" }, shown(&answer.by)))?;
+        say_row(&format!("answer   {} by {}", if answer.allow { "allow" } else { "deny" }, answer.by))?;
     }
     match &told.decision {
         Some(decision) => describe(decision)?,
@@ -161,30 +163,26 @@ fn explain(
     }
     let outcome =
         told.outcome.as_deref().unwrap_or(if told.started { "started, no end on record" } else { "not run" });
-    say(&format!("outcome  {outcome}"))?;
+    say_row(&format!("outcome  {outcome}"))?;
     Ok(Exit::Success)
-}
-
-fn shown(text: &str) -> String {
-    qoder_core::shell::escaped_for_display(text)
 }
 
 fn describe(decision: &Decision) -> Result<(), Fault> {
     let layer = json!(decision.layer);
     say(&format!("decision {}", word(decision.behavior)))?;
     say(&format!("layer    {}", layer.as_str().unwrap_or_default()))?;
-    say(&format!("reason   {}", shown(&decision.reason)))?;
+    say_row(&format!("reason   {}", decision.reason))?;
     if let Some(rule) = &decision.rule {
-        say(&format!("rule     {rule}"))?;
+        say_row(&format!("rule     {rule}"))?;
     }
     if let Some(origin) = &decision.origin {
-        say(&format!("from     {}", place(origin)))?;
+        say_row(&format!("from     {}", place(origin)))?;
     }
     say(&format!("mode     {}", decision.mode.as_str()))?;
     for considered in &decision.considered {
         let rule = considered.rule.as_deref().map(|rule| format!("`{rule}` ")).unwrap_or_default();
         let would = considered.behavior.map(|behavior| format!("{}: ", word(behavior))).unwrap_or_default();
-        say(&format!("also     {would}{rule}{}", considered.note))?;
+        say_row(&format!("also     {would}{rule}{}", considered.note))?;
     }
     Ok(())
 }
@@ -257,16 +255,16 @@ fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
             "mode": setup.mode().as_str(), "trusted": setup.trust.is_trusted(), "cwd": setup.cwd,
             "projectRoot": setup.project_root, "rules": rows,
         });
-        say(&format!("{value:#}"))?;
+        say_json(&value)?;
         return Ok(Exit::Success);
     }
     let trust = if setup.trust.is_trusted() { "trusted" } else { "not trusted" };
-    say(&format!("folder {} ({trust}), mode {}", setup.cwd.display(), setup.mode().as_str()))?;
+    say_row(&format!("folder {} ({trust}), mode {}", setup.cwd.display(), setup.mode().as_str()))?;
     let mut any = false;
     for (behavior, rules) in lists {
         for rule in rules {
             any = true;
-            say(&format!("{:<5} {}  [{}]", word(behavior), shown(&rule.text), place(&rule.origin)))?;
+            say_row(&format!("{:<5} {}  [{}]", word(behavior), rule.text, place(&rule.origin)))?;
         }
     }
     if !any {
@@ -291,17 +289,17 @@ fn pending(environment: &BTreeMap<String, String>, session: &str, as_json: bool)
                        "suggestions": asked.suggestions})
             })
             .collect();
-        say(&format!("{:#}", Value::Array(rows)))?;
+        say_json(&Value::Array(rows))?;
         return Ok(Exit::Success);
     }
     if waiting.is_empty() {
         tell(&format!("no call of session {session} waits for an answer"));
     }
     for (call, asked) in waiting {
-        say(&format!("{}  {} {}", call.id, call.name, shown(&call.input.to_string())))?;
-        say(&format!("    {}", shown(&asked.decision.reason)))?;
+        say_row(&format!("{}  {} {}", call.id, call.name, call.input))?;
+        say_row(&format!("    {}", asked.decision.reason))?;
         for update in &asked.suggestions {
-            say(&format!("    --always would keep: {}", in_words(update)))?;
+            say_row(&format!("    --always would keep: {}", in_words(update)))?;
         }
     }
     Ok(Exit::Success)

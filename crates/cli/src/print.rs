@@ -25,16 +25,17 @@ use qoder_types::record::{InputAdmitted, RecordBody};
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, View};
-use crate::{agents, control, input, options, signals};
+use crate::{agents, control, input, options, screen, signals};
 
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let choice = session_choice(arguments)?;
     qoder_tools::own_process_tree();
     let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
+    screen::hide_secrets(&setup);
     let format = options::output_format(arguments, &setup)?;
     for warning in &setup.warnings {
-        host::tell(&format!("warning: {warning}"));
+        screen::tell(&format!("warning: {warning}"));
     }
     let after = AfterRun::of(&setup, &choice);
     let exit = if arguments.input_format == InputFormat::StreamJson {
@@ -62,11 +63,11 @@ impl AfterRun {
 
     fn finish(self) {
         if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
-            host::tell(&format!("warning: telemetry: {problem}"));
+            screen::tell(&format!("warning: telemetry: {problem}"));
         }
         // Only what was deleted is told; what could not be is tried again.
         if let Some(text) = self.retention.and_then(|retention| retention.after_run(&self.config_root)) {
-            host::tell(&text);
+            screen::tell(&text);
         }
     }
 }
@@ -91,7 +92,7 @@ fn one_prompt(
         last_result: true,
     });
     for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {
-        host::tell(&format!("warning: {warning}"));
+        screen::tell(&format!("warning: {warning}"));
     }
     // Nobody answers for servers inside a program that did not shake hands.
     callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
@@ -152,7 +153,7 @@ fn debug(setup: &Setup, engine: &Engine, session: &Session) {
         format!("mode {}, tools [{}]", engine.gate.mode.as_str(), tools.join(", ")),
         format!("durability {:?}", setup.durability),
     ] {
-        host::tell(&format!("debug: {line}"));
+        screen::tell(&format!("debug: {line}"));
     }
 }
 
@@ -184,7 +185,7 @@ pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, st
             "modelUsage": state.totals, "permission_denials": turn.denials,
         });
         // The fault itself is told on stderr, whether or not anybody reads this.
-        let _ = host::say(&message.to_string());
+        let _ = screen::say_json_line(message.to_string());
     }
     fault
 }

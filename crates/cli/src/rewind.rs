@@ -12,7 +12,7 @@ use qoder_types::record::{RecordBody, UserOrigin};
 
 use crate::commands::RewindArguments;
 use crate::exit::{Exit, Fault};
-use crate::host::{self, say, tell};
+use crate::screen::{self, say, tell};
 use crate::sessions::{locate, read};
 
 /// Rewinds, or lists the messages when none is named.
@@ -21,7 +21,7 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
     let Some(to) = &arguments.to else {
         let mut prompts = Vec::new();
         read(&paths, |body| prompts.extend(prompt(body)))?;
-        prompts.iter().try_for_each(|line| host::show(line))?;
+        prompts.iter().try_for_each(|line| screen::say_row(line))?;
         tell("give one of these as --to MESSAGE; --dry-run shows what would change");
         return Ok(Exit::Success);
     };
@@ -39,7 +39,7 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
     let report = rewind(&mut session, &request, &Checkpoints::of(&setup))?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&report).map_err(|error| Fault::output(&error.into()))?;
-        say(&text)?;
+        screen::say_json_line(text)?;
     } else {
         show(&report, arguments.dry_run)?;
     }
@@ -59,14 +59,16 @@ fn show(report: &RewindReport, dry_run: bool) -> Result<(), Fault> {
     if let Some(files) = &report.files_changed {
         let (added, removed) = (report.insertions.unwrap_or(0), report.deletions.unwrap_or(0));
         say(&format!("{} files {would}, +{added} -{removed} lines", files.len()))?;
-        files.iter().try_for_each(|file| host::show(&format!("  {file}")))?;
+        files.iter().try_for_each(|file| screen::say_row(&format!("  {file}")))?;
     }
     for link in &report.skipped_links {
-        host::show(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
+        screen::say_row(&format!("  {link} is left alone: a link leads elsewhere by now"))?;
     }
     for file in &report.changed_elsewhere {
         let goes = if dry_run { "would go" } else { "went" };
-        say(&format!("  {file} was also changed by something else than a file tool; that {goes} too"))?;
+        screen::say_row(&format!(
+            "  {file} was also changed by something else than a file tool; that {goes} too"
+        ))?;
     }
     match report.messages_removed {
         Some(removed) => {

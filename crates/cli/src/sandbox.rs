@@ -3,7 +3,6 @@
 //! Colour only on a terminal. The exit code says whether everything that the settings ask for holds.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 
 use qoder_runtime::sandbox::places;
 use qoder_runtime::setup::{Options, Setup};
@@ -12,20 +11,21 @@ use serde_json::json;
 
 use crate::commands::SandboxAction;
 use crate::exit::{Exit, Fault};
-use crate::host;
+use crate::screen::{self, Ink, Paint};
 
 /// Runs the subcommand.
 pub fn run(action: SandboxAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let SandboxAction::Status { json, cwd, settings } = action;
     let options = Options { cwd: cwd.unwrap_or_default(), settings, environment, ..Options::default() };
     let setup = Setup::prepare(options)?;
+    screen::hide_secrets(&setup);
     for warning in &setup.warnings {
-        host::tell(&format!("warning: {warning}"));
+        screen::tell(&format!("warning: {warning}"));
     }
     let workspace = setup.workspace(vec![setup.cwd.clone()]);
     let found = report(&setup.sandbox, &places(setup.rules(), &workspace), &setup.cwd);
     if json {
-        host::say(&as_json(&setup, &found))?;
+        screen::say_json_line(as_json(&setup, &found))?;
     } else {
         show(&setup, &found)?;
     }
@@ -37,7 +37,7 @@ fn as_json(setup: &Setup, found: &SandboxReport) -> String {
 }
 
 fn show(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
-    let colour = std::io::stdout().is_terminal();
+    let paint = Paint::of_stdout(&setup.options.environment);
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
     let enabled =
         if setup.sandbox.enabled { "on" } else { "off (--sandbox or `sandbox.enabled` switches it on)" };
@@ -72,33 +72,33 @@ fn show(setup: &Setup, found: &SandboxReport) -> Result<(), Fault> {
         ("", format!("ordinary: {}", found.ordinary_processes)),
     ];
     for (name, value) in rows {
-        host::say(&format!("{name:<12} {value}"))?;
+        screen::say_row(&format!("{name:<12} {value}"))?;
     }
     if !found.checks.is_empty() {
-        host::say("\ntried in a confined process:")?;
+        screen::say("\ntried in a confined process:")?;
     }
     for check in &found.checks {
-        host::say(&format!("  {} {}", mark(check, colour), check.attempt))?;
+        let (word, ink) = mark(check);
+        let line = paint.line().plain("  ").ink(ink, word).plain(&format!(" {}", check.attempt));
+        screen::say_painted(&line)?;
     }
     for problem in &found.problems {
-        host::say(&format!("\n{}: {problem}", painted("not enforced", "31", colour)))?;
+        let line = paint.line().plain("\n").ink(Ink::Bad, "not enforced").plain(&format!(": {problem}"));
+        screen::say_painted(&line)?;
     }
     if found.is_enforced() {
-        host::say(&format!("\n{}", painted("everything asked for is enforced", "32", colour)))?;
+        let line = paint.line().plain("\n").ink(Ink::Good, "everything asked for is enforced");
+        screen::say_painted(&line)?;
     }
     Ok(())
 }
 
-fn mark(check: &Check, colour: bool) -> String {
+fn mark(check: &Check) -> (&'static str, Ink) {
     let word = if check.allowed { "allowed" } else { "blocked" };
-    let paint = match (check.holds(), check.expected) {
-        (true, None) => "33",
-        (true, Some(_)) => "32",
-        (false, _) => "31",
+    let ink = match (check.holds(), check.expected) {
+        (true, None) => Ink::Warning,
+        (true, Some(_)) => Ink::Good,
+        (false, _) => Ink::Bad,
     };
-    painted(word, paint, colour)
-}
-
-fn painted(text: &str, paint: &str, colour: bool) -> String {
-    if colour { format!("\u{1b}[{paint}m{text}\u{1b}[0m") } else { text.to_owned() }
+    (word, ink)
 }

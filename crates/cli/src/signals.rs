@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::exit::Exit;
-use crate::host;
+use crate::screen;
 
 /// Watches for signals until it is dropped.
 pub struct Watch {
@@ -71,7 +71,7 @@ pub fn watch_moves(shared: Arc<SessionShared>) -> Moves {
                     1 => "a command moves to the background".to_owned(),
                     count => format!("{count} commands move to the background"),
                 };
-                host::tell(&text);
+                screen::tell(&text);
             }
         })
     }))

@@ -2,15 +2,17 @@
 //!
 //! [`fold`] turns records into a [`state::State`], [`mod@next`] says what to do, [`render`] makes the model request,
 //! [`recover`] says what an unfinished call means, [`policy`] decides about calls, [`timeline`] says what
-//! took how long, and [`ports`] holds the traits that the outside implements.
+//! took how long, [`display`] what a terminal may show, [`redact`] takes secrets out, and [`ports`] holds the traits that the outside implements.
 
 mod cut;
+pub mod display;
 pub mod fold;
 pub mod next;
 pub mod permissions;
 pub mod policy;
 pub mod ports;
 pub mod recover;
+pub mod redact;
 pub mod render;
 pub mod shell;
 pub mod state;

@@ -23,6 +23,7 @@ use qoder_types::{
 use serde_json::Value;
 
 use crate::permissions::SessionPermissions;
+use crate::redact::Redactor;
 
 /// Completes when the work it was given to shall stop. Clone it freely; `peek().is_some()` asks without waiting.
 pub type Cancelled = Shared<BoxFuture<'static, ()>>;
@@ -285,6 +286,15 @@ pub struct CommandEnvironment {
     pub changed: BTreeMap<String, Option<String>>,
 }
 
+/// Where outputs are kept that are too long for the model, and what must not be kept with them.
+#[derive(Debug, Clone, Default)]
+pub struct Outputs {
+    /// Private directory (0700). Created on first use.
+    pub directory: PathBuf,
+    /// Takes secrets out of what is kept or shown.
+    pub redactor: Redactor,
+}
+
 /// What a tool is given besides its input.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -298,8 +308,8 @@ pub struct ToolContext {
     pub roots: Arc<[PathBuf]>,
     /// The folder for what belongs to the session; `None` when nothing of it is kept.
     pub session_dir: Option<PathBuf>,
-    /// Private directory (0700) for outputs that are too long for the model. Created on first use.
-    pub output_dir: PathBuf,
+    /// Where outputs go that are too long for the model.
+    pub outputs: Outputs,
     /// Looks up what the session last saw of a file, by real path.
     pub observed: Observed,
     /// Keeps files as they are before the call changes them; `None` where nothing is kept.

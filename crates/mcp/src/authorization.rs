@@ -29,6 +29,14 @@ pub struct OAuthToken {
     pub scope: Option<String>,
 }
 
+impl OAuthToken {
+    /// True when it is sent as a bearer token; no other type can be used.
+    #[must_use]
+    pub fn is_bearer(&self) -> bool {
+        self.token_type.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"))
+    }
+}
+
 impl std::fmt::Debug for OAuthToken {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("OAuthToken(…)")

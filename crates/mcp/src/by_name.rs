@@ -184,7 +184,7 @@ impl McpPort for ByName {
             lines.push(format!("What the server says about itself:\n{said}"));
         }
         let text = lines.join("\n");
-        let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.output_dir, "mcp-tools");
+        let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-tools");
         ToolOutcome::completed(text, json!({ "tools": rows, "total": found.len() }))
     }
 
@@ -198,7 +198,7 @@ impl McpPort for ByName {
             "name": definition.name, "description": definition.description, "input_schema": definition.input_schema,
         });
         let text = format!("{described:#}");
-        let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.output_dir, "mcp-tool");
+        let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-tool");
         ToolOutcome::completed(text, described)
     }
 

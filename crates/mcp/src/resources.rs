@@ -3,11 +3,10 @@
 //! listing or reading that one has changed.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use futures::future::join_all;
-use qoder_core::ports::{ToolContext, ToolOutcome};
+use qoder_core::ports::{Outputs, ToolContext, ToolOutcome};
 use qoder_types::{ContentBlock, ImageSource};
 use serde_json::{Map, Value, json};
 
@@ -101,7 +100,7 @@ pub(crate) async fn list(
     }
     lines.extend(notes.iter().cloned());
     let text = lines.join("\n");
-    let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.output_dir, "mcp-resources");
+    let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-resources");
     let structured = json!({ "resources": resources, "resourceTemplates": templates, "notes": notes });
     ToolOutcome::completed(text, structured)
 }
@@ -203,7 +202,7 @@ pub(crate) async fn read(
     let mut told = Vec::new();
     let mut left = RESULT_CHARACTERS;
     for part in parts.iter().take(MOST_PARTS) {
-        let (block, row) = content(part, left, &context.output_dir);
+        let (block, row) = content(part, left, &context.outputs);
         if let ContentBlock::Text { text } = &block {
             left = left.saturating_sub(text.chars().count());
         }
@@ -221,7 +220,7 @@ pub(crate) async fn read(
 }
 
 /// One part of a resource, for the model and for programs.
-fn content(part: &Value, left: usize, outputs: &Path) -> (ContentBlock, Value) {
+fn content(part: &Value, left: usize, outputs: &Outputs) -> (ContentBlock, Value) {
     let field = |name: &str| part.get(name).and_then(Value::as_str);
     let (uri, kind) = (field("uri").unwrap_or_default(), field("mimeType"));
     let row = |more: Value| {
@@ -243,7 +242,7 @@ fn content(part: &Value, left: usize, outputs: &Path) -> (ContentBlock, Value) {
             let source = ImageSource::Base64 { media_type, data: data.to_owned() };
             (ContentBlock::Image { source }, row(json!({ "image": true })))
         }
-        (None, Some(data)) => match qoder_tools::keep_base64(data, outputs, "mcp-resource") {
+        (None, Some(data)) => match qoder_tools::keep_base64(data, &outputs.directory, "mcp-resource") {
             Ok((path, bytes)) => {
                 let kind = plain(kind.unwrap_or("of unknown kind"), 100);
                 let text = format!("[{bytes} bytes, {kind}, kept in {}]", path.display());
@@ -302,7 +301,9 @@ mod tests {
     #[test]
     fn every_part_of_a_resource_says_something() {
         let folder = tempfile::tempdir().unwrap();
-        let made = |part: &Value| content(part, 1_000, folder.path()).0;
+        let made = |part: &Value| {
+            content(part, 1_000, &Outputs { directory: folder.path().to_path_buf(), ..Outputs::default() }).0
+        };
         assert_eq!(made(&json!({ "uri": "x", "text": "hello" })), ContentBlock::text("hello"));
         let image = made(&json!({ "uri": "x", "mimeType": "image/png", "blob": "AAAA" }));
         assert!(matches!(image, ContentBlock::Image { .. }));

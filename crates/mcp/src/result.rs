@@ -1,9 +1,7 @@
 //! From MCP's content blocks to what the model reads: text and images as they are, resources and links as text, what no
 //! model can read as a note. Bounded here, the full text kept in a file.
 
-use std::path::Path;
-
-use qoder_core::ports::ToolOutcome;
+use qoder_core::ports::{Outputs, ToolOutcome};
 use qoder_types::{CallOutcome, ContentBlock, ImageSource, ToolResultContent};
 use serde_json::{Value, json};
 
@@ -25,7 +23,7 @@ pub fn limit(meta: Option<&Value>) -> usize {
 
 /// What a result means for the session.
 #[must_use]
-pub fn outcome(result: &CallToolResult, limit: usize, outputs: &Path, stem: &str) -> ToolOutcome {
+pub fn outcome(result: &CallToolResult, limit: usize, outputs: &Outputs, stem: &str) -> ToolOutcome {
     let structured = structured(result);
     let mut blocks: Vec<ContentBlock> = result.content.iter().map(block).collect();
     if blocks.is_empty()
@@ -46,7 +44,7 @@ fn structured(result: &CallToolResult) -> Value {
     typed
 }
 
-fn bound(blocks: Vec<ContentBlock>, limit: usize, outputs: &Path, stem: &str) -> ToolResultContent {
+fn bound(blocks: Vec<ContentBlock>, limit: usize, outputs: &Outputs, stem: &str) -> ToolResultContent {
     let all_text = blocks.iter().all(|block| matches!(block, ContentBlock::Text { .. }));
     if all_text {
         let texts: Vec<String> = blocks.into_iter().filter_map(text_of).collect();
@@ -128,7 +126,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let result =
             CallToolResult { content: content.as_array().unwrap().clone(), ..CallToolResult::default() };
-        outcome(&result, RESULT_CHARACTERS, folder.path(), "mcp")
+        outcome(&result, RESULT_CHARACTERS, &outputs(folder.path()), "mcp")
+    }
+
+    fn outputs(directory: &std::path::Path) -> Outputs {
+        Outputs { directory: directory.to_path_buf(), ..Outputs::default() }
     }
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
     fn a_failure_is_told_as_one() {
         let folder = tempfile::tempdir().unwrap();
         let result = CallToolResult { is_error: true, ..CallToolResult::default() };
-        let made = outcome(&result, RESULT_CHARACTERS, folder.path(), "mcp");
+        let made = outcome(&result, RESULT_CHARACTERS, &outputs(folder.path()), "mcp");
         assert_eq!(made.outcome, CallOutcome::Failed);
         assert_eq!(made.content, ToolResultContent::Text("(no content)".to_owned()));
     }

@@ -142,7 +142,7 @@ impl Tool for McpTool {
                 None => Err("the session has ended".to_owned()),
             };
             match called {
-                Ok(result) => result::outcome(&result, limit, &context.output_dir, &name),
+                Ok(result) => result::outcome(&result, limit, &context.outputs, &name),
                 Err(_) if context.cancelled.peek().is_some() => ToolOutcome {
                     outcome: CallOutcome::Interrupted,
                     ..ToolOutcome::failed("The call was interrupted; the server was told to stop.")

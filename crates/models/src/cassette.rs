@@ -133,7 +133,8 @@ impl Drop for Tape {
         if let Err(error) = self.recorder.append(&line) {
             // A recording is an aid; the conversation goes on without it, but not silently.
             // Nobody is left to tell when stderr is closed.
-            let _ = writeln!(std::io::stderr(), "cannot record to {}: {error}", self.recorder.path.display());
+            let text = format!("cannot record to {}: {error}", self.recorder.path.display());
+            let _ = writeln!(std::io::stderr(), "{}", qoder_core::display::escaped_line(&text));
         }
     }
 }

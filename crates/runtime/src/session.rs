@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use qoder_core::State;
-use qoder_core::ports::{LogStore, LogStoreError};
+use qoder_core::ports::{LogStore, LogStoreError, Outputs};
 use qoder_types::record::{ElicitationAnswered, RecordBody, SessionStarted, UserEntry, UserOrigin};
 use qoder_types::{Message, Record, TaskEnded, TaskStarted, TaskStatus};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::agent::lost;
 use crate::error::SessionError;
 use crate::hooks::Remembered;
 use crate::layout::SessionPaths;
-use crate::redact::Redactor;
+use crate::redact::{Redactor, redact_body};
 use crate::store::jsonl::{Durability, JsonlStore};
 use crate::store::line::{self, Line, Owner};
 use crate::store::memory::MemoryStore;
@@ -217,7 +217,7 @@ impl Session {
         let records: Vec<Record> = bodies
             .into_iter()
             .map(|mut body| {
-                self.redactor.body(&mut body);
+                redact_body(&self.redactor, &mut body);
                 seq += 1;
                 Record { seq, timestamp: timestamp.clone(), body }
             })
@@ -278,6 +278,12 @@ impl Session {
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+
+    /// Where long outputs go, without secrets.
+    #[must_use]
+    pub fn kept_outputs(&self) -> Outputs {
+        Outputs { directory: self.outputs.clone(), redactor: self.redactor.clone() }
     }
 
     /// Makes everything so far survive a loss of power.

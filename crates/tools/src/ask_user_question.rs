@@ -145,7 +145,7 @@ fn answered(input: AskUserQuestionInput, context: &ToolContext) -> Result<ToolOu
         text.push_str(&format!("Remarks: {}\n", Value::Object(annotations.clone())));
         structured["annotations"] = Value::Object(annotations);
     }
-    let (text, _) = bounded(text, RESULT_CHARACTERS, &context.output_dir, "answers");
+    let (text, _) = bounded(text, RESULT_CHARACTERS, &context.outputs, "answers");
     Ok(ToolOutcome::completed(text, structured))
 }
 

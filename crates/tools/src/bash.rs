@@ -243,8 +243,8 @@ impl BashTool {
         let limit = wanted.unwrap_or(self.default_timeout).min(self.max_timeout);
         let deadline = Instant::now() + Duration::from_millis(limit);
         let activity = Activity::start();
-        let stdout = Arc::new(Mutex::new(Capture::new(&context.output_dir, "stdout")));
-        let stderr = Arc::new(Mutex::new(Capture::new(&context.output_dir, "stderr")));
+        let stdout = Arc::new(Mutex::new(Capture::new(&context.outputs, "stdout")));
+        let stderr = Arc::new(Mutex::new(Capture::new(&context.outputs, "stderr")));
         let viewer = Viewer::new(context.progress.clone());
         let mut pumps = JoinSet::new();
         if let Some(stream) = shell.tree.child.stdout.take() {

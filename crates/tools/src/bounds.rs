@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use qoder_core::ports::Outputs;
+
 /// The most characters a tool result has unless the tool declares less.
 pub(crate) const RESULT_CHARACTERS: usize = 50_000;
 /// The most bytes an output file takes.
@@ -106,18 +108,23 @@ pub(crate) fn join_clipped(clipped: &Clipped<'_>, total_bytes: u64, file: Option
     format!("{}\n\n[... {omitted} bytes left out; {place} ...]\n\n{}", clipped.head, clipped.tail)
 }
 
-/// `text` when it fits into `limit` characters; otherwise its ends, with the whole in a file of `directory`.
+/// `text` when it fits into `limit` characters; otherwise its ends, with the whole in a file. Secrets are taken out before
+/// anything is cut or kept: half of one would not be recognised any more.
 #[must_use]
-pub fn bounded(text: String, limit: usize, directory: &Path, stem: &str) -> (String, Option<PathBuf>) {
+pub fn bounded(text: String, limit: usize, outputs: &Outputs, stem: &str) -> (String, Option<PathBuf>) {
+    if clip(&text, limit).is_none() {
+        return (text, None);
+    }
+    let text = outputs.redactor.text(&text).into_owned();
     let Some(clipped) = clip(&text, limit) else { return (text, None) };
-    let file = store(directory, stem, text.as_bytes());
+    let file = store(&outputs.directory, stem, text.as_bytes());
     (join_clipped(&clipped, text.len() as u64, file.as_deref()), file)
 }
 
-/// `text` within what a result may have; otherwise its ends, with the whole in a file of `directory`.
+/// `text` within what a result may have; otherwise its ends, with the whole in a file.
 #[must_use]
-pub fn bounded_text(text: String, directory: &Path, stem: &str) -> (String, Option<PathBuf>) {
-    bounded(text, RESULT_CHARACTERS, directory, stem)
+pub fn bounded_text(text: String, outputs: &Outputs, stem: &str) -> (String, Option<PathBuf>) {
+    bounded(text, RESULT_CHARACTERS, outputs, stem)
 }
 
 /// Keeps `bytes` in a new file; `None` when the system does not let us.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use qoder_core::ports::{ProgressSink, ToolProgress};
+use qoder_core::ports::{Outputs, ProgressSink, ToolProgress};
+use qoder_core::redact::{RedactedStream, Redactor, Secrets};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -23,8 +24,10 @@ const SHOWN_BYTES: usize = 1024 * 1024;
 /// What one stream said.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    directory: PathBuf,
+    outputs: Outputs,
     stem: String,
+    /// Takes secrets out of what comes.
+    redacted: RedactedStream,
     head: Vec<u8>,
     tail: Vec<u8>,
     dropped: bool,
@@ -35,11 +38,12 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// An empty stream whose overflow goes to `directory`.
-    pub(crate) fn new(directory: &Path, stem: &str) -> Self {
+    /// An empty stream whose overflow goes to a file.
+    pub(crate) fn new(outputs: &Outputs, stem: &str) -> Self {
         Self {
-            directory: directory.to_path_buf(),
+            outputs: outputs.clone(),
             stem: stem.to_owned(),
+            redacted: outputs.redactor.stream(Secrets::All),
             head: Vec::new(),
             tail: Vec::new(),
             dropped: false,
@@ -49,14 +53,25 @@ impl Capture {
         }
     }
 
-    /// Takes in `bytes`. False when they belong to a task already.
-    fn push(&mut self, bytes: &[u8]) -> bool {
+    /// Takes in `bytes`; answers with what there is to show: nothing when they belong to a task already.
+    fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let clean = self.redacted.push(bytes);
+        self.take(clean)
+    }
+
+    /// Nothing more comes: what was held back, because it could have been the beginning of a secret, is none.
+    fn finish(&mut self) -> Vec<u8> {
+        let clean = self.redacted.finish();
+        self.take(clean)
+    }
+
+    fn take(&mut self, clean: Vec<u8>) -> Vec<u8> {
         if let Some(rest) = &self.rest {
-            rest.append(bytes);
-            return false;
+            rest.append(&clean);
+            return Vec::new();
         }
-        self.keep(bytes);
-        true
+        self.keep(&clean);
+        clean
     }
 
     /// Lets everything that comes from now on go to `file`. A character of which only a part has come goes there whole.
@@ -93,7 +108,9 @@ impl Capture {
     }
 
     fn start_file(&mut self, rest: &[u8]) {
-        let Ok(mut file) = OutputFile::create(&self.directory, &self.stem, FILE_BYTES) else { return };
+        let Ok(mut file) = OutputFile::create(&self.outputs.directory, &self.stem, FILE_BYTES) else {
+            return;
+        };
         let written =
             [self.head.as_slice(), self.tail.as_slice(), rest].iter().all(|part| file.append(part).is_ok());
         if written {
@@ -113,10 +130,14 @@ impl Capture {
 
     /// The text in at most `limit` characters, and the file with all of it when it had to be cut.
     pub(crate) fn text(&mut self, limit: usize) -> (String, Option<PathBuf>) {
+        // A stream that is still open goes on as a task, which gets what is held back.
+        if self.rest.is_none() {
+            drop(self.finish());
+        }
         if !self.dropped {
             self.head.append(&mut self.tail);
             let text = String::from_utf8_lossy(&self.head).into_owned();
-            return bounds::bounded(text, limit, &self.directory, &self.stem);
+            return bounds::bounded(text, limit, &self.outputs, &self.stem);
         }
         let head = String::from_utf8_lossy(&self.head);
         let tail = String::from_utf8_lossy(&self.tail);
@@ -127,6 +148,15 @@ impl Capture {
         };
         let path = self.file.as_ref().map(|file| file.path().to_path_buf());
         (bounds::join_clipped(&Clipped { head, tail }, self.total, path.as_deref()), path)
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // The task gets what was held back, also when nobody read its stream to the end.
+        if let Some(rest) = &self.rest {
+            rest.append(&self.redacted.finish());
+        }
     }
 }
 
@@ -248,22 +278,36 @@ pub(crate) async fn pump<R: AsyncRead + Unpin>(
             Ok(count) => count,
         };
         activity.note();
-        if !capture.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..count]) {
-            continue;
-        }
-        let text = whole_characters.push(&buffer[..count]);
+        let clean = capture.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..count]);
+        let text = whole_characters.push(&clean);
         viewer.lock().unwrap_or_else(PoisonError::into_inner).show(text);
     }
+    let clean = capture.lock().unwrap_or_else(PoisonError::into_inner).finish();
+    let text = whole_characters.push(&clean);
+    viewer.lock().unwrap_or_else(PoisonError::into_inner).show(text);
 }
 
-/// Reads `stream` to its end into `file`.
-pub(crate) async fn pump_to_file<R: AsyncRead + Unpin>(mut stream: R, file: TaskFile) {
+/// Reads `stream` to its end into `file`, without secrets.
+pub(crate) async fn pump_to_file<R: AsyncRead + Unpin>(mut stream: R, file: TaskFile, redactor: Redactor) {
     let mut buffer = vec![0_u8; 16 * 1024];
+    let mut clean = CleanFile { redacted: redactor.stream(Secrets::All), file };
     loop {
         match stream.read(&mut buffer).await {
             Ok(0) | Err(_) => break,
-            Ok(count) => file.append(&buffer[..count]),
+            Ok(count) => clean.file.append(&clean.redacted.push(&buffer[..count])),
         }
+    }
+}
+
+/// Writes what is held back also when nobody reads the stream to its end.
+struct CleanFile {
+    redacted: RedactedStream,
+    file: TaskFile,
+}
+
+impl Drop for CleanFile {
+    fn drop(&mut self) {
+        self.file.append(&self.redacted.finish());
     }
 }
 
@@ -304,6 +348,59 @@ pub(crate) fn unfinished_tail(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    const KEY: &str = "my-own-secret-value";
+
+    fn outputs(directory: &Path) -> Outputs {
+        Outputs { directory: directory.to_path_buf(), redactor: Redactor::new([KEY.to_owned()]) }
+    }
+
+    #[tokio::test]
+    async fn a_key_is_found_wherever_a_stream_is_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = format!("it is {KEY}, {KEY}; my-own-");
+        let clean = "it is [redacted], [redacted]; my-own-";
+        for at in 0..=text.len() {
+            let (left, right) = text.as_bytes().split_at(at);
+            let stream = || in_two_pieces(left.to_vec(), right.to_vec());
+            let shown = Arc::new(Mutex::new(String::new()));
+            let sink = Arc::clone(&shown);
+            let viewer = Viewer::new(Arc::new(move |progress| {
+                if let ToolProgress::Output(text) = progress {
+                    sink.lock().unwrap().push_str(&text);
+                }
+            }));
+            let capture = Arc::new(Mutex::new(Capture::new(&outputs(directory.path()), "out")));
+            pump(stream(), capture.clone(), viewer, Activity::start()).await;
+            assert_eq!(capture.lock().unwrap().text(1_000).0, clean, "cut at {at}");
+            assert_eq!(*shown.lock().unwrap(), clean, "cut at {at}");
+            let file = TaskFile::new(OutputFile::create(directory.path(), "task", FILE_BYTES).unwrap());
+            pump_to_file(stream(), file.clone(), Redactor::new([KEY.to_owned()])).await;
+            assert_eq!(std::fs::read_to_string(file.path()).unwrap(), clean, "cut at {at}");
+        }
+    }
+
+    /// A stream that gives two pieces.
+    fn in_two_pieces(left: Vec<u8>, right: Vec<u8>) -> impl AsyncRead + Unpin {
+        AsyncReadExt::chain(std::io::Cursor::new(left), std::io::Cursor::new(right))
+    }
+
+    #[test]
+    fn a_key_that_is_cut_where_a_command_becomes_a_task_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        for at in 0..=KEY.len() {
+            let file = TaskFile::new(OutputFile::create(directory.path(), "task", FILE_BYTES).unwrap());
+            let mut capture = Capture::new(&outputs(directory.path()), "out");
+            let (left, right) = KEY.as_bytes().split_at(at);
+            drop(capture.push(left));
+            capture.move_to(&file);
+            let before = capture.text(1_000).0;
+            drop(capture.push(right));
+            drop(capture.finish());
+            let all = before + &std::fs::read_to_string(file.path()).unwrap();
+            assert_eq!(all, "[redacted]", "cut at {at}");
+        }
+    }
+
     #[test]
     fn characters_are_never_split() {
         let mut whole = WholeCharacters::default();
@@ -316,10 +413,10 @@ mod tests {
     fn what_comes_after_the_move_goes_to_the_task_alone_and_no_character_is_split() {
         let directory = tempfile::tempdir().unwrap();
         let file = TaskFile::new(OutputFile::create(directory.path(), "task", FILE_BYTES).unwrap());
-        let mut capture = Capture::new(directory.path(), "out");
-        assert!(capture.push(b"one \xE2\x82"));
+        let mut capture = Capture::new(&outputs(directory.path()), "out");
+        assert!(!capture.push(b"one \xE2\x82").is_empty());
         capture.move_to(&file);
-        assert!(!capture.push(b"\xAC two"));
+        assert!(capture.push(b"\xAC two").is_empty());
         assert_eq!(capture.text(1_000).0, "one ");
         assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "€ two");
         assert_eq!((file.taken(), file.problem()), (7, None));
@@ -337,12 +434,12 @@ mod tests {
     #[test]
     fn a_long_stream_keeps_both_ends_in_memory_and_all_in_a_file() {
         let directory = tempfile::tempdir().unwrap();
-        let mut capture = Capture::new(directory.path(), "out");
-        capture.push(b"first ");
+        let mut capture = Capture::new(&outputs(directory.path()), "out");
+        drop(capture.push(b"first "));
         for _ in 0..300 {
-            capture.push(&[b'x'; 10_000]);
+            drop(capture.push(&[b'x'; 10_000]));
         }
-        capture.push(b" last");
+        drop(capture.push(b" last"));
         assert!(capture.head.len() + capture.tail.len() <= 2 * HALF_BYTES);
         let (text, file) = capture.text(1_000);
         assert!(text.starts_with("first ") && text.ends_with(" last") && text.len() < 1_500);

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::DirEntry;
-use qoder_core::ports::{Access, Hidden, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Hidden, Outputs, ToolContext, ToolOutcome};
 use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -72,7 +72,7 @@ impl BuiltIn for GlobTool {
             Ok(search) => search,
             Err(text) => return ToolOutcome::failed(text),
         };
-        off_thread(context.cancelled.clone(), move |stop| search.run(stop, &context.output_dir)).await
+        off_thread(context.cancelled.clone(), move |stop| search.run(stop, &context.outputs)).await
     }
 }
 
@@ -164,7 +164,7 @@ impl Search {
         Ok(Self { root, pattern, depth: depth(&rest), respect_gitignore, hidden })
     }
 
-    fn run(&self, stop: &StopFlag, output_dir: &Path) -> ToolOutcome {
+    fn run(&self, stop: &StopFlag, outputs: &Outputs) -> ToolOutcome {
         let mut matches = self.collect(stop);
         if stop.is_raised() {
             return interrupted();
@@ -185,7 +185,7 @@ impl Search {
                 "\n\n[The {LISTED} most recently changed of {total} files are listed. Use a narrower pattern or path.]"
             ));
         }
-        let (text, _) = bounds::bounded(text, bounds::RESULT_CHARACTERS, output_dir, "glob");
+        let (text, _) = bounds::bounded(text, bounds::RESULT_CHARACTERS, outputs, "glob");
         ToolOutcome::completed(text, json!({ "files": files, "totalMatches": total, "truncated": truncated }))
     }
 

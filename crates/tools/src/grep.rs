@@ -12,7 +12,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
-use qoder_core::ports::{Access, Hidden, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Hidden, Outputs, ToolContext, ToolOutcome};
 use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -124,7 +124,7 @@ impl BuiltIn for GrepTool {
     async fn run(self: Arc<Self>, input: GrepInput, context: ToolContext) -> ToolOutcome {
         off_thread(context.cancelled.clone(), move |stop| {
             match Search::prepare(input, &context, self.respect_gitignore) {
-                Ok(search) => search.run(stop, &context.output_dir),
+                Ok(search) => search.run(stop, &context.outputs),
                 Err(text) => ToolOutcome::failed(text),
             }
         })
@@ -222,7 +222,7 @@ impl Search {
             .build()
     }
 
-    fn run(self, stop: &StopFlag, output_dir: &Path) -> ToolOutcome {
+    fn run(self, stop: &StopFlag, outputs: &Outputs) -> ToolOutcome {
         let walk = match self.walk(stop) {
             Ok(walk) => walk,
             Err(text) => return ToolOutcome::failed(text),
@@ -257,10 +257,10 @@ impl Search {
             return interrupted();
         }
         let collected = collected.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.outcome(collected, output_dir)
+        self.outcome(collected, outputs)
     }
 
-    fn outcome(&self, collected: Collected, output_dir: &Path) -> ToolOutcome {
+    fn outcome(&self, collected: Collected, outputs: &Outputs) -> ToolOutcome {
         let (match_count, file_count, more) = (collected.matches, collected.files, collected.dropped);
         let lines = match self.mode {
             OutputMode::Content | OutputMode::Count => self.lines_by_path(collected),
@@ -292,7 +292,7 @@ impl Search {
                 self.offset + shown.len() as u64
             ));
         }
-        let (text, file) = bounds::bounded(text, RESULT_CHARACTERS, output_dir, "grep");
+        let (text, file) = bounds::bounded(text, RESULT_CHARACTERS, outputs, "grep");
         let (results, _) = bounds::first_characters(&results, RESULT_CHARACTERS);
         ToolOutcome::completed(
             text,

@@ -152,7 +152,7 @@ impl Request {
         }
         if start.starts_with(b"%PDF-") {
             return self.whole(file, metadata, start, context, |bytes| {
-                read_pdf::read(bytes, self.pages.as_deref(), shown, &context.output_dir)
+                read_pdf::read(bytes, self.pages.as_deref(), shown, &context.outputs)
             });
         }
         if self.pages.is_some() {

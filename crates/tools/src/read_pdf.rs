@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use lopdf::{Document, LoadOptions};
-use qoder_core::ports::ToolOutcome;
+use qoder_core::ports::{Outputs, ToolOutcome};
 use serde_json::{Value, json};
 
 use crate::bounds;
@@ -23,9 +23,9 @@ const STREAM_BYTES: usize = 64 * 1024 * 1024;
 const TEXT_CHARACTERS: usize = 256 * 1024;
 
 /// The pages `pages` of the document, or all of a short one.
-pub(crate) fn read(bytes: &[u8], pages: Option<&str>, shown: &Path, output_dir: &Path) -> ToolOutcome {
+pub(crate) fn read(bytes: &[u8], pages: Option<&str>, shown: &Path, outputs: &Outputs) -> ToolOutcome {
     match catch_unwind(AssertUnwindSafe(|| extract(bytes, pages))) {
-        Ok(Ok((total, contents))) => outcome(total, &contents, shown, output_dir),
+        Ok(Ok((total, contents))) => outcome(total, &contents, shown, outputs),
         Ok(Err(reason)) => ToolOutcome::failed(format!("Cannot read {}: {reason}", shown.display())),
         Err(_) => ToolOutcome::failed(format!(
             "Cannot read {}: its structure is damaged. Try pdftotext in Bash.",
@@ -92,7 +92,7 @@ fn parse_pages(text: &str, total: usize) -> Result<BTreeSet<u32>, String> {
     Ok(pages)
 }
 
-fn outcome(total: usize, pages: &[Page], shown: &Path, output_dir: &Path) -> ToolOutcome {
+fn outcome(total: usize, pages: &[Page], shown: &Path, outputs: &Outputs) -> ToolOutcome {
     let mut text = String::new();
     let mut listed = Vec::new();
     for (number, content) in pages {
@@ -106,7 +106,7 @@ fn outcome(total: usize, pages: &[Page], shown: &Path, output_dir: &Path) -> Too
         let (content, _) = bounds::first_characters(content, TEXT_CHARACTERS / PAGES_PER_CALL);
         listed.push(json!({ "page_number": number, "content": content }));
     }
-    let (text, _) = bounds::bounded(text, TEXT_CHARACTERS, output_dir, "pdf");
+    let (text, _) = bounds::bounded(text, TEXT_CHARACTERS, outputs, "pdf");
     let structured =
         json!({ "type": "pdf", "pages": Value::Array(listed), "file_path": shown, "totalPages": total });
     ToolOutcome::completed(text, structured)

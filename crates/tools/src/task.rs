@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use qoder_core::ports::{ProgressSink, Receipt, ToolContext, ToolProgress};
+use qoder_core::redact::Redactor;
 use qoder_types::{TaskEnded, TaskStarted, TaskStatus};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -33,6 +34,8 @@ pub(crate) struct Recorded {
     /// Weak: dropping the register is what kills the tasks of a lost session.
     register: Weak<SessionShared>,
     progress: ProgressSink,
+    /// Takes secrets out of its output.
+    redactor: Redactor,
     begun: Instant,
     over: bool,
 }
@@ -63,7 +66,7 @@ pub(crate) async fn announce_as(
     mut start: TaskStarted,
     context: &ToolContext,
 ) -> Result<Recorded, Refusal> {
-    let (folder, id) = (&context.output_dir, &start.task_id);
+    let (folder, id) = (&context.outputs.directory, &start.task_id);
     // An agent that goes on after its process died is on record with the file that it had.
     let file = if start.is_agent() {
         OutputFile::anew(folder, &format!("agent-{id}.txt"), FILE_BYTES)
@@ -94,6 +97,7 @@ pub(crate) async fn announce_as(
         file,
         register: Arc::downgrade(shared),
         progress: context.progress.clone(),
+        redactor: context.outputs.redactor.clone(),
         begun: Instant::now(),
         over: false,
     })
@@ -142,7 +146,7 @@ impl Recorded {
     pub(crate) async fn run(self, mut shell: Shell) {
         let mut pumps = JoinSet::new();
         if let Some(stream) = shell.tree.child.stdout.take() {
-            pumps.spawn(pump_to_file(stream, self.file.clone()));
+            pumps.spawn(pump_to_file(stream, self.file.clone(), self.redactor.clone()));
         }
         drop(shell.tree.child.stderr.take());
         *self.task.input.lock().await = shell.tree.child.stdin.take();

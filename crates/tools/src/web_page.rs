@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use encoding_rs::Encoding;
+use qoder_core::ports::Outputs;
 use qoder_types::CallOutcome;
 use url::Url;
 
@@ -29,12 +30,12 @@ pub(crate) fn to_text(
     content_type: &str,
     bytes: &[u8],
     url: &Url,
-    output_dir: &Path,
+    outputs: &Outputs,
 ) -> Result<String, WebError> {
     let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match kind(&media_type, bytes) {
         Kind::Html => web_html::to_markdown(&decode(content_type, bytes, true), url),
-        Kind::Pdf => pdf(bytes, url, output_dir),
+        Kind::Pdf => pdf(bytes, url, outputs),
         Kind::Text => Ok(decode(content_type, bytes, false)),
         Kind::Other => {
             let hint = match media_type.split('/').next() {
@@ -124,8 +125,8 @@ fn charset(text: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(&value[..end.unwrap_or(value.len())])
 }
 
-fn pdf(bytes: &[u8], url: &Url, output_dir: &Path) -> Result<String, WebError> {
-    let outcome = read_pdf::read(bytes, Some(PDF_PAGES), Path::new(url.path()), output_dir);
+fn pdf(bytes: &[u8], url: &Url, outputs: &Outputs) -> Result<String, WebError> {
+    let outcome = read_pdf::read(bytes, Some(PDF_PAGES), Path::new(url.path()), outputs);
     let text = outcome.content.to_text();
     match outcome.outcome {
         CallOutcome::Completed => Ok(text),
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     fn text(content_type: &str, bytes: &[u8]) -> Result<String, WebError> {
-        to_text(content_type, bytes, &Url::parse("https://a.example/x").unwrap(), Path::new("/nowhere"))
+        to_text(content_type, bytes, &Url::parse("https://a.example/x").unwrap(), &Outputs::default())
     }
 
     #[test]

@@ -186,6 +186,6 @@ fn shown(wish: &Wish, found: Vec<Finding>, context: &ToolContext) -> ToolOutcome
             ),
         };
     }
-    let (text, _) = bounded(text, RESULT_CHARACTERS, &context.output_dir, "search");
+    let (text, _) = bounded(text, RESULT_CHARACTERS, &context.outputs, "search");
     ToolOutcome::completed(text, json!({ "results": kept, "query": wish.query }))
 }

@@ -14,6 +14,12 @@ const MOST_FUNCTION_LINES: usize = 80;
 const MOST_EXCEPTIONS: usize = 8;
 /// Marks of unfinished work, as they look in code.
 const FORBIDDEN: &[&str] = &["todo!", "unimplemented!", "dbg!"];
+/// The program, and the only part of it that writes to a terminal.
+const PROGRAM: &str = "crates/cli/src/";
+const SCREEN: &str = "crates/cli/src/screen/";
+/// What writes to a terminal, as it looks in code.
+const WAYS_OUT: &[&str] =
+    &["stdout()", "stderr()", "print!", "println!", "eprint!", "eprintln!", "error.print()", "error.exit()"];
 /// Folders that hold no sources of ours.
 const SKIPPED: &[&str] = &["target", "node_modules"];
 
@@ -52,6 +58,10 @@ pub(super) fn judge(root: &Path) -> Result<Vec<Verdict>> {
         Verdict { rule: "files open with a head", violations: headless(&sources) },
         Verdict { rule: "no marks of unfinished work", violations: unfinished(&sources) },
         Verdict { rule: "no ignored tests", violations: ignored(&sources) },
+        Verdict {
+            rule: "the program prints through its screen module",
+            violations: other_ways_out(&sources),
+        },
     ])
 }
 
@@ -214,6 +224,21 @@ fn ignored(sources: &[Source]) -> Vec<String> {
     found
 }
 
+/// Code of the program that reaches a terminal past the module that escapes what others wrote.
+fn other_ways_out(sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    let judged =
+        sources.iter().filter(|source| source.path.starts_with(PROGRAM) && !source.path.starts_with(SCREEN));
+    for source in judged {
+        for (index, line) in source.code.lines().enumerate() {
+            for word in WAYS_OUT.iter().filter(|word| has_word(line, word)) {
+                found.push(format!("{}:{}: {word}", source.path, index + 1));
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,6 +295,17 @@ mod tests {
         assert_eq!(unfinished(&source("// todo!()\nlet a = \"dbg!\";\nmy_todo!();\n")), [""; 0]);
         assert_eq!(unfinished(&source("\nfn a() { todo!() }\n")), ["a.rs:2: todo!"]);
         assert_eq!(unfinished(&source("std::unimplemented!();")), ["a.rs:1: unimplemented!"]);
+    }
+
+    #[test]
+    fn the_program_has_one_way_to_a_terminal() {
+        let at = |path: &str| {
+            let text = "use std::io;\nfn a() { writeln!(io::stdout(), \"println!\"); }\n";
+            vec![Source { path: path.to_owned(), text: text.to_owned(), code: scanner::code_only(text) }]
+        };
+        assert_eq!(other_ways_out(&at("crates/cli/src/a.rs")), ["crates/cli/src/a.rs:2: stdout()"]);
+        assert_eq!(other_ways_out(&at("crates/cli/src/screen/mod.rs")), [""; 0]);
+        assert_eq!(other_ways_out(&at("crates/cli/tests/a.rs")), [""; 0]);
     }
 
     #[test]

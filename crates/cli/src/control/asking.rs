@@ -13,7 +13,8 @@ use qoder_types::control::{CanUseTool, RuntimeRequest};
 use serde_json::{Value, json};
 
 use super::channel::Channel;
-use crate::host::{JsonLines, tell};
+use crate::host::JsonLines;
+use crate::screen::tell;
 
 /// Who answers what the gate leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,6 +35,7 @@ use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
 use crate::input::{self, Line};
 use crate::print::announce_failure;
+use crate::screen;
 use crate::signals;
 use asking::{AskingHost, Asks};
 use channel::Channel;
@@ -213,7 +214,7 @@ impl Connection<'_> {
     ) -> Result<Callbacks, SetupError> {
         let flags = flags(&self.arguments.protocol);
         for warning in setup.bring_servers(&flags, &mut callbacks)? {
-            host::tell(&format!("warning: {warning}"));
+            screen::tell(&format!("warning: {warning}"));
         }
         if !shook_hands {
             callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
@@ -270,7 +271,7 @@ fn mirror(output: &Arc<JsonLines>) -> Mirror {
         for line in lines {
             let frame = TranscriptMirror { kind: "transcript_mirror", file_path: &path, entries: [line] };
             if let Err(error) = output.control(&frame) {
-                host::tell(&format!("warning: a line of the session's log was not repeated: {error}"));
+                screen::tell(&format!("warning: a line of the session's log was not repeated: {error}"));
             }
         }
     })
@@ -372,7 +373,7 @@ impl Reader {
             }
             Line::Bad(problem) => {
                 self.refused.store(true, Ordering::Relaxed);
-                host::tell(&format!("warning: {problem}"));
+                screen::tell(&format!("warning: {problem}"));
             }
         }
     }

@@ -1,7 +1,6 @@
 //! JSON on stdout: every message as a line, or the result alone. A line never passes 1 MiB, because readers stop at
 //! that; what would be longer loses its typed output first and then the middle of its long texts.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +10,7 @@ use qoder_types::wire::StreamMessage;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tell;
+use crate::screen::{tell, write_json_line};
 
 const LONGEST_LINE: usize = 1024 * 1024 - 1;
 
@@ -73,9 +72,7 @@ impl JsonLines {
                 format!("it has {} bytes, and readers of this protocol stop at 1 MiB", lines.buffer.len());
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, too_long));
         }
-        escape_separators(&mut lines.buffer);
-        lines.buffer.push(b'\n');
-        write_line(&lines.buffer)
+        write_json_line(&mut lines.buffer)
     }
 
     /// The value as it fits into a line, and whether something had to be cut.
@@ -108,9 +105,7 @@ impl JsonLines {
             lines.buffer.pop();
             lines.buffer.extend_from_slice(b",\"sdk_host_only\":true}");
         }
-        escape_separators(&mut lines.buffer);
-        lines.buffer.push(b'\n');
-        write_line(&lines.buffer)
+        write_json_line(&mut lines.buffer)
     }
 
     /// Written by hand around the provider's own text, so that a piece costs no parsing.
@@ -128,9 +123,7 @@ impl JsonLines {
         buffer.extend_from_slice(b"\",\"uuid\":\"");
         buffer.extend_from_slice(new_id().as_bytes());
         buffer.extend_from_slice(b"\"}");
-        escape_separators(buffer);
-        buffer.push(b'\n');
-        write_line(buffer)
+        write_json_line(buffer)
     }
 }
 
@@ -148,30 +141,6 @@ fn is_status(message: &StreamMessage<'_>) -> bool {
 
 fn is_state(message: &StreamMessage<'_>) -> bool {
     matches!(message, StreamMessage::System(qoder_types::wire::SystemMessage::SessionStateChanged { .. }))
-}
-
-/// One complete line in one write; readers see it at once.
-fn write_line(line: &[u8]) -> std::io::Result<()> {
-    let mut rest = line;
-    while !rest.is_empty() {
-        match rustix::io::write(std::io::stdout(), rest) {
-            Ok(written) => rest = &rest[written..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => std::thread::sleep(std::time::Duration::from_millis(1)),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-/// Some readers end a line at U+2028 and U+2029 too; inside JSON they can only stand in texts, where an escape is equal.
-fn escape_separators(line: &mut Vec<u8>) {
-    let is_separator = |window: &[u8]| window[..2] == [0xE2, 0x80] && matches!(window[2], 0xA8 | 0xA9);
-    if !line.contains(&0xE2) || !line.windows(3).any(is_separator) {
-        return;
-    }
-    let text = String::from_utf8_lossy(line).replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-    *line = text.into_bytes();
 }
 
 fn shorten(line: &[u8], longest: usize) -> Vec<u8> {
@@ -250,12 +219,6 @@ impl ResultOnly {
     }
 }
 
-fn print(line: &[u8]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(line)?;
-    out.flush()
-}
-
 impl Host for ResultOnly {
     fn wants_partial(&self) -> bool {
         false
@@ -269,10 +232,9 @@ impl Host for ResultOnly {
         match event {
             Event::Message(message @ StreamMessage::Result(_)) => {
                 let mut line = serde_json::to_vec(message)?;
-                line.push(b'\n');
                 match &self.held {
                     Some(held) => *held.lock().unwrap_or_else(PoisonError::into_inner) = line,
-                    None => print(&line)?,
+                    None => write_json_line(&mut line)?,
                 }
                 Ok(())
             }
@@ -288,6 +250,7 @@ impl Host for ResultOnly {
 
     fn end(&self) -> std::io::Result<()> {
         let Some(held) = &self.held else { return Ok(()) };
-        print(&std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner)))
+        let mut line = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
+        if line.is_empty() { Ok(()) } else { write_json_line(&mut line) }
     }
 }

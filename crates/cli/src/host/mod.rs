@@ -4,13 +4,11 @@
 mod json_lines;
 mod text;
 
-use std::io::Write;
 use std::sync::Arc;
 
 use qoder_runtime::events::Host;
 
 use crate::arguments::OutputFormat;
-use crate::exit::Fault;
 
 pub use json_lines::{JsonLines, StateFor, Wanted};
 
@@ -41,24 +39,4 @@ pub fn make(view: View) -> Arc<dyn Host> {
         OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose, view.last_result)),
         OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),
     }
-}
-
-/// A line on stderr that a person may want to see; control characters are shown, not obeyed.
-pub fn tell(text: &str) {
-    let clean: String =
-        text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
-    // Nobody is left to tell when stderr is closed; the work goes on.
-    let _ = writeln!(std::io::stderr(), "{clean}");
-}
-
-/// A line on stdout with words of files, models or other programs: what could move the cursor or hide words is shown, not
-/// obeyed.
-pub fn show(text: &str) -> Result<(), Fault> {
-    say(&qoder_core::shell::escaped_for_display(text))
-}
-
-/// A line on stdout. Whoever read it may be gone, which is no reason to panic.
-pub fn say(text: &str) -> Result<(), Fault> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Fault::output(&error))
 }

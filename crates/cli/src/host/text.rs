@@ -1,30 +1,29 @@
 //! Text on stdout: the answer alone when piped; on a terminal the answer as it is written, with tool lines and a spinner
 //! on stderr. Colour only on a terminal, and not when NO_COLOR is set.
 
-use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use qoder_core::display::escaped_line;
 use qoder_runtime::events::{Event, Host};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{ContentBlock, StopReason};
 
-use super::tell;
+use crate::screen::{self, Answer, Ink, Paint, tell};
 
 /// Text on stdout.
 pub struct Text {
     streams: bool,
     progress: bool,
-    colour: bool,
+    paint: Paint,
     verbose: bool,
     spinner: Option<Spinner>,
     state: Mutex<Shown>,
 }
 
-#[derive(Default)]
 struct Shown {
+    answer: Answer,
     /// True when the last character on the terminal was not a newline.
     mid_line: bool,
     /// True while the reply that is coming was shown as it came.
@@ -36,15 +35,19 @@ struct Shown {
 impl Text {
     /// A host for text.
     pub fn new(verbose: bool) -> Self {
-        let out = std::io::stdout().is_terminal();
-        let err = std::io::stderr().is_terminal();
+        let (out, err) = (screen::stdout_is_terminal(), screen::stderr_is_terminal());
         Self {
             streams: out,
             progress: err || verbose,
             verbose,
-            colour: err && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            paint: Paint::of_stderr(&crate::environment()),
             spinner: (out && err).then(Spinner::start),
-            state: Mutex::default(),
+            state: Mutex::new(Shown {
+                answer: Answer::new(),
+                mid_line: false,
+                streams_now: false,
+                streamed: false,
+            }),
         }
     }
 
@@ -57,11 +60,7 @@ impl Text {
         if std::mem::take(&mut shown.mid_line) {
             tell("");
         }
-        if self.colour {
-            tell_dim(text);
-        } else {
-            tell(text);
-        }
+        screen::tell_painted(&self.paint.line().ink(Ink::Faint, &escaped_line(text)));
     }
 
     fn pause(&self) {
@@ -125,20 +124,17 @@ impl Text {
             }
             StreamMessage::Result(result) => {
                 self.pause();
-                let streamed = {
-                    let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                    std::mem::take(&mut shown.streamed)
-                };
                 self.end_line()?;
+                let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let streamed = std::mem::take(&mut shown.streamed);
                 // An answer in a shape is the answer, whatever was said besides.
                 let shaped = result.structured_output.map(ToString::to_string);
                 if let Some(text) = shaped.as_deref().or(result.result.filter(|_| !streamed)) {
-                    let mut out = std::io::stdout().lock();
-                    out.write_all(self.clean(text).as_bytes())?;
+                    shown.answer.write(text)?;
+                    shown.answer.finish()?;
                     if !text.ends_with('\n') {
-                        out.write_all(b"\n")?;
+                        shown.answer.write("\n")?;
                     }
-                    out.flush()?;
                 }
                 for error in result.errors.unwrap_or_default() {
                     tell(&format!("error: {error}"));
@@ -153,7 +149,8 @@ impl Text {
         let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut shown.mid_line) {
             self.pause();
-            writeln!(std::io::stdout())?;
+            shown.answer.finish()?;
+            shown.answer.write("\n")?;
         }
         Ok(())
     }
@@ -162,27 +159,11 @@ impl Text {
         let Some(text) = text_piece(event).filter(|text| !text.is_empty()) else { return Ok(()) };
         self.pause();
         let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out = std::io::stdout().lock();
-        out.write_all(self.clean(&text).as_bytes())?;
-        out.flush()?;
+        shown.answer.write(&text)?;
         shown.mid_line = !text.ends_with('\n');
         shown.streams_now = true;
         Ok(())
     }
-
-    /// An answer for this output: on a terminal without what would steer the terminal.
-    fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !self.streams || !text.contains(steers_terminal) {
-            return Cow::Borrowed(text);
-        }
-        Cow::Owned(text.replace(steers_terminal, "\u{fffd}"))
-    }
-}
-
-/// Control characters but line end and tab, and marks that turn the direction of text around.
-fn steers_terminal(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The text that a stream event adds to the answer.
@@ -201,12 +182,6 @@ fn text_piece(event: &str) -> Option<String> {
     let event: Event = serde_json::from_str(event).ok()?;
     let part = event.delta.or(event.content_block)?;
     matches!(part.kind.as_deref(), Some("text_delta" | "text")).then_some(part.text).flatten()
-}
-
-fn tell_dim(text: &str) {
-    let clean: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    // As in `tell`: a closed terminal is no reason to stop.
-    let _ = writeln!(std::io::stderr(), "\x1b[2m{clean}\x1b[0m");
 }
 
 fn first_line(text: &str) -> String {
@@ -261,7 +236,7 @@ impl Spinner {
             let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
             for frame in frames.iter().cycle() {
                 if seen.load(Ordering::Acquire) {
-                    let _ = write!(std::io::stderr(), "\r{frame}");
+                    screen::draw_spinner(frame);
                 }
                 std::thread::sleep(Duration::from_millis(90));
             }
@@ -271,7 +246,7 @@ impl Spinner {
 
     fn pause(&self) {
         if self.running.swap(false, Ordering::AcqRel) {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            screen::clear_spinner();
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{Add, ScopeName, TransportName};
 use super::{described, file, scope_of, unknown};
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{say_row, tell};
 
 /// Describes a server from flags.
 pub fn run(setup: &Setup, add: &Add) -> Result<Exit, Fault> {
@@ -57,7 +57,7 @@ pub fn remove(setup: &Setup, name: &str, scope: Option<ScopeName>) -> Result<Exi
         Approvals::remove(&setup.config_root, &setup.project_root, name)
             .map_err(|error| cannot_write(&error))?;
     }
-    say(&format!("removed the MCP server {name} from {}", file(setup, scope).display()))?;
+    say_row(&format!("removed the MCP server {name} from {}", file(setup, scope).display()))?;
     Ok(Exit::Success)
 }
 
@@ -168,7 +168,7 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
             );
         }
     }
-    say(&format!("added the {} server {name} to {}", config.transport.kind(), path.display()))?;
+    say_row(&format!("added the {} server {name} to {}", config.transport.kind(), path.display()))?;
     Ok(Exit::Success)
 }
 

@@ -10,7 +10,7 @@ use qoder_runtime::setup::Setup;
 use super::get::{described_as, plain};
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{say, say_row, tell};
 
 /// Approves servers by name, or all that wait; without either, shows those that wait.
 pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
@@ -43,7 +43,7 @@ pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
         {
             show(one)?;
             match stand(setup, one) {
-                Standing::Approved => say(&format!("{name} was approved already"))?,
+                Standing::Approved => say_row(&format!("{name} was approved already"))?,
                 Standing::SwitchedOff => {
                     tell(&format!("warning: {name} stays off: it is in `mcp.disabledProjectMcpServers`"));
                     approve(setup, one, add)?;
@@ -93,18 +93,18 @@ fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
         message: error.to_string(),
         hint: "check the configuration folder and its permissions".to_owned(),
     })?;
-    say(&format!("approved {} as it is described in {}", one.name, one.at))
+    say_row(&format!("approved {} as it is described in {}", one.name, one.at))
 }
 
 /// What would run: the command with all its arguments, or the address; of variables and headers the names.
 fn show(one: &Described) -> Result<(), Fault> {
     let (shown, problem) = described_as(one);
-    say(&format!("{} ({})", one.name, one.at))?;
+    say_row(&format!("{} ({})", one.name, one.at))?;
     for (field, value) in shown.as_object().into_iter().flatten() {
-        say(&format!("  {field}: {}", plain(value)))?;
+        say_row(&format!("  {field}: {}", plain(value)))?;
     }
     match problem {
-        Some(problem) => say(&format!("  error: {problem}")),
+        Some(problem) => say_row(&format!("  error: {problem}")),
         None => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use qoder_runtime::setup::Setup;
 
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{say, say_row, tell};
 
 /// Signs in: without a person when a token is there or can be renewed, else through the browser.
 pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Fault> {
@@ -30,7 +30,7 @@ pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Faul
         if let Some(returned) = returned {
             returned.await.map_err(|error| fault(&error))?;
         }
-        say(&format!("signed in to {name}"))?;
+        say_row(&format!("signed in to {name}"))?;
         Ok(Exit::Success)
     })?
 }
@@ -39,7 +39,7 @@ pub fn sign_in(setup: &Setup, name: &str, no_browser: bool) -> Result<Exit, Faul
 pub fn sign_out(setup: &Setup, name: &str) -> Result<Exit, Fault> {
     let authorizer = authorizer(setup, name)?;
     super::block_on(async move { authorizer.clear().await.map_err(|error| fault(&error)) })??;
-    say(&format!("signed out of {name}"))?;
+    say_row(&format!("signed out of {name}"))?;
     Ok(Exit::Success)
 }
 

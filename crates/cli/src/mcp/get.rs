@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{described, find};
 use crate::exit::{Exit, Fault};
-use crate::host::say;
+use crate::screen::{say_json, say_row};
 
 /// Shows a server's description. Connects to nothing.
 pub fn run(setup: &Setup, name: &str, as_json: bool) -> Result<Exit, Fault> {
@@ -20,21 +20,23 @@ pub fn run(setup: &Setup, name: &str, as_json: bool) -> Result<Exit, Fault> {
             "name": name, "scope": one.place.scope().as_str(), "at": one.at, "config": shown, "error": problem,
             "approved": standing == Standing::Approved,
         });
-        say(&format!("{value:#}"))?;
+        say_json(&value)?;
         return Ok(Exit::Success);
     }
-    say(&format!("name    {name}\nscope   {}\nfrom    {}", one.place.scope().as_str(), one.at))?;
+    say_row(&format!("name    {name}"))?;
+    say_row(&format!("scope   {}", one.place.scope().as_str()))?;
+    say_row(&format!("from    {}", one.at))?;
     for (field, value) in shown.as_object().into_iter().flatten() {
-        say(&format!("{field:<7} {}", plain(value)))?;
+        say_row(&format!("{field:<7} {}", plain(value)))?;
     }
     if let Some(problem) = problem {
-        say(&format!("error   {problem}"))?;
+        say_row(&format!("error   {problem}"))?;
     }
     if let Some(reason) = standing.reason(name) {
-        say(&format!("status  disabled: {reason}"))?;
+        say_row(&format!("status  disabled: {reason}"))?;
     }
     for other in described(setup).iter().filter(|other| other.name == name && other.at != one.at) {
-        say(&format!("also    in {}, which does not count", other.at))?;
+        say_row(&format!("also    in {}, which does not count", other.at))?;
     }
     Ok(Exit::Success)
 }
@@ -47,8 +49,8 @@ pub fn described_as(one: &Described) -> (Value, Option<String>) {
     }
 }
 
-/// A value for people: texts as they are, the rest as JSON; nothing in it is obeyed by a terminal.
+/// A value for people: texts as they are, the rest as JSON; on one line, and nothing in it is obeyed by a terminal.
 pub fn plain(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    qoder_core::shell::escaped_for_display(&text)
+    qoder_core::display::escaped_line(&text)
 }

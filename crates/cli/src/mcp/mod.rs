@@ -14,7 +14,7 @@ use qoder_runtime::mcp_sources::{self, Described, Place};
 use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::{Exit, Fault};
-use crate::host::tell;
+use crate::screen::{hide_secrets, tell};
 use arguments::ScopeName;
 
 pub use arguments::{HELP, McpAction, Where};
@@ -52,6 +52,7 @@ pub fn prepare(place: &Where, environment: BTreeMap<String, String>) -> Result<S
         ..Options::default()
     };
     let setup = Setup::prepare(options)?;
+    hide_secrets(&setup);
     for warning in &setup.warnings {
         tell(&format!("warning: {warning}"));
     }

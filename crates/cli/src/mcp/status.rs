@@ -1,7 +1,6 @@
 //! How servers are doing: all are connected at once, within a bound, and what came of it is shown. Colour is for terminals
 //! alone.
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 
 use qoder_runtime::callbacks::Callbacks;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use super::get::{described_as, plain};
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{Ink, Paint, say, say_json, say_painted, say_row, tell};
 
 /// Nobody watches: what a server would tell a session goes nowhere.
 struct Unwatched;
@@ -39,12 +38,13 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
     rows.extend(rows_of_agents(setup)?);
     if as_json {
         let rows: Vec<Value> = rows.iter().map(brief).collect();
-        say(&format!("{:#}", Value::Array(rows)))?;
+        say_json(&Value::Array(rows))?;
         return Ok(Exit::Success);
     }
     if rows.is_empty() {
         say("no MCP servers; `qodercli mcp add NAME -- COMMAND` describes one")?;
     }
+    let paint = Paint::of_stdout(&setup.options.environment);
     let width = rows.iter().map(|row| text(row, "name").len()).max().unwrap_or_default();
     for row in &rows {
         let target = target(&row["config"]);
@@ -54,14 +54,12 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
             .unwrap_or_default();
         let error =
             row.get("error").map(|error| format!(": {}", first_line(&plain(error)))).unwrap_or_default();
-        let status = coloured(text(row, "status"));
+        let status = text(row, "status");
         let agent =
             row.get("agent").map(|agent| format!(", for the agent {}", plain(agent))).unwrap_or_default();
-        say(&format!(
-            "{:<width$}  {status}{count}{error}  [{}{agent}] {target}",
-            text(row, "name"),
-            text(row, "scope")
-        ))?;
+        let line = paint.line().plain(&format!("{:<width$}  ", text(row, "name"))).ink(ink(status), status);
+        let rest = format!("{count}{error}  [{}{agent}] {target}", text(row, "scope"));
+        say_painted(&line.plain(&rest))?;
     }
     Ok(Exit::Success)
 }
@@ -72,26 +70,30 @@ pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, 
     if as_json {
         let value =
             if name.is_some() { rows.into_iter().next().unwrap_or_default() } else { Value::Array(rows) };
-        say(&format!("{value:#}"))?;
+        say_json(&value)?;
         return Ok(Exit::Success);
     }
     if rows.is_empty() {
         say("no MCP servers; `qodercli mcp add NAME -- COMMAND` describes one")?;
     }
+    let paint = Paint::of_stdout(&setup.options.environment);
     for row in &rows {
-        say(&format!("{}  {}", text(row, "name"), coloured(text(row, "status"))))?;
-        say(&format!("  scope   {}\n  reached {}", text(row, "scope"), target(&row["config"])))?;
+        let status = text(row, "status");
+        let line = paint.line().plain(&format!("{}  ", text(row, "name"))).ink(ink(status), status);
+        say_painted(&line)?;
+        say_row(&format!("  scope   {}", text(row, "scope")))?;
+        say_row(&format!("  reached {}", target(&row["config"])))?;
         if let Some(info) = row.get("serverInfo") {
-            say(&format!("  server  {} {}", plain(&info["name"]), plain(&info["version"])))?;
+            say_row(&format!("  server  {} {}", plain(&info["name"]), plain(&info["version"])))?;
         }
         if let Some(error) = row.get("error") {
-            say(&format!("  error   {}", plain(error)))?;
+            say_row(&format!("  error   {}", plain(error)))?;
         }
         for tool in row["tools"].as_array().into_iter().flatten() {
             let badges = BADGES.iter().filter(|(hint, _)| tool["annotations"][hint] == json!(true));
             let hints: String = badges.map(|(_, badge)| format!(" [{badge}]")).collect();
             let about = first_line(&plain(&tool["description"]));
-            say(&format!("  tool    {}{hints}  {about}", plain(&tool["name"])))?;
+            say_row(&format!("  tool    {}{hints}  {about}", plain(&tool["name"])))?;
         }
     }
     Ok(Exit::Success)
@@ -181,14 +183,11 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
-/// A status, in colour on a terminal that has not asked for none.
-fn coloured(status: &str) -> String {
-    let wanted = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let colour = match status {
-        "connected" => 32,
-        "failed" => 31,
-        "needs-auth" => 33,
-        _ => 90,
-    };
-    if wanted { format!("\u{1b}[{colour}m{status}\u{1b}[0m") } else { status.to_owned() }
+fn ink(status: &str) -> Ink {
+    match status {
+        "connected" => Ink::Good,
+        "failed" => Ink::Bad,
+        "needs-auth" => Ink::Warning,
+        _ => Ink::Faint,
+    }
 }

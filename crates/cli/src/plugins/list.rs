@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::show::{active, row};
 use super::validate::alone;
 use crate::exit::{Exit, Fault};
-use crate::host::{say, show};
+use crate::screen::{say, say_json, say_row};
 
 /// Lists them.
 pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
@@ -42,11 +42,11 @@ pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
         rows.push(one);
     }
     if as_json {
-        say(&format!("{:#}", Value::Array(rows)))?;
+        say_json(&Value::Array(rows))?;
     } else if lines.is_empty() {
         say("no plugins are installed; `qodercli plugins install DIR` installs one")?;
     } else {
-        lines.iter().try_for_each(|line| show(line))?;
+        lines.iter().try_for_each(|line| say_row(line))?;
     }
     tell_missing(setup)?;
     Ok(Exit::Success)
@@ -55,7 +55,7 @@ pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
 /// Plugins that settings switch on and that are not there, or cannot be used.
 fn tell_missing(setup: &Setup) -> Result<(), Fault> {
     for problem in &setup.plugins().problems {
-        crate::host::tell(&format!("warning: {problem}"));
+        crate::screen::tell(&format!("warning: {problem}"));
     }
     Ok(())
 }

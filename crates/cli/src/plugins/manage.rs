@@ -13,7 +13,7 @@ use super::arguments::PluginScope;
 use super::show::active;
 use super::validate::alone;
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{say_row, tell};
 
 fn file(setup: &Setup, scope: PluginScope) -> PathBuf {
     let project = setup.project_root.join(".qoder");
@@ -35,7 +35,7 @@ fn show(folder: &Path, original: &Path, setup: &Setup) -> Result<(), Fault> {
         }
     }
     for plugin in &loaded.plugins {
-        active(plugin, &loaded, alone.plugins()).iter().try_for_each(|line| say(line))?;
+        active(plugin, &loaded, alone.plugins()).iter().try_for_each(|line| say_row(line))?;
     }
     for problem in &loaded.problems {
         tell(&format!("warning: {problem}"));
@@ -51,7 +51,7 @@ pub fn install(setup: &Setup, folder: &Path, scope: PluginScope) -> Result<Exit,
     let name = staged.plugin.name.clone();
     let installed = staged.install()?;
     write(setup, &name, scope, true)?;
-    say(&format!("installed {name}{MARKET} in {} and approved it as it is", installed.display()))?;
+    say_row(&format!("installed {name}{MARKET} in {} and approved it as it is", installed.display()))?;
     Ok(Exit::Success)
 }
 
@@ -69,10 +69,10 @@ pub fn uninstall(setup: &Setup, name: &str) -> Result<Exit, Fault> {
             changed(change(&path, &format!("enabledPlugins.{id}"), &Change::Remove))?;
         }
     }
-    say(&format!("removed {id}"))?;
+    say_row(&format!("removed {id}"))?;
     let data = setup.config_root.join("plugins").join("data").join(name);
     if data.exists() {
-        say(&format!("its data stays in {}", data.display()))?;
+        say_row(&format!("its data stays in {}", data.display()))?;
     }
     Ok(Exit::Success)
 }
@@ -93,7 +93,7 @@ pub fn switch(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result
     }
     write(setup, name, scope, on)?;
     let word = if on { "on" } else { "off" };
-    say(&format!("switched {name}{MARKET} {word} in {}", file(setup, scope).display()))?;
+    say_row(&format!("switched {name}{MARKET} {word} in {}", file(setup, scope).display()))?;
     Ok(Exit::Success)
 }
 
@@ -106,7 +106,7 @@ pub fn approve(setup: &Setup, name: &str) -> Result<Exit, Fault> {
     let folder = folder_of(&setup.config_root, name);
     show(&folder, &folder, setup)?;
     plugin::approve(&setup.config_root, name)?;
-    say(&format!("approved {name}{MARKET} as it is"))?;
+    say_row(&format!("approved {name}{MARKET} as it is"))?;
     Ok(Exit::Success)
 }
 

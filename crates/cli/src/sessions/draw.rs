@@ -1,7 +1,7 @@
 //! Draws a timeline for people: a line for each thing that happened, with how long it took and a bar that shows when in
 //! its turn that was; under it what was decided, by whom, and how it ended.
 
-use std::io::{self, Write};
+use std::io;
 
 use qoder_core::timeline::{
     Compaction, HooksRan, MarkKind, ModelCall, Question, SideCall, Span, ToolCall, Totals, Tracker, TurnEnd,
@@ -11,8 +11,9 @@ use qoder_types::{
     Behavior, CallOutcome, Decision, DecisionLayer, HookOutcome, HookVerdict, TaskStatus, Usage,
 };
 
-use super::page::{Ink, Page, Scale, columns, cut, duration, one_line, pad};
+use super::page::{Page, Scale, columns, cut, duration, one_line, pad};
 use super::timeline::{AgentTimeline, TurnLine, told_time};
+use crate::screen::{Document, Ink};
 
 /// Room for a length of time.
 const TIME: usize = 8;
@@ -21,11 +22,11 @@ const TIME: usize = 8;
 const SHORT_NAME: usize = 13;
 
 /// Draws on a page.
-pub struct Drawing<'a, W: Write> {
+pub struct Drawing<'a> {
     /// The page.
     pub page: Page,
     /// Where it goes.
-    pub out: &'a mut W,
+    pub out: &'a mut Document,
 }
 
 /// Where a line stands.
@@ -35,7 +36,7 @@ struct At {
     scale: Scale,
 }
 
-impl<W: Write> Drawing<'_, W> {
+impl Drawing<'_> {
     /// Draws a turn, or what happened between two.
     pub fn turn(&mut self, turn: &TurnLine) -> io::Result<()> {
         let from = turn.start.as_ref().map(|start| start.began_ms);
@@ -49,7 +50,7 @@ impl<W: Write> Drawing<'_, W> {
         };
         let at = At { indent: 0, scale };
         if turn.start.is_none() {
-            writeln!(self.out, "\n{}", self.page.ink(Ink::Faint, "between turns"))?;
+            self.heading(Ink::Faint, "between turns")?;
         }
         self.lines(turn, at)
     }
@@ -76,7 +77,7 @@ impl<W: Write> Drawing<'_, W> {
             let took = end.map(|end| u64::try_from(end.ended_ms - end.began_ms).unwrap_or(0)).unwrap_or(0);
             let head =
                 format!("turn {}  {}  {}", start.number, when.strftime("%Y-%m-%d %H:%M:%S"), duration(took));
-            writeln!(self.out, "\n{}", self.page.ink(Ink::Faint, &head))?;
+            self.heading(Ink::Faint, &head)?;
         }
         if start.prompt.is_empty() {
             return Ok(());
@@ -97,7 +98,7 @@ impl<W: Write> Drawing<'_, W> {
             to: to.unwrap_or(0),
             cells: (self.page.width / 5).clamp(10, 30),
         };
-        writeln!(self.out, "\n{}", self.page.ink(Ink::Faint, "an agent without a result"))?;
+        self.heading(Ink::Faint, "an agent without a result")?;
         self.agent(agent, At { indent: 4, scale })
     }
 
@@ -155,12 +156,16 @@ impl<W: Write> Drawing<'_, W> {
         let took = duration(span.duration_ms());
         let before = " ".repeat(TIME.saturating_sub(columns(&took)));
         let bar = at.scale.bar(span.began_ms, span.ended_ms);
-        let (text, bar) = (self.page.ink(ink, text), self.page.ink(Ink::Faint, &bar));
-        writeln!(self.out, "{text}{space} {before}{took}  {bar}")
+        let line = self.page.ink(ink, text).plain(&format!("{space} {before}{took}  ")).ink(Ink::Faint, &bar);
+        self.out.write_line(&line)
     }
 
     fn plain(&mut self, ink: Ink, text: &str, indent: usize) -> io::Result<()> {
-        writeln!(self.out, "{}{}", " ".repeat(indent), self.page.ink(ink, text))
+        self.out.write_line(&self.page.ink(Ink::Plain, &" ".repeat(indent)).ink(ink, text))
+    }
+
+    fn heading(&mut self, ink: Ink, text: &str) -> io::Result<()> {
+        self.out.write_line(&self.page.ink(Ink::Plain, "\n").ink(ink, text))
     }
 
     fn model(&mut self, call: &ModelCall, span: &Span, at: At) -> io::Result<()> {
@@ -326,13 +331,18 @@ impl<W: Write> Drawing<'_, W> {
         };
         let money: Vec<String> = totals.by_model.iter().map(money).collect();
         let money = if money.len() > 1 { format!(" ({})", money.join(", ")) } else { String::new() };
-        writeln!(self.out, "\n{}", self.page.ink(Ink::Bold, "totals"))?;
-        writeln!(self.out, "turns   {}{open}", totals.turns)?;
-        writeln!(self.out, "records {}", tracker.records)?;
-        writeln!(self.out, "models  {} calls, {}", totals.model_calls, tokens(&totals.usage))?;
-        writeln!(self.out, "tools   {} calls, {} denied", totals.tool_calls, totals.denied)?;
-        writeln!(self.out, "cost    ${:.4}{money}", totals.cost_usd)?;
-        writeln!(self.out, "time    {}: {}", duration(totals.turns_ms), time.join(", "))
+        self.heading(Ink::Bold, "totals")?;
+        for line in [
+            format!("turns   {}{open}", totals.turns),
+            format!("records {}", tracker.records),
+            format!("models  {} calls, {}", totals.model_calls, tokens(&totals.usage)),
+            format!("tools   {} calls, {} denied", totals.tool_calls, totals.denied),
+            format!("cost    ${:.4}{money}", totals.cost_usd),
+            format!("time    {}: {}", duration(totals.turns_ms), time.join(", ")),
+        ] {
+            self.out.write_row(&line)?;
+        }
+        Ok(())
     }
 }
 

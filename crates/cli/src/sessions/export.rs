@@ -1,30 +1,39 @@
 //! `qodercli sessions export`: a session as Markdown for people, or its log as it is.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{BufRead, BufReader};
 
 use qoder_types::ContentBlock;
 use qoder_types::record::{RecordBody, UserOrigin};
 
 use super::{locate, read};
 use crate::exit::{Exit, Fault};
+use crate::screen::Document;
 
 /// Writes a session to stdout.
 pub fn run(environment: &BTreeMap<String, String>, id: &str, format: &str) -> Result<Exit, Fault> {
     let paths = locate(environment, id)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = Document::new();
+    let written = |outcome: std::io::Result<()>| match outcome {
+        Ok(()) => Ok(Exit::Success),
+        Err(_) => Ok(Exit::OutputClosed),
+    };
     if format == "jsonl" {
-        let mut file = std::fs::File::open(&paths.log)
-            .map_err(|error| Fault::input(format!("cannot read {}: {error}", paths.log.display()), ""))?;
-        return Ok(if std::io::copy(&mut file, &mut out).is_ok() {
-            Exit::Success
-        } else {
-            Exit::OutputClosed
-        });
+        let unreadable =
+            |error: std::io::Error| Fault::input(format!("cannot read {}: {error}", paths.log.display()), "");
+        let mut file = BufReader::new(std::fs::File::open(&paths.log).map_err(unreadable)?);
+        let mut line = Vec::new();
+        while file.read_until(b'\n', &mut line).map_err(unreadable)? > 0 {
+            if let Err(error) = out.write_log(&line) {
+                return written(Err(error));
+            }
+            line.clear();
+        }
+        return written(out.flush());
     }
     let mut text = format!("# Session {id}\n");
     read(&paths, |body| text.push_str(&markdown(body)))?;
-    Ok(if out.write_all(text.as_bytes()).is_ok() { Exit::Success } else { Exit::OutputClosed })
+    written(out.write_data(&text).and_then(|()| out.flush()))
 }
 
 fn markdown(body: &RecordBody) -> String {

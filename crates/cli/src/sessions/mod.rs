@@ -9,12 +9,10 @@ mod show;
 mod timeline;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::slice;
 use std::time::UNIX_EPOCH;
 
 use qoder_core::State;
-use qoder_core::shell::escaped_for_display;
 use qoder_runtime::catalog::{self, SessionInfo};
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout::{self, SessionPaths};
@@ -27,8 +25,8 @@ use serde_json::json;
 
 use crate::commands::SessionsAction;
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
 use crate::print::current_directory;
+use crate::screen::{say, say_json, say_row, tell};
 
 /// Runs a sessions command.
 pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
@@ -80,13 +78,12 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
     let sessions = catalog::list(&root, (!all).then_some(cwd.as_path()));
     if as_json {
         let rows: Vec<_> = sessions.iter().map(info_json).collect();
-        say(&format!("{:#}", serde_json::Value::Array(rows)))?;
+        say_json(&serde_json::Value::Array(rows))?;
         return Ok(Exit::Success);
     }
     if sessions.is_empty() {
         tell("no sessions here; `qodercli sessions list --all` shows those of other directories");
     }
-    let mut out = std::io::stdout().lock();
     for session in sessions {
         let modified = jiff::Timestamp::try_from(session.modified)
             .map(|time| time.strftime("%Y-%m-%d %H:%M").to_string())
@@ -94,10 +91,7 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
         let summary: String = session.summary().chars().take(80).collect();
         let summary = summary.replace(['\n', '\r', '\t'], " ");
         let place = if all { session.cwd.clone().unwrap_or_default() + "  " } else { String::new() };
-        let named = escaped_for_display(&format!("{place}{summary}"));
-        if writeln!(out, "{}  {modified}  {named}", session.id).is_err() {
-            return Ok(Exit::OutputClosed);
-        }
+        say_row(&format!("{}  {modified}  {place}{summary}", session.id))?;
     }
     Ok(Exit::Success)
 }

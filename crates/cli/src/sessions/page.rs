@@ -1,9 +1,10 @@
-//! How a page of text is laid out: its width, its colours, and texts that cannot do anything to a terminal. Colour only
-//! on a terminal whose owner has not said NO_COLOR; what is read by programs is plain.
+//! How a page of text is laid out: its width, its colours, texts cut to it, bars and lengths of time.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+
+use qoder_core::display::escaped_line;
+
+use crate::screen::{self, Ink, Paint, Painted};
 
 /// The width without a terminal.
 const PLAIN_WIDTH: usize = 110;
@@ -12,37 +13,13 @@ const LEAST_WIDTH: usize = 60;
 /// Wider than this a line is not read at one glance.
 const MOST_WIDTH: usize = 160;
 
-/// How something is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
-    Plain,
-    Bold,
-    Faint,
-    Name,
-    Good,
-    Bad,
-}
-
-impl Ink {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "0",
-            Self::Bold => "1",
-            Self::Faint => "2",
-            Self::Name => "36",
-            Self::Good => "32",
-            Self::Bad => "31",
-        }
-    }
-}
-
 /// A page.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
     /// Characters a line.
     pub width: usize,
-    /// True for colours.
-    colour: bool,
+    /// Its colours.
+    paint: Paint,
     /// True for whole texts.
     pub full: bool,
 }
@@ -50,25 +27,16 @@ pub struct Page {
 impl Page {
     /// The page that stdout is.
     pub fn of_stdout(environment: &BTreeMap<String, String>, full: bool) -> Self {
-        let is_set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
-        let stdout = std::io::stdout();
-        let terminal = stdout.is_terminal();
-        let size = terminal.then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten();
-        let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
-        let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
         Self {
-            width: width.unwrap_or(PLAIN_WIDTH).clamp(LEAST_WIDTH, MOST_WIDTH),
-            colour: terminal && !is_set("NO_COLOR") && !dumb,
+            width: screen::columns().unwrap_or(PLAIN_WIDTH).clamp(LEAST_WIDTH, MOST_WIDTH),
+            paint: Paint::of_stdout(environment),
             full,
         }
     }
 
-    /// The text in a colour.
-    pub fn ink<'a>(&self, ink: Ink, text: &'a str) -> Cow<'a, str> {
-        if !self.colour || ink == Ink::Plain || text.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        Cow::Owned(format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()))
+    /// A line that begins with text in a colour.
+    pub fn ink(&self, ink: Ink, text: &str) -> Painted {
+        self.paint.line().ink(ink, text)
     }
 
     /// A text on one line, cut to `most` columns; whole texts keep their lines, indented like the first.
@@ -93,19 +61,9 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// A text in which control characters, and marks that turn the order of letters around, are shown and not obeyed.
-pub fn clean(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let tame = |c: char| {
-        if c == '\t' {
-            ' '
-        } else if c.is_control() || turns(c) {
-            '\u{fffd}'
-        } else {
-            c
-        }
-    };
-    text.chars().map(tame).collect()
+/// A text in which whatever steers a terminal or cannot be seen is shown and not obeyed.
+fn clean(text: &str) -> String {
+    escaped_line(&text.replace('\t', " "))
 }
 
 /// The text, or its beginning with a mark that there is more.
@@ -198,7 +156,7 @@ mod tests {
     fn nothing_in_a_text_is_obeyed_by_a_terminal() {
         assert_eq!(
             one_line("a\u{1b}[31mred\n\n b\u{202e}c\u{9b}d\u{7}"),
-            "a\u{fffd}[31mred b\u{fffd}c\u{fffd}d\u{fffd}"
+            "a\\u{1b}[31mred b\\u{202e}c\\u{9b}d\\u{7}"
         );
     }
 

@@ -9,7 +9,7 @@ use qoder_runtime::settings::load_personal;
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
-use crate::host::{say, tell};
+use crate::screen::{say, say_json_line, say_row, tell};
 
 /// Deletes what is too old, or says what would go.
 pub fn run(environment: &BTreeMap<String, String>, dry_run: bool, as_json: bool) -> Result<Exit, Fault> {
@@ -20,7 +20,7 @@ pub fn run(environment: &BTreeMap<String, String>, dry_run: bool, as_json: bool)
     let retention = Retention::of(&settings);
     let pruned = retention.prune(&root, SystemTime::now(), dry_run);
     if as_json {
-        say(&data(&retention, &pruned, dry_run).to_string())?;
+        say_json_line(data(&retention, &pruned, dry_run).to_string())?;
     } else {
         show(&retention, &pruned, dry_run)?;
     }
@@ -33,10 +33,10 @@ fn show(retention: &Retention, pruned: &Pruned, dry_run: bool) -> Result<(), Fau
     }
     let would = if dry_run { "would delete" } else { "deleted" };
     for session in &pruned.sessions {
-        say(&format!("{would} {}  last used {}", session.id, day(session)))?;
+        say_row(&format!("{would} {}  last used {}", session.id, day(session)))?;
     }
     for id in &pruned.in_use {
-        say(&format!("kept {id}  a process uses it"))?;
+        say_row(&format!("kept {id}  a process uses it"))?;
     }
     for (id, problem) in &pruned.failed {
         tell(&format!("cannot delete {id}: {problem}"));

@@ -2,7 +2,7 @@
 //! the session came to stands at the end.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io;
 
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use super::timeline::{Ended, Reading, TurnLine};
 use super::{locate, newest};
 use crate::commands::ShowArguments;
 use crate::exit::{Exit, Fault};
+use crate::screen::{Document, Ink};
 
 /// Shows a session.
 pub fn run(arguments: &ShowArguments, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
@@ -20,34 +21,35 @@ pub fn run(arguments: &ShowArguments, environment: &BTreeMap<String, String>) ->
         None => newest(environment)?,
     };
     let page = Page::of_stdout(environment, arguments.full);
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = Document::new();
     let reading = Reading::new(arguments.full, arguments.turn);
     let mut shown = 0_u64;
     let ended = if arguments.json {
         let head = json!({ "sessionId": id, "log": paths.log });
         let head = head.to_string();
-        out.write_all(format!("{},\"turns\":[", head.trim_end_matches('}')).as_bytes()).map_err(closed)?;
+        out.write_json(&format!("{},\"turns\":[", head.trim_end_matches('}'))).map_err(closed)?;
         let ended = reading.follow(&paths, |turn, _| {
             let comma = if shown > 0 { ",\n" } else { "\n" };
             shown += 1;
             let text = serde_json::to_string(&turn).map_err(io::Error::from).map_err(closed)?;
-            write!(out, "{comma}{text}").map_err(closed)
+            out.write_json(&format!("{comma}{text}")).map_err(closed)
         })?;
         finish_data(&mut out, &ended).map_err(closed)?;
         ended
     } else {
-        writeln!(out, "session {id}\nlog     {}", paths.log.display()).map_err(closed)?;
+        out.write_row(&format!("session {id}")).map_err(closed)?;
+        out.write_row(&format!("log     {}", paths.log.display())).map_err(closed)?;
         let mut place = String::new();
         let ended = reading.follow(&paths, |turn: TurnLine, tracker| {
             if shown == 0 {
                 place.clone_from(&tracker.cwd);
-                writeln!(out, "cwd     {}", tracker.cwd).map_err(closed)?;
+                out.write_row(&format!("cwd     {}", tracker.cwd)).map_err(closed)?;
             }
             shown += 1;
             Drawing { page, out: &mut out }.turn(&turn).map_err(closed)
         })?;
         if shown == 0 {
-            writeln!(out, "cwd     {}", ended.tracker.cwd).map_err(closed)?;
+            out.write_row(&format!("cwd     {}", ended.tracker.cwd)).map_err(closed)?;
         }
         finish_page(&mut out, page, &ended).map_err(closed)?;
         ended
@@ -67,18 +69,18 @@ fn closed(error: io::Error) -> Fault {
     Fault::output(&error)
 }
 
-fn finish_page(out: &mut impl Write, page: Page, ended: &Ended) -> io::Result<()> {
+fn finish_page(out: &mut Document, page: Page, ended: &Ended) -> io::Result<()> {
     let mut drawing = Drawing { page, out };
     for agent in &ended.others {
         drawing.others(agent)?;
     }
     if let Some(damage) = &ended.damage {
-        writeln!(drawing.out, "\n! {damage}")?;
+        drawing.out.write_line(&page.ink(Ink::Plain, "\n! ").plain(damage))?;
     }
     drawing.totals(&ended.tracker)
 }
 
-fn finish_data(out: &mut impl Write, ended: &Ended) -> io::Result<()> {
+fn finish_data(out: &mut Document, ended: &Ended) -> io::Result<()> {
     let tracker = &ended.tracker;
     let rest: Value = json!({
         "agentsWithoutResult": ended.others, "damage": ended.damage, "records": tracker.records, "cwd": tracker.cwd,
@@ -87,5 +89,5 @@ fn finish_data(out: &mut impl Write, ended: &Ended) -> io::Result<()> {
         "contextTokens": tracker.context_tokens, "epoch": (tracker.epoch > 0).then_some(tracker.epoch),
         "totals": tracker.totals,
     });
-    writeln!(out, "\n],{}", rest.to_string().trim_start_matches('{'))
+    out.write_json(&format!("\n],{}\n", rest.to_string().trim_start_matches('{')))
 }

@@ -7,6 +7,7 @@ mod approving;
 mod describing;
 #[cfg(test)]
 mod looking_up;
+mod nested_results;
 #[cfg(test)]
 mod prompts;
 #[cfg(test)]

@@ -33,6 +33,8 @@ mod scripted;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod secrets_in_pieces;
+#[cfg(test)]
 mod sessions_command;
 #[cfg(test)]
 mod settings;

@@ -48,12 +48,7 @@ fn an_answer_cannot_steer_the_terminal() {
     sandbox.write("notes.txt", "hello\n");
     let answer = "a\u{1b}]0;title\u{7}\u{1b}[2Jb\u{202e}c\n\td";
     let shown = on_terminal(&sandbox, &server(answer), "read the notes");
-    assert!(
-        !shown.contains("\u{1b}]0") && !shown.contains("[2J\u{fffd}") && !shown.contains('\u{202e}'),
-        "{shown:?}"
-    );
-    assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
-    assert!(shown.contains("a\u{fffd}]0;title\u{fffd}\u{fffd}[2Jb\u{fffd}c\n"), "{shown:?}");
+    assert!(shown.contains("a\\u{1b}]0;title\\u{7}\\u{1b}[2Jb\\u{202e}c\n"), "{shown:?}");
     let server = server(answer);
     let mut piped = command(&sandbox, &server, Wire::Messages);
     let output = piped.args(["-p", "read the notes"]).stdin(Stdio::null()).output().unwrap();

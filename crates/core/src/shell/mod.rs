@@ -6,7 +6,6 @@
 //! must name the same commands at the same places ([`read`] reports a doubt otherwise).
 
 mod builtin;
-mod characters;
 mod collector;
 mod condition;
 mod expansion;
@@ -26,7 +25,7 @@ mod witness;
 mod word;
 mod wrapper;
 
-pub use characters::escaped_for_display;
+pub use crate::display::escaped_for_display;
 pub use reading::{
     Assignment, Directory, Doubt, DoubtKind, Reading, Redirection, RedirectionKind, SimpleCommand, Wrapped,
 };

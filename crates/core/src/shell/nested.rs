@@ -2,13 +2,13 @@
 //! script it is given. All of it is bounded together: how deep, how many, how much text.
 
 use super::builtin;
-use super::characters::{Suspicion, suspicion};
 use super::collector::{Collector, DEEPEST_WRAPPER, LONGEST};
 use super::places::Places;
 use super::reader::Reader;
 use super::reading::{DoubtKind, SimpleCommand, Wrapped};
 use super::wrapper::{self, Found, Script};
 use super::{Word, witness};
+use crate::display::{Suspicion, suspicion};
 
 /// How much text of nested scripts is read altogether.
 const MOST_NESTED: usize = 4 * LONGEST;

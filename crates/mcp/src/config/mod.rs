@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use error::{ConfigError, check_name};
 pub use read::unknown_fields;
-pub use shown::{HIDDEN, shown};
+pub use shown::{HIDDEN, shown, without_credentials};
 
 /// Where a description came from; the later ones win over the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -50,7 +50,8 @@ pub(super) fn fields(map: &Map<String, Value>, kind: &str) -> Value {
 
 /// An address without the password before its host and without what its query says. Worked on as text: an address with
 /// variables in it is none yet.
-fn without_credentials(address: &str) -> String {
+#[must_use]
+pub fn without_credentials(address: &str) -> String {
     let (address, query) =
         address.split_once('?').map_or((address, None), |(left, right)| (left, Some(right)));
     let (scheme, rest) = address.split_once("://").map_or(("", address), |(scheme, rest)| (scheme, rest));

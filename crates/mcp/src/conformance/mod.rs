@@ -119,7 +119,7 @@ impl Conversation {
         };
         for (name, arguments) in calls(context, &greeting.tools) {
             if let Err(error) = self.call(&name, arguments).await {
-                eprintln!("{name}: {error}");
+                report(&format!("{name}: {error}"));
             }
         }
         if greeting.capabilities.get("resources").is_some() {
@@ -172,12 +172,12 @@ impl Conversation {
     ) {
         let listed = match self.request(list, json!({})).await {
             Ok(listed) => listed,
-            Err(error) => return eprintln!("{list}: {error}"),
+            Err(error) => return report(&format!("{list}: {error}")),
         };
         let items = listed.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
         for item in items.iter().take(MOST_READ) {
             if let Err(error) = self.request(one, params(item)).await {
-                eprintln!("{one}: {error}");
+                report(&format!("{one}: {error}"));
             }
         }
     }
@@ -226,4 +226,9 @@ fn described(url: &str, oauth: OAuthConfig) -> ServerConfig {
         oauth,
         shown: Value::Null,
     }
+}
+
+/// Prints what went wrong on stderr; a server's words are not obeyed by a terminal.
+fn report(text: &str) {
+    eprintln!("{}", qoder_core::display::escaped_for_display(text));
 }

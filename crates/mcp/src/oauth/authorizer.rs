@@ -226,7 +226,7 @@ impl Inner {
     }
 
     async fn inject(&self, token: &OAuthToken) -> Result<(), AuthorizationError> {
-        if token.token_type.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+        if !token.is_bearer() {
             return Err(failed("only bearer tokens can be used"));
         }
         let kept = KeptToken::from_host(token, now());

@@ -9,6 +9,9 @@ use crate::authorization::{AuthorizationError, Callback};
 /// Longer ones are no callback of an authorization server.
 const LONGEST: usize = 16 * 1024;
 
+/// What a callback may say, each at most once.
+const PARAMETERS: [&str; 5] = ["state", "code", "error", "error_description", "iss"];
+
 /// A callback, read.
 pub(super) struct Returned {
     /// The state as it came back.
@@ -48,14 +51,15 @@ fn read_url(text: &str) -> Result<Returned, AuthorizationError> {
         return Err(foreign("it is too long"));
     }
     let mut url = Url::parse(text.trim()).map_err(|_| foreign("it is not a URL"))?;
-    let parameter = |name: &str| {
-        let mut values =
-            url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-        // One that is given twice says nothing.
-        match (values.next(), values.next()) {
-            (Some(value), None) => Some(value),
-            (Some(_), Some(_)) | (None, _) => None,
+    for name in PARAMETERS {
+        if url.query_pairs().filter(|(key, _)| key == name).count() > 1 {
+            // One that is given twice could be checked in one form and used in the other.
+            return Err(foreign(&format!("it repeats `{name}`")));
         }
+    }
+    let parameter = |name: &str| {
+        let mut pairs = url.query_pairs();
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     };
     let state = parameter("state").ok_or_else(|| foreign("it has no state"))?;
     let outcome = match (parameter("error"), parameter("code")) {
@@ -115,6 +119,10 @@ mod tests {
         {
             let error = url(text).err().map(|error| error.code());
             assert_eq!(error, Some("mcp_oauth_foreign_callback"), "{text}");
+        }
+        for name in PARAMETERS {
+            let text = format!("http://h/?state=s&code=c&iss=i&{name}=1&{name}=1");
+            assert!(matches!(url(&text), Err(AuthorizationError::ForeignCallback(_))), "{text}");
         }
         let error = url(&format!("http://h/?code=c&state={}", "s".repeat(20_000))).err();
         assert!(matches!(error, Some(AuthorizationError::ForeignCallback(_))));

@@ -88,8 +88,7 @@ impl Inner {
                 .exchange_code_for_token_with_issuer(&code, &returned.state, returned.issuer.as_deref())
                 .await
                 .map_err(|error| explained(&error))?;
-            let token = KeptToken::from_response(&response, &scopes, now())
-                .ok_or_else(|| failed("the token endpoint's answer cannot be read"))?;
+            let token = KeptToken::from_response(&response, &scopes, now()).map_err(failed)?;
             let entry = Entry { server: self.key.clone(), issuer, client: Some(client), token: Some(token) };
             let locked = self.vault.lock(&self.key).await?;
             self.keep(&locked, entry).await

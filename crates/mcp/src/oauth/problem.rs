@@ -1,5 +1,6 @@
 //! Errors of the protocol library in our words: bounded, on one line, without anything a mismatched answer said.
 
+use qoder_core::display::escaped_line;
 use rmcp::transport::auth::AuthError;
 
 use crate::authorization::AuthorizationError;
@@ -30,10 +31,9 @@ pub(super) fn failed(problem: &str) -> AuthorizationError {
     AuthorizationError::Failed(bounded(problem))
 }
 
-/// One line of bounded length without control characters.
+/// One line of bounded length, in which whatever would steer a terminal or cannot be seen is escaped.
 pub(super) fn bounded(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let mut words = line.split_whitespace();
+    let mut words = text.split(|c: char| matches!(c, ' ' | '\n' | '\t')).filter(|word| !word.is_empty());
     let mut short = String::new();
     for word in &mut words {
         if !short.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn bounded(text: &str) -> String {
     if words.next().is_some() {
         short.push('…');
     }
-    short
+    escaped_line(&short)
 }
 
 #[cfg(test)]
@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn texts_of_servers_are_cut_and_kept_on_one_line() {
-        assert_eq!(bounded("a\n\tb\u{1b}[31m c"), "a b [31m c");
+        assert_eq!(bounded("a\n\tb\u{1b}[31m c"), "a b\\u{1b}[31m c");
+        assert_eq!(bounded("a\u{202e}b\u{9b}c"), "a\\u{202e}b\\u{9b}c");
         assert!(bounded(&"word ".repeat(1_000)).chars().count() <= LONGEST + 5);
         assert!(bounded(&"x".repeat(10_000)).chars().count() <= LONGEST + 1);
     }

@@ -103,5 +103,6 @@ async fn refresh(
     store.save(credentials).await?;
     manager.set_credential_store(store);
     let renewed = manager.refresh_token().await?;
-    KeptToken::from_response(&renewed, &token.scopes, now()).ok_or_else(unreadable)
+    KeptToken::from_response(&renewed, &token.scopes, now())
+        .map_err(|problem| AuthError::TokenRefreshFailed(problem.to_owned()))
 }

@@ -92,18 +92,23 @@ impl KeptToken {
         }
     }
 
-    /// From a token endpoint. An answer that names no scope granted what was `requested`.
+    /// From a token endpoint. An answer that names no scope granted what was `requested`. The error says why the answer
+    /// cannot be used.
     pub(super) fn from_response(
         response: &OAuthTokenResponse,
         requested: &[String],
         now: u64,
-    ) -> Option<Self> {
-        let token: OAuthToken = serde_json::from_value(serde_json::to_value(response).ok()?).ok()?;
+    ) -> Result<Self, &'static str> {
+        let token = serde_json::to_value(response).and_then(serde_json::from_value);
+        let token: OAuthToken = token.map_err(|_| "the token endpoint's answer cannot be read")?;
+        if !token.is_bearer() {
+            return Err("the token endpoint issued a token of another type than Bearer; it was dropped");
+        }
         let mut kept = Self::from_host(&token, now);
         if token.scope.is_none() {
             kept.scopes = requested.to_vec();
         }
-        Some(kept)
+        Ok(kept)
     }
 
     /// As the protocol library holds it.
@@ -175,6 +180,16 @@ mod tests {
             scopes: vec!["a".to_owned()],
             received_at,
             expires_at,
+        }
+    }
+
+    #[test]
+    fn only_bearer_tokens_are_kept() {
+        for (kind, kept) in [("Bearer", true), ("bearer", true), ("mac", false), ("N_A", false), ("", false)]
+        {
+            let answer = serde_json::json!({ "access_token": "t", "token_type": kind });
+            let response: OAuthTokenResponse = serde_json::from_value(answer).unwrap();
+            assert_eq!(KeptToken::from_response(&response, &[], 0).is_ok(), kept, "{kind}");
         }
     }
 

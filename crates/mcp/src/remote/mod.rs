@@ -18,6 +18,7 @@ mod requests;
 mod sampling;
 mod sse;
 mod stdio;
+mod unreadable;
 mod wire;
 
 use std::collections::BTreeMap;

@@ -18,6 +18,7 @@ use super::PeerContext;
 use super::client::{self, Refused};
 use super::events::shortened;
 use super::fault::Fault;
+use super::wire;
 use crate::authorization::{AuthorizationError, Authorizer};
 use crate::peer::Challenge;
 
@@ -150,8 +151,20 @@ impl Requests {
             }
             Ok(piece)
         });
-        SseStream::from_bytes_stream(bytes)
+        SseStream::from_bytes_stream(bytes).map(|event| event.map(readable))
     }
+}
+
+/// An event whose message cannot be read is an error for whoever waits for it, instead of being passed over.
+fn readable(mut event: Sse) -> Sse {
+    if let Some(data) = event.data.as_deref().filter(|data| data.starts_with('{'))
+        && serde_json::from_str::<serde_json::Value>(data).is_err()
+        && let Ok(messages) = wire::read(data.as_bytes())
+        && let [error] = messages.as_slice()
+    {
+        event.data = serde_json::to_string(error).ok();
+    }
+    event
 }
 
 /// A token as it travels; never shown.

@@ -8,6 +8,8 @@ use rmcp::model::{
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::unreadable;
+
 /// A request that is kept raw as well: its schema may be anything.
 const ELICITATION: &str = "elicitation/create";
 
@@ -40,8 +42,19 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The messages in `bytes`: one, or several in an array, as one revision had it. `Err` says why it is none.
+/// The messages in `bytes`: one, or several in an array, as one revision had it. `Err` says why it is none. An answer that
+/// cannot be read, such as one that is nested without end, is an error for whoever waits for it.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<ServerJsonRpcMessage>, String> {
+    read_all(bytes).or_else(|problem| match unreadable::id_of_answer(bytes) {
+        Some(id) => {
+            let text = format!("the server's answer cannot be read: {problem}");
+            Ok(vec![JsonRpcMessage::error(ErrorData::new(ErrorCode::PARSE_ERROR, text, None), Some(id))])
+        }
+        None => Err(problem),
+    })
+}
+
+fn read_all(bytes: &[u8]) -> Result<Vec<ServerJsonRpcMessage>, String> {
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         let values: Vec<Value> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         return values.into_iter().map(|value| read_one(value.to_string().as_bytes())).collect();
@@ -143,5 +156,20 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert!(read(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn an_answer_that_is_nested_without_end_is_an_error_for_whoever_waits() {
+        let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+        for text in [
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"content\":{deep}}}}}"),
+            format!("{{\"jsonrpc\":\"2.0\",\"result\":{{\"content\":{deep}}},\"id\":7}}"),
+            "{\"id\":7,\"result\":{\"content\":[{]}".to_owned(),
+        ] {
+            let (error, id) = read(text.as_bytes()).unwrap().remove(0).into_error().unwrap();
+            assert_eq!((error.code, id), (ErrorCode::PARSE_ERROR, Some(RequestId::Number(7))));
+        }
+        let request = format!("{{\"method\":\"x\",\"id\":7,\"params\":{deep}}}");
+        assert!(read(request.as_bytes()).is_err());
     }
 }

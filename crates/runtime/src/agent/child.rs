@@ -366,7 +366,7 @@ impl AgentTool {
                 let paths = SessionPaths::new(&folder, &format!("{PREFIX}{agent_id}"));
                 Keep::Files { paths, durability: self.durability }
             }
-            None => Keep::Nowhere { outputs: context.output_dir.join(agent_id) },
+            None => Keep::Nowhere { outputs: context.outputs.directory.join(agent_id) },
         };
         let cwd =
             sidecar.worktree.as_ref().map_or_else(|| context.cwd.clone(), |tree| PathBuf::from(&tree.path));

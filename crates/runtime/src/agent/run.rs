@@ -59,7 +59,7 @@ impl Run {
             ending.keep(worktree);
         }
         let session = &self.child.session;
-        let (text, _) = qoder_tools::bounded_text(ending.text.clone(), session.outputs(), "agent");
+        let (text, _) = qoder_tools::bounded_text(ending.text.clone(), &session.kept_outputs(), "agent");
         self.task.finish(ending.status, ending.words(), &ending.text, account.clone());
         ending.outcome(text, &account, &transcript)
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use qoder_core::ports::{Access, Cancelled, Spent, ToolContext, ToolOutcome};
+use qoder_core::redact::Secrets;
 use qoder_types::record::{Asked, RecordBody};
 use qoder_types::{
     CallOutcome, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate, ToolResultContent,
@@ -258,7 +259,7 @@ impl Driver<'_> {
         let Fired { joined, record } = fired;
         let blocked = joined.verdict == Some(HookVerdict::Deny);
         if let Some(text) = joined.updated_output {
-            let (text, _) = qoder_tools::bounded_text(text, self.session.outputs(), "hook");
+            let (text, _) = qoder_tools::bounded_text(text, &self.session.kept_outputs(), "hook");
             outcome.content = ToolResultContent::Text(text);
         } else if blocked {
             // The call has had its effect; the model must not think that it did not happen.
@@ -328,7 +329,9 @@ impl AfterCall {
         let [success, failure] = self.base;
         let (occasion, fields) = match outcome.outcome {
             CallOutcome::Completed => {
-                (success, json!({ "tool_response": self.firing.redactor.json(outcome.structured.clone()) }))
+                let mut response = outcome.structured.clone();
+                self.firing.redactor.json(&mut response, Secrets::All);
+                (success, json!({ "tool_response": response }))
             }
             CallOutcome::Failed | CallOutcome::Interrupted => {
                 let error = outcome.content.to_text();

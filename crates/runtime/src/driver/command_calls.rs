@@ -21,7 +21,7 @@ use super::hooks::Waited;
 use super::tools::{Ready, run_one};
 use super::{Driver, arrival};
 use crate::error::DriveError;
-use crate::events::{Answer, Event, PermissionQuestion};
+use crate::events::{Answer, PermissionQuestion};
 use crate::gate::CallInPlace;
 use crate::hooks::{HookEvent, Occasion, may_be_answered_by_hook, with_hooks};
 
@@ -265,19 +265,21 @@ impl Driver<'_> {
         let ready = Ready { id: id.to_owned(), tool, input };
         // The tool hears of an interrupt through its context and ends by itself.
         let mut running = Box::pin(run_one(ready, context, after, None));
-        drop(output);
         let mut ran = loop {
             tokio::select! {
                 biased;
                 ran = &mut running => break ran,
                 Some((id, text)) = pieces.recv() => {
-                    let event = Event::ToolOutput { tool_use_id: &id, text: &text };
-                    self.engine.host.emit(event).map_err(DriveError::Output)?;
+                    self.emit_tool_output(&id, &text)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
                 arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
             }
         };
+        while let Ok((id, text)) = pieces.try_recv() {
+            self.emit_tool_output(&id, &text)?;
+        }
+        drop(output);
         self.forward_task_events()?;
         self.record_spent(&ran.spent)?;
         self.record_kept()?;

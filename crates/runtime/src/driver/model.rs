@@ -16,6 +16,7 @@ use super::{Driver, arrival};
 use crate::VERSION;
 use crate::error::DriveError;
 use crate::events::Event;
+use crate::pieces::Pieces;
 use crate::session::new_id;
 
 /// How long a host may take to hear that its credentials are not accepted.
@@ -69,13 +70,15 @@ impl Driver<'_> {
         let told = self.engine.auth_expired.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(tell) = told {
             // Whether it was heard in time changes nothing here.
-            drop(tokio::time::timeout(AUTH_PATIENCE, tell(failure.message.clone())).await);
+            let message = self.session.redactor().text(&failure.message).into_owned();
+            drop(tokio::time::timeout(AUTH_PATIENCE, tell(message)).await);
         }
     }
 
     /// Sends a request and waits for its end, passing on what happens meanwhile.
     pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Called, DriveError> {
         let mut stream = self.engine.model.stream(request);
+        let mut pieces = Pieces::new(self.session.redactor());
         let mut cancelled = self.interrupt.cancelled();
         loop {
             self.keep_pace().await?;
@@ -94,15 +97,17 @@ impl Driver<'_> {
             };
             match event {
                 Some(Ok(ModelEvent::Partial(event))) => {
-                    let event = self.session.redactor().piece(&event);
-                    let partial = Event::Partial { event: &event, parent_tool_use_id: None };
-                    self.engine.host.emit(partial).map_err(DriveError::Output)?;
+                    for event in pieces.redacted(event) {
+                        let partial = Event::Partial { event: &event, parent_tool_use_id: None };
+                        self.engine.host.emit(partial).map_err(DriveError::Output)?;
+                    }
                 }
                 Some(Ok(ModelEvent::Retry { attempt, max_retries, delay_ms, failure })) => {
                     self.emit_retry(attempt, max_retries, delay_ms, &failure)?;
                 }
                 Some(Ok(ModelEvent::Fallback { from, to, failure })) => {
                     let text = format!("{from} failed ({}); asking {to} instead", failure.message);
+                    let text = self.session.redactor().text(&text).into_owned();
                     self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
                 }
                 Some(Ok(ModelEvent::Reply(reply))) => return Ok(Called::Reply(reply)),
@@ -127,12 +132,13 @@ impl Driver<'_> {
         failure: &ModelFailure,
     ) -> Result<(), DriveError> {
         let uuid = new_id();
+        let error = self.session.redactor().text(&failure.message);
         self.emit(&StreamMessage::System(SystemMessage::ApiRetry {
             attempt,
             max_retries,
             retry_delay_ms,
             error_status: failure.status,
-            error: &failure.message,
+            error: &error,
             uuid: &uuid,
             session_id: &self.session.id,
         }))

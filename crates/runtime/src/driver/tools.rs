@@ -127,7 +127,6 @@ impl Driver<'_> {
                 run_one(ready, context, after, change)
             })
             .collect();
-        drop(output);
         let mut cancelled = self.interrupt.cancelled();
         let mut interrupted = false;
         loop {
@@ -135,17 +134,22 @@ impl Driver<'_> {
                 biased;
                 done = running.next() => match done {
                     Some(ran) => {
+                        while let Ok((id, text)) = pieces.try_recv() {
+                            self.emit_tool_output(&id, &text)?;
+                        }
                         // What became of tasks is on record before the result that speaks of it.
                         self.forward_task_events()?;
                         self.record_spent(&ran.spent)?;
                         self.record_kept()?;
                         self.record_outcome(ran)?;
                     }
-                    None => return Ok(()),
+                    None => {
+                        drop(output);
+                        return Ok(());
+                    }
                 },
                 Some((id, text)) = pieces.recv() => {
-                    let event = Event::ToolOutput { tool_use_id: &id, text: &text };
-                    self.engine.host.emit(event).map_err(DriveError::Output)?;
+                    self.emit_tool_output(&id, &text)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
                 arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
@@ -156,6 +160,11 @@ impl Driver<'_> {
                 }
             }
         }
+    }
+
+    /// Output of a running call, which came without secrets.
+    pub(super) fn emit_tool_output(&self, tool_use_id: &str, text: &str) -> Result<(), DriveError> {
+        self.engine.host.emit(Event::ToolOutput { tool_use_id, text }).map_err(DriveError::Output)
     }
 
     pub(super) fn context(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ToolContext {
@@ -171,7 +180,7 @@ impl Driver<'_> {
             cwd: PathBuf::from(&self.session.state.cwd),
             roots: self.engine.gate.policy(permissions).workspace().roots.as_slice().into(),
             session_dir: self.session.folder().map(Path::to_path_buf),
-            output_dir: self.session.outputs().to_path_buf(),
+            outputs: self.session.kept_outputs(),
             observed: Arc::new(observed),
             keep_before: self.keep_before(id),
             hidden: self.engine.gate.hidden(permissions),

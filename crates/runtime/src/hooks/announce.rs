@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use qoder_core::redact::Secrets;
 use qoder_tools::{CapturedListener, CapturedStream};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use std::sync::PoisonError;
@@ -64,16 +65,23 @@ impl Announcement {
     /// Passes on what a program writes, at a bounded pace. What is left out comes with the response.
     pub(super) fn listener(&self) -> Option<CapturedListener> {
         let told = Arc::clone(self.told.as_ref()?);
-        let state = Mutex::new((None::<Instant>, 0_u32));
+        let streams = [(); 2].map(|()| told.firing.redactor.stream(Secrets::All));
+        let state = Mutex::new((None::<Instant>, 0_u32, streams));
         Some(Arc::new(move |stream, text| {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let (last, count) = &mut *state;
-            if *count >= MOST_MESSAGES || last.is_some_and(|last| last.elapsed() < PACE) {
+            let (last, count, [output, errors]) = &mut *state;
+            // Everything passes the redactor, also what is left out: a secret may begin in it.
+            let text = match stream {
+                CapturedStream::Output => output.push_text(text),
+                CapturedStream::Errors => errors.push_text(text),
+            };
+            let late = last.is_none_or(|last| last.elapsed() >= PACE);
+            if *count >= MOST_MESSAGES || !late || text.is_empty() {
                 return;
             }
             *last = Some(Instant::now());
             *count += 1;
-            told.progress(stream, text);
+            told.progress(stream, &text);
         }))
     }
 
@@ -88,10 +96,10 @@ impl Announcement {
 impl Told {
     fn progress(&self, stream: CapturedStream, text: &str) {
         let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= LONGEST_PIECE).unwrap_or(text.len());
-        let text = self.firing.redactor.text(&text[..end]);
-        let (stdout, stderr): (&str, &str) = match stream {
-            CapturedStream::Output => (&text, ""),
-            CapturedStream::Errors => ("", &text),
+        let text = &text[..end];
+        let (stdout, stderr) = match stream {
+            CapturedStream::Output => (text, ""),
+            CapturedStream::Errors => ("", text),
         };
         let uuid = new_id();
         let message = SystemMessage::HookProgress {
@@ -100,7 +108,7 @@ impl Told {
             hook_event: self.event.as_str(),
             stdout,
             stderr,
-            output: &text,
+            output: text,
             uuid: &uuid,
             session_id: &self.firing.session_id,
         };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
-use qoder_models::{ModelOptions, SECRET_ENVIRONMENT};
+use qoder_models::ModelOptions;
 use qoder_tools::SessionShared;
 use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
@@ -25,6 +25,7 @@ use crate::model_policy::PolicyMemory;
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
+use crate::redacted_host::RedactedHost;
 use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use crate::skills::SkillTool;
 use crate::spending::Spending;
@@ -43,6 +44,7 @@ mod mode;
 mod model;
 mod options;
 mod reworded;
+mod secrets;
 mod servers;
 mod telemetry;
 mod tools;
@@ -170,6 +172,7 @@ impl Setup {
 
     /// Builds the engine.
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
+        let host = RedactedHost::in_front_of(host, self.redactor());
         let (model, models, turn_models) = self.chosen_models(&callbacks)?;
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
@@ -183,8 +186,7 @@ impl Setup {
         let (system, memory) = self.system_prompt(&gate.workspace.roots);
         let classifier = self.classifier(callbacks.model_policy.as_ref())?;
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
-        let checkpoints = Checkpoints::wanted(self);
-        let by_name = servers::by_name(&servers, &gate, &offered);
+        let (checkpoints, by_name) = (Checkpoints::wanted(self), servers::by_name(&servers, &gate, &offered));
         let lazy = Arc::new(self.lazy(&model)?);
         let (for_all, mut tools) = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) && !self.rules.hides(agent::NAME) {
@@ -404,35 +406,6 @@ impl Setup {
     fn plan_text(&self, bare: bool) -> Option<&str> {
         let own = (self.mode == PermissionMode::Plan && !bare).then_some(PLANNING);
         self.options.plan_mode_instructions.as_deref().filter(|text| !text.trim().is_empty()).or(own)
-    }
-
-    /// The values of every configured key.
-    fn secrets(&self) -> Vec<String> {
-        let mut secrets = qoder_models::configured_secrets(&self.model_options);
-        secrets.extend(self.settings.text("tools.webSearch.apiKey").map(str::to_owned));
-        let variable = self.settings.text("tools.webSearch.apiKeyEnv").and_then(|name| self.variable(name));
-        secrets.extend(variable.map(str::to_owned));
-        secrets.extend(self.telemetry.iter().flat_map(Telemetry::secrets).cloned());
-        secrets.retain(|secret| !secret.is_empty());
-        secrets
-    }
-
-    /// Variables that commands must not inherit: those that hold keys, by name or by value.
-    fn hidden_environment(&self) -> Vec<String> {
-        let secrets = self.secrets();
-        let mut hidden: Vec<String> = SECRET_ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
-        let excluded = self.settings.list("advanced.excludedEnvVars");
-        hidden.extend(if self.settings.get("advanced.excludedEnvVars").is_some() {
-            excluded
-        } else {
-            vec!["DEBUG".to_owned(), "DEBUG_MODE".to_owned()]
-        });
-        let holders = self.options.environment.iter().filter(|(_, value)| secrets.contains(value));
-        hidden.extend(holders.map(|(name, _)| name.clone()));
-        hidden.extend(self.hidden_by_telemetry());
-        hidden.sort();
-        hidden.dedup();
-        hidden
     }
 }
 

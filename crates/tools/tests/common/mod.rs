@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use qoder_core::ports::{
-    Cancelled, CommandEnvironment, KeepBefore, SideModel, Tool, ToolContext, ToolOutcome, ToolProgress,
+    Cancelled, CommandEnvironment, KeepBefore, Outputs, SideModel, Tool, ToolContext, ToolOutcome,
+    ToolProgress,
 };
+use qoder_core::redact::Redactor;
 use qoder_tools::{SessionShared, ToolSettings, built_in};
 use qoder_types::{CallOutcome, Observation, PermissionMode, TaskEnded, Worktree};
 use serde_json::{Value, json};
@@ -99,7 +101,7 @@ impl Bench {
             tool_use_id: "call".to_owned(),
             cwd: self.cwd.clone(),
             roots: Arc::from([self.cwd.clone()]),
-            output_dir: self.outputs.clone(),
+            outputs: Outputs { directory: self.outputs.clone(), redactor: Redactor::default() },
             observed: Arc::new(move |path: &Path| observed.lock().unwrap().get(path).cloned()),
             keep_before: self.keep_before.clone(),
             hidden: None,
