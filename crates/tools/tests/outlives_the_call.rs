@@ -289,7 +289,7 @@ async fn attacks_on_the_supervisor_free_nothing() {
 
 #[tokio::test]
 async fn a_multiplexer_of_the_person_is_not_found() {
-    let bench = Bench::new();
+    let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
     let tmux = |words: &[&str]| {
         let mut command = std::process::Command::new("tmux");
@@ -300,8 +300,8 @@ async fn a_multiplexer_of_the_person_is_not_found() {
         eprintln!("SKIPPED: no tmux");
         return;
     }
-    let mut bench = bench;
-    let socket = format!("{}/tmux-0/default,1,0", folder.path().display());
+    let user = rustix::process::getuid().as_raw();
+    let socket = format!("{}/tmux-{user}/default,1,0", folder.path().display());
     let seen = bench
         .run("Bash", json!({ "command": "tmux list-sessions; tmux new-session -d -s ours && echo ours" }))
         .await;
