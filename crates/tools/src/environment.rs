@@ -1,6 +1,7 @@
 //! The environment of the programs that tools start: that of this process, with what the session changed and without what
 //! programs must not know. What is hidden stays hidden, whoever set it.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use qoder_core::ports::CommandEnvironment;
@@ -31,6 +32,22 @@ pub(crate) fn remove_starting_with(environment: &CommandEnvironment, start: &[u8
     }
     for name in environment.changed.keys().filter(|name| name.as_bytes().starts_with(start)) {
         command.env_remove(name);
+    }
+}
+
+/// Takes relative and empty entries out of the search path: by them the working directory would provide programs.
+pub(crate) fn keep_absolute_search_path(environment: &CommandEnvironment, command: &mut Command) {
+    let path = match environment.changed.get("PATH") {
+        Some(changed) => changed.clone().map(OsString::from),
+        None => std::env::var_os("PATH"),
+    };
+    let Some(path) = path else { return };
+    let entries: Vec<_> = std::env::split_paths(&path).collect();
+    if entries.iter().all(|entry| entry.is_absolute()) {
+        return;
+    }
+    if let Ok(absolute) = std::env::join_paths(entries.iter().filter(|entry| entry.is_absolute())) {
+        command.env("PATH", absolute);
     }
 }
 

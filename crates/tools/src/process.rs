@@ -22,7 +22,21 @@ use crate::sandbox::{Confinement, Running};
 use crate::{environment, escaped};
 
 /// Variables by which a shell would read a file or behave otherwise than the text of the command says.
-const SHELL_VARIABLES: [&str; 4] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"];
+const SHELL_VARIABLES: [&str; 13] = [
+    "BASHOPTS",
+    "BASH_COMPAT",
+    "BASH_ENV",
+    "BASH_LOADABLES_PATH",
+    "CDPATH",
+    "ENV",
+    "EXECIGNORE",
+    "GLOBIGNORE",
+    "GLOBSORT",
+    "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "PS4",
+    "SHELLOPTS",
+];
 
 /// Variables by which a terminal multiplexer outside would be given processes that no call ends.
 const MULTIPLEXERS: [&str; 3] = ["TMUX", "TMUX_PANE", "STY"];
@@ -171,10 +185,11 @@ fn keep_open(descriptors: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the shell the session's environment and takes out what would make it read files or behave otherwise than the text of the command says, and what it must
-/// not know.
+/// Gives the shell the session's environment and takes out what would make it read files or behave otherwise than the
+/// text of the command says, and what it must not know.
 pub(crate) fn clean_environment(builder: &mut Command, environment: &CommandEnvironment) {
     environment::apply(environment, builder);
+    environment::keep_absolute_search_path(environment, builder);
     for name in SHELL_VARIABLES {
         builder.env_remove(name);
     }

@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
 
 use common::{Bench, appears, is_gone};
@@ -31,15 +32,25 @@ fn start_inner(name: &str, variables: &[(&str, &str)]) -> std::io::Result<Child>
 async fn the_environment_cannot_change_the_meaning_of_a_command() {
     let bench = Bench::new();
     if is_inner() {
-        let command = "echo ok; shopt -q expand_aliases || echo off";
+        bench.write("inner/x", "");
+        bench.write("ls", "#!/bin/sh\necho replaced\n");
+        std::fs::set_permissions(bench.path("ls"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let command =
+            "echo ok; shopt -q expand_aliases || echo off; ls inner; cd inner && pwd | grep -c outer";
         let outcome = bench.run("Bash", json!({ "command": command })).await;
-        assert_eq!(outcome.structured["stdout"], "ok\noff\n");
+        assert_eq!(outcome.structured["stdout"], "ok\noff\nx\n0\n");
         assert_eq!(outcome.structured["stderr"], "");
         return;
     }
     let start_file = bench.write("start.sh", "echo from the start file\n");
     let start_file = start_file.to_str().unwrap();
+    let path = format!(".::{}", std::env::var("PATH").unwrap());
+    let outer = bench.path("outer");
+    std::fs::create_dir_all(outer.join("inner")).unwrap();
     let variables = [
+        ("PATH", path.as_str()),
+        ("CDPATH", outer.to_str().unwrap()),
+        ("PS4", "$(echo replaced >&2)"),
         ("BASH_ENV", start_file),
         ("ENV", start_file),
         ("SHELLOPTS", "xtrace"),

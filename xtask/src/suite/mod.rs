@@ -87,7 +87,11 @@ fn mcp_servers(root: &Path) -> Result<Counts> {
 fn tests(root: &Path, long: bool) -> Result<Counts> {
     let nextest = process::capture(&mut process::cargo(root, &["nextest", "--version"]))?;
     if !nextest.succeeded() {
-        return cargo_tests(root, &["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"], long);
+        return cargo_tests(
+            root,
+            &["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"],
+            long,
+        );
     }
     let arguments = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--color", "never"];
     let mut command = process::cargo(root, &arguments);
