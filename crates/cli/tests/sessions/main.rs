@@ -13,6 +13,8 @@ mod first_commands;
 #[cfg(test)]
 mod hang_up;
 #[cfg(test)]
+mod hostile_folders;
+#[cfg(test)]
 mod lock;
 #[cfg(test)]
 mod memory;

@@ -33,7 +33,7 @@ pub(super) fn failed(problem: &str) -> AuthorizationError {
 
 /// One line of bounded length, in which whatever would steer a terminal or cannot be seen is escaped.
 pub(super) fn bounded(text: &str) -> String {
-    let mut words = text.split(|c: char| matches!(c, ' ' | '\n' | '\t')).filter(|word| !word.is_empty());
+    let mut words = text.split([' ', '\n', '\t']).filter(|word| !word.is_empty());
     let mut short = String::new();
     for word in &mut words {
         if !short.is_empty() {
