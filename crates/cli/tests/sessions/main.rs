@@ -23,6 +23,8 @@ mod notes;
 #[cfg(test)]
 mod other_programs;
 #[cfg(test)]
+mod project_variables;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod resume_at;
