@@ -65,6 +65,15 @@ pub(crate) fn mcp_servers(root: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// The tracer that tests use to see which files the program opens; installed by name where it is missing.
+pub(crate) fn strace() -> Result<()> {
+    let is_there = Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
+    if is_there || !cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    process::insist(Command::new("apt-get").args(["install", "-y", "--no-install-recommends", "strace"]))
+}
+
 /// A Python environment of its own, kept between runs.
 pub(crate) struct Environment {
     /// Its folder.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError, Outputs};
+use qoder_tools::read_regular;
 use qoder_types::record::{ElicitationAnswered, RecordBody, SessionStarted, UserEntry, UserOrigin};
 use qoder_types::{Message, Record, TaskEnded, TaskStarted, TaskStatus};
 use serde_json::Value;
@@ -21,6 +22,7 @@ use crate::store::line::{self, Line, Owner};
 use crate::store::memory::MemoryStore;
 use crate::task_events::TaskEvents;
 use crate::telemetry::SessionObserver;
+use crate::trust::is_repository;
 
 /// A session that this process drives.
 pub struct Session {
@@ -389,8 +391,14 @@ pub fn timestamp() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// The branch checked out in `cwd`, read without running git.
+/// The longest `HEAD` that names a branch.
+const LONGEST_HEAD: u64 = 4 * 1024;
+
+/// The branch checked out in `cwd`, read without running git and without following what leads out of the repository.
 fn git_branch(cwd: &Path) -> Option<String> {
-    let head = cwd.ancestors().find_map(|folder| std::fs::read_to_string(folder.join(".git/HEAD")).ok())?;
+    let repository = cwd.ancestors().find(|folder| is_repository(folder))?;
+    let head = read_regular(&repository.join(".git/HEAD"), Some(repository), LONGEST_HEAD);
+    let head =
+        head.ok().filter(|(_, is_cut)| !is_cut).and_then(|(bytes, _)| String::from_utf8(bytes).ok())?;
     head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
 }

@@ -11,6 +11,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use qoder_core::ports::Hidden;
 
 use crate::files::is_system_tree;
+use crate::regular::open_regular;
 use crate::work::StopFlag;
 
 /// A walk that is ready to start.
@@ -22,6 +23,7 @@ pub(crate) struct FileWalk {
 impl FileWalk {
     /// Walks `root`, which may be a single file; that is visited even when an ignore file names it.
     pub(crate) fn new(root: &Path, respect_ignore_files: bool, stop: &StopFlag) -> Self {
+        let respect_ignore_files = respect_ignore_files && !above_is_unreadable(root);
         let mut builder = WalkBuilder::new(root);
         builder
             .hidden(false)
@@ -50,7 +52,10 @@ impl FileWalk {
         M: Fn() -> V,
         V: FnMut(&DirEntry) + Send,
     {
-        self.builder.filter_entry(move |entry| entry.depth() == 0 || !skip(entry.path()));
+        self.builder.filter_entry(move |entry| {
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            entry.depth() == 0 || !(skip(entry.path()) || (is_folder && is_unreadable(entry.path())))
+        });
         let stop = self.stop;
         if is_small(&self.builder) {
             self.builder.threads(1);
@@ -71,6 +76,26 @@ impl FileWalk {
             })
         });
     }
+}
+
+/// Files that say what to ignore, as the walk reads them by itself.
+const IGNORE_FILES: [&str; 4] = [".gitignore", ".ignore", ".git/info/exclude", ".git"];
+/// A longer one was not written by hand.
+const LARGEST_IGNORE_FILE: u64 = 4 * 1024 * 1024;
+
+/// True when a folder has an ignore file that must not be opened: a pipe would hold the search up for ever.
+fn is_unreadable(folder: &Path) -> bool {
+    IGNORE_FILES.iter().map(|name| folder.join(name)).any(|path| match path.symlink_metadata() {
+        Ok(facts) if facts.is_dir() => false,
+        Ok(facts) if facts.is_file() => facts.len() > LARGEST_IGNORE_FILE,
+        Ok(_) => open_regular(&path, Some(folder)).is_err() && !path.is_dir(),
+        Err(_) => false,
+    })
+}
+
+/// The same for where the walk begins and everything above it.
+fn above_is_unreadable(root: &Path) -> bool {
+    root.ancestors().any(is_unreadable)
 }
 
 /// Whether `root` lies in a working tree of git.

@@ -77,9 +77,10 @@ fn house_rules(root: &Path) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Installs the servers that the tests of MCP speak with.
+/// Installs the servers that the tests of MCP speak with, and the tracer of those about hostile folders.
 fn mcp_servers(root: &Path) -> Result<Counts> {
     packages::mcp_servers(root)?;
+    packages::strace()?;
     Ok(Counts { passed: 1, failed: 0 })
 }
 

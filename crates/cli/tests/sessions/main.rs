@@ -13,6 +13,8 @@ mod first_commands;
 #[cfg(test)]
 mod hang_up;
 #[cfg(test)]
+mod hostile_folders;
+#[cfg(test)]
 mod lock;
 #[cfg(test)]
 mod memory;
@@ -20,6 +22,8 @@ mod memory;
 mod notes;
 #[cfg(test)]
 mod other_programs;
+#[cfg(test)]
+mod project_variables;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use qoder_core::policy::AGENT_MEMORY;
-use qoder_tools::paths;
+use qoder_tools::{open_regular, paths};
 
 use super::definition::MemoryScope;
 
@@ -108,7 +108,7 @@ fn index(folder: &Path) -> Option<String> {
     }
     let mut bytes = Vec::new();
     let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
-    std::fs::File::open(&path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    open_regular(&path, None).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
     let whole = bytes.len() <= MOST_BYTES;
     bytes.truncate(MOST_BYTES);
     // A letter that the limit cut in two is left out with what follows.

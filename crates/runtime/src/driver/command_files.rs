@@ -2,9 +2,10 @@
 //! the files it includes behind it. Command lines and files pass the gate; what is not allowed stops the whole command.
 
 use std::collections::VecDeque;
-use std::io::Read;
+
 use std::path::{Path, PathBuf};
 
+use qoder_tools::read_regular;
 use qoder_types::{ContentBlock, RuleValue};
 use serde_json::{Value, json};
 
@@ -209,14 +210,11 @@ impl Driver<'_> {
 
 /// The text of a file, cut when it is too long.
 fn read(path: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("it cannot be read: {error}"))?;
+    let (bytes, cut) =
+        read_regular(path, None, LARGEST_FILE).map_err(|error| format!("it cannot be read: {error}"))?;
     if bytes.contains(&0) {
         return Err("it is not text".to_owned());
     }
-    let cut = bytes.len() as u64 > LARGEST_FILE;
-    bytes.truncate(usize::try_from(LARGEST_FILE).unwrap_or(usize::MAX));
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if cut {
         text.push_str("\n[… the rest of this file was left out …]");

@@ -2,9 +2,10 @@
 //! is bounded, and whatever is wrong with the head is told with its line.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+
 use std::path::{Path, PathBuf};
 
+use qoder_tools::read_regular;
 use serde_json::{Map, Value};
 
 use super::{Origin, Problem};
@@ -34,16 +35,9 @@ impl Document {
     pub fn read(path: &Path, origin: &Origin) -> Result<Self, Problem> {
         let problem =
             |text: String| Problem { path: path.to_path_buf(), line: None, text, origin: origin.clone() };
-        let metadata =
-            std::fs::metadata(path).map_err(|error| problem(format!("cannot be read: {error}")))?;
-        // A pipe or a device would never end.
-        if !metadata.is_file() {
-            return Err(problem("is no file".to_owned()));
-        }
-        let mut bytes = Vec::new();
-        let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-        read.map_err(|error| problem(format!("cannot be read: {error}")))?;
-        if bytes.len() as u64 > LARGEST {
+        let (bytes, is_cut) =
+            read_regular(path, None, LARGEST).map_err(|error| problem(format!("cannot be read: {error}")))?;
+        if is_cut {
             return Err(problem(format!("is larger than {LARGEST} bytes")));
         }
         let text = String::from_utf8(bytes).map_err(|_| problem("is not UTF-8 text".to_owned()))?;

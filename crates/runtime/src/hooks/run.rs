@@ -233,7 +233,7 @@ impl Firing {
                 };
             }
             (Action::Http(hook), Ok(services)) => {
-                http::post(hook, occasion.event, &input, &services.variables).await
+                http::post(hook, occasion.event, &input, services.variables_for(&one.hook)).await
             }
             (Action::Prompt(hook), Ok(services)) => {
                 prompt::ask(hook, &input, services, &self.session_id, &self.spent).await

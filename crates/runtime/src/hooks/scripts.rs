@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use qoder_core::policy::normalise;
+use qoder_tools::open_regular;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -88,9 +89,10 @@ pub(crate) fn digests<'a>(
 }
 
 fn digest(path: &Path) -> Option<String> {
-    let length = path.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    let mut file = open_regular(path, None).ok()?;
+    let length = file.metadata().ok()?.len();
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    file.by_ref().take(LARGEST).read_to_end(&mut bytes).ok()?;
     let mut hash = Sha256::new();
     hash.update(length.to_le_bytes());
     hash.update(&bytes);

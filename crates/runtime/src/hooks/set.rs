@@ -36,6 +36,8 @@ pub struct HookServices {
     pub environment: Arc<CommandEnvironment>,
     /// The variables of this process, for headers that name one.
     pub variables: BTreeMap<String, String>,
+    /// Those of them that hooks of the project may name.
+    pub project_variables: BTreeMap<String, String>,
     /// The session's model.
     pub model: Arc<SwitchedModel>,
     /// Finds others.
@@ -44,6 +46,14 @@ pub struct HookServices {
     pub idle_after: Duration,
     /// Runs agents; set once there is one who can. It holds the hooks itself, so they do not hold it.
     pub judge: OnceLock<Weak<dyn Judge>>,
+}
+
+impl HookServices {
+    /// The variables that headers of a hook may hold, by who wrote it.
+    pub(super) fn variables_for(&self, hook: &Hook) -> &BTreeMap<String, String> {
+        let of_project = hook.traits.place.as_ref().is_some_and(|place| place.origin == Origin::Project);
+        if of_project { &self.project_variables } else { &self.variables }
+    }
 }
 
 /// The hooks of a session.

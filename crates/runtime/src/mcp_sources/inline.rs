@@ -8,7 +8,7 @@ use qoder_mcp::RefusedServer;
 use qoder_mcp::config::{NamedServer, ServerConfig, Transport, shown};
 use serde_json::Value;
 
-use super::{Approvals, Described, Flags, Place, Wanted, standing_in};
+use super::{Approvals, Described, Flags, Place, Wanted, standing_in, variables_of};
 use crate::extensions::Origin;
 use crate::settings::Settings;
 use crate::setup::Setup;
@@ -81,7 +81,8 @@ impl InlineServers {
         if let Some(reason) = standing.reason(name) {
             return Err(format!("its server {name}: {reason}"));
         }
-        let config = config.expanded(name, &self.environment).map_err(wrong)?;
+        let (variables, _) = variables_of(&one, &self.settings, &self.environment);
+        let config = config.expanded(name, &variables).map_err(wrong)?;
         Ok(NamedServer { name: name.to_owned(), config, scope: place.scope() })
     }
 

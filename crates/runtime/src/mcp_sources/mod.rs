@@ -13,7 +13,7 @@ use std::path::Path;
 use qoder_mcp::config::{ConfigError, NamedServer, Scope, ServerConfig, Transport, shown, unknown_fields};
 use serde_json::Value;
 
-use crate::settings::Settings;
+use crate::settings::{Settings, variables};
 use crate::setup::{Setup, SetupError};
 
 pub use agents::{OfAgent, of_agents};
@@ -161,10 +161,24 @@ fn judge(
     if let Some(reason) = standing.reason(&one.name) {
         return refused(config.shown, reason, true);
     }
-    match plugins::expanded(config, one, &setup.options.environment) {
+    let (variables, kept_back) = variables_of(one, &setup.settings, &setup.options.environment);
+    warnings.extend(kept_back.iter().map(|name| variables::warning(&one.at, name)));
+    match plugins::expanded(config, one, &variables) {
         Ok(config) => Some(Ok(NamedServer { name: one.name.clone(), config, scope })),
         Err(error) => wrong(&error),
     }
+}
+
+/// The variables that a description may name, and those that it does not get because its author is the project.
+fn variables_of(
+    one: &Described,
+    settings: &Settings,
+    environment: &BTreeMap<String, String>,
+) -> (BTreeMap<String, String>, Vec<String>) {
+    if !one.place.is_of_folder() {
+        return (environment.clone(), Vec::new());
+    }
+    variables::for_description(&one.value, environment, &settings.list(variables::PROJECT_ENVIRONMENT))
 }
 
 /// Whether a described server may run.

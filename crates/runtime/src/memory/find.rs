@@ -2,10 +2,11 @@
 //! and the content of imports in their place.
 
 use std::collections::BTreeSet;
-use std::io::Read;
+
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
+use qoder_tools::read_regular;
 
 use super::rule::{Rule, Trigger};
 use super::{MemoryPiece, Owner, Reason};
@@ -70,14 +71,7 @@ impl Finder {
         if !real.starts_with(&real_root) || self.excluded.is_match(path) || !self.seen.insert(real.clone()) {
             return None;
         }
-        // A pipe or a device would never end.
-        if !real.metadata().ok()?.is_file() {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(&real).ok()?;
-        file.take(FILE_CAP as u64 + 1).read_to_end(&mut bytes).ok()?;
-        let is_cut = bytes.len() > FILE_CAP;
+        let (bytes, is_cut) = read_regular(&real, Some(&real_root), FILE_CAP as u64).ok()?;
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
         if is_cut {
             let end = (0..=FILE_CAP).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);

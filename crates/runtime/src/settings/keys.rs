@@ -175,6 +175,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "true",
         "folders must be trusted before their files are used",
     ),
+    key(
+        "security.projectEnvironment",
+        Kind::Texts,
+        "[]",
+        "variables that `${NAME}` in a project's files may stand for (not in a project's settings)",
+    ),
     key("security.disableYoloMode", Kind::Boolean, "false", "forbid bypassPermissions"),
     key("security.toolSandboxing", Kind::Boolean, "false", "confine commands"),
     key("security.environmentVariableRedaction.*", Kind::Any, "", "hide environment variables"),

@@ -7,6 +7,7 @@ mod limits;
 mod merge;
 mod parse;
 mod rules;
+pub(crate) mod variables;
 mod write;
 
 use std::collections::BTreeMap;
@@ -88,19 +89,56 @@ impl Settings {
     /// Reads all layers.
     pub fn load(places: &Places) -> Result<Self, SettingsError> {
         let mut settings = Self { effective: Value::Object(serde_json::Map::new()), ..Self::default() };
+        let flag =
+            places.flag.as_deref().map(|flag| parse::read_flag(flag, &places.environment)).transpose()?;
         for source in [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings] {
             let own = source == RuleSource::UserSettings;
             if !places.sources.contains(&source) || !(own || places.trusted) {
                 continue;
             }
-            if let Some(layer) = parse::read_file(source, &file_of(places, source), &places.environment)? {
+            let file = file_of(places, source);
+            let listed = settings.project_environment(flag.as_ref());
+            let variables = if own {
+                places.environment.clone()
+            } else {
+                variables::listed(&places.environment, &listed)
+            };
+            if let Some(layer) = parse::read_file(source, &file, &variables)? {
+                if !own {
+                    settings.warn_of_variables(&layer, &places.environment, &listed);
+                }
                 settings.add(layer, places)?;
             }
         }
-        if let Some(flag) = &places.flag {
-            settings.add(parse::read_flag(flag, &places.environment)?, places)?;
+        if let Some(flag) = flag {
+            settings.add(flag, places)?;
         }
         Ok(settings)
+    }
+
+    /// The variables that files of the project may name: what the user's own settings and `--settings` list.
+    fn project_environment(&self, flag: Option<&Layer>) -> Vec<String> {
+        let own = self.layers.iter().filter(|layer| layer.source == RuleSource::UserSettings);
+        let at = pointer(variables::PROJECT_ENVIRONMENT);
+        let lists = own.chain(flag).filter_map(|layer| layer.value.pointer(&at)?.as_array());
+        lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Names the variables that a project's file would have had. Servers and hooks have their own rules.
+    fn warn_of_variables(
+        &mut self,
+        layer: &Layer,
+        environment: &BTreeMap<String, String>,
+        listed: &[String],
+    ) {
+        let mut value = layer.value.clone();
+        if let Some(map) = value.as_object_mut() {
+            map.remove("mcpServers");
+            map.remove("hooks");
+        }
+        let kept_back = variables::for_description(&value, environment, listed).1;
+        let file = layer.name();
+        self.warnings.extend(kept_back.iter().map(|name| variables::warning(&file, name)));
     }
 
     /// What `--settings` holds, when it was given.

@@ -2,14 +2,14 @@
 //! is an error, because one of the two would be lost in silence.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use qoder_tools::read_regular;
 use qoder_types::RuleSource;
-use rustix::fs::{Mode, OFlags};
 use serde_json::{Map, Value};
 
 use super::Layer;
@@ -110,21 +110,10 @@ pub(super) fn check_text(text: &str) -> Result<(), SettingsError> {
     read_bytes(RuleSource::FlagSettings, None, text.as_bytes(), &BTreeMap::new()).map(drop)
 }
 
-/// Reads a regular file of a bounded size. Opening must not wait: a pipe that nobody writes to would hang the start.
+/// Reads a regular file of a bounded size.
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let descriptor = rustix::fs::open(path, flags, Mode::empty())?;
-    let mut file = std::fs::File::from(descriptor);
-    let facts = file.metadata()?;
-    if facts.is_dir() {
-        return Err(std::io::Error::other("it is a directory, not a file"));
-    }
-    if !facts.is_file() {
-        return Err(std::io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.by_ref().take(FILE_CAP + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_CAP {
+    let (bytes, is_cut) = read_regular(path, None, FILE_CAP)?;
+    if is_cut {
         return Err(std::io::Error::other("it is larger than 4 MiB"));
     }
     Ok(bytes)

@@ -10,7 +10,7 @@ use super::{Setup, SetupError};
 use crate::agent::{ModelByName, own_hooks};
 use crate::extensions::Extensions;
 use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
-use crate::settings::Places;
+use crate::settings::{Places, variables};
 use crate::switched_model::SwitchedModel;
 use crate::trust::{self, Trust};
 
@@ -34,6 +34,10 @@ impl Setup {
             project_dir: self.project_root.clone(),
             environment: Arc::clone(environment),
             variables: self.options.environment.clone(),
+            project_variables: variables::listed(
+                &self.options.environment,
+                &self.settings.list(variables::PROJECT_ENVIRONMENT),
+            ),
             model: Arc::clone(model),
             models: Arc::clone(models),
             idle_after: self.idle_after(),

@@ -1,12 +1,12 @@
 //! The files of a plugin as a whole: a digest of them, and a copy. Both are bounded; a copy has no links, and the digest
 //! sees every file, whether it can be run, and every link that somebody puts there later.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use qoder_tools::open_regular;
 use sha2::{Digest, Sha256};
 
 use super::error::PluginError;
@@ -80,7 +80,7 @@ fn pieces(
     mut take: impl FnMut(&[u8]) -> std::io::Result<()>,
 ) -> Result<(), PluginError> {
     let fail = |error: &std::io::Error| PluginError::io("read", path, error);
-    let mut file = File::open(path).map_err(|error| fail(&error))?;
+    let mut file = open_regular(path, Some(root)).map_err(|error| fail(&error))?;
     let mut piece = vec![0; 64 * 1024];
     loop {
         let length = file.read(&mut piece).map_err(|error| fail(&error))?;
