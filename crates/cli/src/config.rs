@@ -142,6 +142,13 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
     for script in scripts.keys() {
         screen::say_row(&format!("  {script}"))?;
     }
+    let unbound = qoder_runtime::hooks::unbound_parts_of_folder(&trusted);
+    if !found.is_empty() {
+        screen::say("not bound, and run as they are then: what these programs and files load by themselves")?;
+    }
+    for part in unbound {
+        screen::say_row(&format!("  {part} (known only when the hook runs)"))?;
+    }
     Ok(Exit::Success)
 }
 

@@ -2,7 +2,7 @@
 //! the person adds to a folder is approved by that.
 
 use qoder_runtime::mcp::config::{ServerConfig, unknown_fields};
-use qoder_runtime::mcp_sources::{Approvals, Described, digest};
+use qoder_runtime::mcp_sources::{Approvals, Described, approval_digest};
 use qoder_runtime::settings::{Change, WriteError, change, change_under, read_plain};
 use qoder_runtime::setup::Setup;
 use serde_json::{Map, Value, json};
@@ -160,7 +160,8 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
     write(setup, scope, name, &Change::Set(value.clone()))?;
     if scope != ScopeName::User {
         // The person wrote it: that is the approval.
-        Approvals::add(&setup.config_root, &setup.project_root, name, &digest(name, value))
+        let mark = approval_digest(name, value, &setup.project_root);
+        Approvals::add(&setup.config_root, &setup.project_root, name, &mark)
             .map_err(|error| cannot_write(&error))?;
         if !setup.trust.is_trusted() {
             tell(

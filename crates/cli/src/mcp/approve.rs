@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use qoder_runtime::mcp_sources::{Approvals, Described, OfAgent, Standing, digest, of_agents, standing};
+use qoder_runtime::mcp_sources::{
+    Approvals, Described, OfAgent, Standing, approval_digest, bound_files, of_agents, standing, unbound_parts,
+};
 use qoder_runtime::settings::WriteError;
 use qoder_runtime::setup::Setup;
 
@@ -41,7 +43,7 @@ pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
             .into_iter()
             .chain(of_agents.into_iter().map(|one| (one, Approvals::add_beside as Add)))
         {
-            show(one)?;
+            show(setup, one)?;
             match stand(setup, one) {
                 Standing::Approved => say_row(&format!("{name} was approved already"))?,
                 Standing::SwitchedOff => {
@@ -78,7 +80,7 @@ fn waiting(
         say("no server of this folder waits for approval")?;
     }
     for (one, add) in waiting {
-        show(one)?;
+        show(setup, one)?;
         if all {
             approve(setup, one, add)?;
         }
@@ -87,7 +89,7 @@ fn waiting(
 }
 
 fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
-    let mark = digest(&one.name, &one.value);
+    let mark = approval_digest(&one.name, &one.value, &setup.project_root);
     add(&setup.config_root, &setup.project_root, &one.name, &mark).map_err(|error| Fault {
         exit: Exit::Configuration,
         message: error.to_string(),
@@ -96,12 +98,22 @@ fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
     say_row(&format!("approved {} as it is described in {}", one.name, one.at))
 }
 
-/// What would run: the command with all its arguments, or the address; of variables and headers the names.
-fn show(one: &Described) -> Result<(), Fault> {
+/// What would run: the command with all its arguments, or the address; of variables and headers the names. Then the files
+/// that the approval is bound to, and what it cannot be bound to.
+fn show(setup: &Setup, one: &Described) -> Result<(), Fault> {
     let (shown, problem) = described_as(one);
     say_row(&format!("{} ({})", one.name, one.at))?;
     for (field, value) in shown.as_object().into_iter().flatten() {
         say_row(&format!("  {field}: {}", plain(value)))?;
+    }
+    for file in bound_files(&one.value, &setup.project_root).keys() {
+        say_row(&format!("  bound: {file} (a change asks again)"))?;
+    }
+    for part in unbound_parts(&one.value, &setup.project_root) {
+        say_row(&format!("  not bound: {part} (known only when the server starts)"))?;
+    }
+    if one.value.get("command").is_some() {
+        say_row("  not bound: what its program and these files load by themselves")?;
     }
     match problem {
         Some(problem) => say_row(&format!("  error: {problem}")),

@@ -84,3 +84,26 @@ fn trust_directories_vouch_for_what_is_there_now() {
     stage.sandbox.write(stage.sandbox.config().join("settings.json"), trusted.to_string());
     assert!(ran(&stage, &[]).0);
 }
+
+#[test]
+fn what_a_runner_an_option_or_a_pattern_stands_for_is_bound_too() {
+    for (command, file, text) in [
+        ("make -s go", "Makefile", "go:\n\techo made > ../ran\n"),
+        ("make -s -f build.mk go", "build.mk", "go:\n\techo made > ../ran\n"),
+        ("cd . && bash steps/*.step", "steps/a.step", "echo made > ../ran\n"),
+        ("for f in steps/*.sh; do . ./$f; done", "steps/a.sh", "echo made > ../ran\n"),
+    ] {
+        let stage = Stage::new(&json!({}));
+        stage.sandbox.write(".qoder/settings.json", folder(command).to_string());
+        stage.sandbox.write(file, text);
+        let told = trust(&stage.sandbox);
+        assert!(told.contains(&format!("  {file}\n")), "{command}: {told}");
+        assert!(told.contains("not bound"), "{command}: {told}");
+        assert!(ran(&stage, &[]).0, "{command}");
+        stage.sandbox.write(file, text.replace("made", "changed"));
+        let (made, told) = ran(&stage, &[]);
+        assert!(!made && told.stderr.contains(file), "{command}: {told:#?}");
+        trust(&stage.sandbox);
+        assert!(ran(&stage, &[]).0, "{command}");
+    }
+}

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod approving;
+mod bound_files;
 #[cfg(test)]
 mod describing;
 #[cfg(test)]

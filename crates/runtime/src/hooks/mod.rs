@@ -19,6 +19,7 @@ mod output;
 mod prompt;
 mod ruling;
 mod run;
+mod runners;
 pub(crate) mod scripts;
 mod set;
 mod settings;
@@ -42,6 +43,7 @@ pub use set::{HookServices, Hooks};
 pub(crate) use settings::Vouched;
 pub use settings::{
     SettingsHooks, agent_digests_of_folder, digest_of_folder, hooks_of_folder, script_digests_of_folder,
+    unbound_parts_of_folder,
 };
 pub(crate) use watch::{Stamp, stamp};
 

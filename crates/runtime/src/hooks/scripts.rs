@@ -11,6 +11,8 @@ use qoder_tools::open_regular;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::runners;
+
 /// The most scripts of one folder.
 const MOST_SCRIPTS: usize = 500;
 /// The most bytes of a script that are looked at; the length of a longer one counts as well.
@@ -99,21 +101,44 @@ fn digest(path: &Path) -> Option<String> {
     Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The scripts inside `folder` that a command and its arguments name.
-fn scripts(texts: &[&str], folder: &Path, directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    // With arguments of its own no shell reads a command; the arguments follow it as words.
+/// The words of a command and its arguments, with the folder in place of the variables that stand for it. With arguments of
+/// its own no shell reads a command; the arguments follow it as words.
+fn words_of(texts: &[&str], folder: &Path) -> Vec<Word> {
+    let interprets = texts.first().is_some_and(|program| is_interpreter(program));
+    let first = texts.iter().skip(1).position(|text| !text.starts_with('-')).map(|at| at + 1);
     let words = texts.iter().enumerate().flat_map(|(at, text)| {
         let mut words = words(text);
-        if let (true, Some(first)) = (at > 0, words.first_mut()) {
-            first.runs = at == 1 && texts.first().is_some_and(|program| is_interpreter(program));
+        if let (true, Some(word)) = (at > 0, words.first_mut()) {
+            word.runs = interprets && Some(at) == first;
         }
         words
     });
-    for word in words.filter(|word| !word.text.starts_with('-')) {
-        let text = FOLDER_VARIABLES
-            .iter()
-            .fold(word.text.clone(), |text, name| text.replace(name, &folder.to_string_lossy()));
+    let placed = |word: Word| {
+        let folder = folder.to_string_lossy();
+        let text = FOLDER_VARIABLES.iter().fold(word.text, |text, name| text.replace(name, &folder));
+        Word { text, ..word }
+    };
+    words.map(placed).collect()
+}
+
+/// What of a command cannot be bound, because it is known only when it runs.
+pub(crate) fn unbound(texts: &[&str], folder: &Path) -> Vec<String> {
+    let words: Vec<String> = words_of(texts, folder).into_iter().map(|word| word.text).collect();
+    runners::unknown(&words)
+}
+
+/// The files inside `folder` that a command and its arguments run.
+fn scripts(texts: &[&str], folder: &Path, directory: &Path) -> Vec<PathBuf> {
+    let all = words_of(texts, folder);
+    let plain: Vec<String> = all.iter().map(|word| word.text.clone()).collect();
+    let runs_files = plain.iter().any(|word| is_interpreter(word));
+    let mut found = runners::files(&plain, runs_files, folder, directory);
+    for word in all {
+        // A script may be what an option is given: `--require=./hook.js`.
+        let text = runners::operand(&word.text).to_owned();
+        if text.starts_with('-') {
+            continue;
+        }
         let path = normalise(&directory.join(&text));
         if text.is_empty() || path == folder || !path.starts_with(folder) || found.contains(&path) {
             continue;

@@ -179,11 +179,26 @@ pub fn agent_digests_of_folder(folder: &Path) -> Vec<String> {
 /// The digests of the scripts that the hooks of a folder and of its agents run, by their paths in it.
 #[must_use]
 pub fn script_digests_of_folder(folder: &Path) -> BTreeMap<String, String> {
+    let hooks = values_of_folder(folder);
+    scripts::digests(hooks.iter().flat_map(scripts::commands), folder, folder)
+}
+
+/// The parts of the commands of a folder's hooks that nobody can vouch for beforehand: known only when a hook runs.
+#[must_use]
+pub fn unbound_parts_of_folder(folder: &Path) -> Vec<String> {
+    let hooks = values_of_folder(folder);
+    let mut parts: Vec<String> =
+        hooks.iter().flat_map(scripts::commands).flat_map(|texts| scripts::unbound(&texts, folder)).collect();
+    parts.sort();
+    parts.dedup();
+    parts
+}
+
+/// The hooks that the settings and the agents of a folder define, as they are written.
+fn values_of_folder(folder: &Path) -> Vec<Value> {
     let agents = agents_of(folder, &mut Vec::new()).into_iter().filter_map(|definition| definition.hooks);
     let layers = layers_of(folder).into_iter().filter_map(|layer| layer.ok().flatten());
-    let hooks: Vec<Value> =
-        agents.chain(layers.filter_map(|layer| layer.value.get("hooks").cloned())).collect();
-    scripts::digests(hooks.iter().flat_map(scripts::commands), folder, folder)
+    agents.chain(layers.filter_map(|layer| layer.value.get("hooks").cloned())).collect()
 }
 
 /// The hooks of a folder, those of its agents included, whoever vouches for them, and what is wrong with them.

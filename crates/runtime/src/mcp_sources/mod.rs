@@ -3,6 +3,7 @@
 
 mod agents;
 mod approvals;
+mod bound;
 mod files;
 mod inline;
 mod plugins;
@@ -18,6 +19,7 @@ use crate::setup::{Setup, SetupError};
 
 pub use agents::{OfAgent, of_agents};
 pub use approvals::{Approvals, digest};
+pub use bound::{approval_digest, bound_files, unbound_parts};
 pub use files::{Described, Place, described};
 pub use inline::InlineServers;
 pub(crate) use plugins::of_plugin;
@@ -219,7 +221,7 @@ fn standing_in(one: &Described, settings: &Settings, approvals: &Approvals, proj
         return Standing::SwitchedOff;
     }
     let named = settings.list("mcp.enabledProjectMcpServers").contains(&one.name);
-    let known = approvals.has(project_root, &one.name, &digest(&one.name, &one.value));
+    let known = approvals.has(project_root, &one.name, &approval_digest(&one.name, &one.value, project_root));
     if settings.flag("mcp.enableAllProjectMcpServers", false) || named || known {
         Standing::Approved
     } else {
