@@ -104,7 +104,7 @@ fn links_may_not_lead_out_of_the_project_and_loops_end() {
         ("out.md", "leads out of the folder"),
         ("loop.md", "cannot be read"),
         ("device.md", "leads out of the folder"),
-        ("folder.md", "is no file"),
+        ("folder.md", "it is a directory, not a file"),
     ] {
         let (_, text) = problem(&all, name);
         assert!(text.contains(words), "{name}: {text}");
