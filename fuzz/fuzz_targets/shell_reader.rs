@@ -1,8 +1,9 @@
-//! Any text is read as a shell command: no panic, no hang, bounded result, and the same result the second time.
+//! Any text is read as a shell command: no panic, no hang, bounded result, and the same result the second time, unless the
+//! second grammar ran out of time on a busy machine.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qoder_core::shell::{escaped_for_display, read};
+use qoder_core::shell::{DoubtKind, Reading, escaped_for_display, read};
 
 fuzz_target!(|text: &str| {
     let reading = read(text);
@@ -11,6 +12,10 @@ fuzz_target!(|text: &str| {
         assert!(!command.directories.is_empty());
         assert!(command.wrapped.is_none_or(|wrapped| wrapped.outer < reading.commands.len()));
     }
-    assert_eq!(reading, read(text));
+    let again = read(text);
+    let is_complete = |reading: &Reading| !reading.doubts.iter().any(|doubt| doubt.kind == DoubtKind::TooMany);
+    if is_complete(&reading) && is_complete(&again) {
+        assert_eq!(reading, again);
+    }
     escaped_for_display(text);
 });
