@@ -20,7 +20,7 @@ pub use paint::{Ink, Paint, Painted};
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 
-/// Takes the keys of this setup out of everything that is told from now on.
+/// Redacts the keys of this setup from everything printed from now on.
 pub fn hide_secrets(setup: &Setup) {
     // A run has one setup; of several, as for plugins alone, the first has the user's keys.
     let _ = REDACTOR.set(setup.redactor());
@@ -222,7 +222,7 @@ fn print(text: &str) -> Result<(), Fault> {
     write_all(text.as_bytes()).map_err(|error| Fault::output(&error))
 }
 
-/// The reader may be gone, which is no reason to panic.
+/// The reader may have closed the pipe; that must not panic.
 fn write_all(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)?;

@@ -58,7 +58,7 @@ pub(super) struct Known {
     pub(super) unknown_output: bool,
     /// Anything among its words that may name a file, for programs about which nothing is known.
     pub(super) mentions: Vec<Place>,
-    /// A pattern among those words stands for more names than are looked at.
+    /// A pattern among those words matches more names than the gate looks at.
     pub(super) unknown_mention: bool,
     /// It goes through a name that the line itself may turn into a link.
     pub(super) follows_new_link: bool,
@@ -439,7 +439,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Adds the files that a word may name; false when it stands for more of them than are looked at.
+    /// Adds the files that a word may name; false when it matches more of them than the gate looks at.
     fn mentioned(
         &self,
         word: &Word,

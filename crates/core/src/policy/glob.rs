@@ -31,7 +31,7 @@ pub(super) struct NamePattern {
     signs: Vec<Sign>,
 }
 
-/// What stands for a part of a name.
+/// One element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Sign {
     Byte(u8),
@@ -143,7 +143,7 @@ fn bracket(text: &str) -> Option<(Sign, bool)> {
         Some(rest) => (true, rest),
         None => (false, inside),
     };
-    // A bracket that closes at once stands for itself, and the next one closes.
+    // A bracket that closes at once is a literal, and the next one closes it.
     if listed.is_empty() {
         return None;
     }
