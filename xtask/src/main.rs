@@ -15,8 +15,10 @@ use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask <command>
 
-  test [--long]                             format, house rules, lints, all tests, documentation examples;
-                                            --long runs 100,000 scripts against the gate instead of 2,000
+  test [--long] [--load N] [--times N]      format, house rules, lints, all tests, documentation examples;
+                                            --long runs 100,000 scripts against the gate instead of 2,000,
+                                            --load keeps the machine busy with N threads meanwhile, and
+                                            --times runs the tests N times
   check                                     the house rules alone
   bench [--only NAME] [--quick] [--write]   the benchmarks; --write puts the table into docs/benchmarks.md";
 
@@ -34,8 +36,7 @@ fn main() -> ExitCode {
 
 fn dispatch(words: &[&str]) -> Result<ExitCode> {
     match words {
-        ["test"] => suite::run(&repository_root()?, false),
-        ["test", "--long"] => suite::run(&repository_root()?, true),
+        ["test", options @ ..] => suite::run(&repository_root()?, suite::Options::read(options)?),
         ["check"] => check::run(&repository_root()?),
         ["bench", options @ ..] => bench::run(&repository_root()?, options),
         ["help" | "--help" | "-h"] => {

@@ -144,10 +144,14 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
     }
     let unbound = qoder_runtime::hooks::unbound_parts_of_folder(&trusted);
     if !found.is_empty() {
-        screen::say("not bound, and run as they are then: what these programs and files load by themselves")?;
+        screen::say(
+            "not bound: what these programs load by themselves, other than scripts of this folder that they name",
+        )?;
     }
     for part in unbound {
-        screen::say_row(&format!("  {part} (known only when the hook runs)"))?;
+        screen::say_row(&format!(
+            "  {part} (known only when the hook runs, so a change of any script in the folder counts)"
+        ))?;
     }
     Ok(Exit::Success)
 }

@@ -84,6 +84,8 @@ pub enum PeerError {
     NeedsAuth(Challenge),
     /// The connection is gone: the request may or may not have been served.
     Closed(String),
+    /// The connection was gone before the request was sent: the request was not served.
+    NotConnected(String),
 }
 
 impl fmt::Display for PeerError {
@@ -95,6 +97,7 @@ impl fmt::Display for PeerError {
                 write!(out, "the server wants credentials (HTTP {})", challenge.status)
             }
             Self::Closed(problem) => write!(out, "the connection is gone: {problem}"),
+            Self::NotConnected(problem) => write!(out, "the server is not connected: {problem}"),
         }
     }
 }

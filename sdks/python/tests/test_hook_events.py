@@ -208,4 +208,8 @@ async def test_a_hook_that_takes_too_long_is_withdrawn_and_its_failure_counts(sc
     async with QoderSDKClient(options) as client:
         await client.query("go")
         assert result_of([message async for message in client.receive_response()]).result == "Done."
+        # The turn does not wait for a hook that was withdrawn.
+        with anyio.fail_after(60):
+            while not withdrawn:
+                await anyio.sleep(0.01)
     assert withdrawn == [("Bash", True)] and not (project / "a.txt").exists()

@@ -4,6 +4,8 @@
 
 mod counts;
 mod examples;
+mod load;
+mod options;
 mod sdks;
 
 use std::path::Path;
@@ -14,12 +16,14 @@ use anyhow::Result;
 
 use crate::{check, packages, process};
 use counts::Counts;
+use load::Load;
+pub(crate) use options::Options;
 
 /// How many scripts the long form puts to the gate and really runs.
 const LONG_ORACLE: (&str, &str) = ("QODER_ORACLE_SCRIPTS", "100000");
 
 /// Runs every step, also after one has failed, and prints the sum as the last line.
-pub(crate) fn run(root: &Path, long: bool) -> Result<ExitCode> {
+pub(crate) fn run(root: &Path, options: Options) -> Result<ExitCode> {
     let mut total = Counts::default();
     total.add(step("format", || one_command(root, &["fmt", "--all", "--check"])));
     total.add(step("house rules", || house_rules(root)));
@@ -27,6 +31,18 @@ pub(crate) fn run(root: &Path, long: bool) -> Result<ExitCode> {
     total.add(step("lints", || one_command(root, &lints)));
     total.add(step("build", || one_command(root, &["build", "--locked", "-p", "qodercli"])));
     total.add(step("MCP servers of others", || mcp_servers(root)));
+    let _load = Load::start(options.load);
+    for time in 1..=options.times {
+        if options.times > 1 {
+            println!("== run {time} of {}", options.times);
+        }
+        all_tests(root, options.long, &mut total);
+    }
+    println!("{} passed, {} failed", total.passed, total.failed);
+    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn all_tests(root: &Path, long: bool, total: &mut Counts) {
     total.add(step("tests", || tests(root, long)));
     total.add(step("documentation tests", || {
         cargo_tests(root, &["test", "--doc", "--workspace", "--locked", "--no-fail-fast"], false)
@@ -35,8 +51,6 @@ pub(crate) fn run(root: &Path, long: bool) -> Result<ExitCode> {
     total.add(step("Python SDK", || sdks::python(root)));
     total.add(step("TypeScript SDK", || sdks::typescript(root)));
     total.add(step("third-party client", || sdks::third_party(root)));
-    println!("{} passed, {} failed", total.passed, total.failed);
-    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs one step under a heading. A step that cannot run, and one that ran nothing, counts as one failure.

@@ -110,10 +110,14 @@ fn show(setup: &Setup, one: &Described) -> Result<(), Fault> {
         say_row(&format!("  bound: {file} (a change asks again)"))?;
     }
     for part in unbound_parts(&one.value, &setup.project_root) {
-        say_row(&format!("  not bound: {part} (known only when the server starts)"))?;
+        say_row(&format!(
+            "  known only when the server starts: {part} (a change of any script in the folder asks again)"
+        ))?;
     }
     if one.value.get("command").is_some() {
-        say_row("  not bound: what its program and these files load by themselves")?;
+        say_row(
+            "  not bound: what its program loads by itself, other than files of this folder that these name",
+        )?;
     }
     match problem {
         Some(problem) => say_row(&format!("  error: {problem}")),

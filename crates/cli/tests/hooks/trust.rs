@@ -107,3 +107,37 @@ fn what_a_runner_an_option_or_a_pattern_stands_for_is_bound_too() {
         assert!(ran(&stage, &[]).0, "{command}");
     }
 }
+
+#[test]
+fn what_a_hook_loads_or_names_only_when_it_runs_is_bound_too() {
+    let go = "echo made > ../ran\n";
+    for (command, files, changed) in [
+        (
+            "bash hooks/check.sh",
+            &[("hooks/check.sh", ". \"$(dirname \"$0\")/lib.sh\"\n"), ("hooks/lib.sh", go)][..],
+            "hooks/lib.sh",
+        ),
+        ("make -s go", &[("Makefile", "go:\n\t@sh tools/go.sh\n"), ("tools/go.sh", go)], "tools/go.sh"),
+        ("S=hooks/a; sh \"$S.sh\"", &[("hooks/a.sh", go)], "hooks/a.sh"),
+        ("bash -c \"$(cat hooks/text.sh)\"", &[("hooks/text.sh", go)], "hooks/text.sh"),
+        ("sh $(cat which)", &[("which", "deep/run.sh"), ("deep/run.sh", go)], "deep/run.sh"),
+        (
+            "cat hooks/list | xargs -n1 sh",
+            &[("hooks/list", "hooks/b.sh\n"), ("hooks/b.sh", go)],
+            "hooks/b.sh",
+        ),
+    ] {
+        let stage = Stage::new(&json!({}));
+        stage.sandbox.write(".qoder/settings.json", folder(command).to_string());
+        for (file, text) in files {
+            stage.sandbox.write(file, text);
+        }
+        trust(&stage.sandbox);
+        assert!(ran(&stage, &[]).0, "{command}");
+        stage.sandbox.write("notes.txt", "data");
+        assert!(ran(&stage, &[]).0, "{command}: data is not what runs");
+        stage.sandbox.write(changed, "echo changed > ../ran\n");
+        let (made, told) = ran(&stage, &[]);
+        assert!(!made && told.stderr.contains("trust the folder"), "{command}: {told:#?}");
+    }
+}

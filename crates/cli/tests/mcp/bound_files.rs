@@ -24,7 +24,7 @@ fn a_changed_file_of_the_command_line_asks_again() {
         sandbox.write(".mcp.json", json!({ "mcpServers": { "one": server } }).to_string());
         let shown = mcp(&sandbox, &["approve", "one"]).ok();
         assert!(shown.contains(&format!("  bound: {file} (a change asks again)\n")), "{shown}");
-        assert!(shown.contains("not bound: what its program and these files load"), "{shown}");
+        assert!(shown.contains("not bound: what its program loads by itself"), "{shown}");
         assert!(approved(&sandbox), "{args}");
         sandbox.write("data.json", "{ }");
         assert!(approved(&sandbox), "data is not what runs");
@@ -34,10 +34,16 @@ fn a_changed_file_of_the_command_line_asks_again() {
 }
 
 #[test]
-fn what_cannot_be_bound_is_shown() {
+fn what_is_known_only_at_the_start_is_bound_to_every_script() {
     let sandbox = trusted(&json!({}));
     let server = json!({ "command": "bash", "args": ["-c", "exec $TOOL/run `cat name`"] });
     sandbox.write(".mcp.json", json!({ "mcpServers": { "one": server } }).to_string());
-    let shown = mcp(&sandbox, &["approve"]).ok();
-    assert!(shown.contains("  not bound: $TOOL/run (known only when the server starts)"), "{shown}");
+    let shown = mcp(&sandbox, &["approve", "one"]).ok();
+    assert!(shown.contains("  known only when the server starts: $TOOL/run"), "{shown}");
+    assert!(shown.contains("  bound: every script in the folder"), "{shown}");
+    assert!(approved(&sandbox));
+    sandbox.write("notes.txt", "data");
+    assert!(approved(&sandbox));
+    sandbox.write("deep/new.sh", "true");
+    assert!(!approved(&sandbox));
 }

@@ -177,3 +177,32 @@ fn notification_auth_success_comes_when_a_sign_in_is_complete() {
     assert!(input["title"].is_string() && input["message"].as_str().unwrap().contains("kb"), "{input:#}");
     assert_eq!(input["details"]["mcp_server_name"], "kb");
 }
+
+#[test]
+fn answers_of_a_hostile_authorization_server_are_refused_and_shown_escaped() {
+    let sandbox = Sandbox::new();
+    let server = Protected::start(&sandbox);
+    let mut host = Host::connect(&sandbox, &replies(), &server.flags(), named(json!({})));
+    until_status(&mut host, "needs-auth");
+    let begin = json!({ "subtype": "mcp_authenticate", "serverName": "kb",
+        "redirectUri": "http://localhost:7777/back" });
+    let issuer = server.config.split('"').find(|text| text.starts_with("http://")).unwrap();
+    let issuer = issuer.strip_suffix("/mcp").unwrap();
+    type Changed = fn(&str, &str) -> String;
+    let answers: [(&str, Changed); 4] = [
+        ("repeats `iss`", |url, issuer| format!("{url}&iss={issuer}&iss={issuer}")),
+        ("repeats `iss`", |url, issuer| format!("{url}&iss={issuer}&iss=http://elsewhere.example")),
+        ("another type than Bearer", |url, _| url.replace("good-code", "mac-code")),
+        ("invalid_grant", |url, _| url.replace("good-code", "loud-code")),
+    ];
+    for (expected, changed) in answers {
+        let begun = host.request(&begin).unwrap();
+        let url = changed(&granted(begun["authUrl"].as_str().unwrap()), issuer);
+        let submit =
+            json!({ "subtype": "mcp_submit_oauth_callback_url", "serverName": "kb", "callbackUrl": url });
+        let problem = host.request(&submit).unwrap_err();
+        assert!(problem.contains(expected), "{url}: {problem}");
+        assert!(!problem.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{200b}']), "{problem:?}");
+        assert_eq!(status(&mut host)["status"], "needs-auth", "{url}");
+    }
+}

@@ -15,7 +15,7 @@ use super::matching::{Touched, Unknowns, touched};
 use super::places::{FileSystem, is_system};
 use super::suggest::suggestions;
 use crate::ports::Access;
-use crate::shell::is_privilege_wrapper;
+use crate::shell::{hands_over, is_privilege_wrapper};
 
 /// Whether a command runs in the sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -272,8 +272,15 @@ impl<'a> Judge<'a> {
                     let mut rules = self.question.policy.allow.commands(command.name());
                     rules.any(|(_, pattern)| pattern.allows(&command.words))
                 };
-                if privileged && !named() {
-                    return Some("taking privileges needs a rule that names exactly this command".to_owned());
+                let what = match (privileged, hands_over(command)) {
+                    (true, _) => "taking privileges",
+                    (false, true) if self.question.confinement == Confinement::None => {
+                        "handing work to a service that outlives the session"
+                    }
+                    (false, _) => continue,
+                };
+                if !named() {
+                    return Some(format!("{what} needs a rule that names exactly this command"));
                 }
             }
         }

@@ -9,6 +9,7 @@ mod builtin;
 mod collector;
 mod condition;
 mod expansion;
+mod handover;
 mod heredoc;
 pub mod knowledge;
 mod lexer;
@@ -26,6 +27,7 @@ mod word;
 mod wrapper;
 
 pub use crate::display::escaped_for_display;
+pub use handover::hands_over;
 pub use reading::{
     Assignment, Directory, Doubt, DoubtKind, Reading, Redirection, RedirectionKind, SimpleCommand, Wrapped,
 };

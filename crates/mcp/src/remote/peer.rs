@@ -239,7 +239,12 @@ impl Shared {
 
     fn current(&self) -> Result<Arc<Connection>, PeerError> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        connection.ok_or_else(|| PeerError::Closed("the server is not connected".to_owned()))
+        let connection =
+            connection.ok_or_else(|| PeerError::NotConnected("the connection was closed".to_owned()))?;
+        match connection.asker.handler.fault.text() {
+            Some(problem) => Err(PeerError::NotConnected(problem)),
+            None => Ok(connection),
+        }
     }
 
     /// Gives up what is under way; the token is that of the next attempt.

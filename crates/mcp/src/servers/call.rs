@@ -26,13 +26,14 @@ impl Inner {
     /// Calls a tool of a server by its name there.
     pub(crate) async fn call(&self, server: &str, call: ToolCall) -> Result<CallToolResult, String> {
         let cancelled = call.cancelled.clone();
-        let mut refused = false;
+        let (mut refused, mut lost) = (false, false);
         loop {
             let peer = tokio::select! {
                 biased;
                 () = cancelled.clone() => return Err("the call was interrupted".to_owned()),
                 peer = self.usable(server) => peer.map_err(|error| told(server, &error))?,
             };
+            let attempt = self.with(server, |server| server.attempt)?;
             match peer.call(call.clone()).await {
                 Err(PeerError::NeedsAuth(challenge)) if !refused => {
                     refused = true;
@@ -45,6 +46,15 @@ impl Inner {
                 Err(error @ PeerError::NeedsAuth(_)) => {
                     self.needs_auth(server, &error);
                     return Err(told(server, &error));
+                }
+                // Nothing was sent, so the call can go to the next connection.
+                Err(PeerError::NotConnected(_)) if !lost => {
+                    lost = true;
+                    tokio::select! {
+                        biased;
+                        () = cancelled.clone() => return Err("the call was interrupted".to_owned()),
+                        () = self.left(server, attempt) => {}
+                    }
                 }
                 Err(PeerError::Closed(problem)) => {
                     return Err(format!(
@@ -90,6 +100,14 @@ impl Inner {
                 Next::Give(problem) => return Err(problem),
             }
         }
+    }
+
+    /// Completes when the row says that a connection has ended which a call found dead.
+    async fn left(&self, name: &str, attempt: u64) {
+        let is_left = |server: &Server| server.attempt != attempt || server.status != ServerStatus::Connected;
+        let noticed = self.until(|servers| servers.get(name).is_none_or(is_left));
+        // Without the notice the call reports what it finds.
+        let _ = tokio::time::timeout(CONNECTION_WAIT, noticed).await;
     }
 
     /// Gets credentials for a server that has just refused, if somebody can be asked; one question for all calls.
@@ -157,7 +175,7 @@ fn told(server: &str, error: &PeerError) -> String {
              repeated",
             challenge.status
         ),
-        PeerError::Failed(problem) | PeerError::Closed(problem) => {
+        PeerError::Failed(problem) | PeerError::Closed(problem) | PeerError::NotConnected(problem) => {
             format!("the server `{server}` cannot be used: {problem}")
         }
         PeerError::Refused { .. } => error.to_string(),

@@ -15,6 +15,8 @@ use crate::peer::Challenge;
 use crate::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use crate::{ListedTool, PeerEvents};
 
+mod lost_connections;
+
 /// What a peer does when it is told to connect.
 #[derive(Clone)]
 enum Does {
@@ -98,6 +100,9 @@ impl McpPeer for Scripted {
         }
         if call.tool == "drop" {
             return std::future::ready(Err(PeerError::Closed("reset".to_owned()))).boxed();
+        }
+        if call.tool == "gone" && self.connects.load(Ordering::Relaxed) == 1 {
+            return std::future::ready(Err(PeerError::NotConnected("exited with 1".to_owned()))).boxed();
         }
         let content = vec![json!({ "type": "text", "text": "found" })];
         std::future::ready(Ok(CallToolResult { content, ..CallToolResult::default() })).boxed()
@@ -308,56 +313,6 @@ async fn a_server_can_be_switched_off_and_on() {
     assert_eq!(problem, "there is no MCP server named `other`; known are: kb");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_remote_server_that_drops_is_reached_again() {
-    let peer = Scripted::new(&[Does::Connect, Does::Fail("refused"), Does::Fail("refused"), Does::Connect]);
-    let servers = servers(vec![(http("kb"), Arc::clone(&peer))]);
-    servers.connect().await;
-    let heard = listen(&servers);
-    peer.tell(PeerEvent::Closed("reset".to_owned()));
-    // A call waits for it, and the tools stay meanwhile.
-    tokio::task::yield_now().await;
-    assert_eq!(servers.tools().len(), 1);
-    let begun = Instant::now();
-    let result = servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
-    assert_eq!(result.content[0]["text"], "found");
-    assert_eq!(begun.elapsed(), Duration::from_secs(1 + 2 + 4));
-    assert_eq!(heard.lock().unwrap().last().unwrap(), "kb connected");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_remote_server_that_stays_away_is_given_up() {
-    let peer = Scripted::new(&[Does::Connect, Does::Fail("refused")]);
-    let servers = servers(vec![(http("kb"), Arc::clone(&peer))]);
-    servers.connect().await;
-    peer.tell(PeerEvent::Closed("reset".to_owned()));
-    tokio::task::yield_now().await;
-    servers.settled().await;
-    assert_eq!(servers.rows()[0]["status"], "failed");
-    let error = servers.rows()[0]["error"].as_str().unwrap().to_owned();
-    assert_eq!(error, "refused (given up after 8 attempts to reconnect)");
-    assert!(servers.tools().is_empty());
-}
-
-#[tokio::test]
-async fn a_process_that_died_is_started_once_more_by_the_next_call() {
-    let peer = Scripted::new(&[Does::Connect, Does::Connect, Does::Fail("gone for good")]);
-    let servers = servers(vec![(stdio("kb"), Arc::clone(&peer))]);
-    servers.connect().await;
-    let died = || async {
-        peer.tell(PeerEvent::Closed("exited with 1: out of memory".to_owned()));
-        servers.inner.until(|all| all["kb"].status == ServerStatus::Failed).await;
-    };
-    died().await;
-    assert_eq!(servers.rows()[0]["error"], "exited with 1: out of memory");
-    servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
-    assert_eq!(servers.rows()[0]["status"], "connected");
-    died().await;
-    let problem = servers.call("mcp__kb__find", json!({}), never()).await.unwrap_err();
-    assert_eq!(problem, "the server `kb` cannot be used: gone for good");
-    assert!(servers.tools().is_empty());
-}
-
 #[tokio::test]
 async fn changed_tools_take_the_place_of_the_old_ones() {
     let peer = Scripted::new(&[Does::Connect]);
@@ -472,16 +427,4 @@ async fn a_name_that_no_tool_could_carry_is_a_failed_row() {
     servers.connect().await;
     assert_eq!(servers.rows()[0]["status"], "failed");
     assert!(servers.rows()[0]["error"].as_str().unwrap().contains("__"));
-}
-
-#[tokio::test]
-async fn a_connection_that_ends_during_a_call_is_told_as_what_it_is() {
-    let peer = Scripted::new(&[Does::Connect]);
-    *peer.tools.lock().unwrap() = vec!["drop"];
-    let servers = servers(vec![(stdio("kb"), peer)]);
-    servers.connect().await;
-    let problem = servers.call("mcp__kb__drop", json!({}), never()).await.unwrap_err();
-    assert!(problem.contains("ended during the call") && problem.contains("may or may not"), "{problem}");
-    servers.close().await;
-    assert!(servers.call("mcp__kb__drop", json!({}), never()).await.is_err());
 }

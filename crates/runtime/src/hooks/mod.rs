@@ -13,6 +13,7 @@ mod http;
 mod join;
 mod judge;
 mod late;
+mod loaded;
 mod matcher;
 mod more;
 mod output;
@@ -24,6 +25,7 @@ pub(crate) mod scripts;
 mod set;
 mod settings;
 mod watch;
+mod whole_folder;
 
 use std::sync::Arc;
 use std::time::Duration;

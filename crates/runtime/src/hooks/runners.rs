@@ -1,5 +1,5 @@
 //! Files that a command runs without naming them as scripts: the file of a runner such as `make` or `npm run`, files behind
-//! options, and what patterns stand for. Also which words say only while they run what they run.
+//! options, and what patterns stand for.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ const FILE_OPTIONS: [&str; 6] = ["-f", "--file", "--makefile", "--justfile", "--
 /// The most files that one pattern stands for.
 const MOST_MATCHES: usize = 500;
 
-/// The files that words of a command stand for, besides the scripts among them. Patterns count where something runs files, which `runs_files` says: a formatter is given
-/// patterns too, and what it formats is not what it runs.
+/// The files that words of a command stand for, besides the scripts among them. Patterns count where something runs
+/// files, which `runs_files` says: a formatter is given patterns too, and what it formats is not what it runs.
 pub(super) fn files(words: &[String], runs_files: bool, folder: &Path, directory: &Path) -> Vec<PathBuf> {
     let inside = |text: &str| {
         let path = normalise(&directory.join(text));
@@ -49,10 +49,14 @@ pub(super) fn files(words: &[String], runs_files: bool, folder: &Path, directory
     found
 }
 
-/// Words whose value is known only when the command runs.
-pub(super) fn unknown(words: &[String]) -> Vec<String> {
-    let is_unknown = |word: &&String| word.contains(['$', '`']);
-    words.iter().filter(is_unknown).cloned().collect()
+/// True for a program that runs what a file of its own says.
+pub(super) fn is_runner(word: &str) -> bool {
+    runner(word).is_some()
+}
+
+/// True for the name of a file that such a program runs.
+pub(super) fn is_file_of_runner(name: &str) -> bool {
+    RUNNERS.iter().any(|(_, files)| files.contains(&name)) || name.ends_with(".mk")
 }
 
 fn runner(word: &str) -> Option<&'static [&'static str]> {
@@ -141,6 +145,5 @@ mod tests {
         ] {
             assert_eq!(of(command), found, "{command}");
         }
-        assert_eq!(unknown(&["a".to_owned(), "$X/run".to_owned(), "`id`".to_owned()]), ["$X/run", "`id`"]);
     }
 }

@@ -1,5 +1,6 @@
 //! The scripts that hooks run: files inside a folder that their commands name. They decide what a hook does as much as its
-//! command line, so they are protected like it, and vouched for with it. What a script loads by itself is not looked at.
+//! command line, so they are protected like it, and vouched for with it, together with what they load and, where a command
+//! says only when it runs what it runs, with every script in the folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -11,7 +12,7 @@ use qoder_tools::open_regular;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::runners;
+use super::{loaded, runners, whole_folder};
 
 /// The most scripts of one folder.
 const MOST_SCRIPTS: usize = 500;
@@ -28,7 +29,8 @@ const INTERPRETERS: [&str; 20] = [
     "ruby", "perl", "php", "lua", "source", ".", "uv",
 ];
 /// Words behind which a program stands.
-const IN_FRONT: [&str; 9] = ["env", "exec", "nohup", "time", "command", "builtin", "run", "then", "do"];
+const IN_FRONT: [&str; 12] =
+    ["env", "exec", "nohup", "time", "command", "builtin", "run", "then", "do", "eval", "xargs", "sudo"];
 /// Variables that stand for the folder.
 const FOLDER_VARIABLES: [&str; 4] = ["${QODER_PROJECT_DIR}", "$QODER_PROJECT_DIR", "${PWD}", "$PWD"];
 
@@ -37,6 +39,8 @@ struct Word {
     text: String,
     /// It is the program that runs, or the file that one runs.
     runs: bool,
+    /// A command begins with it.
+    begins: bool,
 }
 
 /// The commands of an object with hooks: the text of each with its arguments.
@@ -79,15 +83,43 @@ pub(crate) fn digests<'a>(
     directory: &Path,
 ) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for path in commands.into_iter().flat_map(|texts| scripts(&texts, folder, directory)) {
-        let Ok(inside) = path.strip_prefix(folder) else { continue };
-        if found.len() < MOST_SCRIPTS
-            && let Some(digest) = digest(&path)
-        {
-            found.insert(inside.to_string_lossy().into_owned(), digest);
+    for texts in commands {
+        let words: Vec<String> = words_of(&texts, folder).into_iter().map(|word| word.text).collect();
+        let mut waiting = scripts(&texts, folder, directory);
+        while let Some(path) = waiting.pop() {
+            let Ok(inside) = path.strip_prefix(folder) else { continue };
+            let name = inside.to_string_lossy().into_owned();
+            if found.len() < MOST_SCRIPTS
+                && !found.contains_key(&name)
+                && let Some(digest) = digest(&path)
+            {
+                found.insert(name, digest);
+                waiting.extend(
+                    loaded::files(&path, &words, folder, directory).into_iter().filter(|path| may_run(path)),
+                );
+            }
+        }
+        if !unbound(&texts, folder).is_empty() {
+            let name = whole_folder::WHOLE_FOLDER.to_owned();
+            found.entry(name).or_insert_with(|| whole_folder::digest(folder, is_named_to_run));
         }
     }
     found
+}
+
+/// True for a file that something could run.
+fn may_run(path: &Path) -> bool {
+    is_named_to_run(path) || path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// True for a file whose name says that it is a script or the file of a runner.
+fn is_named_to_run(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ends_as_script(path) || runners::is_file_of_runner(&name)
+}
+
+fn ends_as_script(path: &Path) -> bool {
+    path.extension().is_some_and(|end| ENDINGS.iter().any(|ending| end == *ending))
 }
 
 fn digest(path: &Path) -> Option<String> {
@@ -110,6 +142,7 @@ fn words_of(texts: &[&str], folder: &Path) -> Vec<Word> {
         let mut words = words(text);
         if let (true, Some(word)) = (at > 0, words.first_mut()) {
             word.runs = interprets && Some(at) == first;
+            word.begins = false;
         }
         words
     });
@@ -121,10 +154,33 @@ fn words_of(texts: &[&str], folder: &Path) -> Vec<Word> {
     words.map(placed).collect()
 }
 
-/// What of a command cannot be bound, because it is known only when it runs.
+/// What of a command cannot be bound, because only when it runs is it known what that runs.
 pub(crate) fn unbound(texts: &[&str], folder: &Path) -> Vec<String> {
-    let words: Vec<String> = words_of(texts, folder).into_iter().map(|word| word.text).collect();
-    runners::unknown(&words)
+    let words = words_of(texts, folder);
+    let runs_file = words.iter().any(|word| runners::is_runner(&word.text));
+    let mut found = Vec::new();
+    let mut before = "";
+    for (at, word) in words.iter().enumerate() {
+        let decides = word.runs || runs_file || matches!(before, "cd" | "pushd");
+        let rest = words.get(at + 1..).unwrap_or_default();
+        let is_unknown = decides && word.text.contains(['$', '`']);
+        if (is_unknown || runs_input(word, rest)) && !found.contains(&word.text) {
+            found.push(word.text.clone());
+        }
+        before = &word.text;
+    }
+    found
+}
+
+/// True for a program that runs what it reads: `… | sh`, `… | xargs bash`, `find … -exec sh {}`.
+fn runs_input(word: &Word, rest: &[Word]) -> bool {
+    let base = word.text.rsplit('/').next().unwrap_or(&word.text);
+    let mut operands = rest.iter().take_while(|next| !next.begins);
+    match base {
+        "xargs" | "parallel" | "-exec" | "-execdir" | "-ok" => true,
+        base if is_interpreter(base) && word.runs => !operands.any(|next| !next.text.starts_with('-')),
+        _ => false,
+    }
 }
 
 /// The files inside `folder` that a command and its arguments run.
@@ -143,7 +199,7 @@ fn scripts(texts: &[&str], folder: &Path, directory: &Path) -> Vec<PathBuf> {
         if text.is_empty() || path == folder || !path.starts_with(folder) || found.contains(&path) {
             continue;
         }
-        let ends_so = path.extension().is_some_and(|end| ENDINGS.iter().any(|ending| end == *ending));
+        let ends_so = ends_as_script(&path);
         let is_script = match path.metadata() {
             Ok(metadata) if metadata.is_file() => {
                 ends_so || word.runs || metadata.permissions().mode() & 0o111 != 0
@@ -166,7 +222,7 @@ fn is_interpreter(program: &str) -> bool {
 /// The words of a command, and once more those inside quotes; without what it writes to. This reads more than a shell
 /// would and never less: a word too many is a file that is looked at in vain.
 fn words(command: &str) -> Vec<Word> {
-    let mut reading = Reading { runs: true, ..Reading::default() };
+    let mut reading = Reading { runs: true, begins: true, ..Reading::default() };
     let mut quote = None;
     let mut letters = command.chars();
     while let Some(letter) = letters.next() {
@@ -197,6 +253,8 @@ struct Reading {
     begun: bool,
     /// The next word is a program, or what one runs.
     runs: bool,
+    /// The next word begins a command.
+    begins: bool,
     /// The next word is a file that is written to.
     written: bool,
 }
@@ -214,7 +272,7 @@ impl Reading {
         match letter {
             ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '\n' if !in_variable => {
                 self.end();
-                self.runs = true;
+                (self.runs, self.begins) = (true, true);
             }
             '>' => {
                 self.end();
@@ -242,7 +300,8 @@ impl Reading {
         let leads_on = is_interpreter(&text) || IN_FRONT.contains(&text.as_str());
         let runs = self.runs;
         self.runs = runs && (leads_on || sets_variable || text.starts_with('-'));
-        self.words.push(Word { text, runs });
+        let begins = std::mem::take(&mut self.begins);
+        self.words.push(Word { text, runs, begins });
     }
 }
 

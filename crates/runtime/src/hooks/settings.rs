@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::action::CommandHook;
 use super::files::{self, HookSource};
 use super::watch::{Stamp, stamp};
+use super::whole_folder::WHOLE_FOLDER;
 use super::{Hook, scripts};
 use crate::agent::{AgentDefinition, read_place};
 use crate::extensions::{Kind, Origin, Place, Problem};
@@ -72,11 +73,17 @@ impl SettingsHooks {
         let Vouched::Then { scripts: vouched, .. } = &self.vouched else { return None };
         let folder = &self.places.project_root;
         let now = scripts::digests([command.texts()], folder, directory);
-        let (script, _) = now.iter().find(|(script, digest)| vouched.get(*script) != Some(*digest))?;
+        let changed = |(script, digest): &(&String, &String)| vouched.get(*script) != Some(*digest);
+        // A script by its name says more than that there is one.
+        let (script, _) = now.iter().filter(changed).min_by_key(|(script, _)| *script == WHOLE_FOLDER)?;
         let what = if vouched.contains_key(script) { "has changed since" } else { "was not there when" };
+        let script = match script == WHOLE_FOLDER {
+            true => "what it runs is known only when it runs, and a script in the folder".to_owned(),
+            false => format!("its script {script}"),
+        };
         Some(format!(
-            "its script {script} {what} the folder was trusted, so it is not run; look at it, and trust the folder as it is \
-             now with `qodercli trust`"
+            "{script} {what} the folder was trusted, so it is not run; look at it, and trust the folder as it is now with \
+             `qodercli trust`"
         ))
     }
 

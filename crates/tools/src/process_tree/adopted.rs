@@ -69,7 +69,7 @@ pub(super) async fn end() {
 /// Children of a session that is not ours, and that we did not start.
 fn adopted() -> Vec<Pid> {
     let _nobody_starts = STARTING.write().unwrap_or_else(PoisonError::into_inner);
-    let own = rustix::process::getsid(None).ok();
+    let own = session("self");
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let lists =
         threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
@@ -78,5 +78,14 @@ fn adopted() -> Vec<Pid> {
         .collect();
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let unknown = listed.into_iter().filter(|pid| !known.contains(pid)).filter_map(Pid::from_raw);
-    unknown.filter(|pid| rustix::process::getsid(Some(*pid)).ok() != own).collect()
+    unknown.filter(|pid| session(&pid.as_raw_pid().to_string()) != own).collect()
+}
+
+/// The session of a process. It is 0 where its leader is outside our PID namespace, as in many containers; `getsid` of
+/// `rustix` takes that for impossible.
+fn session(process: &str) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name may hold spaces and brackets; state, parent, group and session follow its last bracket.
+    let (_, fields) = status.rsplit_once(')')?;
+    fields.split_whitespace().nth(3)?.parse().ok()
 }

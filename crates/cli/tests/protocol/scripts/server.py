@@ -124,6 +124,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(201, {**wanted, "client_id": "client-of-the-test"})
         if self.path == "/token":
             form = dict(urllib.parse.parse_qsl(body))
+            if form.get("code", "").startswith("mac-code"):
+                return self.send(200, {"access_token": GOOD, "token_type": "mac", "expires_in": 3600})
+            if form.get("code") == "loud-code":
+                words = "\x1b]0;owned\x07\x1b[2K\u202eno\u200b"
+                return self.send(400, {"error": "invalid_grant" + words, "error_description": words})
             if form.get("code") != "good-code" or not form.get("code_verifier"):
                 return self.send(400, {"error": "invalid_grant"})
             return self.send(200, {"access_token": GOOD, "token_type": "Bearer", "expires_in": 3600})
