@@ -67,7 +67,7 @@ pub fn show(
 fn trust_text(setup: &Setup) -> &'static str {
     match setup.trust {
         qoder_runtime::trust::Trust::No => "not trusted: its settings, AGENTS.md and rules are not used",
-        qoder_runtime::trust::Trust::ThisRun => "trusted for this run",
+        qoder_runtime::trust::Trust::ThisRun | qoder_runtime::trust::Trust::Host => "trusted for this run",
         qoder_runtime::trust::Trust::Listed | qoder_runtime::trust::Trust::Configured => "trusted",
         qoder_runtime::trust::Trust::SwitchedOff => "folder trust is switched off",
     }

@@ -5,12 +5,14 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 use qoder_core::ports::Thinking;
+use qoder_runtime::notice::Notice;
 use qoder_runtime::setup::{Options, Setup, TOOL_NAMES};
 use qoder_types::{PermissionMode, RuleSource};
 use serde_json::Value;
 
-use crate::arguments::{Arguments, OutputFormat};
+use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::Fault;
+use crate::screen;
 
 /// The options that the flags and the environment ask for.
 pub fn from_arguments(
@@ -62,6 +64,8 @@ pub fn from_arguments(
         settings: arguments.settings.clone(),
         setting_sources: setting_sources(arguments)?,
         trust: arguments.trust,
+        host: arguments.input_format == InputFormat::StreamJson,
+        strict_mcp_config: arguments.protocol.strict_mcp_config,
         thinking: thinking(arguments)?,
         effort: effort(arguments)?,
         max_output_tokens: arguments.max_output_tokens,
@@ -170,6 +174,14 @@ fn effort(arguments: &Arguments) -> Result<Option<String>, Fault> {
             format!("accepted are {}", levels.join(", ")),
         )),
         other => Ok(other.clone()),
+    }
+}
+
+/// Prints warnings that came up after the setup was prepared, and keeps them for the message stream.
+pub fn tell_warnings(setup: &mut Setup, warnings: Vec<String>) {
+    for warning in warnings {
+        screen::tell(&format!("warning: {warning}"));
+        setup.warnings.push(Notice::from(warning));
     }
 }
 

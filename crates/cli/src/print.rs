@@ -91,9 +91,8 @@ fn one_prompt(
         hook_events: arguments.protocol.include_hook_events,
         last_result: true,
     });
-    for warning in setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)? {
-        screen::tell(&format!("warning: {warning}"));
-    }
+    let warnings = setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)?;
+    options::tell_warnings(&mut setup, warnings);
     // Nobody answers for servers inside a program that did not shake hands.
     callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
     let engine = setup.engine(Arc::clone(&host), callbacks)?;

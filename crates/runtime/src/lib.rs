@@ -23,6 +23,7 @@ mod local_files;
 pub mod mcp_sources;
 pub mod memory;
 pub mod model_policy;
+pub mod notice;
 pub mod opening;
 pub mod permission_answer;
 pub mod permission_check;

@@ -20,6 +20,8 @@ pub enum Trust {
     No,
     /// A flag or environment variable says so for this run.
     ThisRun,
+    /// The program that drives the session listed the folder's files in `setting_sources`.
+    Host,
     /// It is on the user's list.
     Listed,
     /// The user's settings name it.
@@ -55,14 +57,15 @@ fn file(config_root: &Path) -> PathBuf {
 }
 
 /// Looks up whether `cwd` is trusted, and as part of which folder: the one whose files count. Trust of a folder inside a
-/// repository does not reach the repository's own files. `user` are the user's own settings alone.
+/// repository does not reach the repository's own files. `user` are the user's own settings alone; `for_this_run` is who
+/// vouches for this run, if anyone does.
 #[must_use]
 pub fn lookup(
     cwd: &Path,
     user: &Settings,
     config_root: &Path,
     environment: &BTreeMap<String, String>,
-    flag: bool,
+    for_this_run: Option<Trust>,
 ) -> (Trust, PathBuf) {
     let home = real(layout::home(environment));
     let repository = project_root(cwd);
@@ -74,8 +77,8 @@ pub fn lookup(
         return (Trust::SwitchedOff, widest);
     }
     let asked = environment.get("QODER_TRUST").is_some_and(|value| matches!(value.as_str(), "1" | "true"));
-    if flag || asked {
-        return (Trust::ThisRun, widest);
+    if let Some(trust) = asked.then_some(Trust::ThisRun).or(for_this_run) {
+        return (trust, widest);
     }
     let configured = user.list("permissions.trustDirectories");
     let configured = configured.iter().map(|folder| layout::expand_home(folder, environment));
@@ -93,7 +96,7 @@ pub fn lookup(
 }
 
 /// True for folders that hold everything a person has: nobody can vouch for all of that.
-fn is_too_wide(folder: &Path, home: &Path) -> bool {
+pub(crate) fn is_too_wide(folder: &Path, home: &Path) -> bool {
     folder == Path::new("/") || folder == home
 }
 
@@ -167,34 +170,4 @@ pub fn project_root(cwd: &Path) -> PathBuf {
 #[must_use]
 pub fn is_repository(folder: &Path) -> bool {
     folder.join(".git").symlink_metadata().is_ok()
-}
-
-/// Files that are left out of an untrusted folder are worth a word, because their author expects them to count.
-#[must_use]
-pub fn untrusted_notice(trust: Trust, project_root: &Path, cwd: &Path) -> Option<String> {
-    if trust.is_trusted() {
-        return None;
-    }
-    let names = [
-        "AGENTS.md",
-        "AGENTS.local.md",
-        ".qoder/settings.json",
-        ".qoder/settings.local.json",
-        ".qoder/rules",
-        ".qoder/agents",
-        ".qoder/skills",
-        ".qoder/commands",
-        ".mcp.json",
-    ];
-    let found: Vec<&str> = names
-        .into_iter()
-        .filter(|name| [project_root, cwd].iter().any(|folder| folder.join(name).exists()))
-        .collect();
-    (!found.is_empty()).then(|| {
-        format!(
-            "{} is not trusted, so its {} not used; trust it with `qodercli trust`, or for one run with --trust",
-            project_root.display(),
-            if found.len() == 1 { format!("{} is", found[0]) } else { format!("{} are", found.join(", ")) },
-        )
-    })
 }

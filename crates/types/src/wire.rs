@@ -223,6 +223,22 @@ pub enum SystemMessage<'a> {
         /// The session.
         session_id: &'a str,
     },
+    /// A warning for the user: a rule that can never match, files that are not used for lack of trust and the like.
+    Notice {
+        /// `warning`.
+        level: &'a str,
+        /// What it is about: `untrusted_folder` or `general`.
+        kind: &'a str,
+        /// What happened and what to do.
+        message: &'a str,
+        /// The files that it names; absolute paths.
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        files: &'a [String],
+        /// New for each message.
+        uuid: &'a str,
+        /// The session.
+        session_id: &'a str,
+    },
     /// MCP servers are doing otherwise than before.
     McpStatusChange {
         /// The rows that changed, as `mcp_status` has them.

@@ -72,7 +72,7 @@ DECISIONS: list[tuple[Any, dict[str, Any]]] = [
         PermissionResultDeny(message="no", decision_classification="user_reject"),
         {"behavior": "deny", "message": "no", "decisionClassification": "user_reject"},
     ),
-    (RuntimeError("database is down"), {"behavior": "deny", "message": "database is down"}),
+    (RuntimeError("database is down"), {"behavior": "deny", "message": "RuntimeError: database is down"}),
 ]
 
 
@@ -168,7 +168,7 @@ async def test_hook_outputs(value: Any, expected: Any, fake_runtime: Any, tmp_pa
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (ValueError("broken hook"), "broken hook"),
+        (ValueError("broken hook"), "ValueError: broken hook"),
         ("deny", "not str"),
         (3, "not int"),
         ({"decision": "block", "score": float("nan")}, "not JSON"),

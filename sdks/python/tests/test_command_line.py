@@ -44,12 +44,12 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"tools": {"type": "preset", "preset": "qodercli"}}, ["--tools", "default"]),
     ({"allowed_tools": ["Read", "Bash(git log *)"]}, ["--allowedTools", "Read,Bash(git log *)"]),
     ({"disallowed_tools": ["Bash"]}, ["--disallowedTools", "Bash"]),
-    ({"skills": "all"}, ["--allowedTools", "Skill", "--setting-sources=user,project"]),
+    ({"skills": "all"}, ["--allowedTools", "Skill"]),
     (
         {"skills": ["pdf", "p:x"], "allowed_tools": ["Read"], "setting_sources": ["local"]},
         ["--allowedTools", "Read,Skill(pdf),Skill(p:x)", "--setting-sources=local"],
     ),
-    ({"skills": []}, ["--setting-sources=user,project"]),
+    ({"skills": []}, []),
     ({"permission_mode": "plan"}, ["--permission-mode", "plan"]),
     (
         {"permission_mode": "yolo", "allow_dangerously_skip_permissions": True},

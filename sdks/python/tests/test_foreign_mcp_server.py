@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mcp.server.fastmcp import FastMCP
+from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import McpError
 
 from qoder_agent_sdk import OptionTypeError
 from qoder_agent_sdk._backend import new_signal
@@ -59,6 +60,26 @@ async def test_a_low_level_server_answers_what_it_lacks_with_an_error() -> None:
     connection = await initialized(Server("bare"))
     try:
         assert (await ask(connection, "tools/list", {}))["error"]["code"] == -32601
+    finally:
+        await connection.close()
+
+
+async def test_a_server_that_asks_its_client_is_refused_and_does_not_wait_for_ever() -> None:
+    server = FastMCP("asker")
+
+    @server.tool()
+    async def ask_roots(context: Context[Any, Any, Any]) -> str:
+        """Asks the client for its roots."""
+        try:
+            await context.session.list_roots()
+        except McpError as error:
+            return f"refused: {error}"
+        return "answered"
+
+    connection = await initialized(server)
+    try:
+        answer = await ask(connection, "tools/call", {"name": "ask_roots", "arguments": {}})
+        assert "refused: 'roots/list' is not available" in answer["result"]["content"][0]["text"]
     finally:
         await connection.close()
 

@@ -164,9 +164,9 @@ async def test_a_dict_without_content_is_an_error_that_lists_the_keys() -> None:
     assert "result, other" in result["content"][0]["text"]
 
 
-async def test_an_exception_becomes_an_error_with_its_message() -> None:
+async def test_an_exception_becomes_an_error_with_its_type_and_message() -> None:
     assert await call(RuntimeError("User service failed")) == {
-        "content": [{"type": "text", "text": "User service failed"}],
+        "content": [{"type": "text", "text": "RuntimeError: User service failed"}],
         "isError": True,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from qoder_agent_sdk import (
     QoderAgentOptions,
     QoderSDKClient,
     ResultMessage,
+    SystemMessage,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
@@ -35,7 +37,7 @@ MESSAGE = "c0ffee00-0000-4000-8000-{:012}"
 
 SCENARIOS: list[dict[str, Any]] = [
     scenario
-    for name in ("scenarios", "around-the-turn", "definitions", "external-servers")
+    for name in ("scenarios", "around-the-turn", "notices", "definitions", "external-servers")
     for scenario in json.loads((repository() / "sdks/scenarios" / f"{name}.json").read_text())
 ]
 
@@ -149,7 +151,9 @@ def fits(expected: Any, actual: Any) -> bool:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario["name"] for scenario in SCENARIOS])
-async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_scenario(
+    scenario: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("QODER_CONFIG_DIR", str(tmp_path / "config"))
     project = tmp_path / "project"
     project.mkdir()
@@ -190,6 +194,11 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
             messages.extend([message async for message in client.receive_response()])
     said = seen(messages)
     assert fits(scenario["expect"], said), json.dumps(said, indent=1)
+    if "notices" in scenario:
+        warned = [each.data for each in messages if isinstance(each, SystemMessage) and each.subtype == "notice"]
+        assert fits(scenario["notices"], warned), json.dumps(warned, indent=1)
+        logged = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+        assert logged == [notice["message"] for notice in warned]
     for name, content in scenario.get("left", {}).items():
         path = project / name
         assert (path.read_text() if path.exists() else None) == content, name

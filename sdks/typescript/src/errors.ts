@@ -167,3 +167,14 @@ export function errorText(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message || thrown.name;
   return String(thrown);
 }
+
+/**
+ * The text of what a function of the user threw, for the runtime and the model: with its type, unless that says
+ * nothing. The user sees it whole on the console, because nothing else would ever show where it came from.
+ */
+export function callbackFailure(what: string, thrown: unknown): string {
+  console.error(`qodercli: ${what} failed:`, thrown);
+  const text = errorText(thrown);
+  const kind = thrown instanceof Error ? thrown.name : 'Error';
+  return kind === 'Error' || text === kind ? text : `${kind}: ${text}`;
+}

@@ -256,6 +256,8 @@ export class Session {
     if (message['type'] === 'system' && message['subtype'] === 'mcp_status_change') {
       this.#tellStatus(message['servers']);
     }
+    // By default too: a program that reads only results would never learn of a misspelt rule.
+    if (message['type'] === 'system' && message['subtype'] === 'notice') console.warn(`qodercli: ${message['message']}`);
     const push = (): void => this.#queue.push(message as unknown as SDKMessage);
     const store = this.#store;
     if (store === undefined) {

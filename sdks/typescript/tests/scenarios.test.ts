@@ -24,7 +24,7 @@ type Data = Record<string, any>;
 
 const repository = process.env['QODER_SDK_REPOSITORY'];
 assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
-const scenarios = ['scenarios', 'around-the-turn', 'definitions', 'external-servers'].flatMap(
+const scenarios = ['scenarios', 'around-the-turn', 'notices', 'definitions', 'external-servers'].flatMap(
   (name) => JSON.parse(readFileSync(join(repository, `sdks/scenarios/${name}.json`), 'utf8')) as Data[],
 );
 
@@ -179,10 +179,13 @@ for (const scenario of scenarios) {
       path: join(project.directory, name),
     }));
     const options = { ...callbacks(scenario), ...(plugins.length > 0 ? { plugins } : {}) };
+    const warned: Data[] = [];
+    const logged = context.mock.method(console, 'warn', () => undefined);
     const running = query({ prompt: prompts(), options: project.options(options) });
     try {
       for await (const message of running) {
         seen.push(...said(message, names));
+        if (message.type === 'system' && message.subtype === 'notice') warned.push(message);
         if (message.type === 'result') answered();
       }
     } catch (error) {
@@ -190,6 +193,11 @@ for (const scenario of scenarios) {
       assert.ok(seen.at(-1)?.['end']?.startsWith('error'), String(error));
     }
     assert.ok(fits(scenario['expect'], seen), JSON.stringify(seen, null, 1));
+    if (scenario['notices']) {
+      assert.ok(fits(scenario['notices'], warned), JSON.stringify(warned, null, 1));
+      const lines = logged.mock.calls.map((call) => call.arguments[0]);
+      assert.deepEqual(lines, warned.map((notice) => `qodercli: ${notice['message']}`));
+    }
     for (const [name, content] of Object.entries((scenario['left'] ?? {}) as Record<string, string | null>)) {
       const path = join(project.directory, name);
       assert.equal(existsSync(path) ? readFileSync(path, 'utf8') : null, content, name);

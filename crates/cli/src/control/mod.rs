@@ -34,6 +34,7 @@ use crate::arguments::{Arguments, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
 use crate::input::{self, Line};
+use crate::options;
 use crate::print::announce_failure;
 use crate::screen;
 use crate::signals;
@@ -92,7 +93,7 @@ impl Connection<'_> {
         let (handshake, callbacks, initial) = self.shake_hands(first.as_ref(), &channel, &mut setup)?;
         let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
         let host = self.host(&asking);
-        let made = self.with_servers(callbacks, &setup, handshake.is_some());
+        let made = self.with_servers(callbacks, &mut setup, handshake.is_some());
         let made =
             made.and_then(|all| setup.engine(Arc::clone(&host), all.clone()).map(|engine| (all, engine)));
         let (callbacks, engine) = match made {
@@ -209,13 +210,12 @@ impl Connection<'_> {
     fn with_servers(
         &self,
         mut callbacks: Callbacks,
-        setup: &Setup,
+        setup: &mut Setup,
         shook_hands: bool,
     ) -> Result<Callbacks, SetupError> {
         let flags = flags(&self.arguments.protocol);
-        for warning in setup.bring_servers(&flags, &mut callbacks)? {
-            screen::tell(&format!("warning: {warning}"));
-        }
+        let warnings = setup.bring_servers(&flags, &mut callbacks)?;
+        options::tell_warnings(setup, warnings);
         if !shook_hands {
             callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
         }

@@ -56,8 +56,13 @@ fn nothing_of_an_untrusted_folder_is_read() {
     sandbox.write(".qoder/agents/r.md", file("r", "of the project", ""));
     sandbox.write(".qoder/agents/broken.md", "---\nname: [\n---\n");
     let ran = run(&sandbox, &["agents", "list"]);
-    assert!(!ran.stdout.contains("of the project") && !ran.stderr.contains("broken.md"), "{ran:?}");
-    assert!(ran.stderr.contains("is not trusted, so its .qoder/agents is not used"), "{ran:?}");
+    assert!(!ran.stdout.contains("of the project") && ran.stderr.lines().count() == 1, "{ran:?}");
+    assert!(
+        ran.stderr.contains(
+            "is not trusted, so these files are not used: .qoder/agents/broken.md, .qoder/agents/r.md"
+        ),
+        "{ran:?}"
+    );
     assert!(run(&sandbox, &["agents", "list", "--trust"]).ok().contains("of the project"));
 }
 

@@ -14,6 +14,7 @@ mod hooks;
 mod hooks_explained;
 mod large_lines;
 mod model_policy;
+mod notices;
 mod outside_servers;
 mod prompt_tool;
 mod questions;

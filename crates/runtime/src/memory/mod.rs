@@ -154,6 +154,27 @@ pub fn discover(places: &MemoryPlaces, settings: &Settings) -> Discovered {
     Discovered { pieces: finder.pieces, problems: finder.problems }
 }
 
+/// The files of the project that [`discover`] would read, by name alone.
+pub(crate) fn candidates(places: &MemoryPlaces, settings: &Settings) -> Vec<PathBuf> {
+    let (names, excluded) = (file_names(settings), excludes(settings));
+    let mut found = Vec::new();
+    for folder in places.folders(settings) {
+        for name in &names {
+            if places.project {
+                found.push(folder.join(name));
+            }
+            if let Some(stem) = name.strip_suffix(".md").filter(|_| places.local) {
+                found.push(folder.join(format!("{stem}.local.md")));
+            }
+        }
+        if places.project {
+            found.extend(find::rule_files(&folder.join(".qoder/rules")));
+        }
+    }
+    found.retain(|path| path.is_file() && !excluded.is_match(path));
+    found
+}
+
 fn file_names(settings: &Settings) -> Vec<String> {
     let names = settings.list("context.fileName");
     if names.is_empty() { vec!["AGENTS.md".to_owned()] } else { names }

@@ -10,6 +10,7 @@ use qoder_core::ports::Thinking;
 use super::{Setup, SetupError, mode, value_error};
 use crate::agent::{AgentDefinition, AgentList, MemoryPlaces, OwnMemory, apply_overrides, read_place};
 use crate::extensions::{Kind, Origin, Plugin, Problem};
+use crate::notice::Notice;
 
 /// The setting that names the agent of the main conversation.
 const MAIN: &str = "agent";
@@ -128,10 +129,10 @@ impl Setup {
                 prompt.push_str(&memory.text);
                 self.options.main_memory = Some(memory.folder);
             }
-            Ok(None) => self.warnings.push(format!(
+            Ok(None) => self.warnings.push(Notice::from(format!(
                 "the agent `{name}` works without its memory, which lies in a folder that is not trusted"
-            )),
-            Err(problem) => self.warnings.push(problem),
+            ))),
+            Err(problem) => self.warnings.push(Notice::from(problem)),
         }
     }
 
@@ -159,9 +160,9 @@ impl Setup {
             ),
         ];
         for (field, _, why) in without_effect.into_iter().filter(|(_, is_set, _)| *is_set) {
-            self.warnings.push(format!(
+            self.warnings.push(Notice::from(format!(
                 "the agent `{name}` is that of the main conversation, where `{field}` has no effect: {why}"
-            ));
+            )));
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ use super::{Setup, SetupError, options};
 use crate::agent::AgentDefinition;
 use crate::extensions::{Extensions, Kind, Loaded, ReadAgain};
 use crate::hooks::files;
+use crate::notice::Notice;
+use crate::redacted_host::RedactedHost;
 
 impl Setup {
     /// Reads everything. `agents` are those of the front; what is wrong with files is among the problems.
@@ -35,12 +37,14 @@ impl Setup {
         })
     }
 
-    /// What counts in a session, and may be read again while it runs.
+    /// What counts in a session, and may be read again while it runs. `host` has what is wrong with it.
     pub(super) fn live_extensions(
         &self,
         agents: BTreeMap<String, AgentDefinition>,
+        host: &RedactedHost,
     ) -> Result<Arc<Extensions>, SetupError> {
         let extensions = Arc::new(Extensions::new(self.extensions(agents.clone())?));
+        host.hold(extensions.current().problems.iter().map(|problem| Notice::from(problem.to_string())));
         extensions.read_by(self.reader(agents));
         Ok(extensions)
     }

@@ -72,7 +72,7 @@ impl Setup {
         };
         let vouched = match self.trust {
             Trust::Listed => trust::vouched_hooks(&self.project_root, &self.config_root),
-            Trust::No | Trust::ThisRun | Trust::Configured | Trust::SwitchedOff => Vouched::Now,
+            Trust::No | Trust::ThisRun | Trust::Host | Trust::Configured | Trust::SwitchedOff => Vouched::Now,
         };
         SettingsHooks::new(places, vouched, &self.settings)
     }

@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::mcp::ByName;
 use crate::memory::{Memory, MemoryPlaces};
 use crate::model_policy::PolicyMemory;
+use crate::notice::Notice;
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
@@ -48,6 +49,7 @@ mod secrets;
 mod servers;
 mod telemetry;
 mod tools;
+mod untrusted;
 
 pub use options::{Options, SetupError};
 pub(crate) use telemetry::cleaning;
@@ -74,7 +76,7 @@ pub struct Setup {
     /// What confines commands.
     pub sandbox: SandboxSettings,
     /// For people.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Notice>,
     rules: RuleSet,
     mode: PermissionMode,
     mode_is_explicit: bool,
@@ -96,8 +98,13 @@ impl Setup {
             Err(_) if !reads_user_file(&options) => Settings::default(),
             loaded => loaded?,
         };
-        let (trust, project_root) =
-            trust::lookup(&cwd, &personal, &config_root, &options.environment, options.trust);
+        let (trust, project_root) = trust::lookup(
+            &cwd,
+            &personal,
+            &config_root,
+            &options.environment,
+            options::vouched_for(&options),
+        );
         let all = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
         let settings = Settings::load(&Places {
             config_root: config_root.clone(),
@@ -108,7 +115,6 @@ impl Setup {
             environment: options.environment.clone(),
         })?;
         let mut warnings = settings.warnings.clone();
-        warnings.extend(trust::untrusted_notice(trust, &project_root, &cwd));
         let rules =
             collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
         tools::warn_unknown(&rules, &mut warnings);
@@ -124,7 +130,7 @@ impl Setup {
             _ => Durability::Process,
         };
         let sandbox = sandbox::settings(&settings, &options.environment, options.sandbox)?;
-        Ok(Self {
+        let mut setup = Self {
             options,
             settings,
             sandbox,
@@ -133,7 +139,7 @@ impl Setup {
             project_root,
             config_root,
             durability,
-            warnings,
+            warnings: warnings.into_iter().map(Notice::from).collect(),
             rules,
             mode,
             mode_is_explicit,
@@ -143,7 +149,9 @@ impl Setup {
             telemetry,
             policy_memory: PolicyMemory::default(),
             plugins: OnceLock::new(),
-        })
+        };
+        setup.warnings.extend(setup.untrusted_notice());
+        Ok(setup)
     }
 
     /// The rules of all layers.
@@ -172,17 +180,17 @@ impl Setup {
 
     /// Builds the engine.
     pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
-        let host = RedactedHost::in_front_of(host, self.redactor());
+        let redacted = RedactedHost::in_front_of(host, self.redactor(), &self.warnings);
+        let host: Arc<dyn Host> = Arc::clone(&redacted) as _;
         let (model, models, turn_models) = self.chosen_models(&callbacks)?;
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let family = self.family(&callbacks, &questions);
-        let extensions = self.live_extensions(callbacks.agents)?;
+        let extensions = self.live_extensions(callbacks.agents, &redacted)?;
         let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
         let gate = Arc::new(self.gate(&servers, &extensions.current())?);
-        let (for_agents, offered) = self.offered(&gate);
-        let (thinking, effort) = self.thinking();
+        let ((for_agents, offered), (thinking, effort)) = (self.offered(&gate), self.thinking());
         let (system, memory) = self.system_prompt(&gate.workspace.roots);
         let classifier = self.classifier(callbacks.model_policy.as_ref())?;
         let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));

@@ -14,6 +14,7 @@ use crate::agent::AgentDefinition;
 use crate::settings::SettingsError;
 use crate::skills::check_name;
 use crate::structured::StructuredOutput;
+use crate::trust::Trust;
 
 /// What a front was asked for. `Default` is a session with nothing special in the current directory.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +73,11 @@ pub struct Options {
     pub setting_sources: Option<Vec<RuleSource>>,
     /// True: trust the folder for this run.
     pub trust: bool,
+    /// True when a program drives the session. One that lists `project` or `local` in `setting_sources` vouches for its
+    /// working directory.
+    pub host: bool,
+    /// True: no server of settings and files is used, only those that the front names.
+    pub strict_mcp_config: bool,
     /// How much to think.
     pub thinking: Thinking,
     /// `low` … `max`.
@@ -142,6 +148,17 @@ pub(super) fn check_limits(options: &Options) -> Result<(), SetupError> {
         return Err(SetupError::Option { option: "--task-budget", problem });
     }
     Ok(())
+}
+
+/// Who vouches for the working directory for this run alone.
+pub(super) fn vouched_for(options: &Options) -> Option<Trust> {
+    let of_folder =
+        |source: &RuleSource| matches!(source, RuleSource::ProjectSettings | RuleSource::LocalSettings);
+    if options.trust {
+        return Some(Trust::ThisRun);
+    }
+    let lists = options.setting_sources.as_ref().is_some_and(|sources| sources.iter().any(of_folder));
+    (options.host && lists).then_some(Trust::Host)
 }
 
 /// Names of skills become rules, and no part of a path.

@@ -58,7 +58,7 @@ impl Setup {
                 }
                 None => self
                     .warnings
-                    .push(format!("the main agent's skill `{name}` cannot be used: there is none")),
+                    .push(format!("the main agent's skill `{name}` cannot be used: there is none").into()),
             }
         }
     }

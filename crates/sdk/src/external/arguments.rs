@@ -61,7 +61,7 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
         Some(json) => out.pair("--settings", Some(files.write("settings.json", &json)?)),
         None => {}
     }
-    let sources = options.sources();
+    let sources = options.setting_sources.as_ref();
     let sources = sources.map(|list| list.iter().map(|each| each.as_str()).collect::<Vec<_>>().join(","));
     out.joined("--setting-sources", sources.as_deref());
     for folder in &options.add_dirs {

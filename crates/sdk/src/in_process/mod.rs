@@ -12,6 +12,7 @@ use std::sync::Arc;
 use qoder_runtime::driver::Driver;
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::live::{Desk, Handle, Live};
+use qoder_runtime::notice::Notice;
 use qoder_runtime::retention::Retention;
 use qoder_runtime::session::new_id;
 use qoder_runtime::setup::Setup;
@@ -41,10 +42,12 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let told = setup.warnings.len();
     let initial = setup.become_main(options.agent.as_deref(), &callbacks.agents)?;
     let mut warnings = setup.warnings.split_off(told);
-    warnings.extend(setup.bring_servers(&servers::flags(&options)?, &mut callbacks)?);
+    let of_servers = setup.bring_servers(&servers::flags(&options)?, &mut callbacks)?;
+    warnings.extend(of_servers.into_iter().map(Notice::from));
     if let Some(hear) = &options.stderr {
         warnings.iter().for_each(|warning| hear(&format!("warning: {warning}")));
     }
+    setup.warnings.extend(warnings);
     let setup = Arc::new(setup);
     let telemetry = setup.telemetry().cloned();
     let retention = Retention::asked(&setup.settings).filter(|_| options.persist_session);

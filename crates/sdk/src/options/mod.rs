@@ -134,7 +134,8 @@ pub struct QoderAgentOptions {
     pub agent: Option<String>,
     /// Settings of this session.
     pub settings: Option<Settings>,
-    /// Which settings files are read; `None` is all.
+    /// Which settings files are read; `None` is all. Listing `Project` or `Local` vouches for the working directory: its
+    /// files count in this session. `None` vouches for nothing.
     pub setting_sources: Option<Vec<SettingSource>>,
     /// More directories to work in.
     pub add_dirs: Vec<PathBuf>,
@@ -276,12 +277,6 @@ impl QoderAgentOptions {
         let wrapped =
             format.get("schema").filter(|_| format.get("type") == Some(&Value::from("json_schema")));
         Some(wrapped.unwrap_or(format).clone())
-    }
-
-    /// The settings files to read: with skills those of the person and of the project, unless others are named.
-    pub(crate) fn sources(&self) -> Option<Vec<SettingSource>> {
-        let with_skills = || self.skills.as_ref().map(|_| vec![SettingSource::User, SettingSource::Project]);
-        self.setting_sources.clone().or_else(with_skills)
     }
 
     /// The process environment with `env` laid over it.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use qoder_agent_sdk::{
     ContentBlock, ElicitationResult, HookEvent, HookMatcher, McpStdioServerConfig, Message, OnFailure,
-    PermissionResult, QoderAgentOptions, QoderSdkClient, SdkPluginConfig, Skills, ToolAnnotations,
-    ToolResult, ToolSet, UserMessage, create_sdk_mcp_server, tool_with_schema,
+    PermissionResult, QoderAgentOptions, QoderSdkClient, SdkPluginConfig, SettingSource, Skills,
+    ToolAnnotations, ToolResult, ToolSet, UserMessage, create_sdk_mcp_server, tool_with_schema,
 };
 use serde_json::{Value, json};
 
@@ -19,6 +19,15 @@ fn text(value: &Value) -> String {
 
 fn texts(value: &Value) -> Vec<String> {
     value.as_array().unwrap().iter().map(text).collect()
+}
+
+fn source(word: &str) -> SettingSource {
+    match word {
+        "user" => SettingSource::User,
+        "project" => SettingSource::Project,
+        "local" => SettingSource::Local,
+        other => panic!("a scenario lists the source {other}, which this runner does not know"),
+    }
 }
 
 fn with_options(mut options: QoderAgentOptions, described: &Value) -> QoderAgentOptions {
@@ -39,6 +48,9 @@ fn with_options(mut options: QoderAgentOptions, described: &Value) -> QoderAgent
             }),
             "skills" if value.is_string() => options.skills(Skills::All),
             "skills" => options.skills(Skills::Only(texts(value))),
+            "setting_sources" => {
+                options.setting_sources(texts(value).iter().map(|word| source(word)).collect())
+            }
             "max_turns" => options.max_turns(value.as_u64().unwrap()),
             "system_prompt" => options.system_prompt(text(value)),
             "output_format" => options.output_format(value.clone()),
@@ -194,6 +206,15 @@ fn seen(messages: &[Message]) -> Vec<Value> {
     said
 }
 
+/// What the runtime warned of, whole.
+fn notices(messages: &[Message]) -> Vec<Value> {
+    let notice = |message: &Message| match message {
+        Message::System(system) if system.subtype == "notice" => Some(json!(system.data)),
+        _ => None,
+    };
+    messages.iter().filter_map(notice).collect()
+}
+
 /// True when what was said is what is expected; `~` at the start of a text means that it is contained.
 fn fits(expected: &Value, actual: &Value) -> bool {
     match expected {
@@ -227,7 +248,7 @@ async fn play(scenario: &Value) {
     let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario);
     let mut client = QoderSdkClient::new(options);
     within(client.connect(None)).await.unwrap();
-    let mut said = Vec::new();
+    let (mut said, mut warned) = (Vec::new(), Vec::new());
     for (number, prompt) in (1..).zip(scenario["prompts"].as_array().unwrap()) {
         if let Some(to) = prompt["rewind_files"].as_u64() {
             let dry_run = prompt["dry_run"].as_bool().unwrap_or(false);
@@ -240,11 +261,16 @@ async fn play(scenario: &Value) {
             continue;
         }
         client.query(UserMessage::new(text(prompt)).with_uuid(message_id(number))).await.unwrap();
-        said.extend(seen(&all(client.receive_response()).await));
+        let messages = all(client.receive_response()).await;
+        warned.extend(notices(&messages));
+        said.extend(seen(&messages));
     }
     within(client.disconnect()).await.unwrap();
     let said = Value::Array(said);
     assert!(fits(&scenario["expect"], &said), "{}: {said:#}", scenario["name"]);
+    if let Some(expected) = scenario.get("notices") {
+        assert!(fits(expected, &json!(warned)), "{}: {warned:#?}", scenario["name"]);
+    }
     for (name, content) in scenario["left"].as_object().into_iter().flatten() {
         let left = std::fs::read_to_string(place.0.project().join(name)).ok();
         assert_eq!(json!(left), *content, "{}: {name}", scenario["name"]);
@@ -268,6 +294,11 @@ async fn every_scenario_is_seen_as_it_is_described() {
 #[tokio::test]
 async fn scenarios_around_the_turn_are_seen_as_they_are_described() {
     assert!(play_all("around-the-turn.json").await > 20);
+}
+
+#[tokio::test]
+async fn scenarios_of_notices_are_seen_as_they_are_described() {
+    assert!(play_all("notices.json").await > 5);
 }
 
 #[tokio::test]

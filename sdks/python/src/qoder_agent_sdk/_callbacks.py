@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,14 @@ from ._permission_types import (
     PermissionUpdate,
     ToolPermissionContext,
 )
+from ._tool_results import exception_text
 
 if TYPE_CHECKING:
     from ._hook_types import HookCallback
     from ._mcp_foreign import ForeignConnection
     from ._mcp_server import McpConnection
+
+logger = logging.getLogger("qoder_agent_sdk")
 
 Answer = dict[str, Any]
 
@@ -57,7 +61,7 @@ class Callbacks:
         self._auth_expired_seen = False
         #: Set when the model callback was too slow; the stream raises it.
         self.policy_timeout: ModelPolicyTimeoutError | None = None
-        if isinstance(options.mcp_servers, dict):
+        if isinstance(options.mcp_servers, Mapping):
             self.add_servers(dict(options.mcp_servers))
         self._handlers: dict[str, Callable[[Answer, asyncio.Event], Awaitable[Answer | None]]] = {
             "can_use_tool": self._can_use_tool,
@@ -125,7 +129,21 @@ class Callbacks:
         handler = self._handlers.get(str(subtype))
         if handler is None:
             raise OptionTypeError(f"unsupported control request subtype: {subtype}")
-        return await handler(request, signal)
+        try:
+            return await handler(request, signal)
+        except Exception:
+            logger.error("%s failed", self._callback_name(request), exc_info=True)
+            raise
+
+    def _callback_name(self, request: Answer) -> str:
+        """The callback of a request as its author knows it."""
+        subtype = str(request.get("subtype"))
+        if subtype != "hook_callback":
+            return _CALLBACK_NAMES.get(subtype, subtype)
+        index = str(request.get("callback_id")).removeprefix("hook_")
+        hook = self._hooks[int(index)] if index.isdigit() and int(index) < len(self._hooks) else None
+        event = (request.get("input") or {}).get("hook_event_name")
+        return f"the {event} hook '{getattr(hook, '__qualname__', type(hook).__name__)}'"
 
     async def _can_use_tool(self, request: Answer, signal: asyncio.Event) -> Answer:
         callback = self._options.can_use_tool
@@ -141,7 +159,8 @@ class Callbacks:
             decision = await _resolved(callback(tool_name, arguments, context))
             return _permission_answer(decision, arguments)
         except Exception as error:
-            return {"behavior": "deny", "message": str(error) or type(error).__name__}
+            logger.error("can_use_tool failed for tool '%s'; the call is denied", tool_name, exc_info=True)
+            return {"behavior": "deny", "message": exception_text(error)}
 
     async def _hook_callback(self, request: Answer, signal: asyncio.Event) -> Answer:
         from ._hook_types import HOOK_INPUTS, BaseHookInput, HookCallbackOptions
@@ -182,7 +201,7 @@ class Callbacks:
                 f"resolve_model did not answer within {milliseconds} ms (purpose: {request.get('purpose')}); "
                 "make it faster or raise resolve_model_timeout_ms"
             )
-            raise ModelPolicyTimeoutError(f"ModelPolicyTimeoutError: {self.policy_timeout}")
+            raise ModelPolicyTimeoutError(str(self.policy_timeout))
         return _policy_answer(result)
 
     async def _oauth_required(self, request: Answer, signal: asyncio.Event) -> Answer | None:
@@ -203,6 +222,7 @@ class Callbacks:
         try:
             result = await _ask_host(callback, request, signal)
         except Exception:
+            logger.error("on_elicitation failed; the request is cancelled", exc_info=True)
             return {"action": "cancel"}
         dump = getattr(result, "model_dump", None)
         if callable(dump):
@@ -224,6 +244,15 @@ class Callbacks:
 
 
 _CONTEXT_FIELDS = [each.name for each in fields(ToolPermissionContext) if each.name not in ("signal", "suggestions")]
+
+#: The options behind requests that are named otherwise.
+_CALLBACK_NAMES = {
+    "get_model_policy": "resolve_model",
+    "mcp_oauth_required": "on_mcp_oauth_required",
+    "elicitation": "on_elicitation",
+    "auth_expired": "on_auth_expired",
+    "mcp_message": "an in-process MCP server",
+}
 
 _POLICY_FIELDS = ("purpose", "sessionId", "agentId", "turnIndex", "availableModels")
 
@@ -283,17 +312,17 @@ def _hook_answer(output: Any) -> Answer:
         return {}
     if is_dataclass(output) and not isinstance(output, type):
         output = {each.name: value for each in fields(output) if (value := getattr(output, each.name)) is not None}
-    if not isinstance(output, dict):
+    if not isinstance(output, Mapping):
         raise OptionTypeError(f"a hook must return a dict or HookJSONOutput, not {type(output).__name__}")
     return {_HOOK_KEYS.get(str(key), str(key)): value for key, value in output.items()}
 
 
 def _policy_answer(result: Any) -> Answer:
-    model = result.get("model") if isinstance(result, dict) else None
+    model = result.get("model") if isinstance(result, Mapping) else None
     if not model:
         raise OptionTypeError("resolve_model must return a dict with a non-empty 'model'")
     answer: Answer = {}
-    if isinstance(model, dict):
+    if isinstance(model, Mapping):
         if not model.get("model"):
             raise OptionTypeError("resolve_model returned a CustomModel without a 'model'")
         answer["model"] = model["model"]

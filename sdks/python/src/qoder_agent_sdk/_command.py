@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._binary import find_binary
@@ -177,11 +178,8 @@ def _session_flags(options: QoderAgentOptions) -> list[str]:
 
 def _environment_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
     flags = _pair("--settings", _settings_value(options, files))
-    sources = options.setting_sources
-    if sources is None and options.skills is not None:
-        sources = ["user", "project"]
-    if sources is not None:
-        flags.append("--setting-sources=" + ",".join(sources))
+    if options.setting_sources is not None:
+        flags.append("--setting-sources=" + ",".join(options.setting_sources))
     for directory in options.add_dirs:
         flags += ["--add-dir", os.fspath(directory)]
     for plugin in options.plugins:
@@ -225,7 +223,7 @@ def _settings_object(settings: str | Path | dict[str, Any] | None) -> dict[str, 
 
 def _mcp_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
     flags: list[str] = []
-    if isinstance(options.mcp_servers, dict):
+    if isinstance(options.mcp_servers, Mapping):
         if options.mcp_servers:
             servers = {"mcpServers": mcp_wire_servers(dict(options.mcp_servers))}
             flags += ["--mcp-config", _json_argument(servers, "mcp.json", files)]
@@ -238,13 +236,13 @@ def _mcp_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
 def _allowed_servers(options: QoderAgentOptions) -> list[str]:
     """The names that the runtime may use; the option speaks of processes, in-process servers are always allowed."""
     allowed = options.allowed_mcp_server_names
-    if not allowed or not isinstance(options.mcp_servers, dict):
+    if not allowed or not isinstance(options.mcp_servers, Mapping):
         return allowed
     in_process = [name for name, config in options.mcp_servers.items() if config.get("type") == "sdk"]
     return [*allowed, *(name for name in in_process if name not in allowed)]
 
 
-def _extra_flags(extra: dict[str, str | None]) -> list[str]:
+def _extra_flags(extra: Mapping[str, str | None]) -> list[str]:
     flags: list[str] = []
     for name, value in extra.items():
         if value is None:

@@ -84,6 +84,6 @@ def _agents(options: QoderAgentOptions) -> dict[str, Any] | None:
 def _fails_closed(options: QoderAgentOptions) -> bool:
     return any(
         matcher.on_failure not in (None, "continue")
-        for matchers in (options.hooks or {}).values()
+        for _, matchers in (options.hooks.items() if options.hooks else ())
         for matcher in matchers
     )

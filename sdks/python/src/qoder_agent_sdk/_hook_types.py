@@ -8,9 +8,10 @@ read like dicts, with everything the runtime sent as keys. Outputs may be a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Literal, Union
+from typing import Any, Literal, Protocol, TypeVar, Union
 
 from ._record import Record
 
@@ -292,7 +293,7 @@ class HookJSONOutput:
 
 HookCallback = Callable[
     [Any, Union[str, None], HookCallbackOptions],
-    Awaitable[Union[HookJSONOutput, dict[str, Any]]],
+    Awaitable[Union[HookJSONOutput, Mapping[str, Any], None]],
 ]
 
 
@@ -300,7 +301,23 @@ HookCallback = Callable[
 class HookMatcher:
     """Callbacks for the calls that `matcher` (a regular expression) fits; without one, for all."""
 
-    hooks: list[HookCallback]
+    hooks: Sequence[HookCallback]
     matcher: str | None = None
     timeout: int | None = None
     on_failure: HookFailurePolicy | None = None
+
+
+KeyType = TypeVar("KeyType", covariant=True)
+ValueType = TypeVar("ValueType", covariant=True)
+
+
+class SupportsItems(Protocol[KeyType, ValueType]):
+    """A dict, seen by its items alone: the keys of `dict` are invariant, so that no one type of dict would do."""
+
+    def items(self) -> AbstractSet[tuple[KeyType, ValueType]]:
+        """The keys with their values."""
+        ...
+
+
+#: Both a literal and a `dict[HookEvent, list[HookMatcher]]`.
+HookMatchers = SupportsItems[Union[HookEvent, FurtherHookEvent], Sequence[HookMatcher]]

@@ -15,7 +15,7 @@ import anyio
 
 from ._backend import BackgroundTask, spawn
 from ._errors import OptionTypeError
-from ._mcp_server import rpc_error
+from ._mcp_server import METHOD_NOT_FOUND, rpc_error
 
 INTERNAL_ERROR = -32603
 
@@ -92,10 +92,22 @@ class ForeignConnection:
     async def _collect_answers(self) -> None:
         async for wrapped in self._from_server:
             message = wrapped.message.model_dump(by_alias=True, mode="json", exclude_none=True)
-            # Requests and notifications of the server have no way to the runtime.
-            answer = self._waiting.get(message.get("id")) if "method" not in message else None
+            if "method" in message:
+                await self._refuse(message)
+                continue
+            answer = self._waiting.get(message.get("id"))
             if answer is not None:
                 answer.give(message)
+
+    async def _refuse(self, message: dict[str, Any]) -> None:
+        """What the server asks has no way to the runtime; one that waits for an answer must not wait for ever."""
+        from mcp.shared.message import SessionMessage
+        from mcp.types import JSONRPCMessage
+
+        if "id" in message:
+            text = f"'{message['method']}' is not available to a server inside the host program"
+            refusal = JSONRPCMessage.model_validate(rpc_error(message["id"], METHOD_NOT_FOUND, text))
+            await self._to_server.send(SessionMessage(refusal))
 
 
 class _Answer:

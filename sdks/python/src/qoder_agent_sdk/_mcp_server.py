@@ -9,16 +9,24 @@ serve many sessions at once.
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ._backend import cancel_after_grace
 from ._schema_check import check_value
-from ._tool_results import call_tool_result, error_result
+from ._tool_results import call_tool_result, error_result, exception_text
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from mcp.server.models import InitializationOptions
+    from mcp.types import ServerCapabilities
+
     from ._tools import RegisteredTool
+
+logger = logging.getLogger("qoder_agent_sdk")
 
 #: Newest last; another version is answered with the newest.
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -37,9 +45,44 @@ class McpServer:
         self.version = version
         self.tools = tools
 
+        self._package_server: Server[Any, Any] | None = None
+
     def connect(self) -> McpConnection:
         """A connection for one session."""
         return McpConnection(self)
+
+    # ---- as `mcp.server.Server` has it, for programs that drive the server with the `mcp` package
+
+    @property
+    def request_handlers(self) -> dict[type, Callable[..., Awaitable[Any]]]:
+        """What answers each type of request of the `mcp` package."""
+        return self._in_package().request_handlers
+
+    @property
+    def notification_handlers(self) -> dict[type, Callable[..., Awaitable[None]]]:
+        """What takes each type of notification of the `mcp` package."""
+        return self._in_package().notification_handlers
+
+    def create_initialization_options(self, *arguments: Any, **options: Any) -> InitializationOptions:
+        """What the server says of itself, for `run()`."""
+        return self._in_package().create_initialization_options(*arguments, **options)
+
+    def get_capabilities(self, *arguments: Any, **options: Any) -> ServerCapabilities:
+        """What the server can do."""
+        return self._in_package().get_capabilities(*arguments, **options)
+
+    async def run(
+        self, read_stream: Any, write_stream: Any, initialization_options: InitializationOptions, **options: Any
+    ) -> None:
+        """Serve a client of the `mcp` package over two streams until they end."""
+        await self._in_package().run(read_stream, write_stream, initialization_options, **options)
+
+    def _in_package(self) -> Server[Any, Any]:
+        if self._package_server is None:
+            from ._mcp_package import package_server
+
+            self._package_server = package_server(self)
+        return self._package_server
 
 
 class McpConnection:
@@ -84,24 +127,28 @@ class McpConnection:
         name = params.get("name")
         if not isinstance(name, str):
             return rpc_error(identifier, INVALID_PARAMS, "tools/call needs the name of a tool")
-        tool = self._server.tools.get(name)
-        if tool is None:
-            known = ", ".join(self._server.tools) or "none"
-            text = f"MCP server '{self._server.name}' has no tool '{name}'; it has: {known}"
-            return _result(identifier, error_result(text))
-        arguments = params.get("arguments") or {}
-        problem = check_value(arguments, tool.schema)
-        if problem:
-            return _result(identifier, error_result(f"invalid arguments for tool '{name}': {problem}"))
-        call = _Call(signal)
-        self._running[identifier] = call
+        call = self._running[identifier] = _Call(signal)
         try:
-            result = await call.run(tool, arguments)
+            result = await self._run(call, name, params.get("arguments") or {})
         finally:
             self._running.pop(identifier, None)
         if result is None:
             return rpc_error(identifier, REQUEST_CANCELLED, f"the call of tool '{name}' was cancelled")
         return _result(identifier, result)
+
+    async def call(self, name: str, arguments: Any, signal: asyncio.Event) -> dict[str, Any]:
+        """The result of a call that nobody cancels by its id."""
+        return await self._run(_Call(signal), name, arguments) or error_result("the call was cancelled")
+
+    async def _run(self, call: _Call, name: str, arguments: Any) -> dict[str, Any] | None:
+        tool = self._server.tools.get(name)
+        if tool is None:
+            known = ", ".join(self._server.tools) or "none"
+            return error_result(f"MCP server '{self._server.name}' has no tool '{name}'; it has: {known}")
+        problem = check_value(arguments, tool.schema)
+        if problem:
+            return error_result(f"invalid arguments for tool '{name}': {problem}")
+        return await call.run(tool, arguments)
 
     def _cancel(self, identifier: Any) -> None:
         call = self._running.get(identifier)
@@ -131,7 +178,8 @@ class _Call:
                     returned = await tool.definition.handler(arguments)
                 result = call_tool_result(returned, name)
             except Exception as error:
-                result = error_result(str(error) or type(error).__name__)
+                logger.error("the handler of tool '%s' raised an exception", name, exc_info=True)
+                result = error_result(exception_text(error))
         return None if self._cancelled else result
 
     def cancel(self) -> None:

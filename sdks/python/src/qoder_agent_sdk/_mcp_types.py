@@ -11,8 +11,6 @@ from typing import Any, Literal, TypedDict, Union
 
 from typing_extensions import NotRequired
 
-from ._mcp_server import McpServer
-
 
 class McpServerToolPolicy(TypedDict):
     """Whether one tool of a server is allowed, asked for or denied."""
@@ -50,11 +48,15 @@ class McpHttpServerConfig(TypedDict):
 
 
 class McpSdkServerConfig(TypedDict):
-    """A server that runs in this process; made by `create_sdk_mcp_server()`."""
+    """A server that runs in this process; made by `create_sdk_mcp_server()`.
+
+    `instance` may also be a `Server` or `FastMCP` of the `mcp` package.
+    """
 
     type: Literal["sdk"]
     name: str
-    instance: McpServer
+    #: Not named by type: `mcp` is only imported where it is used.
+    instance: Any
     tools: NotRequired[list[McpServerToolPolicy]]
 
 

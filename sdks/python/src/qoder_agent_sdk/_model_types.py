@@ -6,8 +6,10 @@ of a model or a `CustomModel` with the credentials of a third party.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypedDict, Union
+
+from typing_extensions import Required
 
 QoderModelPurpose = Literal[
     "main",
@@ -37,7 +39,7 @@ class ModelInfo(TypedDict, total=False):
 class ModelPolicyContext(TypedDict, total=False):
     """What the model is needed for, and which models there are."""
 
-    purpose: str
+    purpose: Required[str]
     sessionId: str
     agentId: str
     turnIndex: int
@@ -63,7 +65,7 @@ class ModelPolicyResult(TypedDict, total=False):
 
 ModelPolicyProvider = Callable[
     [ModelPolicyContext],
-    Union[ModelPolicyResult, Awaitable[ModelPolicyResult]],
+    Union[ModelPolicyResult, Mapping[str, Any], Awaitable[Union[ModelPolicyResult, Mapping[str, Any]]]],
 ]
 
 

@@ -10,7 +10,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from ._auth import check_auth
@@ -197,7 +197,7 @@ def _system_prompt(name: str, value: Any) -> None:
 
 def _text_map(optional: bool) -> Check:
     def check(name: str, value: Any) -> None:
-        if not isinstance(value, dict):
+        if not isinstance(value, Mapping):
             raise OptionTypeError(f"{name} must be a dict of strings, not {_shown(value)}")
         for key, item in value.items():
             allowed = isinstance(item, str) or (optional and item is None)
@@ -271,7 +271,7 @@ def _output_format(name: str, value: Any) -> None:
 
 
 def _dictionary(name: str, value: Any) -> None:
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         raise OptionTypeError(f"{name} must be a dict, not {_shown(value)}")
 
 
@@ -337,7 +337,7 @@ def check_mcp_servers(name: str, value: Any) -> None:
     """Refuse MCP configurations that cannot work; a string or path names a file."""
     if isinstance(value, (str, os.PathLike)):
         return
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         raise OptionTypeError(f"{name} must be a dict of servers or the path of a JSON file, not {_shown(value)}")
     for key, config in value.items():
         _filled_text(f"the server names of {name}", key)

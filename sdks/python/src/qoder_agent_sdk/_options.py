@@ -7,7 +7,7 @@ may be changed in between. Fields that may hold secrets are not printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._auth import InternalAuthOptions
-    from ._hook_types import FurtherHookEvent, HookEvent, HookMatcher
+    from ._hook_types import HookMatchers
     from ._mcp_types import McpServerConfig, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange
     from ._model_types import ModelPolicyProvider
     from ._permission_types import CanUseTool, PermissionMode
@@ -73,10 +73,10 @@ class QoderAgentOptions:
 
     # Process
     cwd: str | Path | None = None
-    env: dict[str, str | None] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     cli_path: str | Path | None = None
     user: str | None = None
-    extra_args: dict[str, str | None] = field(default_factory=dict)
+    extra_args: Mapping[str, str | None] = field(default_factory=dict)
     proxy: str | None = field(default=None, repr=False)
     stderr: Callable[[str], Any] | None = None
     max_buffer_size: int | None = None
@@ -107,7 +107,7 @@ class QoderAgentOptions:
     prompt_suggestions: bool = False
 
     # MCP
-    mcp_servers: dict[str, McpServerConfig] | str | Path = field(default_factory=dict, repr=False)
+    mcp_servers: Mapping[str, McpServerConfig] | str | Path = field(default_factory=dict, repr=False)
     allowed_mcp_server_names: list[str] = field(default_factory=list)
     strict_mcp_config: bool = False
     on_mcp_oauth_required: OnMcpOAuthRequired | None = None
@@ -115,14 +115,14 @@ class QoderAgentOptions:
     on_elicitation: OnElicitation | None = None
 
     # Hooks, agents, skills, plugins, settings
-    hooks: dict[HookEvent, list[HookMatcher]] | dict[HookEvent | FurtherHookEvent, list[HookMatcher]] | None = None
-    agents: dict[str, AgentDefinition] | None = None
+    hooks: HookMatchers | None = None
+    agents: Mapping[str, AgentDefinition] | None = None
     agent: str | None = None
     skills: list[str] | Literal["all"] | None = None
     plugins: list[SdkPluginConfig] = field(default_factory=list)
     settings: str | Path | Settings | None = field(default=None, repr=False)
     setting_sources: list[SettingSource] | None = None
-    add_dirs: list[str | Path] = field(default_factory=list)
+    add_dirs: Sequence[str | Path] = field(default_factory=list)
 
     def __new__(cls, *_args: Any, **given: Any) -> Self:
         """Refuse names that do not exist, with the one that was probably meant."""

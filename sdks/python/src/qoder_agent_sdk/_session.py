@@ -31,6 +31,7 @@ from ._messages import Message, ResultMessage
 from ._options import QoderAgentOptions
 from ._parsing import parse_message
 from ._status_changes import StatusChanges
+from ._tool_results import exception_text
 from ._transport import ProcessTransport
 from ._turns import Turns
 
@@ -266,6 +267,8 @@ class Session:
         self._last_result = message if kind == "result" else None
         if kind == "system" and message.get("subtype") == "mcp_status_change":
             self._status_changes.put(message.get("servers") or [])
+        if kind == "system" and message.get("subtype") == "notice":
+            logger.warning("%s", message.get("message"))
         if kind == "result":
             # Who sees the result may hand the session over to another host.
             await self._copy_to_store(None)
@@ -325,8 +328,7 @@ class Session:
             # Something that the callback waited for was cancelled, not the callback.
             response = _error_reply(identifier, "the callback raised CancelledError")
         except Exception as error:
-            logger.debug("a callback for '%s' failed", request.get("subtype"), exc_info=True)
-            response = _error_reply(identifier, str(error) or type(error).__name__)
+            response = _error_reply(identifier, exception_text(error))
         if identifier not in self._incoming:
             return  # the runtime has withdrawn it
         try:

@@ -7,6 +7,7 @@ that says what was expected, so that the model never sees an empty success.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 logger = logging.getLogger("qoder_agent_sdk")
@@ -19,11 +20,17 @@ def error_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
+def exception_text(error: BaseException) -> str:
+    """An exception in one line, with its type: the text of a KeyError alone is only the key."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def call_tool_result(returned: Any, tool_name: str) -> dict[str, Any]:
     """The MCP result for what the handler of a tool returned."""
     if returned is None:
         return error_result(f"the handler of tool '{tool_name}' returned None; {_EXPECTED}")
-    if not isinstance(returned, dict):
+    if not isinstance(returned, Mapping):
         return error_result(str(returned))
     if "content" not in returned:
         keys = ", ".join(map(str, returned)) or "none"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Union
 
@@ -41,7 +41,7 @@ class SdkMcpTool(Generic[T]):
     name: str
     description: str
     input_schema: type[T] | dict[str, Any]
-    handler: Callable[..., Awaitable[dict[str, Any]]]
+    handler: Callable[..., Awaitable[Mapping[str, Any]]]
     annotations: ToolAnnotations | None = None
 
 
@@ -101,10 +101,10 @@ def tool(
     description: str,
     input_schema: type | dict[str, Any],
     annotations: ToolAnnotations | None = None,
-) -> Callable[[Callable[..., Awaitable[dict[str, Any]]]], SdkMcpTool[Any]]:
+) -> Callable[[Callable[..., Awaitable[Mapping[str, Any]]]], SdkMcpTool[Any]]:
     """Make a tool of an `async def` function that takes the arguments as a dict."""
 
-    def decorate(handler: Callable[..., Awaitable[dict[str, Any]]]) -> SdkMcpTool[Any]:
+    def decorate(handler: Callable[..., Awaitable[Mapping[str, Any]]]) -> SdkMcpTool[Any]:
         return SdkMcpTool(
             name=name,
             description=description,
@@ -143,7 +143,7 @@ class RegisteredTool:
 def create_sdk_mcp_server(
     name: str,
     version: str = "1.0.0",
-    tools: list[SdkMcpTool[Any]] | None = None,
+    tools: Sequence[SdkMcpTool[Any]] | None = None,
 ) -> McpSdkServerConfig:
     """Make an MCP server that runs in this process, for `QoderAgentOptions.mcp_servers`."""
     from ._mcp_server import McpServer

@@ -2,7 +2,7 @@
  * MCP servers of this process, made by `createSdkMcpServer()`. A server keeps no state of its own and can be
  * connected many times, so one configuration can be used by several sessions at once.
  */
-import { errorText, OptionsError } from '../errors.js';
+import { callbackFailure, errorText, OptionsError } from '../errors.js';
 import { isRecord } from '../options/kinds.js';
 import type { ConnectableMcpServer, McpSdkServerConfigWithInstance } from '../types/mcp.js';
 import { shapeSchema } from './schema.js';
@@ -122,7 +122,7 @@ class SdkMcpServer implements ConnectableMcpServer {
       // The shape of this definition is not known here; parsing has just proved the arguments.
       return checkResult(name, await definition.handler(parsed.arguments as never, { signal }));
     } catch (thrown) {
-      return failure(errorText(thrown));
+      return failure(callbackFailure(`the handler of the tool ${name}`, thrown));
     }
   }
 }

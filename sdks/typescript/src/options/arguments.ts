@@ -107,8 +107,7 @@ function componentArguments(options: CheckedOptions): string[] {
   const list: string[] = [];
   const settings = settingsArgument(options);
   if (settings !== undefined) list.push('--settings', settings);
-  const sources = options.settingSources ?? (options.skills === undefined ? undefined : ['user', 'project']);
-  if (sources !== undefined) list.push(`--setting-sources=${sources.join(',')}`);
+  if (options.settingSources !== undefined) list.push(`--setting-sources=${options.settingSources.join(',')}`);
   if (options.agent !== undefined) list.push('--agent', options.agent);
   for (const plugin of options.plugins ?? []) {
     list.push('--plugin-dir', resolve(options.cwd ?? process.cwd(), plugin.path));

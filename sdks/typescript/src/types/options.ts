@@ -167,7 +167,10 @@ interface ComponentOptions {
   skills?: string[] | 'all';
   /** Settings, or the path of a file with them. They win over the files of `settingSources`. */
   settings?: string | Settings;
-  /** Left out: all; `[]`: none. */
+  /**
+   * Which settings files are read. Left out: all; `[]`: none. Listing `project` or `local` vouches for the working
+   * directory: its settings, rules, skills, agents and `AGENTS.md` count in this session. Left out vouches for nothing.
+   */
   settingSources?: SettingSource[];
 }
 

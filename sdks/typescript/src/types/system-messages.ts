@@ -51,6 +51,17 @@ export interface SDKStatusMessage extends SystemCommon {
   permissionMode?: PermissionMode;
 }
 
+/** A warning of the runtime; `console.warn` gets it too. */
+export interface SDKNoticeMessage extends SystemCommon {
+  subtype: 'notice';
+  level: 'warning';
+  /** `untrusted_folder`: files that are not used because nobody vouched for their folder. */
+  kind: 'untrusted_folder' | 'general' | (string & {});
+  message: string;
+  /** The files that it names; absolute paths. */
+  files?: string[];
+}
+
 /** MCP servers whose state changed. */
 export interface SDKMcpStatusChangeMessage extends SystemCommon {
   subtype: 'mcp_status_change';
@@ -207,6 +218,7 @@ export type SDKSystemMessageUnion =
   | SDKSystemMessage
   | SDKCompactBoundaryMessage
   | SDKStatusMessage
+  | SDKNoticeMessage
   | SDKMcpStatusChangeMessage
   | SDKApiRetryMessage
   | SDKLocalCommandOutputMessage

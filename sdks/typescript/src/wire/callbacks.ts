@@ -3,7 +3,7 @@
  * Whatever goes wrong in a callback ends in the careful answer: deny, cancel, or an error that the runtime
  * treats as one.
  */
-import { errorText, ModelPolicyTimeoutError } from '../errors.js';
+import { callbackFailure, ModelPolicyTimeoutError } from '../errors.js';
 import type { McpBridge } from '../mcp/bridge.js';
 import type { RpcMessage } from '../mcp/transport.js';
 import { describeValue, isRecord } from '../options/kinds.js';
@@ -80,7 +80,7 @@ export class HostCallbacks {
     try {
       return permissionAnswer(await decide(String(request['tool_name']), input, context), input);
     } catch (thrown) {
-      return { behavior: 'deny', message: errorText(thrown) };
+      return { behavior: 'deny', message: callbackFailure('canUseTool', thrown) };
     }
   }
 
@@ -138,7 +138,8 @@ export class HostCallbacks {
       const result = await ask(camelCaseFields(request) as unknown as ElicitationRequest, { signal });
       if (!isRecord(result) || !['accept', 'decline', 'cancel'].includes(result.action)) return { action: 'cancel' };
       return { ...result };
-    } catch {
+    } catch (thrown) {
+      callbackFailure('onElicitation', thrown);
       // The server must not take a failure of the host for consent.
       return { action: 'cancel' };
     }

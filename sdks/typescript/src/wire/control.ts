@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 
-import { ControlRequestError, ControlRequestTimeoutError, errorText } from '../errors.js';
+import { callbackFailure, ControlRequestError, ControlRequestTimeoutError, errorText } from '../errors.js';
 import { isRecord } from '../options/kinds.js';
 
 /** A JSON object on the wire. */
@@ -121,11 +121,13 @@ export class ControlChannel {
     const controller = new AbortController();
     this.#serving.set(id, controller);
     let response: WireObject;
+    const request = isRecord(message['request']) ? message['request'] : {};
     try {
-      const request = isRecord(message['request']) ? message['request'] : {};
       response = { subtype: 'success', request_id: id, response: await this.#handle(request, controller.signal) };
     } catch (thrown) {
-      response = { subtype: 'error', request_id: id, error: errorText(thrown) };
+      // A callback that was cancelled may well throw; nobody asks for its answer.
+      if (controller.signal.aborted) return;
+      response = { subtype: 'error', request_id: id, error: callbackFailure(callbackName(request), thrown) };
     }
     // A cancelled request gets no answer: the runtime has gone on without it.
     if (controller.signal.aborted) return;
@@ -137,4 +139,20 @@ export class ControlChannel {
       await this.#send({ type: 'control_response', response: { subtype: 'error', request_id: id, error } });
     }
   }
+}
+
+/** The options behind requests. */
+const CALLBACKS: Record<string, string> = {
+  can_use_tool: 'canUseTool',
+  get_model_policy: 'resolveModel',
+  mcp_oauth_required: 'onMcpOAuthRequired',
+  auth_expired: 'onAuthExpired',
+};
+
+/** What a request calls, as its author knows it. */
+function callbackName(request: WireObject): string {
+  const subtype = String(request['subtype']);
+  if (subtype !== 'hook_callback') return CALLBACKS[subtype] ?? `the answer to ${subtype}`;
+  const input = isRecord(request['input']) ? request['input'] : {};
+  return `a ${String(input['hook_event_name'])} hook`;
 }
