@@ -64,7 +64,8 @@ pub fn from_arguments(
         settings: arguments.settings.clone(),
         setting_sources: setting_sources(arguments)?,
         trust: arguments.trust,
-        host: arguments.input_format == InputFormat::StreamJson,
+        host: arguments.input_format == InputFormat::StreamJson
+            && !environment.contains_key("QODER_SDK_IMPLIED_SETTING_SOURCES"),
         strict_mcp_config: arguments.protocol.strict_mcp_config,
         thinking: thinking(arguments)?,
         effort: effort(arguments)?,

@@ -44,12 +44,12 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"tools": {"type": "preset", "preset": "qodercli"}}, ["--tools", "default"]),
     ({"allowed_tools": ["Read", "Bash(git log *)"]}, ["--allowedTools", "Read,Bash(git log *)"]),
     ({"disallowed_tools": ["Bash"]}, ["--disallowedTools", "Bash"]),
-    ({"skills": "all"}, ["--allowedTools", "Skill"]),
+    ({"skills": "all"}, ["--allowedTools", "Skill", "--setting-sources=user,project"]),
     (
         {"skills": ["pdf", "p:x"], "allowed_tools": ["Read"], "setting_sources": ["local"]},
         ["--allowedTools", "Read,Skill(pdf),Skill(p:x)", "--setting-sources=local"],
     ),
-    ({"skills": []}, []),
+    ({"skills": []}, ["--setting-sources=user,project"]),
     ({"permission_mode": "plan"}, ["--permission-mode", "plan"]),
     (
         {"permission_mode": "yolo", "allow_dangerously_skip_permissions": True},
@@ -128,6 +128,13 @@ def test_the_environment_says_who_starts_the_runtime(tmp_path: Path) -> None:
     assert environment["QODER_SDK_READS_SESSION_STATE"] == "1"
     assert environment["QODER_ENABLE_SDK_FILE_CHECKPOINTING"] == "true"
     assert environment["PWD"] == str(tmp_path)
+
+
+def test_sources_that_nobody_listed_are_marked() -> None:
+    name = "QODER_SDK_IMPLIED_SETTING_SOURCES"
+    assert environment_for(QoderAgentOptions(skills="all"))[name] == "1"
+    assert name not in environment_for(QoderAgentOptions(skills="all", setting_sources=["project"]))
+    assert name not in environment_for(QoderAgentOptions())
 
 
 def test_none_removes_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ const cases: Array<[options: Options, expected: string[]]> = [
   [{ allowedTools: ['Read', 'Bash(a, b)'] }, ['--allowedTools', 'Read,Bash(a, b)']],
   [{ allowedTools: [] }, []],
   [{ disallowedTools: ['Bash'] }, ['--disallowedTools', 'Bash']],
-  [{ skills: 'all' }, ['--allowedTools', 'Skill']],
+  [{ skills: 'all' }, ['--allowedTools', 'Skill', '--setting-sources=user,project']],
   [
     { skills: ['pdf', 'p:x'], allowedTools: ['Read'], settingSources: ['local'] },
     ['--allowedTools', 'Read,Skill(pdf),Skill(p:x)', '--setting-sources=local'],

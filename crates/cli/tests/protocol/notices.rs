@@ -85,6 +85,18 @@ fn a_host_that_lists_the_folder_s_files_vouches_for_it() {
 }
 
 #[test]
+fn sources_that_the_sdk_implies_vouch_for_nothing() {
+    let sandbox = project();
+    let mut command = Host::command(&sandbox, &json!([say("done")]), &["--setting-sources=user,project"]);
+    command.env("QODER_SDK_IMPLIED_SETTING_SOURCES", "1");
+    let mut host = Host::spawn(command);
+    host.initialize(json!({}));
+    host.prompt("go");
+    let notice = host.until(|line| line["subtype"] == "notice");
+    assert_eq!(notice["kind"], "untrusted_folder");
+}
+
+#[test]
 fn the_home_directory_cannot_be_vouched_for() {
     let sandbox = project();
     let mut command = Host::command(&sandbox, &json!([say("done")]), &["--setting-sources=project"]);

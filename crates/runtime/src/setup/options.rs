@@ -73,8 +73,8 @@ pub struct Options {
     pub setting_sources: Option<Vec<RuleSource>>,
     /// True: trust the folder for this run.
     pub trust: bool,
-    /// True when a program drives the session. One that lists `project` or `local` in `setting_sources` vouches for its
-    /// working directory.
+    /// True when a program drives the session and has listed `setting_sources` itself. One that lists `project` or `local`
+    /// vouches for its working directory.
     pub host: bool,
     /// True: no server of settings and files is used, only those that the front names.
     pub strict_mcp_config: bool,

@@ -61,7 +61,7 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
         Some(json) => out.pair("--settings", Some(files.write("settings.json", &json)?)),
         None => {}
     }
-    let sources = options.setting_sources.as_ref();
+    let sources = options.sources();
     let sources = sources.map(|list| list.iter().map(|each| each.as_str()).collect::<Vec<_>>().join(","));
     out.joined("--setting-sources", sources.as_deref());
     for folder in &options.add_dirs {
@@ -161,6 +161,10 @@ fn servers(options: &QoderAgentOptions, files: &mut PrivateFiles, out: &mut Argu
 pub(super) fn environment(options: &QoderAgentOptions, command: &mut Command) {
     command.env("QODER_ENTRYPOINT", "sdk-rust").env("QODER_SDK_VERSION", VERSION);
     command.env("QODER_SDK_READS_SESSION_STATE", "1");
+    command.env_remove("QODER_SDK_IMPLIED_SETTING_SOURCES");
+    if options.implies_sources() {
+        command.env("QODER_SDK_IMPLIED_SETTING_SOURCES", "1");
+    }
     if options.enable_file_checkpointing == Some(true) {
         command.env("QODER_ENABLE_SDK_FILE_CHECKPOINTING", "true");
     }

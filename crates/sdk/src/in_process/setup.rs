@@ -82,9 +82,9 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         system_prompt,
         append_system_prompt,
         settings: settings(options)?,
-        setting_sources: options.setting_sources.as_ref().map(|sources| sources.iter().map(source).collect()),
+        setting_sources: options.sources().map(|sources| sources.iter().map(source).collect()),
         trust: options.trust,
-        host: true,
+        host: !options.implies_sources(),
         strict_mcp_config: options.strict_mcp_config,
         thinking: match options.thinking {
             None => Thinking::Default,

@@ -279,6 +279,17 @@ impl QoderAgentOptions {
         Some(wrapped.unwrap_or(format).clone())
     }
 
+    /// The settings files to read: with skills those of the user and of the project, unless others are listed.
+    pub(crate) fn sources(&self) -> Option<Vec<SettingSource>> {
+        let implied = || self.implies_sources().then(|| vec![SettingSource::User, SettingSource::Project]);
+        self.setting_sources.clone().or_else(implied)
+    }
+
+    /// True when nobody lists settings files and skills ask for some. Only who lists the project's vouches for them.
+    pub(crate) fn implies_sources(&self) -> bool {
+        self.skills.is_some() && self.setting_sources.is_none()
+    }
+
     /// The process environment with `env` laid over it.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         // Names and values that are not text are nothing that a setting could be.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._binary import find_binary
@@ -65,6 +65,10 @@ def environment_for(options: QoderAgentOptions) -> dict[str, str]:
     environment["QODER_ENTRYPOINT"] = _SDK_NAME
     environment["QODER_SDK_VERSION"] = __version__
     environment["QODER_SDK_READS_SESSION_STATE"] = "1"
+    environment.pop("QODER_SDK_IMPLIED_SETTING_SOURCES", None)
+    if _implies_sources(options):
+        # Who lists the project's files vouches for them; nobody has listed these.
+        environment["QODER_SDK_IMPLIED_SETTING_SOURCES"] = "1"
     if options.enable_file_checkpointing:
         environment["QODER_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
     if options.cwd is not None:
@@ -176,10 +180,16 @@ def _session_flags(options: QoderAgentOptions) -> list[str]:
     return flags + _switch("--include-hook-events", options.include_hook_events)
 
 
+def _implies_sources(options: QoderAgentOptions) -> bool:
+    """Skills are looked for in the files of the user and the project, unless the host program lists others."""
+    return options.skills is not None and options.setting_sources is None
+
+
 def _environment_flags(options: QoderAgentOptions, files: LaunchFiles) -> list[str]:
     flags = _pair("--settings", _settings_value(options, files))
-    if options.setting_sources is not None:
-        flags.append("--setting-sources=" + ",".join(options.setting_sources))
+    sources: Sequence[str] | None = ["user", "project"] if _implies_sources(options) else options.setting_sources
+    if sources is not None:
+        flags.append("--setting-sources=" + ",".join(sources))
     for directory in options.add_dirs:
         flags += ["--add-dir", os.fspath(directory)]
     for plugin in options.plugins:

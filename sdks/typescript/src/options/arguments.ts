@@ -9,6 +9,7 @@ import { errorText, OptionsError } from '../errors.js';
 import type { McpServerConfig } from '../types/mcp.js';
 import { isRecord } from './kinds.js';
 import { mayHoldSecrets } from './private-file.js';
+import { impliesSources } from './sources.js';
 import type { CheckedOptions } from './validate.js';
 
 const FIXED = ['--output-format', 'stream-json', '--verbose', '--input-format', 'stream-json'];
@@ -107,7 +108,8 @@ function componentArguments(options: CheckedOptions): string[] {
   const list: string[] = [];
   const settings = settingsArgument(options);
   if (settings !== undefined) list.push('--settings', settings);
-  if (options.settingSources !== undefined) list.push(`--setting-sources=${options.settingSources.join(',')}`);
+  const sources = impliesSources(options) ? ['user', 'project'] : options.settingSources;
+  if (sources !== undefined) list.push(`--setting-sources=${sources.join(',')}`);
   if (options.agent !== undefined) list.push('--agent', options.agent);
   for (const plugin of options.plugins ?? []) {
     list.push('--plugin-dir', resolve(options.cwd ?? process.cwd(), plugin.path));

@@ -3,6 +3,7 @@
  * this package is attached. Credentials given as `options.auth` are not here.
  */
 import { SDK_VERSION } from '../version.js';
+import { impliesSources } from './sources.js';
 import type { CheckedOptions } from './validate.js';
 
 /** The environment to start the runtime with. */
@@ -15,6 +16,8 @@ export function runtimeEnvironment(options: CheckedOptions): Record<string, stri
     ...options.env,
     QODER_SDK_VERSION: SDK_VERSION,
   };
+  // Who lists the project's files vouches for them; nobody has listed these.
+  wanted['QODER_SDK_IMPLIED_SETTING_SOURCES'] = impliesSources(options) ? '1' : undefined;
   if (options.enableFileCheckpointing) wanted['QODER_ENABLE_SDK_FILE_CHECKPOINTING'] = 'true';
   return Object.fromEntries(
     Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined),
