@@ -27,6 +27,7 @@ BINARY_VARIABLE = "QODERCLI_BINARY"
 PROJECT = Path(__file__).resolve().parent.parent
 SOURCES = PROJECT / "src"
 PACKAGE = "qoder_agent_sdk"
+LICENSES = ("LICENSE-APACHE", "LICENSE-MIT")
 FILE_NAME = "qodercli.exe" if sys.platform == "win32" else "qodercli"
 
 
@@ -43,6 +44,7 @@ def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: A
     project = _project_table()
     info = Path(metadata_directory) / f"{_stem(project)}.dist-info"
     info.mkdir()
+    (info / "licenses").mkdir()
     for name, content in _info_files(project).items():
         (info / name).write_text(content, encoding="utf-8")
     return info.name
@@ -142,11 +144,12 @@ def _project_table() -> dict[str, Any]:
 
 def _metadata(project: dict[str, Any]) -> str:
     lines = [
-        "Metadata-Version: 2.1",
+        "Metadata-Version: 2.4",
         f"Name: {project['name']}",
         f"Version: {project['version']}",
         f"Summary: {project['description']}",
-        f"License: {project['license']}",
+        f"License-Expression: {project['license']}",
+        *(f"License-File: {name}" for name in LICENSES),
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {each}" for each in project["dependencies"]),
         "Provides-Extra: test",
@@ -169,7 +172,8 @@ def _stem(project: dict[str, Any]) -> str:
 
 def _info_files(project: dict[str, Any]) -> dict[str, str]:
     wheel = f"Wheel-Version: 1.0\nGenerator: qoder_build\nRoot-Is-Purelib: false\nTag: {_platform_tag()}\n"
-    return {"METADATA": _metadata(project), "WHEEL": wheel}
+    texts = {f"licenses/{name}": (PROJECT / name).read_text(encoding="utf-8") for name in LICENSES}
+    return {"METADATA": _metadata(project), "WHEEL": wheel, **texts}
 
 
 def _write_wheel(folder: Path, files: dict[str, bytes]) -> str:

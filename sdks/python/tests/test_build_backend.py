@@ -56,6 +56,17 @@ def test_a_wheel_holds_the_package_and_the_executable(binary: Path, tmp_path: Pa
         assert "Requires-Dist: anyio>=4\n" in requirements and 'extra == "test"' in requirements
 
 
+def test_a_wheel_carries_its_licence_texts(binary: Path, tmp_path: Path) -> None:
+    backend = backend_in(PROJECT)
+    info = "qoder_agent_sdk-0.1.0.dist-info"
+    with zipfile.ZipFile(tmp_path / backend.build_wheel(str(tmp_path))) as wheel:
+        about = wheel.read(f"{info}/METADATA").decode()
+        assert "License-Expression: MIT OR Apache-2.0\n" in about
+        for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+            assert f"License-File: {name}\n" in about
+            assert wheel.read(f"{info}/licenses/{name}") == (PROJECT.parents[1] / name).read_bytes()
+
+
 def test_the_same_sources_give_the_same_wheel(binary: Path, tmp_path: Path) -> None:
     backend = backend_in(PROJECT)
     (tmp_path / "one").mkdir()
@@ -69,7 +80,7 @@ def test_the_metadata_is_the_same_with_and_without_the_wheel(binary: Path, tmp_p
     backend = backend_in(PROJECT)
     info = backend.prepare_metadata_for_build_wheel(str(tmp_path))
     with zipfile.ZipFile(tmp_path / backend.build_wheel(str(tmp_path))) as wheel:
-        for name in ("METADATA", "WHEEL"):
+        for name in ("METADATA", "WHEEL", "licenses/LICENSE-MIT"):
             assert wheel.read(f"{info}/{name}") == (tmp_path / info / name).read_bytes()
 
 
@@ -107,7 +118,7 @@ def workspace_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cargo: str) 
     project = workspace / "sdks" / "python"
     for name in ("build_support", "src"):
         shutil.copytree(PROJECT / name, project / name)
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"):
         shutil.copy(PROJECT / name, project / name)
     program = tmp_path / "bin" / "cargo"
     program.parent.mkdir()

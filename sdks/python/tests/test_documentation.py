@@ -1,7 +1,8 @@
 """The examples of the pages for Python and the example programs run as they stand.
 
 A block marked `python runnable` is run as a program; a line `#=> text` in it says what
-it must print.
+it must print. Nothing of the caller's environment reaches it, so that it finds the
+runtime inside the installed package or none.
 """
 
 from __future__ import annotations
@@ -32,8 +33,18 @@ def examples() -> list[tuple[str, str]]:
 
 
 def run_program(arguments: list[str], project: Path, lines: str = "") -> str:
+    # As on a machine that has only the package: no variable of the caller, and no other program to find.
+    home = project.parent / "newcomer"
+    home.mkdir()
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=project, input=lines, capture_output=True, text=True, timeout=120
+        [sys.executable, *arguments],
+        cwd=project,
+        env=environment,
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

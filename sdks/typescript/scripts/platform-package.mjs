@@ -4,8 +4,8 @@
  *   node scripts/platform-package.mjs --binary FILE --out FOLDER [--platform NAME] [--arch NAME]
  *
  * The package is `@qoder-ai/qoder-agent-sdk-<platform>-<arch>` in the version of this one. It is packed into FOLDER,
- * and the path of the archive is printed. When this package is published, it lists these packages as optional
- * dependencies; npm then installs the one that fits the machine.
+ * and the path of the archive is printed. This package lists them as optional dependencies: npm installs the one that
+ * fits the machine.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -46,6 +46,7 @@ process.on('exit', () => rmSync(staging, { recursive: true, force: true }));
 mkdirSync(join(staging, 'bin'));
 copyFileSync(binary, join(staging, 'bin', fileName));
 chmodSync(join(staging, 'bin', fileName), 0o755);
+for (const text of ['LICENSE-MIT', 'LICENSE-APACHE']) copyFileSync(join(packageDirectory, text), join(staging, text));
 writeFileSync(
   join(staging, 'package.json'),
   JSON.stringify(
@@ -56,7 +57,7 @@ writeFileSync(
       description: `The runtime qodercli for ${values.platform} on ${values.arch}, used by @qoder-ai/qoder-agent-sdk.`,
       os: [values.platform],
       cpu: [values.arch],
-      files: ['bin'],
+      files: ['bin', 'LICENSE-MIT', 'LICENSE-APACHE'],
       preferUnplugged: true,
     },
     null,

@@ -6,7 +6,7 @@
  *
  * FOLDER is used again when it exists; without it a temporary one is made and removed. TEST is a part of the
  * names of the test files to run. The runtime is the one that QODERCLI_PATH names, or the one in FILE, an archive
- * made by platform-package.mjs.
+ * made by platform-package.mjs. Beside FOLDER a second project is made, as a newcomer's; see prepareConsumer.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,6 +25,9 @@ const { values, positionals } = parseArgs({
   options: { dir: { type: 'string' }, zod: { type: 'string' }, 'platform-archive': { type: 'string' } },
 });
 
+/** How packages are installed. */
+const installing = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
+
 /** Runs a command; ends this program with its code when it fails. */
 function run(command, args, options = {}) {
   const outcome = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'], ...options });
@@ -41,12 +44,33 @@ function filesBelow(directory) {
   });
 }
 
+/**
+ * A project as a newcomer makes it: nothing but the two archives and what the quickstart says, with the newest compiler
+ * and types. Its programs find the runtime without any variable.
+ */
+function prepareConsumer(folder, archive) {
+  const platform = values['platform-archive']
+    ? resolve(values['platform-archive'])
+    : run(process.execPath, [join(packageDirectory, 'scripts/platform-package.mjs'), '--binary', process.env.QODERCLI_PATH, '--out', project], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }).trim();
+  mkdirSync(folder, { recursive: true });
+  rmSync(join(folder, 'node_modules/@qoder-ai'), { recursive: true, force: true });
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
+  const newest = ['@types/node@latest', 'typescript@latest'];
+  run('npm', [...installing, archive, platform, 'zod', ...newest], { cwd: folder });
+}
+
 const project = values.dir ? resolve(values.dir) : mkdtempSync(join(tmpdir(), 'qoder-sdk-packed-'));
 mkdirSync(project, { recursive: true });
-if (!values.dir) process.on('exit', () => rmSync(project, { recursive: true, force: true }));
+if (!values.dir) {
+  process.on('exit', () => {
+    for (const folder of [project, `${project}-consumer`]) rmSync(folder, { recursive: true, force: true });
+  });
+}
 
 if (!existsSync(join(packageDirectory, 'node_modules'))) {
-  run('npm', ['install', '--no-audit', '--no-fund'], { cwd: packageDirectory });
+  run('npm', ['install', '--omit=optional', '--no-audit', '--no-fund'], { cwd: packageDirectory });
 }
 const listing = run('npm', ['pack', '--json', '--pack-destination', project], {
   cwd: packageDirectory,
@@ -68,7 +92,9 @@ const manifest = {
 };
 writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, null, 2));
 rmSync(join(project, 'node_modules/@qoder-ai'), { recursive: true, force: true });
-run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'], { cwd: project });
+run('npm', [...installing, '--omit=optional'], { cwd: project });
+const consumer = `${project}-consumer`;
+prepareConsumer(consumer, archive);
 
 rmSync(join(project, 'tests'), { recursive: true, force: true });
 rmSync(join(project, 'compiled'), { recursive: true, force: true });
@@ -91,5 +117,5 @@ if (tests.length === 0) {
 }
 run(process.execPath, ['--test', '--test-concurrency=2', ...tests], {
   cwd: project,
-  env: { ...process.env, QODER_SDK_REPOSITORY: repository },
+  env: { ...process.env, QODER_SDK_REPOSITORY: repository, QODER_TEST_CONSUMER: consumer },
 });

@@ -45,6 +45,11 @@ export function query(parameters: { prompt: Prompt; options?: Options }): Query 
   checkPrompt(parameters.prompt);
   const session = new Session(checkOptions(parameters.options));
   session.begin(parameters.prompt);
+  return queryOf(session);
+}
+
+/** A session that has begun, as its user sees it. */
+export function queryOf(session: Session): Query {
   return new SessionQuery(session);
 }
 
@@ -57,8 +62,9 @@ export function checkPrompt(prompt: unknown): asserts prompt is Prompt {
   }
 }
 
-/** A session as its user sees it. */
-export class SessionQuery implements Query {
+// Not exported: whether a class has all that generators have depends on the version of `@types/node`, which should not
+// matter to whoever reads the declarations.
+class SessionQuery implements Query {
   readonly #session: Session;
 
   constructor(session: Session) {

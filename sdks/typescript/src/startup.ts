@@ -3,7 +3,7 @@
  */
 import { OptionsError, QoderAgentError } from './errors.js';
 import { checkOptions } from './options/validate.js';
-import { checkPrompt, SessionQuery } from './query.js';
+import { checkPrompt, queryOf } from './query.js';
 import { type Prompt, Session } from './session.js';
 import type { Options } from './types/options.js';
 import type { InitializationResult, Query } from './types/query.js';
@@ -59,7 +59,7 @@ class ReadyQuery implements WarmQuery {
     if (this.#used) throw new OptionsError('A warm query can be used once. Call startup() again for another one.');
     this.#used = true;
     this.#session.begin(prompt);
-    return new SessionQuery(this.#session);
+    return queryOf(this.#session);
   }
 
   close(): Promise<void> {

@@ -1,19 +1,18 @@
 /**
  * Every JavaScript program of these pages that is marked `runnable` runs as it is and prints the lines it says after
- * `//=>`.
+ * `//=>`: in a project with nothing but the installed archives, and without any variable of the caller.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { sandbox } from './support/runtime.js';
 
-const repository = process.env['QODER_SDK_REPOSITORY'];
-assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
+const { QODER_SDK_REPOSITORY: repository, QODER_TEST_CONSUMER: consumer } = process.env;
+assert.ok(repository && consumer, 'scripts/test-packed.mjs makes a project and names it in QODER_TEST_CONSUMER');
 const pages = ['quickstart-typescript.md', 'session-stores.md'];
 const text = pages.map((name) => readFileSync(join(repository, 'docs', name), 'utf8')).join('\n');
 const programs = [...text.matchAll(/^## (.+)$|^```js runnable\n([^]*?)^```$/gm)];
@@ -27,12 +26,10 @@ for (const [, title, source] of programs) {
   const number = count;
   test(`example: ${heading}`, async (context) => {
     const project = sandbox(context, []);
-    // Beside this file, so that the installed packages are found.
-    const file = join(dirname(fileURLToPath(import.meta.url)), `quickstart-${process.pid}-${number}.mjs`);
+    const file = join(consumer, `quickstart-${process.pid}-${number}.mjs`);
     writeFileSync(file, source);
     context.after(() => rmSync(file));
-    const environment: NodeJS.ProcessEnv = { ...process.env, QODER_CONFIG_DIR: project.configuration };
-    for (const name of ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'QODER_PERSONAL_ACCESS_TOKEN']) delete environment[name];
+    const environment = { HOME: dirname(project.configuration), PATH: '/usr/bin:/bin' };
     const { stdout } = await promisify(execFile)(process.execPath, [file], {
       cwd: project.directory,
       env: environment,

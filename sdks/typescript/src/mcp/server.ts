@@ -51,6 +51,7 @@ class SdkMcpServer implements ConnectableMcpServer {
   readonly #name: string;
   readonly #version: string;
   readonly #tools: ReadonlyMap<string, SdkMcpToolDefinition>;
+  readonly #transports = new Set<McpTransport>();
 
   constructor(name: string, version: string, tools: ReadonlyMap<string, SdkMcpToolDefinition>) {
     this.#name = name;
@@ -72,12 +73,23 @@ class SdkMcpServer implements ConnectableMcpServer {
       running.set(id, controller);
       void this.#answer(id, message, controller.signal)
         .finally(() => running.delete(id))
-        .then((answer) => transport.send(answer));
+        .then((answer) => transport.send(answer))
+        // A client may be gone before it has its answer.
+        .catch((thrown: unknown) => transport.onerror?.(thrown instanceof Error ? thrown : new Error(errorText(thrown))));
     };
+    const { onclose } = transport;
     transport.onclose = () => {
+      this.#transports.delete(transport);
       for (const controller of running.values()) controller.abort();
+      onclose?.();
     };
+    this.#transports.add(transport);
     await transport.start();
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#transports].map((transport) => transport.close()));
   }
 
   async #answer(id: RpcId, message: RpcMessage, signal: AbortSignal): Promise<RpcMessage> {
