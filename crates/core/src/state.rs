@@ -11,6 +11,7 @@ use qoder_types::{
 };
 use serde_json::Value;
 
+use crate::call_ids::CallIds;
 use crate::permissions::SessionPermissions;
 use crate::ports::PromptMessage;
 use crate::structured::StructuredAnswer;
@@ -197,6 +198,8 @@ pub struct State {
     pub calls: Vec<Call>,
     /// What was last seen of each file, by real path.
     pub observations: Arc<HashMap<String, Observation>>,
+    /// The ids of all calls.
+    pub call_ids: CallIds,
     /// Memory files that were brought to the model inside the conversation.
     pub memory: BTreeSet<String>,
     /// Background tasks by id, ended ones included.
