@@ -291,6 +291,9 @@ impl State {
             self.calls.clear();
             self.push_message(Message { role: Role::User, content: MessageContent::Blocks(results) });
             self.follow_up();
+            if let Some(turn) = &mut self.turn {
+                turn.used_tools = true;
+            }
         }
     }
 
@@ -305,10 +308,10 @@ impl State {
         let mut content: Vec<ContentBlock> =
             message.content.iter().filter(|block| says(block)).cloned().collect();
         self.calls = distinct_calls(&content);
+        self.call_ids.take_reply(&mut content);
         let text = join_text(&content);
         // Reasoning alone is no answer.
         let silent = |block: &ContentBlock| {
-        self.call_ids.take_reply(&mut content);
             matches!(block, ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })
         };
         let empty = content.iter().all(silent);
