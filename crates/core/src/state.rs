@@ -11,6 +11,7 @@ use qoder_types::{
 };
 use serde_json::Value;
 
+use crate::call_ids::CallIds;
 use crate::permissions::SessionPermissions;
 use crate::ports::PromptMessage;
 use crate::structured::StructuredAnswer;
@@ -95,6 +96,8 @@ pub struct Turn {
     pub continuations: u32,
     /// Consecutive empty replies.
     pub empty_replies: u32,
+    /// True once calls have results: a model may have nothing to add to them.
+    pub used_tools: bool,
     /// Summaries in a row after which at most one reply fitted.
     pub quick_compactions: u32,
     /// Set when a person interrupted: what asked for it.
@@ -195,6 +198,8 @@ pub struct State {
     pub input_ids: HashSet<String>,
     /// The calls of the last reply, in order.
     pub calls: Vec<Call>,
+    /// The ids of all calls.
+    pub call_ids: CallIds,
     /// What was last seen of each file, by real path.
     pub observations: Arc<HashMap<String, Observation>>,
     /// Memory files that were brought to the model inside the conversation.

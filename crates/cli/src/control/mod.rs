@@ -135,7 +135,7 @@ impl Connection<'_> {
         };
         let first = first.filter(|_| handshake.is_none());
         let reading = tokio::spawn(reader.read(first, lines));
-        let driven = drive(live, self.format).await;
+        let driven = drive(live, self.format, &refused).await;
         reading.abort();
         if let Some(outputs) = outputs {
             // Often there is none; one that cannot be removed is in the system's temporary folder.
@@ -292,24 +292,24 @@ fn is_initialize(request: &Value) -> bool {
 }
 
 /// Turns until nothing can come any more.
-async fn drive(mut live: Live, format: OutputFormat) -> Result<Exit, Fault> {
-    let driven = turns(&mut live).await;
+async fn drive(mut live: Live, format: OutputFormat, refused: &AtomicBool) -> Result<Exit, Fault> {
+    let driven = turns(&mut live, refused).await;
     let ended = live.end().await;
     match driven.and_then(|exit| ended.map(|()| exit).map_err(Fault::from)) {
         // A turn that was started ends with a result, also when its log cannot be written any more.
-        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting) => {
+        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting | Exit::Interrupted) => {
             Err(announce_failure(fault, format, &live.session().id, &live.session().state))
         }
         other => other,
     }
 }
 
-async fn turns(live: &mut Live) -> Result<Exit, Fault> {
+async fn turns(live: &mut Live, refused: &AtomicBool) -> Result<Exit, Fault> {
     let mut exit = Exit::Success;
     let mut reader = ReaderGone::watch();
     loop {
         let interrupt = Interrupt::default();
-        let watching = signals::watch(interrupt.clone());
+        let watching = signals::watch(interrupt.clone(), live.ending());
         let ready = tokio::select! {
             ready = live.ready() => ready?,
             () = watching.interrupted() => return Ok(Exit::Interrupted),
@@ -331,6 +331,8 @@ async fn turns(live: &mut Live) -> Result<Exit, Fault> {
             exit = of_turn(&end);
         }
     }
+            // The last result decides, and a turn that ends has a newer one than lines that were refused before.
+            refused.store(false, Ordering::Relaxed);
 }
 
 /// Takes lines to where they belong.

@@ -79,6 +79,8 @@ impl Text {
         match message {
             StreamMessage::System(SystemMessage::Init(_)) => self.spin(),
             StreamMessage::Assistant { message, .. } => {
+            // The result says what went wrong.
+            StreamMessage::Assistant { error: Some(_), .. } => {}
                 {
                     let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                     shown.streamed = std::mem::take(&mut shown.streams_now);

@@ -17,6 +17,8 @@ mod agent_limits;
 #[cfg(test)]
 mod agent_memory;
 #[cfg(test)]
+mod agent_not_resumed;
+#[cfg(test)]
 mod agent_permissions;
 #[cfg(test)]
 mod agent_stops;
@@ -77,6 +79,8 @@ mod permissions;
 mod prompt_prefix;
 #[cfg(test)]
 mod proxy;
+#[cfg(test)]
+mod reused_call_ids;
 #[cfg(test)]
 mod sandboxed_commands;
 #[cfg(test)]

@@ -257,6 +257,7 @@ impl Setup {
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
             mirror: family.mirror(),
+            ending: family.ending(),
         })
     }
 

@@ -1,18 +1,20 @@
 //! The file store: one session, one file, one writer. Opening reads the log, cuts a torn tail and keeps the cut bytes
 //! beside it; a bad line before the end is corruption and refused. The lock is freed by the kernel when its holder dies.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use qoder_core::ports::{LogStore, LogStoreError};
-use qoder_types::Record;
+use qoder_types::record::RecordBody;
+use qoder_types::{Behavior, Record};
 
 use super::line::Owner;
 use super::notes::Notes;
-use super::{blob, line};
+use super::{blob, folders, line, tear};
 use crate::error::SessionError;
 use crate::layout::SessionPaths;
 
@@ -33,25 +35,62 @@ pub struct Scan {
     pub last_seq: u64,
     /// Lines read.
     pub lines: u64,
-    /// Bytes of intact lines.
+    /// Bytes of intact lines, up to a record that was never completed.
     pub intact: u64,
-    /// Bytes after them: a record that was never completed.
+    /// Bytes of such a record behind them.
     pub torn: u64,
+    /// Bytes behind that: lines that other programs appended after the tear.
+    pub after_tear: u64,
     /// True when the last intact line has no newline.
     pub open_end: bool,
     /// Titles and tags.
     pub notes: Notes,
 }
 
-/// Reads a log from the start and hands every line to `visit`. A bad last line is a torn tail and reported in the
-/// [`Scan`]; a bad line before the end is an error that names it.
+impl Scan {
+    /// The offset of the first byte that was not looked at.
+    fn end(&self) -> u64 {
+        self.intact + self.torn + self.after_tear
+    }
+
+    fn corrupt(paths: &SessionPaths, line: u64, problem: String) -> SessionError {
+        SessionError::Corrupt { path: paths.log.clone(), line, problem }
+    }
+
+    /// Takes a line that was read well, and that begins at the end so far.
+    fn take(&mut self, decoded: &line::Line, text: &[u8], length: u64) -> Result<(), String> {
+        match decoded {
+            line::Line::Record(record) if record.seq != self.last_seq + 1 => {
+                return Err(format!("record {} follows record {}", record.seq, self.last_seq));
+            }
+            line::Line::Record(record) => self.last_seq = record.seq,
+            line::Line::Foreign(body) => self.notes.see(line::kind(body), text, self.end()),
+        }
+        self.pass(length);
+        Ok(())
+    }
+
+    /// Passes over bytes that are in order.
+    fn pass(&mut self, length: u64) {
+        if self.torn > 0 {
+            self.after_tear += length;
+        } else {
+            self.intact += length;
+        }
+    }
+}
+
+/// Reads a log from the start and hands every line to `visit`. A record that was never completed is a torn tail and
+/// reported in the [`Scan`], also when other programs have appended lines of theirs behind it; a bad line before another
+/// record is an error that names it.
 pub fn scan(paths: &SessionPaths, mut visit: impl FnMut(line::Line)) -> Result<Scan, SessionError> {
     let unreadable = |error: std::io::Error| SessionError::io("read", &paths.log, &error);
     let file = File::open(&paths.log).map_err(unreadable)?;
-    let total = file.metadata().map_err(unreadable)?.len();
     let mut reader = BufReader::with_capacity(256 * 1024, file);
     let blobs = paths.blobs();
     let mut scan = Scan::default();
+    // The bad line, which is only a torn tail if no record follows.
+    let mut bad: Option<(u64, String)> = None;
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
@@ -59,44 +98,41 @@ pub fn scan(paths: &SessionPaths, mut visit: impl FnMut(line::Line)) -> Result<S
         if read == 0 {
             return Ok(scan);
         }
-        let complete = buffer.last() == Some(&b'\n');
         let text = buffer.trim_ascii();
-        let last = scan.intact + read >= total;
         if text.is_empty() {
-            scan.intact += read;
+            scan.pass(read);
             continue;
         }
         scan.lines += 1;
-        match line::decode(text, &blobs) {
-            Ok(decoded) => {
-                if let line::Line::Record(record) = &decoded {
-                    if record.seq != scan.last_seq + 1 {
-                        return Err(SessionError::Corrupt {
-                            path: paths.log.clone(),
-                            line: scan.lines,
-                            problem: format!("record {} follows record {}", record.seq, scan.last_seq),
-                        });
-                    }
-                    scan.last_seq = record.seq;
-                }
-                if let line::Line::Foreign(body) = &decoded {
-                    scan.notes.see(line::kind(body), text, scan.intact);
-                }
+        let problem = match (line::decode(text, &blobs), &bad) {
+            (Ok(line::Line::Record(_)), Some((line, problem))) => {
+                return Err(Scan::corrupt(paths, *line, problem.clone()));
+            }
+            (Ok(decoded), _) => {
+                scan.take(&decoded, text, read)
+                    .map_err(|problem| Scan::corrupt(paths, scan.lines, problem))?;
                 visit(decoded);
-                scan.intact += read;
-                scan.open_end = !complete;
+                scan.open_end = buffer.last() != Some(&b'\n');
+                continue;
             }
-            Err(line::LineError::NotJson(_) | line::LineError::Checksum) if last => {
-                scan.torn = read;
-                return Ok(scan);
+            (Err(problem @ (line::LineError::NotJson(_) | line::LineError::Checksum)), None) => {
+                problem.to_string()
             }
-            Err(problem) => {
-                return Err(SessionError::Corrupt {
-                    path: paths.log.clone(),
-                    line: scan.lines,
-                    problem: problem.to_string(),
-                });
+            (Err(problem), _) => return Err(Scan::corrupt(paths, scan.lines, problem.to_string())),
+        };
+        bad = Some((scan.lines, problem));
+        scan.open_end = false;
+        // A program that appends a line of its own appends it to the torn one.
+        let (torn, joined) = buffer.split_at(tear::foreign_suffix(&buffer).unwrap_or(buffer.len()));
+        match line::decode(joined.trim_ascii(), &blobs) {
+            Ok(decoded) => {
+                scan.torn = torn.len() as u64;
+                scan.take(&decoded, joined.trim_ascii(), joined.len() as u64)
+                    .map_err(|problem| Scan::corrupt(paths, scan.lines, problem))?;
+                visit(decoded);
+                scan.open_end = !joined.ends_with(b"\n");
             }
+            Err(_) => scan.torn = read,
         }
     }
 }
@@ -111,7 +147,8 @@ pub struct JsonlStore {
     durability: Durability,
     ended: bool,
     dirty: bool,
-    created: bool,
+    /// Folders that have entries for new files and folders of the session.
+    unsynced: BTreeSet<PathBuf>,
     buffer: Vec<u8>,
     notes: Notes,
     _lock: File,
@@ -126,8 +163,12 @@ impl JsonlStore {
         durability: Durability,
         visit: impl FnMut(line::Line),
     ) -> Result<Self, SessionError> {
+        let mut unsynced = folders::above_missing(&paths.side);
         let lock = hold(paths, session_id)?;
         let created = !paths.log.exists();
+        if created {
+            unsynced.extend(paths.log.parent().map(Path::to_path_buf));
+        }
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -137,10 +178,10 @@ impl JsonlStore {
         let mut notes = Notes::default();
         if !created {
             let mut scan = scan(paths, visit)?;
-            repair_tail(&mut file, paths, &scan)
+            let length = tear::repair(&mut file, paths, &scan)
                 .map_err(|error| SessionError::io("repair", &paths.log, &error))?;
             notes = std::mem::take(&mut scan.notes);
-            notes.start_at(scan.intact + u64::from(scan.open_end));
+            notes.start_at(length);
         }
         Ok(Self {
             file,
@@ -150,7 +191,7 @@ impl JsonlStore {
             durability,
             ended: false,
             dirty: created,
-            created,
+            unsynced,
             buffer: Vec::new(),
             notes,
             _lock: lock,
@@ -216,7 +257,8 @@ impl LogStore for JsonlStore {
         let written = self.write(records);
         self.guard(written)?;
         self.dirty = true;
-        if self.durability == Durability::Power { self.flush() } else { Ok(()) }
+        let must_last = self.durability == Durability::Power && records.iter().any(is_acted_upon);
+        if must_last { self.flush() } else { Ok(()) }
     }
 
     fn sync(&mut self) -> Result<(), LogStoreError> {
@@ -230,6 +272,50 @@ impl LogStore for JsonlStore {
     }
 }
 
+/// False for records upon which nothing happens before another record follows them: nobody is told, and nothing starts.
+/// In grade `power` they are synced together with that one, so that one sync serves many records.
+fn is_acted_upon(record: &Record) -> bool {
+    match &record.body {
+        // A denial is told to the host at once.
+        RecordBody::Decided(decided) => decided.decision.behavior != Behavior::Allow,
+        RecordBody::Epoch(_)
+        | RecordBody::Hooked(_)
+        | RecordBody::FileKept(_)
+        | RecordBody::SideCalled(_)
+        | RecordBody::ModelFailed(_) => false,
+        RecordBody::SessionStarted(_)
+        | RecordBody::InputAdmitted(_)
+        | RecordBody::InputWithdrawn(_)
+        | RecordBody::User(_)
+        | RecordBody::Assistant(_)
+        | RecordBody::System(_)
+        | RecordBody::ModelRequested(_)
+        | RecordBody::Asked(_)
+        | RecordBody::Answered(_)
+        | RecordBody::Elicited(_)
+        | RecordBody::ElicitationAnswered(_)
+        | RecordBody::PermissionsChanged(_)
+        | RecordBody::ToolStarted(_)
+        | RecordBody::TaskStarted(_)
+        | RecordBody::TaskEnded(_)
+        | RecordBody::Interrupted(_)
+        | RecordBody::TurnEnded(_)
+        | RecordBody::Cut(_)
+        | RecordBody::FilesRewound(_)
+        | RecordBody::Unknown(_) => true,
+    }
+}
+
+impl Drop for JsonlStore {
+    /// Whatever ends the session, its last records survive a loss of power. Who needs to know of a fault has synced
+    /// before.
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.flush();
+        }
+    }
+}
+
 impl JsonlStore {
     /// Makes what was written survive a loss of power.
     fn flush(&mut self) -> Result<(), LogStoreError> {
@@ -237,13 +323,11 @@ impl JsonlStore {
             return Ok(());
         }
         let synced = self.file.sync_data();
+        #[cfg(test)]
+        tests::SYNCS.set(tests::SYNCS.get() + 1);
         self.guard(synced)?;
-        if self.created {
-            let folder = self.paths.log.parent().map(Path::to_path_buf).unwrap_or_default();
-            let synced = File::open(folder).and_then(|folder| folder.sync_all());
-            self.guard(synced)?;
-            self.created = false;
-        }
+        let synced = std::mem::take(&mut self.unsynced).iter().try_for_each(|folder| folders::sync(folder));
+        self.guard(synced)?;
         self.dirty = false;
         Ok(())
     }
@@ -321,24 +405,87 @@ fn is_alive(pid: u32) -> bool {
     exists && !dead
 }
 
-/// Cuts a torn tail off, keeping its bytes beside the log, and closes a last line that has no newline.
-fn repair_tail(file: &mut File, paths: &SessionPaths, scan: &Scan) -> std::io::Result<()> {
-    if scan.torn > 0 {
-        let mut tail = Vec::new();
-        let mut reader = File::open(&paths.log)?;
-        reader.seek(SeekFrom::Start(scan.intact))?;
-        reader.read_to_end(&mut tail)?;
-        let kept = paths.side.join(format!("torn-{}", scan.intact));
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(kept)?
-            .write_all(&tail)?;
-        file.set_len(scan.intact)?;
-    } else if scan.open_end {
-        file.write_all(b"\n")?;
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use qoder_types::record::{Decided, Interrupted, ToolStarted};
+    use qoder_types::{Decision, ReplayClass};
+
+    use super::*;
+
+    thread_local! {
+        /// How often a log was synced on this thread.
+        pub(super) static SYNCS: Cell<u64> = const { Cell::new(0) };
     }
-    Ok(())
+
+    fn decided(id: &str) -> RecordBody {
+        let decision: Decision = serde_json::from_value(serde_json::json!({
+            "behavior": Behavior::Allow, "layer": "mode", "reason": "r", "mode": "default",
+        }))
+        .unwrap();
+        RecordBody::Decided(Decided { tool_use_id: id.to_owned(), tool_name: "Bash".to_owned(), decision })
+    }
+
+    fn started(id: &str) -> RecordBody {
+        let (tool_use_id, tool_name) = (id.to_owned(), "Bash".to_owned());
+        RecordBody::ToolStarted(ToolStarted { tool_use_id, tool_name, replay: ReplayClass::Effectful })
+    }
+
+    struct Log {
+        store: JsonlStore,
+        seq: u64,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Log {
+        fn new(durability: Durability) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let paths = SessionPaths::new(&folder.path().join("projects/p"), "s");
+            let store = JsonlStore::open(&paths, "s", durability, |_| ()).unwrap();
+            SYNCS.set(0);
+            Self { store, seq: 0, _folder: folder }
+        }
+
+        fn append(&mut self, body: RecordBody) {
+            self.seq += 1;
+            let record = Record { seq: self.seq, timestamp: String::new(), body };
+            self.store.append(&[record]).unwrap();
+        }
+    }
+
+    #[test]
+    fn in_grade_power_one_sync_serves_the_records_up_to_one_that_is_acted_upon() {
+        let mut log = Log::new(Durability::Power);
+        for id in ["a", "b", "c", "d"] {
+            log.append(decided(id));
+        }
+        assert_eq!(SYNCS.get(), 0, "nothing happens upon a decision alone");
+        log.append(started("a"));
+        assert_eq!(SYNCS.get(), 1, "a call that starts is on the disk, and so is what let it start");
+        log.append(started("b"));
+        assert_eq!(SYNCS.get(), 2);
+    }
+
+    #[test]
+    fn in_grade_process_a_log_is_synced_when_it_is_closed() {
+        let mut log = Log::new(Durability::Process);
+        log.append(started("a"));
+        log.append(RecordBody::Interrupted(Interrupted { by: "SIGTERM".to_owned() }));
+        assert_eq!(SYNCS.get(), 0);
+        log.store.sync().unwrap();
+        log.store.sync().unwrap();
+        assert_eq!(SYNCS.get(), 1, "what is synced is not synced again");
+        log.append(started("b"));
+        drop(log);
+        assert_eq!(SYNCS.get(), 2);
+    }
+
+    #[test]
+    fn folders_of_a_new_log_are_synced_with_it() {
+        let mut log = Log::new(Durability::Power);
+        assert_eq!(log.store.unsynced.len(), 3, "{:?}", log.store.unsynced);
+        log.append(started("a"));
+        assert!(log.store.unsynced.is_empty());
+    }
 }
