@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         _ => run(&words),
     };
     match outcome {
+            let fault = fault.reworded(options::option_names(&environment()));
         Ok(exit) => exit.into(),
         Err(fault) => {
             fault.report();
