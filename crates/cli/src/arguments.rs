@@ -12,7 +12,10 @@ Commands (each has its own --help):
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
   qodercli permissions pending|answer               calls that wait for somebody, and answering them
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
-  qodercli agents list                              the agents there are, where they come from, and what hides what
+  qodercli agents list                              agents, where they come from, and which definitions are shadowed
+  qodercli hooks list                               hooks: what runs around the steps of a turn, with file and line
+  qodercli skills list                              skills that a session here has
+  qodercli commands list                            /commands that a session here has
   qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
   qodercli skills list, qodercli commands list      skills and /commands that a session here has
   qodercli plugins list|install|enable|validate     plugins: commands, agents, skills, hooks and servers in one folder
@@ -64,7 +67,7 @@ pub struct Arguments {
     pub prompt: Option<String>,
 
     /// Print the answer and exit.
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "print")]
     pub print: bool,
 
     /// Print the version.
@@ -88,7 +91,7 @@ pub struct Arguments {
     pub replay_user_messages: bool,
 
     /// Say more on stderr: tool calls, retries, warnings.
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, overrides_with = "verbose", help_heading = "Output")]
     pub verbose: bool,
 
     /// Write a log of what the program does to stderr.
@@ -190,7 +193,12 @@ pub struct Arguments {
     pub permission_mode: Option<String>,
 
     /// Run everything that no rule denies (same as --permission-mode bypassPermissions).
-    #[arg(long, visible_alias = "yolo", conflicts_with = "permission_mode", help_heading = "Permissions")]
+    #[arg(
+        long,
+        visible_alias = "yolo",
+        overrides_with = "dangerously_skip_permissions",
+        help_heading = "Permissions"
+    )]
     pub dangerously_skip_permissions: bool,
 
     /// Rules that allow: Edit, 'Bash(npm test:*)', 'Edit(src/**)', 'WebFetch(domain:example.com)'. Comma-separated.

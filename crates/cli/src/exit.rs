@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use qoder_core::OptionNames;
 use qoder_runtime::error::{DriveError, SessionError, WaitingCall};
 use qoder_runtime::setup::SetupError;
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
@@ -68,6 +69,13 @@ impl Fault {
         }
     }
 
+    /// The same with the names that options have for its reader.
+    pub fn reworded(self, names: OptionNames) -> Self {
+        let message = names.reword(&self.message).into_owned();
+        let hint = names.reword(&self.hint).into_owned();
+        Self { exit: self.exit, message, hint }
+    }
+
     /// Tells it on stderr, if that is still open.
     pub fn report(&self) {
         tell(&format!("error: {}", self.message));
@@ -81,6 +89,7 @@ impl From<SessionError> for Fault {
     fn from(error: SessionError) -> Self {
         let exit = match &error {
             SessionError::BadId { .. }
+            | SessionError::Ambiguous { .. }
             | SessionError::Exists { .. }
             | SessionError::NoSuchEntry { .. }
             | SessionError::NoPlaceForCheckpoints

@@ -186,6 +186,7 @@ pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, st
         // The fault itself is told on stderr, whether or not anybody reads this.
         let _ = screen::say_json_line(message.to_string());
     }
+    let fault = fault.reworded(options::option_names(&crate::environment()));
     fault
 }
 

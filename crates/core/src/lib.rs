@@ -9,6 +9,7 @@ mod cut;
 pub mod display;
 pub mod fold;
 pub mod next;
+mod option_names;
 pub mod permissions;
 pub mod policy;
 pub mod ports;
@@ -22,4 +23,5 @@ mod tasks;
 pub mod timeline;
 
 pub use next::{Exhausted, Limits, Step, next};
+pub use option_names::OptionNames;
 pub use state::State;

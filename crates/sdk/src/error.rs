@@ -1,6 +1,7 @@
 //! What can go wrong, each with a stable code for programs and a hint for people. An error of an option names the
 //! option as it is written in [`QoderAgentOptions`](crate::QoderAgentOptions).
 
+use qoder_core::OptionNames;
 use qoder_runtime::error::{DriveError, SessionError};
 use qoder_runtime::setup::SetupError;
 
@@ -36,7 +37,7 @@ pub enum Error {
     #[error("{}", setup_text(.0))]
     Setup(#[from] SetupError),
     /// The session cannot be opened or written.
-    #[error(transparent)]
+    #[error("{}", own_names(&.0.to_string()))]
     Session(#[from] SessionError),
     /// The session could not be driven to its end.
     #[error(transparent)]
@@ -185,8 +186,8 @@ impl Error {
             Self::Setup(SetupError::Option { .. }) => {
                 "the documentation of QoderAgentOptions says what each option takes".to_owned()
             }
-            Self::Setup(error) => error.hint(),
-            Self::Session(error) | Self::Drive(DriveError::Session(error)) => session_hint(error),
+            Self::Setup(error) => own_names(&error.hint()),
+            Self::Session(error) | Self::Drive(DriveError::Session(error)) => own_names(&session_hint(error)),
             Self::Drive(DriveError::Output(_)) => "read the stream to its end".to_owned(),
             Self::Drive(DriveError::Waiting(_)) => {
                 "resume the session with can_use_tool, which answers such questions".to_owned()
@@ -226,6 +227,11 @@ impl From<DriveError> for Error {
     }
 }
 
+/// A text of the engine with the names that options have here.
+fn own_names(text: &str) -> String {
+    OptionNames::SnakeCase.reword(text).into_owned()
+}
+
 /// The flags of the command line are options here.
 fn setup_text(error: &SetupError) -> String {
     match error {
@@ -235,8 +241,8 @@ fn setup_text(error: &SetupError) -> String {
         SetupError::Option { option, problem } => {
             format!("{}: {problem}", option.trim_start_matches('-').replace('-', "_"))
         }
-        SetupError::Model(error) => format!("model: {error}"),
-        SetupError::Settings(error) => format!("settings: {error}"),
+        SetupError::Model(error) => own_names(&format!("model: {error}")),
+        SetupError::Settings(error) => own_names(&format!("settings: {error}")),
     }
 }
 
@@ -250,6 +256,7 @@ fn session_hint(error: &SessionError) -> String {
         SessionError::Locked { .. } => "wait until it ends, or work on a copy with fork_session".to_owned(),
         SessionError::NotFound { elsewhere: Some(_), .. }
         | SessionError::BadId { .. }
+        | SessionError::Ambiguous { .. }
         | SessionError::Corrupt { .. }
         | SessionError::NothingToResume { .. }
         | SessionError::NoSuchEntry { .. }
@@ -284,6 +291,14 @@ mod tests {
         assert_eq!(error.to_string(), "permission_mode: x");
         let error = Error::Setup(SetupError::Option { option: "--add-dir", problem: "x".to_owned() });
         assert_eq!(error.to_string(), "add_dirs: x");
+    }
+
+    #[test]
+    fn errors_of_a_session_name_options_as_they_are_written_here() {
+        let error = Error::Session(SessionError::DropsMore { at: "a".to_owned(), turn: "b".to_owned() });
+        assert!(error.to_string().contains("`resume_drops_turn`"), "{error}");
+        let error = Error::Session(SessionError::NoPlaceForCheckpoints);
+        assert!(error.to_string().contains("`persist_session`"), "{error}");
     }
 
     #[test]

@@ -161,7 +161,37 @@ fn session_options_that_contradict_each_other_are_refused() {
     }
     refused(&sandbox, run(&sandbox, &["-p", "x", "--resume"]), &["--resume needs a session ID"]);
     let both = ["-p", "x", "--dangerously-skip-permissions", "--permission-mode", "plan"];
-    refused(&sandbox, run(&sandbox, &both), &["--permission-mode"]);
+    refused(
+        &sandbox,
+        run(&sandbox, &both),
+        &["`--permission-mode plan` contradicts --dangerously-skip-permissions"],
+    );
+}
+
+#[test]
+fn options_that_agree_are_no_conflict() {
+    let sandbox = Sandbox::new();
+    for flags in [
+        &["--permission-mode", "bypassPermissions", "--dangerously-skip-permissions"][..],
+        &["--dangerously-skip-permissions", "--permission-mode", "bypass_permissions"],
+        &["--yolo", "--permission-mode", "yolo", "--allow-dangerously-skip-permissions"],
+        &["--yolo", "--dangerously-skip-permissions"],
+        &["--print", "--verbose", "--verbose"],
+    ] {
+        let mut arguments = vec!["-p", "call Bash with {\"command\": \"touch made\"}"];
+        arguments.extend(flags);
+        run(&sandbox, &arguments).exits(i32::from(flags[0] == "--print"));
+        let made = sandbox.project().join("made");
+        assert_eq!(made.exists(), flags[0] != "--print", "{flags:?}");
+        if made.exists() {
+            std::fs::remove_file(made).unwrap();
+        }
+    }
+    // A flag of this run outranks what the environment says for all of them.
+    let mut command = offline(&sandbox, &["-p", "call Bash with {\"command\": \"touch made\"}", "--yolo"]);
+    command.env("QODER_PERMISSION_MODE", "plan");
+    finish(command).exits(0);
+    assert!(sandbox.project().join("made").exists());
 }
 
 fn prompt_of(sandbox: &Sandbox) -> Value {
@@ -209,4 +239,48 @@ fn input_lines_that_cannot_be_taken_are_told_and_the_others_count() {
     assert_eq!(results.iter().filter(|result| result["result"] == "one").count(), 1);
     assert_eq!(results.len(), 3);
     taken.says(&["warning: an input line is not a JSON message", "not json", "a user message is empty"]);
+}
+
+#[test]
+fn a_word_near_a_command_is_not_sent_to_a_model() {
+    let sandbox = Sandbox::new();
+    for (arguments, meant) in [
+        (&["mpc"][..], "qodercli mcp"),
+        (&["session", "list"], "qodercli sessions list"),
+        (&["Plugin"], "qodercli plugins"),
+        (&["permision", "list"], "qodercli permissions list"),
+        (&["doctor"], "qodercli sandbox status"),
+        (&["models"], "qodercli --list-models"),
+    ] {
+        let first = format!("`{}` is not a command", arguments[0]);
+        refused(&sandbox, run(&sandbox, arguments), &[&first, meant, "use -p"]);
+    }
+    // With -p, and for words that are near nothing, it is a prompt.
+    for arguments in [&["-p", "doctor"][..], &["doctor", "-p"], &["hello"], &["session list of last week"]] {
+        run(&sandbox, arguments).exits(0);
+    }
+}
+
+#[test]
+fn every_command_is_in_the_list_of_commands() {
+    let sandbox = Sandbox::new();
+    let help = run(&sandbox, &["--help"]).exits(0).stdout;
+    for command in [
+        "sessions",
+        "config",
+        "permissions",
+        "sandbox",
+        "agents",
+        "hooks",
+        "skills",
+        "commands",
+        "mcp",
+        "plugins",
+        "trust",
+    ] {
+        assert!(
+            help.lines().any(|line| line.starts_with(&format!("  qodercli {command} "))),
+            "{command}: {help}"
+        );
+    }
 }

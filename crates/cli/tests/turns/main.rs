@@ -56,6 +56,7 @@ mod moved_calls;
 #[cfg(test)]
 mod one_connection;
 #[cfg(test)]
+mod option_names;
 mod output_formats;
 #[cfg(test)]
 mod parked;

@@ -12,6 +12,7 @@ pub mod files;
 mod http;
 mod join;
 mod judge;
+mod kernel_watch;
 mod late;
 mod loaded;
 mod matcher;
@@ -26,6 +27,7 @@ mod set;
 mod settings;
 mod watch;
 mod whole_folder;
+mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +41,7 @@ pub use files::HookSource;
 pub use judge::{Judge, JudgeTask};
 pub(crate) use late::{Late, Remembered};
 pub(crate) use more::{ElicitationWord, More};
-pub(crate) use ruling::{may_be_answered_by_hook, with_hooks};
+pub(crate) use ruling::{failure_of, may_be_answered_by_hook, with_failure, with_hooks};
 pub(crate) use run::{Fired, Firing, Occasion};
 pub use set::{HookServices, Hooks};
 pub(crate) use settings::Vouched;
@@ -48,6 +50,7 @@ pub use settings::{
     unbound_parts_of_folder,
 };
 pub(crate) use watch::{Stamp, stamp};
+pub(crate) use workspace::WorkspaceWatch;
 
 /// How long a callback may take when its matcher names no time.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);

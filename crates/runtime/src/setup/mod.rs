@@ -124,6 +124,7 @@ impl Setup {
         warnings.extend(options::unkept_budget(&options, &model_options));
         let structured = options::structured_output(&options)?;
         let telemetry = telemetry::wanted(&options.environment, &mut warnings);
+        let names = options.option_names;
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
             Some("power") => Durability::Power,
@@ -139,7 +140,7 @@ impl Setup {
             project_root,
             config_root,
             durability,
-            warnings: warnings.into_iter().map(Notice::from).collect(),
+            warnings: warnings.iter().map(|text| Notice::from(names.reword(text).into_owned())).collect(),
             rules,
             mode,
             mode_is_explicit,
