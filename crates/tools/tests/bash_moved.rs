@@ -33,9 +33,11 @@ async fn the_call_returns_and_the_command_goes_on() {
     assert_eq!((end.status, end.exit_code), (TaskStatus::Failed, Some(7)));
     let rest = std::fs::read_to_string(file).unwrap();
     let so_far = |name: &str| outcome.structured[name].as_str().unwrap().to_owned();
-    for (line, times) in [("before", (1, 0)), ("wrong", (1, 0)), ("after", (0, 1)), ("worse", (0, 1))] {
+    // What was printed before may still be on its way when the call is moved; it comes once, on either side.
+    for (line, may_be_early) in [("before", true), ("wrong", true), ("after", false), ("worse", false)] {
         let early = (so_far("stdout") + &so_far("stderr")).matches(line).count();
-        assert_eq!((early, rest.matches(line).count()), times, "{line}: {}, then {rest}", text(&outcome));
+        assert!(early == 0 || may_be_early, "{line}: {}", text(&outcome));
+        assert_eq!(early + rest.matches(line).count(), 1, "{line}: {}, then {rest}", text(&outcome));
     }
     let looked = bench.run("TaskOutput", json!({ "task_id": id })).await;
     assert_eq!(looked.structured["output"], rest);
