@@ -35,7 +35,7 @@ use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
 use crate::input::{self, Line};
 use crate::options;
-use crate::print::announce_failure;
+use crate::print::{announce_failure, tell_offline};
 use crate::screen;
 use crate::signals;
 use asking::{AskingHost, Asks};
@@ -106,6 +106,7 @@ impl Connection<'_> {
             }
         };
         agents::tell_problems(&engine);
+        tell_offline(&engine);
         asking.know_servers(engine.toolbox.servers());
         let mut session = match self.choice.open(&setup) {
             Ok(session) => session,
@@ -202,6 +203,7 @@ impl Connection<'_> {
             partial: self.arguments.include_partial_messages,
             verbose: self.arguments.verbose || self.arguments.debug,
             hook_events: self.arguments.protocol.include_hook_events,
+            first_retry: self.arguments.print,
             session_state,
         }
     }
@@ -263,16 +265,21 @@ fn close_old_turn(engine: &Engine, session: &mut Session) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Lines of the log as frames of the stream. One that no line can carry is named on stderr; the log has it.
+/// Lines of the log as frames of the stream. One that is too long for a line is cut and named on stderr; the log has it.
 fn mirror(output: &Arc<JsonLines>) -> Mirror {
     let output = Arc::clone(output);
     Arc::new(move |log, lines| {
         let path = log.to_string_lossy();
+        let send = |line: &Value| {
+            let entries = [line];
+            output.control(&TranscriptMirror { kind: "transcript_mirror", file_path: &path, entries })
+        };
         for line in lines {
-            let frame = TranscriptMirror { kind: "transcript_mirror", file_path: &path, entries: [line] };
-            if let Err(error) = output.control(&frame) {
-                screen::tell(&format!("warning: a line of the session's log was not repeated: {error}"));
-            }
+            let Err(error) = send(line) else { continue };
+            // Without an entry the ones before it would be lost to whoever follows the chain.
+            let (short, _) = output.bounded(line.clone());
+            let outcome = if send(&short).is_ok() { "cut" } else { "not repeated" };
+            screen::tell(&format!("warning: a line of the session's log was {outcome}: {error}"));
         }
     })
 }
@@ -329,10 +336,10 @@ async fn turns(live: &mut Live, refused: &AtomicBool) -> Result<Exit, Fault> {
         };
         if let Some(end) = ended {
             exit = of_turn(&end);
-        }
-    }
             // The last result decides, and a turn that ends has a newer one than lines that were refused before.
             refused.store(false, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Takes lines to where they belong.
