@@ -46,6 +46,8 @@ pub(crate) fn guard(body: Body, route: Arc<Route>, idle: Duration) -> Body {
             }
         }
     })
+    // `unfold` panics when it is polled behind its end, and readers that look ahead do so at an empty body.
+    .fuse()
     .boxed()
 }
 

@@ -283,8 +283,9 @@ pub(crate) async fn read(
     }
     let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("");
     let (first, body) = body::open(body).await?;
+    let Some(first) = first else { return Err(empty(status, route)) };
     // An error or a whole reply may call itself a stream; no event starts like one.
-    let is_document = matches!(first, Some(b'{' | b'[' | b'<'));
+    let is_document = matches!(first, b'{' | b'[' | b'<');
     let mut decoded = if !is_document && (content_type.is_empty() || content_type.contains("event-stream")) {
         read_events(body, route.protocol, sink).await?
     } else {
@@ -338,6 +339,22 @@ async fn read_events(body: Body, protocol: Protocol, sink: Option<Sink>) -> Resu
     }
 }
 
+/// A success without a body. It may pass by itself: gateways send it while a server behind them restarts.
+fn empty(status: u16, route: &Route) -> AttemptFailure {
+    let message = format!(
+        "{} answered {status} with an empty body instead of a reply. Check the base URL and the protocol ({})",
+        route.place(),
+        route.protocol.name()
+    );
+    ModelFailure { status: Some(status), ..malformed(message) }.into()
+}
+
+/// True for JSON that breaks off: the rest was lost on its way, which asking again may mend.
+fn is_truncated(text: &str) -> bool {
+    text.starts_with(['{', '['])
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof())
+}
+
 /// An answer with status 200 that does not call itself a stream.
 async fn read_whole(
     bytes: Vec<u8>,
@@ -360,6 +377,14 @@ async fn read_whole(
     }
     if let Some(error) = failure::refusal(&text) {
         return Err(failure::from_event(&error).into());
+    }
+    if is_truncated(start) {
+        let message = format!(
+            "{} answered 200 with a response that ends before the reply is complete: {}",
+            route.place(),
+            failure::excerpt(&text)
+        );
+        return Err(ModelFailure { status: Some(200), ..malformed(message) }.into());
     }
     let kind = if start.starts_with('<') { "a web page" } else { "something that is not a reply" };
     let message = format!(

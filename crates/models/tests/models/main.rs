@@ -43,4 +43,6 @@ mod support;
 #[cfg(test)]
 mod timeouts;
 #[cfg(test)]
+mod truncated_responses;
+#[cfg(test)]
 mod unclean_ends;
