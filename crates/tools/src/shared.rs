@@ -27,6 +27,8 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_millis(2_000 * TERMINATION_GRACE
 #[derive(Debug)]
 pub struct SessionShared {
     tasks: Mutex<BTreeMap<String, Arc<Task>>>,
+    /// Tasks that an earlier process left without an end and that do not run here.
+    left: Mutex<Vec<TaskStarted>>,
     /// By call: who is told to move.
     foreground: Mutex<HashMap<String, Arc<Notify>>>,
     running: watch::Sender<usize>,
@@ -104,6 +106,7 @@ impl SessionShared {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             tasks: Mutex::default(),
+            left: Mutex::default(),
             foreground: Mutex::default(),
             running: watch::Sender::new(0),
             multiplexers: OnceLock::new(),
@@ -134,11 +137,37 @@ impl SessionShared {
         self.task(id).is_some_and(|task| task.end().is_some() && !task.owes_result)
     }
 
+    /// True when the task runs in this process.
+    #[must_use]
+    pub fn is_running(&self, id: &str) -> bool {
+        self.task(id).is_some_and(|task| task.end().is_none())
+    }
+
+    /// The agent that an earlier process put on record for this call, which has no result yet. What became of it is for
+    /// its log to say: the call must not start another one.
+    #[must_use]
+    pub fn announced_agent(&self, tool_use_id: &str) -> Option<TaskStarted> {
+        let of_call = |start: &TaskStarted| start.is_agent() && start.tool_use_id == tool_use_id;
+        let left = lock(&self.left).iter().find(|start| of_call(start)).cloned();
+        left.or_else(|| {
+            let tasks = lock(&self.tasks);
+            let ended = tasks.values().find(|task| task.owes_result && of_call(&task.start));
+            ended.map(|task| task.start.clone())
+        })
+    }
+
     /// Makes tasks of earlier processes known, so that their output can be asked for. Known ones stay as they are.
     pub fn adopt<'a>(&self, past: impl IntoIterator<Item = &'a TaskState>) {
         let mut tasks = lock(&self.tasks);
+        let mut left = lock(&self.left);
+        left.clear();
         for task in past {
-            let Some(end) = &task.end else { continue };
+            let Some(end) = &task.end else {
+                if !tasks.contains_key(&task.start.task_id) {
+                    left.push(task.start.clone());
+                }
+                continue;
+            };
             let known = tasks.entry(task.start.task_id.clone());
             known.or_insert_with(|| {
                 let owes_result = !task.told;

@@ -17,6 +17,8 @@ mod agent_limits;
 #[cfg(test)]
 mod agent_memory;
 #[cfg(test)]
+mod agent_not_resumed;
+#[cfg(test)]
 mod agent_permissions;
 #[cfg(test)]
 mod agent_stops;

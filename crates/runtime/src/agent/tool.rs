@@ -1,20 +1,22 @@
 //! The Agent tool as the model sees it: its input, what is refused before anything starts, and how a call waits for the
 //! agent, gives it up to the background, or goes on with the one that it started in an earlier process.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{AgentTask, SessionShared, parse_input, tool_definition};
-use qoder_types::{AGENT_TASK, ReplayClass, TaskStarted, ToolAnnotations, ToolDefinition};
+use qoder_types::{AGENT_TASK, CallOutcome, ReplayClass, TaskStarted, ToolAnnotations, ToolDefinition};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::run::Run;
-use super::sidecar::Sidecar;
+use super::sidecar::{PREFIX, Sidecar};
 use super::{AgentTool, FOLDER, GENERAL_PURPOSE, NAME};
 use crate::interrupt::Interrupt;
+use crate::layout::SessionPaths;
 
 /// Hands a task to another agent that works on its own and returns its final answer.
 ///
@@ -117,13 +119,26 @@ impl Tool for Agents {
                 Ok(input) => input,
                 Err(refusal) => return *refusal,
             };
-            match tool.refusal(&name, &input) {
-                Some(text) => ToolOutcome::failed(text),
-                None => tool.start(name, input, context).await.unwrap_or_else(|problem| {
-                    let problem = problem.trim_end_matches('.');
-                    ToolOutcome::failed(format!("The agent could not be started: {problem}."))
-                }),
-            }
+            let shared = match Arc::clone(&context.shared).downcast::<SessionShared>() {
+                Ok(shared) => shared,
+                Err(_) => {
+                    return ToolOutcome::failed("The agent could not be started: this session has no tasks.");
+                }
+            };
+            let announced = shared.announced_agent(&context.tool_use_id);
+            let started = match tool.refusal(&name, &input) {
+                Some(text) => Err(text),
+                None => {
+                    tool.start(name, input, context, shared, announced.as_ref()).await.map_err(|problem| {
+                        let problem = problem.trim_end_matches('.');
+                        format!("The agent could not be started: {problem}.")
+                    })
+                }
+            };
+            started.unwrap_or_else(|problem| match announced {
+                Some(announced) => not_resumed(&announced, &problem),
+                None => ToolOutcome::failed(problem),
+            })
         })
     }
 }
@@ -153,13 +168,17 @@ impl AgentTool {
         name: String,
         input: AgentInput,
         context: ToolContext,
+        shared: Arc<SessionShared>,
+        announced: Option<&TaskStarted>,
     ) -> Result<ToolOutcome, String> {
         let folder = context.session_dir.as_ref().map(|folder| folder.join(FOLDER));
-        let shared = Arc::clone(&context.shared).downcast::<SessionShared>();
-        let shared = shared.map_err(|_| "this session has no tasks".to_owned())?;
-        let is_over = |id: &str| shared.is_over(id);
-        let of_call = |folder| Sidecar::of_call(folder, &context.tool_use_id, is_over);
-        let earlier = folder.as_deref().and_then(of_call);
+        let earlier = match (announced, folder.as_deref()) {
+            (Some(announced), Some(folder)) => Some(left_behind(folder, announced)?),
+            (Some(_), None) => return Err("nothing of this session is kept".to_owned()),
+            // One whose process ended before it was announced has done nothing yet.
+            (None, Some(folder)) => Sidecar::of_call(folder, &context.tool_use_id, |id| shared.is_over(id)),
+            (None, None) => None,
+        };
         if earlier.is_none() {
             self.family.room.enter(folder.as_deref())?;
         }
@@ -204,6 +223,29 @@ impl AgentTool {
         };
         ended.map_err(|error| format!("it failed because of a fault in the program ({error})"))
     }
+}
+
+/// The agent that an earlier process announced, if both its files are there to resume it from. Without one of them nobody
+/// knows what it has done, and it must not do it again.
+fn left_behind(folder: &Path, announced: &TaskStarted) -> Result<(String, Sidecar), String> {
+    let id = &announced.task_id;
+    let sidecar = Sidecar::read(folder, id).filter(|sidecar| sidecar.tool_use_id == announced.tool_use_id);
+    let sidecar = sidecar.ok_or_else(|| format!("its sidecar agent-{id}.meta.json is missing or damaged"))?;
+    let log = SessionPaths::new(folder, &format!("{PREFIX}{id}")).log;
+    if std::fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
+        return Err(format!("its log {} is missing or empty", log.display()));
+    }
+    Ok((id.clone(), sidecar))
+}
+
+/// What a call comes to whose agent began in an earlier process and cannot be resumed.
+fn not_resumed(announced: &TaskStarted, problem: &str) -> ToolOutcome {
+    let text = format!(
+        "Outcome unknown: the program stopped while the agent {} was working, and the agent cannot be resumed. {problem} \
+         Its task may be done completely, in part or not at all, and it was not run again. Check before you repeat it.",
+        announced.command
+    );
+    ToolOutcome { outcome: CallOutcome::Unknown, ..ToolOutcome::failed(text) }
 }
 
 /// Stops an agent that nobody waits for any more.

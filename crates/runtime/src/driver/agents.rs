@@ -2,8 +2,8 @@
 //! goes on is ended with what its log says of it.
 
 use qoder_core::state::TaskState;
-use qoder_types::TaskStatus;
 use qoder_types::record::RecordBody;
+use qoder_types::{TaskStarted, TaskStatus};
 
 use super::{Driver, arrival};
 use crate::agent::lost;
@@ -19,6 +19,7 @@ impl Driver<'_> {
         }
         loop {
             self.forward_task_events()?;
+            self.end_abandoned_agents()?;
             self.take_arrived()?;
             if self.session.state.is_unfinished() {
                 return Ok(true);
@@ -48,6 +49,42 @@ impl Driver<'_> {
         }
     }
 
+    /// Ends agents that are on record as running and that nobody runs. Waiting for them would never end.
+    fn end_abandoned_agents(&mut self) -> Result<(), DriveError> {
+        let abandoned = |task: &&TaskState| {
+            task.start.is_agent() && task.end.is_none() && !self.engine.shared.is_running(&task.start.task_id)
+        };
+        let starts: Vec<_> =
+            self.session.state.tasks.values().filter(abandoned).map(|task| task.start.clone()).collect();
+        for start in starts {
+            self.end_lost(&start)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the agent of a call that has run without resuming it. Answers as [`Self::end_agent_of`].
+    pub(super) fn end_abandoned_agent_of(
+        &mut self,
+        tool_use_id: &str,
+    ) -> Result<(Option<String>, Vec<String>), DriveError> {
+        let abandoned = |task: &TaskState| {
+            task.start.tool_use_id == tool_use_id
+                && task.start.is_agent()
+                && task.end.is_none()
+                && !self.engine.shared.is_running(&task.start.task_id)
+        };
+        if self.session.state.tasks.values().any(abandoned) {
+            return self.end_agent_of(tool_use_id);
+        }
+        Ok((None, Vec::new()))
+    }
+
+    /// Puts the unknown end of an agent on record and announces it.
+    fn end_lost(&mut self, start: &TaskStarted) -> Result<(), DriveError> {
+        self.session.append(RecordBody::TaskEnded(self.session.lost_end(start)))?;
+        if self.quiet { Ok(()) } else { self.tell_task_end(&start.task_id) }
+    }
+
     /// Ends the agent that a call has started and that nobody goes on with. Answers with what the model is to be told of
     /// it, and with those of whose end it has not heard.
     pub(super) fn end_agent_of(
@@ -61,10 +98,7 @@ impl Driver<'_> {
             return Ok((None, Vec::new()));
         };
         if end.is_none() {
-            self.session.append(RecordBody::TaskEnded(self.session.lost_end(&start)))?;
-            if !self.quiet {
-                self.tell_task_end(&start.task_id)?;
-            }
+            self.end_lost(&start)?;
         }
         Ok((Some(lost::report(self.session.folder(), &start)), vec![start.task_id]))
     }

@@ -8,8 +8,11 @@ use std::time::Instant;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use qoder_core::ports::{ProgressSink, Spent, Tool, ToolContext, ToolOutcome, ToolProgress};
-use qoder_types::record::{PermissionsChanged, RecordBody, ToolStarted, UserOrigin};
-use qoder_types::{CallOutcome, ContentBlock, Hooked, Message, MessageContent, Observation, Role};
+use qoder_types::record::{PermissionsChanged, RecordBody, ToolStarted, UserEntry, UserOrigin};
+use qoder_types::{
+    CallOutcome, ContentBlock, Hooked, Message, MessageContent, Observation, PermissionUpdate, Role,
+    ToolResultContent,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -42,6 +45,19 @@ pub(super) struct Ran {
     pub(super) fired: std::io::Result<Option<Fired>>,
     /// The file that it was to change, when hooks want to know.
     change: Option<FileChange>,
+}
+
+/// What is put on record of a call that has run.
+struct Recorded {
+    /// What hooks said.
+    before: Option<RecordBody>,
+    /// The result.
+    entry: UserEntry,
+    /// Changes of permissions that it brought, and the tool that did.
+    updates: Vec<PermissionUpdate>,
+    by: String,
+    /// What ends the turn, if it does.
+    stop: Option<RecordBody>,
 }
 
 pub(super) async fn run_one(
@@ -134,14 +150,20 @@ impl Driver<'_> {
                 biased;
                 done = running.next() => match done {
                     Some(ran) => {
-                        while let Ok((id, text)) = pieces.try_recv() {
-                            self.emit_tool_output(&id, &text)?;
+                        let mut ended = vec![ran];
+                        // What ended at the same time is put on record in one write.
+                        while let Some(Some(ran)) = running.next().now_or_never() {
+                            ended.push(ran);
                         }
-                        // What became of tasks is on record before the result that speaks of it.
-                        self.forward_task_events()?;
-                        self.record_spent(&ran.spent)?;
-                        self.record_kept()?;
-                        self.record_outcome(ran)?;
+                        let mut told = Ok(());
+                        while let (Ok((id, text)), Ok(())) = (pieces.try_recv(), &told) {
+                            told = self.emit_tool_output(&id, &text);
+                        }
+                        // What became of tasks is on record before the result that speaks of it, and a host that is gone
+                        // keeps nothing from the log.
+                        let forwarded = self.forward_task_events();
+                        self.record_outcomes(ended)?;
+                        told.and(forwarded)?;
                     }
                     None => {
                         drop(output);
@@ -225,9 +247,53 @@ impl Driver<'_> {
         })
     }
 
-    fn record_outcome(&mut self, ran: Ran) -> Result<(), DriveError> {
+    /// Puts calls on record that have run, and then announces their results.
+    fn record_outcomes(&mut self, ended: Vec<Ran>) -> Result<(), DriveError> {
+        for ran in &ended {
+            self.record_spent(&ran.spent)?;
+        }
+        self.record_kept()?;
+        let (mut bodies, mut results, mut parent, mut failed) = (Vec::new(), Vec::new(), None, None);
+        for ran in ended {
+            let mut recorded = match self.recorded(ran) {
+                Ok(recorded) => recorded,
+                // The others have run, too.
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
+            if let Some(parent) = parent.replace(recorded.entry.uuid.clone()) {
+                recorded.entry.parent_uuid = Some(parent);
+            }
+            let Recorded { before, entry, updates, by, stop } = recorded;
+            bodies.extend(before);
+            results.push((bodies.len(), updates.clone()));
+            bodies.push(RecordBody::User(Box::new(entry)));
+            // What the call brought and its result are kept together or not at all.
+            if !updates.is_empty() {
+                bodies.push(RecordBody::PermissionsChanged(PermissionsChanged { updates, by }));
+            }
+            bodies.extend(stop);
+        }
+        let records = if bodies.is_empty() { Vec::new() } else { self.session.append_all(bodies)? };
+        for (place, updates) in results {
+            if let Some(record) = records.get(place) {
+                self.emit_user(record, false)?;
+            }
+            self.took_updates(&updates)?;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// What is put on record of a call that has run.
+    fn recorded(&mut self, ran: Ran) -> Result<Recorded, DriveError> {
         let Ran { id, tool, mut outcome, elapsed_ms, fired, change, .. } = ran;
         self.notice_changes(&outcome, change);
+        let (report, abandoned) = self.end_abandoned_agent_of(&id)?;
+        if let Some(report) = report {
+            outcome.content = ToolResultContent::Text(format!("{} {report}", outcome.content.to_text()));
+        }
         let hooked = fired.map_err(DriveError::Output)?.map(|fired| self.revise(&mut outcome, fired));
         self.add_call_context(&id, &mut outcome.content);
         let stop = outcome.stop.take().map(|reason| stopped_with_agent(&id, reason));
@@ -244,26 +310,12 @@ impl Driver<'_> {
         entry.observations = outcome.observations;
         entry.new_cwd = outcome.new_cwd.map(|cwd| cwd.to_string_lossy().into_owned());
         entry.duration_ms = Some(elapsed_ms);
+        outcome.ended_tasks.extend(abandoned);
         entry.tasks = self.untold(outcome.ended_tasks);
         entry.worktree = outcome.worktree;
         entry.turn_rules = outcome.turn_rules;
         let updates = self.usable_updates(outcome.permission_updates)?;
-        let mut bodies: Vec<RecordBody> = hooked.into_iter().collect();
-        let place = bodies.len();
-        bodies.push(RecordBody::User(Box::new(entry)));
-        // What the call brought and its result are kept together or not at all.
-        if !updates.is_empty() {
-            bodies.push(RecordBody::PermissionsChanged(PermissionsChanged {
-                updates: updates.clone(),
-                by: tool,
-            }));
-        }
-        bodies.extend(stop);
-        let records = self.session.append_all(bodies)?;
-        if let Some(record) = records.get(place) {
-            self.emit_user(record, false)?;
-        }
-        self.took_updates(&updates)
+        Ok(Recorded { before: hooked, entry, updates, by: tool, stop })
     }
 }
 
