@@ -76,6 +76,51 @@ fn a_torn_tail_is_cut_and_kept_and_the_session_goes_on() {
 }
 
 #[test]
+fn lines_of_other_programs_behind_a_torn_record_are_kept() {
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"Mine\",\"sessionId\":\"x\"}\n";
+    let tag = "{\"type\":\"tag\",\"tag\":\"experiment\",\"sessionId\":\"x\"}\n";
+    let sample = Sandbox::new();
+    session(&sample);
+    let record = log_text(&sample, ID).lines().last().unwrap().to_owned();
+    // Other programs append to the torn line, or behind it.
+    for torn in [&record[..1], &record[..40], &record[..record.len() - 1], "{\"type\":\"user\"}garbage\n"] {
+        let sandbox = Sandbox::new();
+        let server = session(&sandbox);
+        let intact = log_text(&sandbox, ID);
+        append(&sandbox, ID, &format!("{torn}{title}"));
+        append(&sandbox, ID, tag);
+        let shown = run(&sandbox, &["sessions", "show", ID]).exits(0);
+        shown.says(&["never completed"]);
+        for answer in ["second answer", "second answer"] {
+            let arguments = ["-p", "next", "--resume", ID, "--output-format", "json"];
+            let resumed = run_with(&sandbox, &server, &arguments).exits(0);
+            assert_success(&resumed.json(), ID, answer);
+        }
+        let log = log_text(&sandbox, ID);
+        assert!(log.starts_with(&intact));
+        assert_eq!((log.matches(title).count(), log.matches(tag).count()), (1, 1), "{torn}");
+        assert!(
+            log.lines().all(|line| line.trim().is_empty() || serde_json::from_str::<Value>(line).is_ok())
+        );
+        let kept = side_of(&sandbox, ID).join(format!("torn-{}", intact.len()));
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), torn);
+        assert!(run(&sandbox, &["sessions", "list"]).exits(0).stdout.contains("Mine"));
+    }
+}
+
+#[test]
+fn a_record_behind_a_bad_line_makes_it_damage() {
+    let sandbox = Sandbox::new();
+    let server = session(&sandbox);
+    let at = line_of(&sandbox, "assistant");
+    change_lines(&sandbox, |lines| {
+        lines[at].truncate(30);
+        lines[at].push_str("{\"type\":\"tag\",\"tag\":\"t\",\"sessionId\":\"x\"}");
+    });
+    assert_refused(&sandbox, &server, at + 1, "it is not a JSON object");
+}
+
+#[test]
 fn a_last_record_without_its_newline_is_whole() {
     let sandbox = Sandbox::new();
     let server = session(&sandbox);

@@ -12,7 +12,7 @@ use qoder_types::Record;
 
 use super::line::Owner;
 use super::notes::Notes;
-use super::{blob, line};
+use super::{blob, line, tear};
 use crate::error::SessionError;
 use crate::layout::SessionPaths;
 
@@ -33,25 +33,62 @@ pub struct Scan {
     pub last_seq: u64,
     /// Lines read.
     pub lines: u64,
-    /// Bytes of intact lines.
+    /// Bytes of intact lines, up to a record that was never completed.
     pub intact: u64,
-    /// Bytes after them: a record that was never completed.
+    /// Bytes of such a record behind them.
     pub torn: u64,
+    /// Bytes behind that: lines that other programs appended after the tear.
+    pub after_tear: u64,
     /// True when the last intact line has no newline.
     pub open_end: bool,
     /// Titles and tags.
     pub notes: Notes,
 }
 
-/// Reads a log from the start and hands every line to `visit`. A bad last line is a torn tail and reported in the
-/// [`Scan`]; a bad line before the end is an error that names it.
+impl Scan {
+    /// The offset of the first byte that was not looked at.
+    fn end(&self) -> u64 {
+        self.intact + self.torn + self.after_tear
+    }
+
+    fn corrupt(paths: &SessionPaths, line: u64, problem: String) -> SessionError {
+        SessionError::Corrupt { path: paths.log.clone(), line, problem }
+    }
+
+    /// Takes a line that was read well, and that begins at the end so far.
+    fn take(&mut self, decoded: &line::Line, text: &[u8], length: u64) -> Result<(), String> {
+        match decoded {
+            line::Line::Record(record) if record.seq != self.last_seq + 1 => {
+                return Err(format!("record {} follows record {}", record.seq, self.last_seq));
+            }
+            line::Line::Record(record) => self.last_seq = record.seq,
+            line::Line::Foreign(body) => self.notes.see(line::kind(body), text, self.end()),
+        }
+        self.pass(length);
+        Ok(())
+    }
+
+    /// Passes over bytes that are in order.
+    fn pass(&mut self, length: u64) {
+        if self.torn > 0 {
+            self.after_tear += length;
+        } else {
+            self.intact += length;
+        }
+    }
+}
+
+/// Reads a log from the start and hands every line to `visit`. A record that was never completed is a torn tail and
+/// reported in the [`Scan`], also when other programs have appended lines of theirs behind it; a bad line before another
+/// record is an error that names it.
 pub fn scan(paths: &SessionPaths, mut visit: impl FnMut(line::Line)) -> Result<Scan, SessionError> {
     let unreadable = |error: std::io::Error| SessionError::io("read", &paths.log, &error);
     let file = File::open(&paths.log).map_err(unreadable)?;
-    let total = file.metadata().map_err(unreadable)?.len();
     let mut reader = BufReader::with_capacity(256 * 1024, file);
     let blobs = paths.blobs();
     let mut scan = Scan::default();
+    // The bad line, which is only a torn tail if no record follows.
+    let mut bad: Option<(u64, String)> = None;
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
@@ -59,44 +96,41 @@ pub fn scan(paths: &SessionPaths, mut visit: impl FnMut(line::Line)) -> Result<S
         if read == 0 {
             return Ok(scan);
         }
-        let complete = buffer.last() == Some(&b'\n');
         let text = buffer.trim_ascii();
-        let last = scan.intact + read >= total;
         if text.is_empty() {
-            scan.intact += read;
+            scan.pass(read);
             continue;
         }
         scan.lines += 1;
-        match line::decode(text, &blobs) {
-            Ok(decoded) => {
-                if let line::Line::Record(record) = &decoded {
-                    if record.seq != scan.last_seq + 1 {
-                        return Err(SessionError::Corrupt {
-                            path: paths.log.clone(),
-                            line: scan.lines,
-                            problem: format!("record {} follows record {}", record.seq, scan.last_seq),
-                        });
-                    }
-                    scan.last_seq = record.seq;
-                }
-                if let line::Line::Foreign(body) = &decoded {
-                    scan.notes.see(line::kind(body), text, scan.intact);
-                }
+        let problem = match (line::decode(text, &blobs), &bad) {
+            (Ok(line::Line::Record(_)), Some((line, problem))) => {
+                return Err(Scan::corrupt(paths, *line, problem.clone()));
+            }
+            (Ok(decoded), _) => {
+                scan.take(&decoded, text, read)
+                    .map_err(|problem| Scan::corrupt(paths, scan.lines, problem))?;
                 visit(decoded);
-                scan.intact += read;
-                scan.open_end = !complete;
+                scan.open_end = buffer.last() != Some(&b'\n');
+                continue;
             }
-            Err(line::LineError::NotJson(_) | line::LineError::Checksum) if last => {
-                scan.torn = read;
-                return Ok(scan);
+            (Err(problem @ (line::LineError::NotJson(_) | line::LineError::Checksum)), None) => {
+                problem.to_string()
             }
-            Err(problem) => {
-                return Err(SessionError::Corrupt {
-                    path: paths.log.clone(),
-                    line: scan.lines,
-                    problem: problem.to_string(),
-                });
+            (Err(problem), _) => return Err(Scan::corrupt(paths, scan.lines, problem.to_string())),
+        };
+        bad = Some((scan.lines, problem));
+        scan.open_end = false;
+        // A program that appends a line of its own appends it to the torn one.
+        let (torn, joined) = buffer.split_at(tear::foreign_suffix(&buffer).unwrap_or(buffer.len()));
+        match line::decode(joined.trim_ascii(), &blobs) {
+            Ok(decoded) => {
+                scan.torn = torn.len() as u64;
+                scan.take(&decoded, joined.trim_ascii(), joined.len() as u64)
+                    .map_err(|problem| Scan::corrupt(paths, scan.lines, problem))?;
+                visit(decoded);
+                scan.open_end = !joined.ends_with(b"\n");
             }
+            Err(_) => scan.torn = read,
         }
     }
 }
@@ -137,10 +171,10 @@ impl JsonlStore {
         let mut notes = Notes::default();
         if !created {
             let mut scan = scan(paths, visit)?;
-            repair_tail(&mut file, paths, &scan)
+            let length = tear::repair(&mut file, paths, &scan)
                 .map_err(|error| SessionError::io("repair", &paths.log, &error))?;
             notes = std::mem::take(&mut scan.notes);
-            notes.start_at(scan.intact + u64::from(scan.open_end));
+            notes.start_at(length);
         }
         Ok(Self {
             file,
@@ -319,26 +353,4 @@ fn is_alive(pid: u32) -> bool {
         .next()
         .is_some_and(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')));
     exists && !dead
-}
-
-/// Cuts a torn tail off, keeping its bytes beside the log, and closes a last line that has no newline.
-fn repair_tail(file: &mut File, paths: &SessionPaths, scan: &Scan) -> std::io::Result<()> {
-    if scan.torn > 0 {
-        let mut tail = Vec::new();
-        let mut reader = File::open(&paths.log)?;
-        reader.seek(SeekFrom::Start(scan.intact))?;
-        reader.read_to_end(&mut tail)?;
-        let kept = paths.side.join(format!("torn-{}", scan.intact));
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(kept)?
-            .write_all(&tail)?;
-        file.set_len(scan.intact)?;
-    } else if scan.open_end {
-        file.write_all(b"\n")?;
-    }
-    Ok(())
 }
