@@ -2,12 +2,14 @@
 //! so that whoever finds a log knows whose it is, and by it a call finds the agent that it started in an earlier process.
 
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use qoder_types::Worktree;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::store::folders;
 
 /// How names of logs and sidecars begin.
 pub(crate) const PREFIX: &str = "agent-";
@@ -47,9 +49,9 @@ impl Sidecar {
         Value::Object(entry)
     }
 
-    /// Writes it into `folder`, in one step.
+    /// Writes it into `folder`, in one step, so that it survives a loss of power: without it the agent cannot be resumed.
     pub(crate) fn write(&self, folder: &Path, agent_id: &str) -> std::io::Result<()> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        folders::create(folder)?;
         let path = path(folder, agent_id);
         let unfinished = path.with_extension("new");
         let mut file = std::fs::OpenOptions::new()
@@ -59,7 +61,9 @@ impl Sidecar {
             .mode(0o600)
             .open(&unfinished)?;
         file.write_all(&serde_json::to_vec(self)?)?;
-        std::fs::rename(unfinished, path)
+        file.sync_data()?;
+        std::fs::rename(unfinished, path)?;
+        folders::sync(folder)
     }
 
     /// The one of this agent, if it can be read.

@@ -130,8 +130,18 @@ impl<'a> Driver<'a> {
         self.inbox
     }
 
-    /// Goes on until the session is idle; answers with the last turn's end. `None` means there was nothing to do.
+    /// Goes on until the session is idle; answers with the last turn's end. `None` means there was nothing to do. However
+    /// it ends, what is on record by then survives a loss of power.
     pub async fn run(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        let ended = self.run_until_idle().await;
+        let synced = self.session.sync();
+        // The first fault is the one to tell.
+        let ended = ended?;
+        synced?;
+        Ok(ended)
+    }
+
+    async fn run_until_idle(&mut self) -> Result<Option<TurnEnded>, DriveError> {
         self.engine.shared.adopt(self.session.state.tasks.values());
         let mut ended = None;
         let mut announced = false;

@@ -83,7 +83,9 @@ impl Driver<'_> {
         self.session.lost_tasks =
             self.session.state.running_tasks().map(|task| task.start.task_id.clone()).collect();
         self.session.end_lost_tasks()?;
-        told.and_then(|()| self.forward_task_events())
+        let told = told.and_then(|()| self.forward_task_events());
+        self.session.sync()?;
+        told
     }
 
     /// Tells hooks of a task, in the words of the stream.

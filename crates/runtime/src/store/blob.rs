@@ -2,11 +2,13 @@
 //! their SHA-256; the line keeps a readable placeholder and a map from the place in the JSON to the file.
 
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+
+use super::folders;
 
 /// The most bytes one line may have.
 pub const RECORD_CAP: usize = 4 * 1024 * 1024;
@@ -65,9 +67,11 @@ pub(crate) fn put(folder: &Path, content: &[u8]) -> std::io::Result<String> {
     if path.exists() {
         return Ok(name);
     }
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    folders::create(folder)?;
     let temporary = folder.join(format!("{name}.{}", std::process::id()));
-    let written = write(&temporary, content).and_then(|()| std::fs::rename(&temporary, &path));
+    let written = write(&temporary, content)
+        .and_then(|()| std::fs::rename(&temporary, &path))
+        .and_then(|()| folders::sync(folder));
     if let Err(error) = written {
         // Half a blob on a full disk would be in the way of everything else. The first error is the one to tell.
         let _ = std::fs::remove_file(&temporary);

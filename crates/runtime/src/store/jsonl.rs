@@ -1,18 +1,20 @@
 //! The file store: one session, one file, one writer. Opening reads the log, cuts a torn tail and keeps the cut bytes
 //! beside it; a bad line before the end is corruption and refused. The lock is freed by the kernel when its holder dies.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use qoder_core::ports::{LogStore, LogStoreError};
-use qoder_types::Record;
+use qoder_types::record::RecordBody;
+use qoder_types::{Behavior, Record};
 
 use super::line::Owner;
 use super::notes::Notes;
-use super::{blob, line, tear};
+use super::{blob, folders, line, tear};
 use crate::error::SessionError;
 use crate::layout::SessionPaths;
 
@@ -145,7 +147,8 @@ pub struct JsonlStore {
     durability: Durability,
     ended: bool,
     dirty: bool,
-    created: bool,
+    /// Folders that have entries for new files and folders of the session.
+    unsynced: BTreeSet<PathBuf>,
     buffer: Vec<u8>,
     notes: Notes,
     _lock: File,
@@ -160,8 +163,12 @@ impl JsonlStore {
         durability: Durability,
         visit: impl FnMut(line::Line),
     ) -> Result<Self, SessionError> {
+        let mut unsynced = folders::above_missing(&paths.side);
         let lock = hold(paths, session_id)?;
         let created = !paths.log.exists();
+        if created {
+            unsynced.extend(paths.log.parent().map(Path::to_path_buf));
+        }
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -184,7 +191,7 @@ impl JsonlStore {
             durability,
             ended: false,
             dirty: created,
-            created,
+            unsynced,
             buffer: Vec::new(),
             notes,
             _lock: lock,
@@ -250,7 +257,8 @@ impl LogStore for JsonlStore {
         let written = self.write(records);
         self.guard(written)?;
         self.dirty = true;
-        if self.durability == Durability::Power { self.flush() } else { Ok(()) }
+        let must_last = self.durability == Durability::Power && records.iter().any(is_acted_upon);
+        if must_last { self.flush() } else { Ok(()) }
     }
 
     fn sync(&mut self) -> Result<(), LogStoreError> {
@@ -264,6 +272,50 @@ impl LogStore for JsonlStore {
     }
 }
 
+/// False for records upon which nothing happens before another record follows them: nobody is told, and nothing starts.
+/// In grade `power` they are synced together with that one, so that one sync serves many records.
+fn is_acted_upon(record: &Record) -> bool {
+    match &record.body {
+        // A denial is told to the host at once.
+        RecordBody::Decided(decided) => decided.decision.behavior != Behavior::Allow,
+        RecordBody::Epoch(_)
+        | RecordBody::Hooked(_)
+        | RecordBody::FileKept(_)
+        | RecordBody::SideCalled(_)
+        | RecordBody::ModelFailed(_) => false,
+        RecordBody::SessionStarted(_)
+        | RecordBody::InputAdmitted(_)
+        | RecordBody::InputWithdrawn(_)
+        | RecordBody::User(_)
+        | RecordBody::Assistant(_)
+        | RecordBody::System(_)
+        | RecordBody::ModelRequested(_)
+        | RecordBody::Asked(_)
+        | RecordBody::Answered(_)
+        | RecordBody::Elicited(_)
+        | RecordBody::ElicitationAnswered(_)
+        | RecordBody::PermissionsChanged(_)
+        | RecordBody::ToolStarted(_)
+        | RecordBody::TaskStarted(_)
+        | RecordBody::TaskEnded(_)
+        | RecordBody::Interrupted(_)
+        | RecordBody::TurnEnded(_)
+        | RecordBody::Cut(_)
+        | RecordBody::FilesRewound(_)
+        | RecordBody::Unknown(_) => true,
+    }
+}
+
+impl Drop for JsonlStore {
+    /// Whatever ends the session, its last records survive a loss of power. Who needs to know of a fault has synced
+    /// before.
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.flush();
+        }
+    }
+}
+
 impl JsonlStore {
     /// Makes what was written survive a loss of power.
     fn flush(&mut self) -> Result<(), LogStoreError> {
@@ -271,13 +323,11 @@ impl JsonlStore {
             return Ok(());
         }
         let synced = self.file.sync_data();
+        #[cfg(test)]
+        tests::SYNCS.set(tests::SYNCS.get() + 1);
         self.guard(synced)?;
-        if self.created {
-            let folder = self.paths.log.parent().map(Path::to_path_buf).unwrap_or_default();
-            let synced = File::open(folder).and_then(|folder| folder.sync_all());
-            self.guard(synced)?;
-            self.created = false;
-        }
+        let synced = std::mem::take(&mut self.unsynced).iter().try_for_each(|folder| folders::sync(folder));
+        self.guard(synced)?;
         self.dirty = false;
         Ok(())
     }
@@ -353,4 +403,89 @@ fn is_alive(pid: u32) -> bool {
         .next()
         .is_some_and(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')));
     exists && !dead
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use qoder_types::record::{Decided, Interrupted, ToolStarted};
+    use qoder_types::{Decision, ReplayClass};
+
+    use super::*;
+
+    thread_local! {
+        /// How often a log was synced on this thread.
+        pub(super) static SYNCS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    fn decided(id: &str) -> RecordBody {
+        let decision: Decision = serde_json::from_value(serde_json::json!({
+            "behavior": Behavior::Allow, "layer": "mode", "reason": "r", "mode": "default",
+        }))
+        .unwrap();
+        RecordBody::Decided(Decided { tool_use_id: id.to_owned(), tool_name: "Bash".to_owned(), decision })
+    }
+
+    fn started(id: &str) -> RecordBody {
+        let (tool_use_id, tool_name) = (id.to_owned(), "Bash".to_owned());
+        RecordBody::ToolStarted(ToolStarted { tool_use_id, tool_name, replay: ReplayClass::Effectful })
+    }
+
+    struct Log {
+        store: JsonlStore,
+        seq: u64,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Log {
+        fn new(durability: Durability) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let paths = SessionPaths::new(&folder.path().join("projects/p"), "s");
+            let store = JsonlStore::open(&paths, "s", durability, |_| ()).unwrap();
+            SYNCS.set(0);
+            Self { store, seq: 0, _folder: folder }
+        }
+
+        fn append(&mut self, body: RecordBody) {
+            self.seq += 1;
+            let record = Record { seq: self.seq, timestamp: String::new(), body };
+            self.store.append(&[record]).unwrap();
+        }
+    }
+
+    #[test]
+    fn in_grade_power_one_sync_serves_the_records_up_to_one_that_is_acted_upon() {
+        let mut log = Log::new(Durability::Power);
+        for id in ["a", "b", "c", "d"] {
+            log.append(decided(id));
+        }
+        assert_eq!(SYNCS.get(), 0, "nothing happens upon a decision alone");
+        log.append(started("a"));
+        assert_eq!(SYNCS.get(), 1, "a call that starts is on the disk, and so is what let it start");
+        log.append(started("b"));
+        assert_eq!(SYNCS.get(), 2);
+    }
+
+    #[test]
+    fn in_grade_process_a_log_is_synced_when_it_is_closed() {
+        let mut log = Log::new(Durability::Process);
+        log.append(started("a"));
+        log.append(RecordBody::Interrupted(Interrupted { by: "SIGTERM".to_owned() }));
+        assert_eq!(SYNCS.get(), 0);
+        log.store.sync().unwrap();
+        log.store.sync().unwrap();
+        assert_eq!(SYNCS.get(), 1, "what is synced is not synced again");
+        log.append(started("b"));
+        drop(log);
+        assert_eq!(SYNCS.get(), 2);
+    }
+
+    #[test]
+    fn folders_of_a_new_log_are_synced_with_it() {
+        let mut log = Log::new(Durability::Power);
+        assert_eq!(log.store.unsynced.len(), 3, "{:?}", log.store.unsynced);
+        log.append(started("a"));
+        assert!(log.store.unsynced.is_empty());
+    }
 }
