@@ -25,6 +25,7 @@ impl State {
             && let MessageContent::Blocks(blocks) = &last.message.content
         {
             self.calls = distinct_calls(blocks);
+            self.call_ids.restore(&mut self.calls);
         }
         for block in &cut.results {
             let ContentBlock::ToolResult { tool_use_id, .. } = block else { continue };

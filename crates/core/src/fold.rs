@@ -287,6 +287,7 @@ impl State {
         if !self.calls.is_empty() && self.calls.iter().all(|call| call.result.is_some()) {
             let results: Vec<ContentBlock> =
                 self.calls.iter_mut().filter_map(|call| call.result.take()).collect();
+            let results = results.into_iter().map(|result| self.call_ids.take_result(result)).collect();
             self.calls.clear();
             self.push_message(Message { role: Role::User, content: MessageContent::Blocks(results) });
             self.follow_up();
@@ -301,9 +302,10 @@ impl State {
             totals.context_window = entry.context_window;
             totals.max_output_tokens = entry.max_output_tokens;
         }
-        let content: Vec<ContentBlock> =
+        let mut content: Vec<ContentBlock> =
             message.content.iter().filter(|block| says(block)).cloned().collect();
         self.calls = distinct_calls(&content);
+        self.call_ids.take_reply(&mut content);
         let text = join_text(&content);
         // Reasoning alone is no answer.
         let silent = |block: &ContentBlock| {

@@ -4,6 +4,7 @@
 //! [`recover`] says what an unfinished call means, [`policy`] decides about calls, [`timeline`] says what
 //! took how long, [`display`] what a terminal may show, [`redact`] takes secrets out, and [`ports`] holds the traits that the outside implements.
 
+pub mod call_ids;
 mod cut;
 pub mod display;
 pub mod fold;

@@ -11,6 +11,7 @@ use qoder_types::{
 };
 use serde_json::Value;
 
+use crate::call_ids::CallIds;
 use crate::permissions::SessionPermissions;
 use crate::ports::PromptMessage;
 use crate::structured::StructuredAnswer;
@@ -195,6 +196,8 @@ pub struct State {
     pub input_ids: HashSet<String>,
     /// The calls of the last reply, in order.
     pub calls: Vec<Call>,
+    /// The ids of all calls.
+    pub call_ids: CallIds,
     /// What was last seen of each file, by real path.
     pub observations: Arc<HashMap<String, Observation>>,
     /// Memory files that were brought to the model inside the conversation.

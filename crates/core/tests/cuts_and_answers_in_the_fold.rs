@@ -178,3 +178,26 @@ fn what_is_spent_stops_the_next_call_and_no_end() {
     apply(&mut state, said("a"));
     assert_eq!(next(&state, &spent), Step::End(EndReason::Completed));
 }
+
+#[test]
+fn a_cut_finds_the_results_of_calls_whose_id_came_again() {
+    let mut state = State::default();
+    apply(&mut state, prompt("first"));
+    apply(&mut state, called("a1", "Bash", &["call_0"]));
+    apply(&mut state, result("r1", "call_0", "completed", &Value::Null));
+    apply(&mut state, called("a2", "Bash", &["call_0"]));
+    let ids = |state: &State| -> Vec<String> {
+        let text = json!(state.prompt.iter().map(|message| &message.message).collect::<Vec<_>>()).to_string();
+        let named = text.split("\"id\":\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+        named.collect()
+    };
+    assert_eq!(ids(&state), ["call_0", "call_0_2"]);
+    assert_eq!(state.calls[0].id, "call_0", "records know it by the id that it was given");
+    let kept: ContentBlock =
+        serde_json::from_value(json!({ "type": "tool_result", "tool_use_id": "call_0", "content": "kept" }))
+            .unwrap();
+    apply(&mut state, cut("a2", 4, vec![kept]));
+    assert!(state.calls[0].result.is_some());
+    apply(&mut state, prompt("second"));
+    assert_eq!(ids(&state), ["call_0", "call_0_2"]);
+}

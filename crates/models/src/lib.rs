@@ -8,6 +8,7 @@
 mod anthropic;
 mod body;
 mod call;
+mod call_id;
 mod cassette;
 mod catalog;
 mod client;

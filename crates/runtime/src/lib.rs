@@ -3,6 +3,7 @@
 //! [`driver::Driver`] go on from whatever the session's records say.
 
 pub mod agent;
+mod call_ids;
 pub mod callbacks;
 pub mod catalog;
 pub mod checkpoints;

@@ -1,12 +1,16 @@
-//! Pieces of a reply on their way to the host, without secrets. A key may be cut anywhere between two pieces, so the text
+//! Pieces of a reply on their way to the host, without secrets and with the ids that its calls get. A key may be cut anywhere between two pieces, so the text
 //! of each block goes through a stream of its own; what is held back comes before the end of its block.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use qoder_core::redact::{RedactedStream, Redactor, Secrets};
+use qoder_types::ContentBlock;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::call_ids::CallNames;
 
 /// What text a delta adds, by the name of its field; and what is looked for in it.
 const FIELDS: [(&str, &str, Secrets); 4] = [
@@ -20,6 +24,7 @@ const FIELDS: [(&str, &str, Secrets); 4] = [
 pub(crate) struct Pieces {
     redactor: Redactor,
     blocks: BTreeMap<(u64, usize), RedactedStream>,
+    names: CallNames,
 }
 
 #[derive(Deserialize)]
@@ -56,9 +61,14 @@ impl Delta<'_> {
 }
 
 impl Pieces {
-    /// For a reply that begins.
-    pub(crate) fn new(redactor: &Redactor) -> Self {
-        Self { redactor: redactor.clone(), blocks: BTreeMap::new() }
+    /// For a reply that begins; `taken` are the ids that its calls must not have.
+    pub(crate) fn new(redactor: &Redactor, taken: Arc<HashSet<String>>) -> Self {
+        Self { redactor: redactor.clone(), blocks: BTreeMap::new(), names: CallNames::new(taken) }
+    }
+
+    /// The reply is complete: its calls get the ids that its pieces had.
+    pub(crate) fn name_calls(self, content: &mut [ContentBlock]) {
+        self.names.name_reply(content);
     }
 
     /// The events that the host gets for one of the model's.
@@ -85,9 +95,14 @@ impl Pieces {
                 events.push(event);
                 events
             }
+            ("content_block_start", _) => {
+                let event = self.names.name_event(event);
+                vec![self.whole(event)]
+            }
             ("message_start", _) => {
                 // Another attempt: what was held of the one before is void.
                 self.blocks.clear();
+                self.names.restart();
                 vec![self.whole(event)]
             }
             ("message_delta" | "message_stop", _) => {
@@ -167,7 +182,7 @@ mod tests {
                 if field == 2 { format!("{{\"command\":{inside}}}") } else { format!("it is {KEY}, sk") };
             let clean = if field == 2 { "{\"command\":\"[redacted]\"}" } else { "it is [redacted], sk" };
             for at in 0..text.len() {
-                let mut pieces = Pieces::new(&redactor);
+                let mut pieces = Pieces::new(&redactor, Arc::default());
                 let mut events = pieces.redacted(delta(1, field, &text[..at]));
                 // Another block in between changes nothing.
                 events.extend(pieces.redacted(delta(2, field, "my-own-")));
@@ -184,7 +199,7 @@ mod tests {
 
     #[test]
     fn events_without_secrets_stay_as_they_are() {
-        let mut pieces = Pieces::new(&Redactor::new([KEY.to_owned()]));
+        let mut pieces = Pieces::new(&Redactor::new([KEY.to_owned()]), Arc::default());
         for event in [
             delta(0, 0, "hello "),
             r#"{"type": "message_start","message":{"id":"m","usage":{"input_tokens":1.50}}}"#.to_owned(),

@@ -80,6 +80,8 @@ mod prompt_prefix;
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
+mod reused_call_ids;
+#[cfg(test)]
 mod sandboxed_commands;
 #[cfg(test)]
 mod stream_input;

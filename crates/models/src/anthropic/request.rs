@@ -8,6 +8,7 @@ use qoder_core::ports::{ModelRequest, Thinking};
 use qoder_types::{ContentBlock, Message, MessageContent, ToolResultContent};
 use serde_json::{Value, json};
 
+use crate::call_id::Accepted;
 use crate::json;
 use crate::protocol::{HeadOptions, write_parameters};
 
@@ -120,7 +121,7 @@ fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> bool {
         ContentBlock::Thinking { signature, .. } if !is_own_signature(signature) => return false,
         ContentBlock::ToolUse { id, name, input } => {
             out.extend_from_slice(b"{\"type\":\"tool_use\"");
-            json::field(out, "id", id);
+            json::field(out, "id", &Accepted::ANTHROPIC.id(id));
             json::field(out, "name", name);
             match input {
                 Value::Object(_) => json::field(out, "input", input),
@@ -133,7 +134,7 @@ fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> bool {
         }
         ContentBlock::ToolResult { tool_use_id, content, is_error } => {
             out.extend_from_slice(b"{\"type\":\"tool_result\"");
-            json::field(out, "tool_use_id", tool_use_id);
+            json::field(out, "tool_use_id", &Accepted::ANTHROPIC.id(tool_use_id));
             out.extend_from_slice(b",\"content\":");
             match content {
                 ToolResultContent::Text(text) => json::write(out, text),

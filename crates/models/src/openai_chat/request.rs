@@ -8,6 +8,7 @@ use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role, Tool
 use serde_json::{Value, json};
 
 use super::reasoning::Kept;
+use crate::call_id::Accepted;
 use crate::json;
 use crate::protocol::{HeadOptions, is_reasoning_model, openai_effort, write_parameters};
 
@@ -81,7 +82,7 @@ fn user_messages(blocks: &[ContentBlock]) -> Vec<Value> {
             ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => {
                 messages.push(json!({
                     "role": "tool",
-                    "tool_call_id": tool_use_id,
+                    "tool_call_id": Accepted::CHAT.id(tool_use_id),
                     "content": tool_text(content),
                 }));
                 if let ToolResultContent::Blocks(inner) = content {
@@ -182,7 +183,7 @@ fn assistant_message(blocks: &[ContentBlock]) -> Option<Value> {
                 }
             }
             ContentBlock::ToolUse { id, name, input } => calls.push(json!({
-                "id": id,
+                "id": Accepted::CHAT.id(id),
                 "type": "function",
                 "function": {"name": name, "arguments": arguments(input)},
             })),
@@ -209,15 +210,27 @@ fn assistant_message(blocks: &[ContentBlock]) -> Option<Value> {
     if !details.is_empty() {
         message["reasoning_details"] = Value::Array(details);
     }
-    for (id, extra) in extras {
-        if let Some(call) = calls.iter_mut().find(|call| call["id"] == id) {
-            call["extra_content"] = extra;
-        }
-    }
+    add_extras(&mut calls, extras);
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }
     Some(message)
+}
+
+/// Gives calls back what came with them. A call that was given another id finds its own by its place: the others have
+/// theirs.
+fn add_extras(calls: &mut [Value], extras: Vec<(String, Value)>) {
+    let mut unnamed = Vec::new();
+    for (id, extra) in extras {
+        match calls.iter_mut().find(|call| call["id"] == *Accepted::CHAT.id(&id)) {
+            Some(call) => call["extra_content"] = extra,
+            None => unnamed.push(extra),
+        }
+    }
+    let bare = calls.iter_mut().filter(|call| call.get("extra_content").is_none());
+    for (call, extra) in bare.zip(unnamed) {
+        call["extra_content"] = extra;
+    }
 }
 
 #[cfg(test)]

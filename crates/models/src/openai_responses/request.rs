@@ -8,6 +8,7 @@ use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role, Tool
 use serde_json::{Value, json};
 
 use super::SIGNATURE;
+use crate::call_id::Accepted;
 use crate::json;
 use crate::openai_chat::request::{arguments, source_url};
 use crate::protocol::{HeadOptions, is_plain_model, openai_effort, write_parameters};
@@ -99,13 +100,13 @@ impl Items {
         let item = match block {
             ContentBlock::ToolUse { id, name, input } => json!({
                 "type": "function_call",
-                "call_id": id,
+                "call_id": Accepted::RESPONSES.id(id),
                 "name": name,
                 "arguments": arguments(input),
             }),
             ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => json!({
                 "type": "function_call_output",
-                "call_id": tool_use_id,
+                "call_id": Accepted::RESPONSES.id(tool_use_id),
                 "output": output(content),
             }),
             ContentBlock::Thinking { signature, .. } => match reasoning_item(signature) {

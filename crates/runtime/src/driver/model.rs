@@ -1,7 +1,6 @@
 //! Asking the model: the request is recorded before it is sent, pieces go to the host as they come, and only the
 //! complete reply is recorded.
 
-use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use qoder_core::ports::{Model, ModelEvent, ModelRequest};
 use qoder_core::render;
 use qoder_types::record::{AssistantEntry, AssistantMessage, ModelFailed, ModelRequested, RecordBody};
 use qoder_types::wire::{StreamMessage, SystemMessage};
-use qoder_types::{ContentBlock, ModelFailure, ModelFailureClass, ModelReply, Role};
+use qoder_types::{ModelFailure, ModelFailureClass, ModelReply, Role};
 
 use super::{Driver, arrival};
 use crate::VERSION;
@@ -78,7 +77,7 @@ impl Driver<'_> {
     /// Sends a request and waits for its end, passing on what happens meanwhile.
     pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Called, DriveError> {
         let mut stream = self.engine.model.stream(request);
-        let mut pieces = Pieces::new(self.session.redactor());
+        let mut pieces = Pieces::new(self.session.redactor(), self.session.state.call_ids.taken());
         let mut cancelled = self.interrupt.cancelled();
         loop {
             self.keep_pace().await?;
@@ -110,12 +109,15 @@ impl Driver<'_> {
                     let text = self.session.redactor().text(&text).into_owned();
                     self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
                 }
-                Some(Ok(ModelEvent::Reply(reply))) => return Ok(Called::Reply(reply)),
+                Some(Ok(ModelEvent::Reply(mut reply))) => {
+                    pieces.name_calls(&mut reply.content);
+                    return Ok(Called::Reply(reply));
+                }
                 Some(Err(failure)) => return Ok(Called::Failed(failure)),
                 None => {
                     return Ok(Called::Failed(ModelFailure {
                         class: ModelFailureClass::MalformedStream,
-                        message: "The model's reply ended without an end.".to_owned(),
+                        message: "The response stream ended before the message was complete.".to_owned(),
                         status: None,
                         retry_after_ms: None,
                     }));
@@ -144,8 +146,7 @@ impl Driver<'_> {
         }))
     }
 
-    fn take_reply(&mut self, mut reply: ModelReply) -> Result<(), DriveError> {
-        tell_calls_apart(&mut reply.content);
+    fn take_reply(&mut self, reply: ModelReply) -> Result<(), DriveError> {
         self.engine.spending.add(&reply.usage, reply.cost_usd);
         let limits = &self.limits;
         let entry = AssistantEntry {
@@ -173,18 +174,5 @@ impl Driver<'_> {
         };
         let record = self.session.append(RecordBody::Assistant(Box::new(entry)))?;
         self.emit_assistant(&record)
-    }
-}
-
-/// Some endpoints send several calls with the same id, or with none. Each needs one to be answered by.
-fn tell_calls_apart(content: &mut [ContentBlock]) {
-    let mut known = HashSet::new();
-    for block in content {
-        if let ContentBlock::ToolUse { id, .. } = block {
-            if id.is_empty() || known.contains(id) {
-                *id = format!("toolu_{}", new_id().replace('-', ""));
-            }
-            known.insert(id.clone());
-        }
     }
 }
