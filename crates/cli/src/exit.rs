@@ -30,7 +30,7 @@ pub enum Exit {
     Waiting = 54,
     /// The session is locked, unknown, damaged or cannot be written.
     Session = 55,
-    /// A person interrupted.
+    /// A person or a signal interrupted.
     Interrupted = 130,
     /// The output was closed.
     OutputClosed = 141,
@@ -109,6 +109,12 @@ impl From<DriveError> for Fault {
                 exit: Exit::OutputClosed,
                 message: format!("the output was closed before the turn ended ({error})"),
                 hint: "nothing is lost; --resume with the session's ID goes on".to_owned(),
+            },
+            error @ DriveError::Ended(_) => Self {
+                exit: Exit::Interrupted,
+                message: error.to_string(),
+                hint: "resume the session without a prompt to continue the turn: qodercli -p --resume ID"
+                    .to_owned(),
             },
             DriveError::Waiting(calls) => {
                 let answer = |call: &WaitingCall| {

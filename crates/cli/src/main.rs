@@ -34,6 +34,7 @@ use exit::{Exit, Fault};
 
 fn main() -> ExitCode {
     screen::escape_panics();
+    signals::survive_file_limits();
     let words: Vec<_> = std::env::args_os().collect();
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {

@@ -124,7 +124,7 @@ fn one_prompt(
     }
     match exit {
         // A turn that was started ends with a result, also when its log cannot be written any more.
-        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting) => {
+        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting | Exit::Interrupted) => {
             Err(announce_failure(fault, format, &session.id, &session.state))
         }
         other => {
@@ -193,7 +193,7 @@ pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, st
 /// Takes the prompt, if there is one, and goes on until the session is idle.
 async fn one_turn(engine: &Engine, session: &mut Session, prompt: Option<String>) -> Result<Exit, Fault> {
     let interrupt = Interrupt::default();
-    let _signals = signals::watch(interrupt.clone());
+    let _signals = signals::watch(interrupt.clone(), engine.ending.clone());
     if let Some(text) = prompt {
         take_prompt(engine, session, &interrupt, text)?;
     } else if !session.state.is_unfinished() {

@@ -1,10 +1,11 @@
-//! SIGINT, SIGTERM and SIGHUP: the first ends the turn with a proper result, a second SIGINT ends the program at once.
-//! A hang-up that the parent chose to ignore (`nohup`) stays ignored. SIGUSR2 moves running commands to the background.
+//! SIGINT ends the turn with a proper result, a second one the program at once. SIGTERM and SIGHUP end the program and leave
+//! the turn to be resumed; a hang-up that the parent chose to ignore (`nohup`) stays ignored. SIGUSR2 moves running commands
+//! to the background. SIGXFSZ does nothing, so that a write beyond the limit on file sizes fails like one on a full disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use qoder_runtime::interrupt::Interrupt;
+use qoder_runtime::interrupt::{Ending, Interrupt};
 use qoder_tools::SessionShared;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -33,8 +34,23 @@ impl Drop for Watch {
     }
 }
 
-/// Turns signals into `interrupt`.
-pub fn watch(interrupt: Interrupt) -> Watch {
+/// Takes the signal over that a write beyond the limit on file sizes brings: such a write then fails with an error that is
+/// reported. It is handled and not ignored, because commands would inherit that.
+pub fn survive_file_limits() {
+    let number = rustix::process::Signal::XFSZ.as_raw();
+    if is_ignored(number) {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    // The handler stays when the runtime is gone. Without it the signal ends the program, and its log can be resumed.
+    if let Ok(runtime) = runtime {
+        let _inside = runtime.enter();
+        drop(signal(SignalKind::from_raw(number)));
+    }
+}
+
+/// Turns signals into `interrupt`; those that end the program are named in `ending` first.
+pub fn watch(interrupt: Interrupt, ending: Ending) -> Watch {
     let told = interrupt.clone();
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), hang_up());
     let (Ok(mut int), Ok(mut term), Ok(mut hang_up)) = signals else {
@@ -50,8 +66,8 @@ pub fn watch(interrupt: Interrupt) -> Watch {
                         std::process::exit(Exit::Interrupted as i32);
                     }
                 }
-                _ = term.recv() => {}
-                Some(()) = async { hang_up.as_mut()?.recv().await } => {}
+                _ = term.recv() => ending.begin("SIGTERM"),
+                Some(()) = async { hang_up.as_mut()?.recv().await } => ending.begin("SIGHUP"),
             }
             told.trigger();
         }
@@ -90,9 +106,15 @@ impl Drop for Moves {
 
 /// The hang-up signal, unless it is to be ignored: taking it over would undo what the parent asked for.
 fn hang_up() -> std::io::Result<Option<Signal>> {
+    let kind = SignalKind::hangup();
+    if is_ignored(kind.as_raw_value()) { Ok(None) } else { signal(kind).map(Some) }
+}
+
+/// True when the parent asked to ignore the signal of this number.
+fn is_ignored(number: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    // Bit 0 is signal 1, the hang-up.
-    if mask & 1 == 1 { Ok(None) } else { signal(SignalKind::hangup()).map(Some) }
+    // Bit 0 is signal 1.
+    mask >> (number - 1) & 1 == 1
 }

@@ -85,7 +85,7 @@ impl State {
             RecordBody::TaskEnded(end) => self.apply_task_end(end),
             RecordBody::Hooked(hooked) => self.apply_hooked(hooked),
             RecordBody::Interrupted(interrupted) => {
-                if let Some(turn) = &mut self.turn {
+                if let Some(turn) = self.turn.as_mut().filter(|_| !interrupted.leaves_turn_open()) {
                     turn.interrupted = Some(interrupted.by.clone());
                 }
             }

@@ -18,6 +18,7 @@ use crate::events::Host;
 use crate::extensions::Extensions;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
+use crate::interrupt::Ending;
 use crate::memory::Memory;
 use crate::permission_updates::PermissionUpdates;
 use crate::questions::Questions;
@@ -91,6 +92,8 @@ pub struct Engine {
     pub expose_request_id: bool,
     /// Is shown the logs of agents, when somebody keeps sessions elsewhere.
     pub mirror: Arc<OnceLock<Mirror>>,
+    /// That the process is about to end.
+    pub ending: Ending,
 }
 
 /// Says for the input of a Bash call whether its command would run in the sandbox.

@@ -173,6 +173,9 @@ pub enum DriveError {
     /// Calls wait in the log for somebody's answer. The turn stays open and can be resumed.
     #[error("{}", waiting_text(.0))]
     Waiting(Vec<WaitingCall>),
+    /// A signal ends the process. The turn stays open and can be resumed.
+    #[error("Interrupted by {0} before the turn was finished")]
+    Ended(&'static str),
 }
 
 /// A call that waits in the log for somebody's answer.

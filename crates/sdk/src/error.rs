@@ -153,6 +153,7 @@ impl Error {
             Self::Drive(DriveError::Session(error)) => error.code(),
             Self::Drive(DriveError::Output(_)) => "output_closed",
             Self::Drive(DriveError::Waiting(_)) => "waiting_for_answer",
+            Self::Drive(DriveError::Ended(_)) => "process_ended",
             Self::ToolServer { .. } => "tool_server",
             Self::NotConnected => "not_connected",
             Self::AlreadyConnected => "already_connected",
@@ -190,6 +191,7 @@ impl Error {
             Self::Drive(DriveError::Waiting(_)) => {
                 "resume the session with can_use_tool, which answers such questions".to_owned()
             }
+            Self::Drive(DriveError::Ended(_)) => "resume the session to continue the turn".to_owned(),
             Self::ToolServer { .. } => "correct the definition; nothing was started".to_owned(),
             Self::NotConnected => "call connect() first".to_owned(),
             Self::AlreadyConnected => "call disconnect() first".to_owned(),
@@ -217,7 +219,9 @@ impl From<DriveError> for Error {
     fn from(error: DriveError) -> Self {
         match error {
             DriveError::Session(error) => Self::Session(error),
-            other @ (DriveError::Output(_) | DriveError::Waiting(_)) => Self::Drive(other),
+            other @ (DriveError::Output(_) | DriveError::Waiting(_) | DriveError::Ended(_)) => {
+                Self::Drive(other)
+            }
         }
     }
 }

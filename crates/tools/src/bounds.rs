@@ -1,7 +1,8 @@
 //! The one mechanism that bounds output: what fits goes to the model, the whole goes into a private file.
 //!
-//! The directory is created 0700 and its files 0600 with names nobody can guess. A file takes at most 64 MiB; what
-//! comes after that is counted and dropped, and the file says so at its end.
+//! The directory is created 0700 and its files 0600 with names nobody can guess. A file takes at most 64 MiB and never the
+//! last of the disk, which belongs to the session's log; what comes after that is counted and dropped, and the file says
+//! so at its end.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -15,6 +16,11 @@ pub(crate) const RESULT_CHARACTERS: usize = 50_000;
 /// The most bytes an output file takes.
 pub(crate) const FILE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// What output files leave free of the disk.
+const RESERVE: u64 = 16 * 1024 * 1024;
+/// After how many bytes the room on the disk is looked at again. All tasks together stay far within the reserve.
+const LOOK_EVERY: u64 = 256 * 1024;
+
 /// A private file that takes a bounded amount of output.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
@@ -22,6 +28,10 @@ pub(crate) struct OutputFile {
     path: PathBuf,
     written: u64,
     limit: u64,
+    /// What is left free of the disk.
+    reserve: u64,
+    /// How many bytes may be written before the room on the disk is looked at.
+    unlooked: u64,
     full: bool,
 }
 
@@ -31,7 +41,11 @@ impl OutputFile {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let path = directory.join(format!("{stem}-{}.txt", uuid::Uuid::new_v4().simple()));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Self { file, path, written: 0, limit, full: false })
+        Ok(Self::of(file, path, limit))
+    }
+
+    fn of(file: File, path: PathBuf, limit: u64) -> Self {
+        Self { file, path, written: 0, limit, reserve: RESERVE, unlooked: 0, full: false }
     }
 
     /// An empty file of exactly this name, where an earlier process may have left one.
@@ -43,25 +57,47 @@ impl OutputFile {
             Ok(()) | Err(_) => {}
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Self { file, path, written: 0, limit, full: false })
+        Ok(Self::of(file, path, limit))
     }
 
     /// Appends `bytes`; what exceeds the limit is dropped and the file says so once.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.full {
-            return Ok(());
-        }
         let room = self.limit.saturating_sub(self.written);
         let fitting = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
         let (kept, dropped) = bytes.split_at(fitting);
-        self.file.write_all(kept)?;
-        self.written += kept.len() as u64;
-        if !dropped.is_empty() {
-            self.full = true;
-            self.file
-                .write_all(format!("\n[output is cut here: limit of {} bytes]\n", self.limit).as_bytes())?;
+        for piece in kept.chunks(usize::try_from(LOOK_EVERY).unwrap_or(usize::MAX)) {
+            if self.full {
+                return Ok(());
+            }
+            if !self.has_room(piece.len() as u64) {
+                return self.end_with("the disk is almost full");
+            }
+            self.file.write_all(piece)?;
+            self.written += piece.len() as u64;
         }
-        Ok(())
+        if dropped.is_empty() || self.full {
+            return Ok(());
+        }
+        let limit = format!("limit of {} bytes", self.limit);
+        self.end_with(&limit)
+    }
+
+    /// Drops everything from here on.
+    fn end_with(&mut self, reason: &str) -> io::Result<()> {
+        self.full = true;
+        self.file.write_all(format!("\n[output is cut here: {reason}]\n").as_bytes())
+    }
+
+    /// True when the disk has room for so many bytes beside the reserve. A disk that cannot say has.
+    fn has_room(&mut self, length: u64) -> bool {
+        if let Some(rest) = self.unlooked.checked_sub(length) {
+            self.unlooked = rest;
+            return true;
+        }
+        self.unlooked = LOOK_EVERY.saturating_sub(length);
+        rustix::fs::fstatvfs(&self.file).map_or(true, |disk| {
+            disk.f_bavail.saturating_mul(disk.f_frsize) >= self.reserve.saturating_add(length)
+        })
     }
 
     /// A file on a disk without room.
@@ -69,7 +105,7 @@ impl OutputFile {
     pub(crate) fn on_full_disk() -> Self {
         let path = PathBuf::from("/dev/full");
         let file = OpenOptions::new().write(true).open(&path).unwrap();
-        Self { file, path, written: 0, limit: FILE_BYTES, full: false }
+        Self { reserve: 0, ..Self::of(file, path, FILE_BYTES) }
     }
 
     /// Where the file is.
@@ -131,6 +167,11 @@ pub fn bounded_text(text: String, outputs: &Outputs, stem: &str) -> (String, Opt
 pub(crate) fn store(directory: &Path, stem: &str, bytes: &[u8]) -> Option<PathBuf> {
     let mut file = OutputFile::create(directory, stem, FILE_BYTES).ok()?;
     file.append(bytes).ok()?;
+    if file.written == 0 && file.full {
+        // A file that holds nothing is no help, and one that stays harms nothing.
+        let _ = std::fs::remove_file(&file.path);
+        return None;
+    }
     Some(file.path)
 }
 
@@ -156,6 +197,19 @@ mod tests {
         assert_eq!((clipped.head, clipped.tail), ("ä", "ßé"));
         let clipped = clip("abc", 0).unwrap();
         assert_eq!((clipped.head, clipped.tail), ("", ""));
+    }
+
+    #[test]
+    fn the_last_of_the_disk_is_left_to_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = OutputFile::create(directory.path(), "x", FILE_BYTES).unwrap();
+        file.append(b"first").unwrap();
+        file.reserve = u64::MAX;
+        let long = vec![b'y'; usize::try_from(2 * LOOK_EVERY).unwrap()];
+        file.append(&long).unwrap();
+        file.append(b"last").unwrap();
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        assert_eq!(text, "first\n[output is cut here: the disk is almost full]\n");
     }
 
     #[test]

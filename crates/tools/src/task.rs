@@ -222,6 +222,14 @@ impl Recorded {
         self.end(TaskEnded { task_id, status, summary, exit_code, account: None });
     }
 
+    /// Leaves the task without an end.
+    pub(crate) fn leave(&mut self) {
+        self.over = true;
+        if let Some(register) = self.register.upgrade() {
+            register.withdraw(&self.task);
+        }
+    }
+
     /// Tells the end, and then everybody who waits for it.
     pub(crate) fn end(&mut self, end: TaskEnded) {
         self.over = true;

@@ -46,6 +46,11 @@ impl AgentTask {
         self.0.task().shall_stop()
     }
 
+    /// Leaves it without an end: its process ends, and the next one resumes it.
+    pub fn leave(mut self) {
+        self.0.leave();
+    }
+
     /// Ends it with its answer, which goes into its file.
     pub fn finish(mut self, status: TaskStatus, ending: &str, answer: &str, account: AgentAccount) {
         self.0.file().append(answer.as_bytes());

@@ -424,12 +424,21 @@ pub struct ToolStarted {
     pub replay: ReplayClass,
 }
 
-/// A person interrupted the turn.
+/// Somebody interrupted the turn, or a signal ended the process while it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Interrupted {
-    /// What asked for it: `signal`, `host`, or `resume` when a new prompt closes an unfinished turn.
+    /// What asked for it: `signal`, `host`, `resume` when a new prompt closes an unfinished turn, or the name of the signal
+    /// that ended the process, such as `SIGTERM`.
     pub by: String,
+}
+
+impl Interrupted {
+    /// True when it was the process that was to end and not the turn: a resumed session goes on with the turn.
+    #[must_use]
+    pub fn leaves_turn_open(&self) -> bool {
+        matches!(self.by.as_str(), "SIGTERM" | "SIGHUP")
+    }
 }
 
 /// A line this version does not interpret.

@@ -297,7 +297,7 @@ async fn drive(mut live: Live, format: OutputFormat) -> Result<Exit, Fault> {
     let ended = live.end().await;
     match driven.and_then(|exit| ended.map(|()| exit).map_err(Fault::from)) {
         // A turn that was started ends with a result, also when its log cannot be written any more.
-        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting) => {
+        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting | Exit::Interrupted) => {
             Err(announce_failure(fault, format, &live.session().id, &live.session().state))
         }
         other => other,
@@ -309,7 +309,7 @@ async fn turns(live: &mut Live) -> Result<Exit, Fault> {
     let mut reader = ReaderGone::watch();
     loop {
         let interrupt = Interrupt::default();
-        let watching = signals::watch(interrupt.clone());
+        let watching = signals::watch(interrupt.clone(), live.ending());
         let ready = tokio::select! {
             ready = live.ready() => ready?,
             () = watching.interrupted() => return Ok(Exit::Interrupted),

@@ -13,8 +13,13 @@ use crate::support::{
 
 /// The command under a limit for the size of files, in blocks of 512 bytes.
 fn limited(command: &Command, blocks: u64) -> Command {
+    limited_by("trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"", command, blocks)
+}
+
+/// The command under a limit that a script sets.
+fn limited_by(script: &str, command: &Command, blocks: u64) -> Command {
     let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\"", &blocks.to_string()]);
+    shell.args(["-c", script, &blocks.to_string()]);
     shell.arg(command.get_program()).args(command.get_args()).env_clear().stdin(Stdio::null());
     for (name, value) in command.get_envs() {
         shell.env(name, value.unwrap_or_default());
@@ -69,6 +74,33 @@ fn a_disk_that_fills_up_in_the_middle_of_a_turn_does_not_run_what_is_not_announc
     let resumed = run_with(&sandbox, &server, &resume).exits(0);
     assert_success(&resumed.json(), ID, "done");
     assert_eq!(std::fs::read_to_string(sandbox.project().join("effects")).unwrap(), "ran\n");
+}
+
+#[test]
+fn the_signal_of_a_file_limit_is_an_error_like_a_full_disk() {
+    let sandbox = Sandbox::new();
+    let server = server(vec![Reply::text("one"), Reply::text("two")]);
+    run_with(&sandbox, &server, &["-p", "first", "--session-id", ID]).exits(0);
+    let blocks = log_text(&sandbox, ID).len() as u64 / 512 + 2;
+    let prompt = "p".repeat(64 * 1024);
+    for format in ["json", "stream-json"] {
+        let arguments = ["-p", &prompt, "--resume", ID, "--output-format", format];
+        let command = online(&sandbox, &server, &arguments);
+        let full = finish(limited_by("ulimit -f \"$0\"; exec \"$@\"", &command, blocks)).exits(55);
+        assert_failure(full.lines().last().unwrap(), "File too large");
+    }
+    let resumed = run_with(&sandbox, &server, &["-p", "second", "--resume", ID, "--output-format", "json"]);
+    assert_success(&resumed.exits(0).json(), ID, "two");
+}
+
+#[test]
+fn commands_do_not_inherit_that_the_signal_is_handled() {
+    let sandbox = Sandbox::new();
+    let command = "ulimit -f 1; head -c 100000 /dev/zero > large; echo status $?";
+    let server = server(vec![Reply::tool("Bash", json!({"command": command})), Reply::text("done")]);
+    run_with(&sandbox, &server, &["-p", "go", "--session-id", ID, "--allowed-tools", "Bash"]).exits(0);
+    // 128 and the number of the signal.
+    assert!(log_text(&sandbox, ID).contains("status 153"), "{}", log_text(&sandbox, ID));
 }
 
 #[test]

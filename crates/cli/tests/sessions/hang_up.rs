@@ -1,11 +1,15 @@
-//! A hang-up ends a turn like a request to terminate: with a proper result, unless the parent asked to ignore it.
+//! SIGTERM and SIGHUP end the program and not the turn: the host gets a result, the log says which signal it was, and a
+//! resume without a prompt goes on as it does after SIGKILL. A hang-up that the parent asked to ignore is ignored.
 
 use std::process::{Command, Stdio};
 
-use qoder_testkit::{Reply, Sandbox};
+use qoder_testkit::{ReceivedRequest, Reply, Sandbox, Script, ScriptedServer, assistant_count};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
-use crate::support::{ID, Run, assert_failure, end, kinds, online, server, stalled, wait_for};
+use crate::support::{
+    ID, Run, assert_failure, assert_success, end, kinds, online, records, run_with, server, stalled, wait_for,
+};
 
 /// Starts the command, sends the signal while the model is asked, and waits for the end.
 fn signalled(mut command: Command, signal: Signal, asked: impl Fn() -> bool) -> Run {
@@ -15,17 +19,83 @@ fn signalled(mut command: Command, signal: Signal, asked: impl Fn() -> bool) -> 
     end(child)
 }
 
+/// The signals that end the program, with their names.
+const ENDING: [(Signal, &str); 2] = [(Signal::HUP, "SIGHUP"), (Signal::TERM, "SIGTERM")];
+
+/// What the records say interrupted the turn.
+fn interrupts(sandbox: &Sandbox) -> Vec<String> {
+    let by = |record: Value| record["by"].as_str().unwrap().to_owned();
+    records(sandbox, ID).into_iter().filter(|record| record["type"] == "interrupt").map(by).collect()
+}
+
 #[test]
-fn a_hang_up_ends_the_turn_with_a_result() {
-    for signal in [Signal::HUP, Signal::TERM] {
+fn a_turn_that_is_waiting_for_the_model_goes_on_after_a_resume() {
+    for (signal, name) in ENDING {
         let sandbox = Sandbox::new();
-        let server = server(vec![stalled()]);
+        let server = ScriptedServer::start(Script::list(vec![stalled(), Reply::text("resumed")]));
         let command =
             online(&sandbox, &server, &["-p", "hello", "--session-id", ID, "--output-format", "json"]);
         let run = signalled(command, signal, || !server.requests().is_empty()).exits(130);
-        assert_failure(&run.json(), "Interrupted");
-        assert_eq!(kinds(&sandbox, ID).last().unwrap(), "turn-end");
+        assert_failure(&run.json(), &format!("Interrupted by {name}"));
+        assert_eq!(interrupts(&sandbox), [name]);
+        assert!(!kinds(&sandbox, ID).contains(&"turn-end".to_owned()), "the turn is not over");
+        let resumed =
+            run_with(&sandbox, &server, &["-p", "--resume", ID, "--output-format", "json"]).exits(0);
+        assert_success(&resumed.json(), ID, "resumed");
+        let asked: Vec<Value> = server.requests().iter().map(ReceivedRequest::json).collect();
+        assert_eq!(asked[0]["messages"], asked[1]["messages"], "the model is asked the same again");
     }
+}
+
+#[test]
+fn a_command_that_runs_is_stopped_and_its_turn_goes_on_after_a_resume() {
+    for (signal, name) in ENDING {
+        let sandbox = Sandbox::new();
+        let hang = json!({"command": "echo once >> effects; sleep 600"});
+        let server = server(vec![Reply::tool("Bash", hang), Reply::text("resumed")]);
+        let arguments =
+            ["-p", "hello", "--session-id", ID, "--output-format", "stream-json", "--allowed-tools", "Bash"];
+        let command = online(&sandbox, &server, &arguments);
+        let run = signalled(command, signal, || sandbox.project().join("effects").exists()).exits(130);
+        let last = run.lines().pop().unwrap();
+        assert_failure(&last, &format!("Interrupted by {name}"));
+        assert_eq!(run.lines().iter().filter(|line| line["type"] == "result").count(), 1);
+        assert_eq!(interrupts(&sandbox), [name]);
+        let resume = ["-p", "--resume", ID, "--output-format", "json", "--allowed-tools", "Bash"];
+        assert_success(&run_with(&sandbox, &server, &resume).exits(0).json(), ID, "resumed");
+        assert_eq!(std::fs::read_to_string(sandbox.project().join("effects")).unwrap(), "once\n");
+        let asked = server.requests().last().unwrap().json();
+        assert!(asked["messages"].to_string().contains("tool_result"), "{asked:#}");
+    }
+}
+
+#[test]
+fn an_agent_that_works_is_resumed() {
+    let sandbox = Sandbox::new();
+    let agent = json!({"prompt": "CHILD: work", "description": "works"});
+    let hang = json!({"command": "echo once >> effects; sleep 600"});
+    let script = Script::by(move |request, _| {
+        let is_child = request["messages"][0].to_string().contains("CHILD");
+        match (is_child, assistant_count(request)) {
+            (false, 0) => Reply::tool("Agent", agent.clone()),
+            (true, 0) => Reply::tool("Bash", hang.clone()),
+            (true, _) => Reply::text("the child is done"),
+            (false, _) => Reply::text("resumed"),
+        }
+    });
+    let server = ScriptedServer::start(script);
+    let tools = ["--allowed-tools", "Agent,Bash", "--output-format", "stream-json"];
+    let arguments = [&["-p", "hello", "--session-id", ID], &tools[..]].concat();
+    let command = online(&sandbox, &server, &arguments);
+    signalled(command, Signal::TERM, || sandbox.project().join("effects").exists()).exits(130);
+    assert!(!kinds(&sandbox, ID).contains(&"task-end".to_owned()), "the agent is not over");
+    let resume = [&["-p", "--resume", ID], &tools[..]].concat();
+    let resumed = run_with(&sandbox, &server, &resume).exits(0);
+    assert_success(resumed.lines().last().unwrap(), ID, "resumed");
+    let asked = server.requests().last().unwrap().json();
+    assert!(asked["messages"].to_string().contains("the child is done"), "{asked:#}");
+    let starts = kinds(&sandbox, ID).iter().filter(|kind| *kind == "task-start").count();
+    assert_eq!(starts, 1, "it is the same agent");
 }
 
 #[test]

@@ -223,6 +223,7 @@ impl AgentTool {
             prompt_suggestions: false,
             expose_request_id: false,
             mirror: Arc::new(OnceLock::new()),
+            ending: self.family.ending(),
         })
     }
 

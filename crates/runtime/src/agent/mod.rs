@@ -29,6 +29,7 @@ use crate::events::Host;
 use crate::extensions::Extensions;
 use crate::gate::Gate;
 use crate::hooks::Hooks;
+use crate::interrupt::Ending;
 use crate::mcp::McpServers;
 use crate::mcp::lazy::Lazy;
 use crate::memory::Memory;
@@ -123,6 +124,7 @@ pub struct Family {
     room: Arc<Room>,
     mirror: Arc<OnceLock<Mirror>>,
     own_servers: OwnServers,
+    ending: Ending,
     /// True when the host hears what they say and think, not only what they do.
     forwards_text: bool,
     /// The agent that starts them; `None` is the session itself.
@@ -145,7 +147,20 @@ impl Family {
     #[must_use]
     pub fn new(limits: AgentLimits, own_servers: OwnServers, forwards_text: bool) -> Self {
         let room = Arc::new(Room::new(limits));
-        Self { room, mirror: Arc::default(), own_servers, forwards_text, parent: None }
+        Self {
+            room,
+            mirror: Arc::default(),
+            own_servers,
+            ending: Ending::default(),
+            forwards_text,
+            parent: None,
+        }
+    }
+
+    /// That the process of the session and its agents is about to end.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        self.ending.clone()
     }
 
     /// Is shown the logs of the agents, once it is set.

@@ -45,12 +45,17 @@ impl Run {
             () = self.task.stop_wanted() => None,
             place = room.place(self.tool.family.depth()) => place,
         };
-        let mut ending = match place {
+        let worked = match place {
             Some(_) => self.work().await,
-            None => Ending::stopped(),
+            None if self.ends_with_process() => None,
+            None => Some(Ending::stopped()),
         };
         drop(place);
         self.child.leave_servers().await;
+        let Some(mut ending) = worked else {
+            self.task.leave();
+            return ToolOutcome::failed("The agent is not finished: the program ends, and resumes it later.");
+        };
         let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let session = &self.child.session;
         let account = account(&session.state, self.task.start(), ending.status, milliseconds);
@@ -64,17 +69,24 @@ impl Run {
         ending.outcome(text, &account, &transcript)
     }
 
-    async fn work(&mut self) -> Ending {
+    /// True when it stops because the process ends.
+    fn ends_with_process(&self) -> bool {
+        self.child.engine.ending.signal().is_some()
+    }
+
+    /// Works to the end of the task, or of the process, which leaves the task open.
+    async fn work(&mut self) -> Option<Ending> {
         // Tokens of an earlier process are spent, too.
         for totals in self.child.session.state.totals.values() {
             self.tool.spending.recall(&totals.usage());
         }
         self.tool.observe(&mut self.child.session, &self.child.sidecar.agent_type, &self.context);
         if let Err(error) = self.tool.begin(&mut self.child, &self.input.prompt, &self.context) {
-            return Ending::failed(format!("The agent could not be started: {error}."));
+            return Some(Ending::failed(format!("The agent could not be started: {error}.")));
         }
         let driven = self.drive().await;
-        match driven.end {
+        Some(match driven.end {
+            Err(DriveError::Ended(_)) => return None,
             Ok(Some(end)) => Ending::of(&end, driven.timed_out, driven.stopped),
             // It had ended before its process could say so.
             Ok(None) => match &self.child.session.state.last_turn {
@@ -82,7 +94,7 @@ impl Run {
                 None => Ending::failed("The agent ended without an answer."),
             },
             Err(error) => Ending::failed(format!("The agent could not go on: {error}.")),
-        }
+        })
     }
 
     async fn drive(&mut self) -> Driven {

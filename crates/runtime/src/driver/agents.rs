@@ -49,6 +49,15 @@ impl Driver<'_> {
         }
     }
 
+    /// True when the process ends and the agent of this call stays as it is: the call gets no result, so that the next
+    /// process goes on with it.
+    pub(super) fn is_left_open(&self, tool_use_id: &str) -> bool {
+        let is_open = |task: &TaskState| {
+            task.start.is_agent() && task.start.tool_use_id == tool_use_id && task.end.is_none()
+        };
+        self.ended_by().is_some() && self.session.state.tasks.values().any(is_open)
+    }
+
     /// Ends agents that are on record as running and that nobody runs. Waiting for them would never end.
     fn end_abandoned_agents(&mut self) -> Result<(), DriveError> {
         let abandoned = |task: &&TaskState| {

@@ -112,6 +112,8 @@ impl Driver<'_> {
                 let end = self.command_refused(refusal);
                 self.refuse_with(original, "command", bodies, end)
             }
+            // The prompt waits for the next process.
+            Expanded::Interrupted if self.ended_by().is_some() => Ok(None),
             Expanded::Interrupted => {
                 self.refuse_prompt(original, "interrupt", bodies, &EndReason::AbortedStreaming)
             }

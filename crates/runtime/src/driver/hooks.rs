@@ -224,6 +224,7 @@ impl Driver<'_> {
             Waited::Nobody => None,
             Waited::Fired(fired) => Some(*fired),
             // What no hook has seen does not reach the model.
+            Waited::Interrupted if self.ended_by().is_some() => return Ok(None),
             Waited::Interrupted => {
                 return self.refuse_prompt(input, "interrupt", Vec::new(), &EndReason::AbortedStreaming);
             }

@@ -85,6 +85,8 @@ pub struct Driver<'a> {
     promoting: bool,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,
+    /// True once it is on record that the process ends.
+    end_is_recorded: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -115,6 +117,7 @@ impl<'a> Driver<'a> {
             kept: KeptFiles::default(),
             promoting: false,
             quiet: false,
+            end_is_recorded: false,
         }
     }
 
@@ -151,6 +154,11 @@ impl<'a> Driver<'a> {
         self.refresh_hooks().await?;
         self.take_up_turn();
         loop {
+            if let Some(signal) = self.ended_by().filter(|_| self.session.state.is_unfinished()) {
+                self.interrupt_turn()?;
+                self.forward_task_events()?;
+                return Err(DriveError::Ended(signal));
+            }
             if !self.session.has_begun && self.session.state.is_unfinished() {
                 self.begin().await?;
             }
@@ -431,12 +439,19 @@ impl<'a> Driver<'a> {
     }
 
     fn interrupt_turn(&mut self) -> Result<(), DriveError> {
+        let by = self.ended_by().unwrap_or("signal");
         // A call that was cut off has put it on record already.
-        if self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some()) {
+        let is_known = self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some());
+        if is_known || std::mem::replace(&mut self.end_is_recorded, by != "signal") {
             return Ok(());
         }
-        self.session.append(RecordBody::Interrupted(Interrupted { by: "signal".to_owned() }))?;
+        self.session.append(RecordBody::Interrupted(Interrupted { by: by.to_owned() }))?;
         Ok(())
+    }
+
+    /// The signal by which the process ends, once the turn was asked to stop for it.
+    fn ended_by(&self) -> Option<&'static str> {
+        self.engine.ending.signal().filter(|_| self.interrupt.is_triggered())
     }
 
     fn end(&mut self, reason: &EndReason) -> Result<TurnEnded, DriveError> {

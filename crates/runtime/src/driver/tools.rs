@@ -255,6 +255,9 @@ impl Driver<'_> {
         self.record_kept()?;
         let (mut bodies, mut results, mut parent, mut failed) = (Vec::new(), Vec::new(), None, None);
         for ran in ended {
+            if self.is_left_open(&ran.id) {
+                continue;
+            }
             let mut recorded = match self.recorded(ran) {
                 Ok(recorded) => recorded,
                 // The others have run, too.

@@ -23,7 +23,7 @@ use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::{Event, Host};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Ending, Interrupt};
 use crate::mcp::StatusListener;
 use crate::session::{Session, new_id};
 
@@ -146,6 +146,12 @@ impl Live {
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// That the process is about to end.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        self.engine.ending.clone()
     }
 
     /// Waits until there is something to drive; commands are obeyed meanwhile. False when nothing can come any more.

@@ -185,9 +185,8 @@ impl Setup {
         let (thinking, effort) = self.thinking();
         let (system, memory) = self.system_prompt(&gate.workspace.roots);
         let classifier = self.classifier(callbacks.model_policy.as_ref())?;
-        let spending = Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget));
         let (checkpoints, by_name) = (Checkpoints::wanted(self), servers::by_name(&servers, &gate, &offered));
-        let lazy = Arc::new(self.lazy(&model)?);
+        let (lazy, spending) = (Arc::new(self.lazy(&model)?), self.spending());
         let (for_all, mut tools) = self.wanted_tools(&gate, &by_name, &extensions)?;
         if self.is_wanted(agent::NAME) && !self.rules.hides(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
@@ -249,7 +248,13 @@ impl Setup {
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
             mirror: family.mirror(),
+            ending: family.ending(),
         })
+    }
+
+    /// What the session and its agents may spend together.
+    fn spending(&self) -> Arc<Spending> {
+        Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget))
     }
 
     fn command_environment(&self) -> CommandEnvironment {
