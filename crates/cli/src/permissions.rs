@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
+use qoder_runtime::error::SessionError;
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::permission_check::{Checker, explanation};
 use qoder_runtime::session::{Keep, Session};
@@ -349,22 +350,17 @@ fn answer(
         .unwrap_or_default();
     let options = Options { cwd: cwd.into(), environment, ..Options::default() };
     let setup = Setup::prepare(options)?;
-    let keep = Keep::Files { paths, durability: setup.durability };
-    let mut open = Session::open(session, keep, setup.redactor(), &setup.cwd)?;
-    let call = open.state.call(tool_use_id);
+    let mut open = opened(&setup, session, &paths, tool_use_id)?;
+    let call = open.state.call(tool_use_id).filter(|call| call.answer.is_none());
     let Some(asked) = call.and_then(|call| call.asked.clone()) else {
-        return Err(Fault::input(
-            format!("the call {tool_use_id} of session {session} waits for no answer"),
-            format!("`qodercli permissions pending {session}` shows what waits"),
-        ));
+        return Err(match winner(&paths, tool_use_id) {
+            Some(first) => lost(session, &first),
+            None => Fault::input(
+                format!("the call {tool_use_id} of session {session} waits for no answer"),
+                format!("`qodercli permissions pending {session}` shows what waits"),
+            ),
+        });
     };
-    if let Some(first) = call.and_then(|call| call.answer.as_ref()) {
-        let word = if first.allow { "allow" } else { "deny" };
-        return Err(Fault::input(
-            format!("the call {tool_use_id} was answered before: {word} by {}", first.by),
-            format!("go on with qodercli -p --resume {session}"),
-        ));
-    }
     let updates = if given.always && given.allow { asked.suggestions } else { Vec::new() };
     if given.always && given.allow && updates.is_empty() {
         tell("warning: there is nothing that --always could keep for this call; it is allowed this once");
@@ -379,8 +375,8 @@ fn answer(
         interrupt: false,
         by,
     };
-    open.append(RecordBody::Answered(Box::new(body))).map_err(qoder_runtime::error::SessionError::Store)?;
-    open.sync().map_err(qoder_runtime::error::SessionError::Store)?;
+    open.append(RecordBody::Answered(Box::new(body))).map_err(SessionError::Store)?;
+    open.sync().map_err(SessionError::Store)?;
     for problem in setup.updates().persist(&updates) {
         tell(&format!("warning: {problem}"));
     }
@@ -389,6 +385,54 @@ fn answer(
         if given.allow { "allowed" } else { "denied" }
     ))?;
     Ok(Exit::Success)
+}
+
+/// How often and how long the process is waited for that holds the session and may be putting its answer on record.
+const TRIES: u32 = 100;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// The session, to be answered in. While another process holds it, its log says whether that one has answered.
+fn opened(setup: &Setup, session: &str, paths: &SessionPaths, tool_use_id: &str) -> Result<Session, Fault> {
+    let mut attempt = 1;
+    loop {
+        let keep = Keep::Files { paths: paths.clone(), durability: setup.durability };
+        match Session::open(session, keep, setup.redactor(), &setup.cwd) {
+            Err(error @ SessionError::Locked { .. }) => {
+                if let Some(first) = winner(paths, tool_use_id) {
+                    return Err(lost(session, &first));
+                }
+                if attempt >= TRIES {
+                    return Err(error.into());
+                }
+                std::thread::sleep(PAUSE);
+                attempt += 1;
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// The answer that counts for a call, also when the session has gone on since.
+fn winner(paths: &SessionPaths, tool_use_id: &str) -> Option<Answered> {
+    // A log that another process writes to may end in half a line, and one that is damaged is reported elsewhere.
+    told_of(paths, tool_use_id).ok().and_then(|told| told.answer)
+}
+
+/// Somebody else has answered first.
+fn lost(session: &str, first: &Answered) -> Fault {
+    let word = if first.allow { "allow" } else { "deny" };
+    let mut text = format!("the call {} was answered before: {word} by {}", first.tool_use_id, first.by);
+    if let Some(input) = &first.updated_input {
+        text.push_str(&format!(", with the input {input}"));
+    }
+    if let Some(message) = &first.message {
+        text.push_str(&format!(", with the message: {message}"));
+    }
+    if !first.updated_permissions.is_empty() {
+        let kept: Vec<String> = first.updated_permissions.iter().map(in_words).collect();
+        text.push_str(&format!(", keeping {}", kept.join("; ")));
+    }
+    Fault::input(text, format!("your answer changes nothing; continue with qodercli -p --resume {session}"))
 }
 
 /// An input is an object; anything else could never run and would use the answer up.

@@ -196,3 +196,61 @@ fn some_calls_of_a_reply_wait_and_nothing_is_lost() {
     ];
     assert_eq!(told, expected.map(|(id, failed)| (id.to_owned(), failed)));
 }
+
+#[test]
+fn the_loser_of_two_answers_hears_who_won_and_with_what() {
+    let (sandbox, server) = (sandbox(), model(one_call()));
+    park(&sandbox, &server, &[]);
+    let names = ["Ada", "Bob", "Cleo", "Dan", "Eve", "Finn"];
+    let told: Vec<_> = std::thread::scope(|scope| {
+        let answers: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let sandbox = &sandbox;
+                scope.spawn(move || {
+                    permissions(
+                        sandbox,
+                        &["answer", SESSION, "toolu_run", "deny", "--by", name, "--message", "not now"],
+                    )
+                })
+            })
+            .collect();
+        answers.into_iter().map(|answer| answer.join().unwrap()).collect()
+    });
+    let recorded = records(&sandbox, "permission-answer");
+    assert_eq!(recorded.len(), 1);
+    let winner = recorded[0]["by"].as_str().unwrap();
+    for (name, told) in names.iter().zip(&told) {
+        assert_eq!(told.code == 0, *name == winner, "{name}: {}", told.stderr);
+        if *name != winner {
+            let expected = format!("was answered before: deny by {winner}, with the message: not now");
+            assert!(told.stderr.contains(&expected), "{}", told.stderr);
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_comes_while_the_session_runs_hears_of_the_first_one() {
+    let (sandbox, server) = (
+        sandbox(),
+        model(vec![
+            calls(&[(
+                "toolu_run",
+                "Bash",
+                json!({ "command": "touch began; until test -e go; do sleep 0.01; done" }),
+            )]),
+            Reply::text("done"),
+        ]),
+    );
+    park(&sandbox, &server, &[]);
+    answer(&sandbox, "toolu_run", &["allow", "--by", "Ada"]);
+    let live = crate::support::Live::start(turn(&sandbox, &server, &["--resume", SESSION]));
+    crate::support::wait_until("the call runs", || sandbox.project().join("began").exists());
+    let late = permissions(&sandbox, &["answer", SESSION, "toolu_run", "deny"]);
+    assert_eq!(late.code, 42, "{}", late.stderr);
+    assert!(late.stderr.contains("was answered before: allow by Ada"), "{}", late.stderr);
+    sandbox.write("go", "");
+    assert_eq!(live.finish().success()["result"], "done");
+    let later = permissions(&sandbox, &["answer", SESSION, "toolu_run", "deny"]);
+    assert!(later.stderr.contains("was answered before: allow by Ada"), "{}", later.stderr);
+}
