@@ -18,6 +18,8 @@ use crate::screen::tell;
 const PATIENCE_SECONDS: i64 = 3;
 /// The longest prompt or line that is accepted.
 const LONGEST: u64 = 64 * 1024 * 1024;
+/// How far the type of a line that is not JSON is looked for.
+const LONGEST_START: usize = 64 * 1024;
 
 /// The prompt from the command line and stdin together; `None` when there is none.
 pub fn prompt(argument: Option<&str>, optional: bool) -> Result<Option<String>, Fault> {
@@ -165,7 +167,7 @@ pub fn lines() -> mpsc::UnboundedReceiver<Line> {
             }
             let line = if buffer.len() as u64 == LONGEST && buffer.last() != Some(&b'\n') {
                 skip_line(&mut stdin);
-                Some(Line::Bad("an input line is longer than 64 MiB and is left out".to_owned()))
+                Some(unreadable(&buffer, "an input line is longer than 64 MiB and is left out".to_owned()))
             } else {
                 parse(buffer.trim_ascii())
             };
@@ -204,7 +206,10 @@ fn parse(bytes: &[u8]) -> Option<Line> {
         Ok(line) => line,
         Err(error) => {
             let start: String = String::from_utf8_lossy(bytes).chars().take(80).collect();
-            return Some(Line::Bad(format!("an input line is not a JSON message ({error}): {start}")));
+            return Some(unreadable(
+                bytes,
+                format!("an input line is not a JSON message ({error}): {start}"),
+            ));
         }
     };
     match line.kind.as_str() {
@@ -237,6 +242,22 @@ fn parse(bytes: &[u8]) -> Option<Line> {
         // Other kinds belong to hosts that know more than we do.
         _ => None,
     }
+}
+
+/// A line that cannot be read. Whoever sent a user message waits for its result, so one that begins like such a message is
+/// answered.
+fn unreadable(bytes: &[u8], problem: String) -> Line {
+    let value: Option<Value> = serde_json::from_slice(bytes).ok();
+    let is_user = match value {
+        Some(value) => value.get("type").is_some_and(|kind| kind == "user"),
+        None => {
+            let start: String =
+                String::from_utf8_lossy(bytes.get(..LONGEST_START).unwrap_or(bytes)).into_owned();
+            let start: String = start.split_whitespace().collect();
+            start.contains("\"type\":\"user\"")
+        }
+    };
+    if is_user { Line::Refused(problem) } else { Line::Bad(problem) }
 }
 
 fn response(line: ResponseLine) -> Option<Line> {
@@ -317,6 +338,23 @@ mod tests {
             ("not json", "not a JSON message"),
         ] {
             assert!(content(line.as_bytes()).contains(problem), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_user_message_that_cannot_be_read_is_answered() {
+        for line in [
+            r#"{"type":"user","message":{"role":"user","content":5}}"#,
+            r#"{"type":"user","message":{"role":"user"}}"#,
+            r#"{"type":"user","message":"hello"}"#,
+            r#"{"type":"user","message":{"role":"system","content":"x"}}"#,
+            r#"{"type":"user","uuid":7,"message":{"role":"user","content":"x"}}"#,
+            r#"{"type": "user", "message":{"role":"user","content":"cut"#,
+        ] {
+            assert!(matches!(parse(line.as_bytes()), Some(Line::Refused(_))), "{line}");
+        }
+        for line in ["no json", "[1]", "7", r#"{"type":"control_response","response":5}"#] {
+            assert!(matches!(parse(line.as_bytes()), Some(Line::Bad(_))), "{line}");
         }
     }
 }

@@ -134,7 +134,7 @@ impl Connection<'_> {
         };
         let first = first.filter(|_| handshake.is_none());
         let reading = tokio::spawn(reader.read(first, lines));
-        let driven = drive(live, self.format).await;
+        let driven = drive(live, self.format, &refused).await;
         reading.abort();
         if let Some(outputs) = outputs {
             // Often there is none; one that cannot be removed is in the system's temporary folder.
@@ -292,8 +292,8 @@ fn is_initialize(request: &Value) -> bool {
 }
 
 /// Turns until nothing can come any more.
-async fn drive(mut live: Live, format: OutputFormat) -> Result<Exit, Fault> {
-    let driven = turns(&mut live).await;
+async fn drive(mut live: Live, format: OutputFormat, refused: &AtomicBool) -> Result<Exit, Fault> {
+    let driven = turns(&mut live, refused).await;
     let ended = live.end().await;
     match driven.and_then(|exit| ended.map(|()| exit).map_err(Fault::from)) {
         // A turn that was started ends with a result, also when its log cannot be written any more.
@@ -304,7 +304,7 @@ async fn drive(mut live: Live, format: OutputFormat) -> Result<Exit, Fault> {
     }
 }
 
-async fn turns(live: &mut Live) -> Result<Exit, Fault> {
+async fn turns(live: &mut Live, refused: &AtomicBool) -> Result<Exit, Fault> {
     let mut exit = Exit::Success;
     let mut reader = ReaderGone::watch();
     loop {
@@ -329,6 +329,8 @@ async fn turns(live: &mut Live) -> Result<Exit, Fault> {
         };
         if let Some(end) = ended {
             exit = of_turn(&end);
+            // The last result decides, and a turn that ends has a newer one than lines that were refused before.
+            refused.store(false, Ordering::Relaxed);
         }
     }
 }

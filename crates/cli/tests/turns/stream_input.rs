@@ -71,23 +71,38 @@ fn bad_lines_are_named_and_skipped() {
         json!({ "type": "keep_alive" }).to_string(),
         line(IDS[0], &json!("still there")),
         "{\"type\":\"user\"".to_owned(),
+        json!({ "type": "user", "message": { "role": "user", "content": 5 } }).to_string(),
     ]
     .join("\n");
     let finished = run_lines(&sandbox, &server, &input, &[]);
-    // Every user message gets a result; what was no message is only named. The exit code tells that not all was taken.
-    assert_eq!(finished.code, 42, "{}", finished.stderr);
+    // Every user message gets a result, also one that cannot be read; what was no message is only named. The exit code is
+    // that of the last result.
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
     let results = finished.of("result");
     let refused: Vec<&Value> = results.iter().filter(|result| result["is_error"] == true).collect();
-    assert_eq!(refused.len(), 2, "{results:?}");
+    assert_eq!(refused.len(), 4, "{results:?}");
+    for unreadable in &refused[2..] {
+        assert!(unreadable["errors"][0].as_str().unwrap().contains("not a JSON message"), "{unreadable}");
+    }
     assert_eq!(refused[0]["errors"], json!(["a user message has no `message.content`"]));
     assert_eq!(refused[1]["errors"], json!(["a user message is empty"]));
     let taken: Vec<&Value> = results.iter().filter(|result| result["is_error"] == false).collect();
     assert_eq!(taken.len(), 1);
     assert_eq!(taken[0]["result"], "you said: still there");
     let warnings: Vec<&str> = finished.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
-    assert_eq!(warnings.len(), 3, "{}", finished.stderr);
+    assert_eq!(warnings.len(), 2, "{}", finished.stderr);
     assert!(warnings[0].contains("this is no JSON"), "{}", warnings[0]);
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_run_whose_last_line_is_refused_fails() {
+    let (sandbox, server) = (Sandbox::new(), echo());
+    let refused = "{\"type\":\"user\",\"message\":";
+    let finished = run_lines(&sandbox, &server, refused, &[]);
+    assert_eq!(finished.code, 42, "{}", finished.stderr);
+    assert_eq!(finished.result()["is_error"], true);
+    assert_eq!(run_lines(&sandbox, &server, "no message at all\n", &[]).code, 42);
 }
 
 #[test]
