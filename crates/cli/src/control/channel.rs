@@ -108,7 +108,11 @@ impl Channel {
                 let (response, _) = self.output.bounded(response);
                 ControlResponse::Success { request_id, response }
             }
-            Err(error) => ControlResponse::Error { request_id, error },
+            Err(error) => {
+                let (error, _) = self.output.bounded(Value::String(error));
+                let error = error.as_str().unwrap_or_default().to_owned();
+                ControlResponse::Error { request_id, error }
+            }
         };
         // A closed output is met again, and reported, by the turn.
         let _ = self.output.control(&ControlLine::<RuntimeRequest>::ControlResponse { response });

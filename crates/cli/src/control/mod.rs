@@ -263,16 +263,21 @@ fn close_old_turn(engine: &Engine, session: &mut Session) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Lines of the log as frames of the stream. One that no line can carry is named on stderr; the log has it.
+/// Lines of the log as frames of the stream. One that is too long for a line is cut and named on stderr; the log has it.
 fn mirror(output: &Arc<JsonLines>) -> Mirror {
     let output = Arc::clone(output);
     Arc::new(move |log, lines| {
         let path = log.to_string_lossy();
+        let send = |line: &Value| {
+            let entries = [line];
+            output.control(&TranscriptMirror { kind: "transcript_mirror", file_path: &path, entries })
+        };
         for line in lines {
-            let frame = TranscriptMirror { kind: "transcript_mirror", file_path: &path, entries: [line] };
-            if let Err(error) = output.control(&frame) {
-                screen::tell(&format!("warning: a line of the session's log was not repeated: {error}"));
-            }
+            let Err(error) = send(line) else { continue };
+            // Without an entry the ones before it would be lost to whoever follows the chain.
+            let (short, _) = output.bounded(line.clone());
+            let outcome = if send(&short).is_ok() { "cut" } else { "not repeated" };
+            screen::tell(&format!("warning: a line of the session's log was {outcome}: {error}"));
         }
     })
 }

@@ -1,18 +1,20 @@
-//! JSON on stdout: every message as a line, or the result alone. A line never passes 1 MiB, because readers stop at
-//! that; what would be longer loses its typed output first and then the middle of its long texts.
+//! JSON on stdout: every message as a line, or the result alone. `line_length` keeps lines as short as readers need them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use qoder_core::display::escape_json;
 use qoder_runtime::events::{Event, Host};
 use qoder_runtime::session::new_id;
 use qoder_types::wire::StreamMessage;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::line_length::{self, LONGEST_LINE};
 use crate::screen::{tell, write_json_line};
 
-const LONGEST_LINE: usize = 1024 * 1024 - 1;
+/// Pieces of replies up to this length fit into a line however their characters are escaped.
+const SHORT_EVENT: usize = 128 * 1024;
 
 /// What a reader of lines wants besides the messages.
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,6 +69,7 @@ impl JsonLines {
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         lines.buffer.clear();
         serde_json::to_writer(&mut lines.buffer, line)?;
+        escape_json(&mut lines.buffer);
         if lines.buffer.len() > LONGEST_LINE {
             let too_long =
                 format!("it has {} bytes, and readers of this protocol stop at 1 MiB", lines.buffer.len());
@@ -77,15 +80,7 @@ impl JsonLines {
 
     /// The value as it fits into a line, and whether something had to be cut.
     pub fn bounded(&self, value: Value) -> (Value, bool) {
-        // What is wrapped around a request is short.
-        let room = LONGEST_LINE - 1024;
-        match serde_json::to_vec(&value) {
-            Ok(text) if text.len() > room => {
-                let short = shorten(&text, room);
-                (serde_json::from_slice(&short).unwrap_or_default(), true)
-            }
-            _ => (value, false),
-        }
+        line_length::bounded(value)
     }
 
     fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
@@ -98,9 +93,7 @@ impl JsonLines {
         }
         lines.buffer.clear();
         serde_json::to_writer(&mut lines.buffer, message)?;
-        if lines.buffer.len() > LONGEST_LINE {
-            lines.buffer = shorten(&lines.buffer, LONGEST_LINE);
-        }
+        line_length::fit(&mut lines.buffer);
         if self.wanted.session_state == Some(StateFor::Sdk) && is_state(message) {
             lines.buffer.pop();
             lines.buffer.extend_from_slice(b",\"sdk_host_only\":true}");
@@ -108,8 +101,16 @@ impl JsonLines {
         write_json_line(&mut lines.buffer)
     }
 
-    /// Written by hand around the provider's own text, so that a piece costs no parsing.
+    /// A piece of a reply; a large one as several.
     fn partial(&self, event: &str, parent_tool_use_id: Option<&str>) -> std::io::Result<()> {
+        if event.len() <= SHORT_EVENT {
+            return self.write_partial(event, parent_tool_use_id);
+        }
+        line_length::pieces(event).iter().try_for_each(|piece| self.write_partial(piece, parent_tool_use_id))
+    }
+
+    /// Written by hand around the provider's own text, so that a piece costs no parsing.
+    fn write_partial(&self, event: &str, parent_tool_use_id: Option<&str>) -> std::io::Result<()> {
         let parent = serde_json::to_string(&parent_tool_use_id).map_err(std::io::Error::other)?;
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Lines { buffer, session_id } = &mut *lines;
@@ -141,36 +142,6 @@ fn is_status(message: &StreamMessage<'_>) -> bool {
 
 fn is_state(message: &StreamMessage<'_>) -> bool {
     matches!(message, StreamMessage::System(qoder_types::wire::SystemMessage::SessionStateChanged { .. }))
-}
-
-fn shorten(line: &[u8], longest: usize) -> Vec<u8> {
-    let Ok(mut value) = serde_json::from_slice::<Value>(line) else { return b"{}".to_vec() };
-    if let Some(object) = value.as_object_mut() {
-        object.remove("tool_use_result");
-    }
-    let mut limit = 256 * 1024;
-    loop {
-        let text = serde_json::to_vec(&value).unwrap_or_else(|_| b"{}".to_vec());
-        if text.len() <= longest || limit < 64 {
-            return text;
-        }
-        cut_strings(&mut value, limit);
-        limit /= 4;
-    }
-}
-
-fn cut_strings(value: &mut Value, limit: usize) {
-    match value {
-        Value::String(text) if text.len() > limit => {
-            let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-            let left_out = text.len() - end;
-            text.truncate(end);
-            text.push_str(&format!("[… {left_out} bytes left out of this line …]"));
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| cut_strings(item, limit)),
-        Value::Object(map) => map.values_mut().for_each(|item| cut_strings(item, limit)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 impl Host for JsonLines {

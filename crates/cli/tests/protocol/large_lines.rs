@@ -1,7 +1,7 @@
 //! Long lines: tens of megabytes are read, and nothing that real readers cannot take is written.
 
 use qoder_testkit::Sandbox;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::host::{Host, ROOMY, call, say};
 
@@ -46,6 +46,35 @@ fn a_question_about_a_large_input_fits_into_a_line_and_runs_whole() {
     host.respond(&question, &json!({ "behavior": "allow", "updatedInput": shown }));
     host.result();
     assert_eq!(std::fs::read_to_string(file).unwrap(), content);
+}
+
+#[test]
+fn pieces_of_a_reply_are_never_longer_than_a_reader_takes() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.project().join("large.txt");
+    for letter in ["z", "\u{202e}", "\u{7f}"] {
+        let content = letter.repeat(6_000_000 / letter.len());
+        let replies =
+            json!([call(1, "Write", &json!({ "file_path": file, "content": content })), say(&content)]);
+        let arguments = ["--include-partial-messages", "--allowed-tools", "Write", "--settings", ROOMY];
+        let mut host = Host::connect(&sandbox, &replies, &arguments, json!({}));
+        host.prompt("go");
+        // The host refuses lines that are too long for a reader.
+        let (mut text, mut input) = (String::new(), String::new());
+        let result = loop {
+            let line = host.next().unwrap();
+            let delta = &line["event"]["delta"];
+            text.push_str(delta["text"].as_str().unwrap_or_default());
+            input.push_str(delta["partial_json"].as_str().unwrap_or_default());
+            if line["type"] == "result" {
+                break line;
+            }
+        };
+        assert_eq!(result["is_error"], false, "{result}");
+        assert!(text == content, "the pieces come to the whole text");
+        assert!(serde_json::from_str::<Value>(&input).unwrap()["content"] == json!(content));
+        std::fs::remove_file(&file).ok();
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::host::{Host, ROOMY, call, say};
 
 #[test]
 fn every_line_of_the_log_is_repeated() {
@@ -35,6 +35,27 @@ fn every_line_of_the_log_is_repeated() {
     }
     assert_eq!(mirrored, log[..mirrored.len()], "in order, and nothing is missing before the result");
     assert!(mirrored.iter().any(|line| line["type"] == "turn-end"));
+}
+
+#[test]
+fn a_line_that_is_too_long_for_a_reader_is_repeated_in_part() {
+    let sandbox = Sandbox::new();
+    let flags = ["--session-mirror", "--settings", ROOMY];
+    let mut host = Host::connect(&sandbox, &json!([say("read")]), &flags, json!({}));
+    host.prompt(&"x".repeat(3 * 1024 * 1024));
+    let mut entries: Vec<Value> = Vec::new();
+    loop {
+        let line = host.next().unwrap();
+        entries.extend(line["entries"].as_array().into_iter().flatten().cloned());
+        if line["type"] == "result" {
+            break;
+        }
+    }
+    host.end();
+    let prompt = entries.iter().find(|entry| entry["type"] == "user").unwrap();
+    assert!(prompt["message"]["content"].as_str().unwrap().contains("left out of this line"));
+    let reply = entries.iter().find(|entry| entry["type"] == "assistant").unwrap();
+    assert_eq!(reply["parentUuid"], prompt["uuid"], "the chain holds");
 }
 
 #[test]
