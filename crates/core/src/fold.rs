@@ -291,6 +291,9 @@ impl State {
             self.calls.clear();
             self.push_message(Message { role: Role::User, content: MessageContent::Blocks(results) });
             self.follow_up();
+            if let Some(turn) = &mut self.turn {
+                turn.used_tools = true;
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
 use qoder_types::{Behavior, ModelFailureClass, PermissionMode, StopReason};
 
 use crate::recover::{CloseReason, Recovery, recovery};
-use crate::state::{State, Turn};
+use crate::state::{ReplySummary, State, Turn};
 use crate::structured;
 
 /// Replies in a row that the output limit may cut before the turn ends.
@@ -214,7 +214,7 @@ fn replied(state: &State, turn: &Turn) -> Option<Step> {
         Some(StopReason::Refusal) => return Some(Step::End(EndReason::Refused)),
         _ => {}
     }
-    if reply.empty {
+    if reply.empty && !is_finished(turn, reply) {
         return Some(if turn.empty_replies < MAX_EMPTY_REPLIES {
             Step::Notice("Your last reply was empty. Continue with the task, or say that it is finished.")
         } else {
@@ -227,6 +227,21 @@ fn replied(state: &State, turn: &Turn) -> Option<Step> {
         ));
     }
     Some(structured::missing(state, turn).unwrap_or(Step::End(EndReason::Completed)))
+}
+
+/// True when an empty reply is the end that the model wanted: its tools have done the work, and it stopped by itself.
+fn is_finished(turn: &Turn, reply: &ReplySummary) -> bool {
+    let by_itself = match &reply.stop_reason {
+        None | Some(StopReason::EndTurn | StopReason::StopSequence) => true,
+        Some(
+            StopReason::ToolUse
+            | StopReason::MaxTokens
+            | StopReason::PauseTurn
+            | StopReason::Refusal
+            | StopReason::Other(_),
+        ) => false,
+    };
+    by_itself && turn.used_tools
 }
 
 fn limited(turn: &Turn, limits: &Limits) -> Option<Step> {

@@ -96,6 +96,8 @@ pub struct Turn {
     pub continuations: u32,
     /// Consecutive empty replies.
     pub empty_replies: u32,
+    /// True once calls have results: a model may have nothing to add to them.
+    pub used_tools: bool,
     /// Summaries in a row after which at most one reply fitted.
     pub quick_compactions: u32,
     /// Set when a person interrupted: what asked for it.

@@ -97,6 +97,45 @@ fn empty_replies_are_nudged_and_then_an_error() {
 }
 
 #[test]
+fn an_empty_reply_after_tools_have_done_the_work_ends_the_turn() {
+    let touch = || Reply::tool("Bash", json!({ "command": "touch made" }));
+    let with_text = Reply::Blocks {
+        thinking: None,
+        text: Some("I make it.".to_owned()),
+        tools: vec![("toolu_1".to_owned(), "Bash".to_owned(), json!({ "command": "touch made" }))],
+        stop_reason: None,
+        usage: None,
+    };
+    for (first, said) in [(touch(), ""), (with_text, "I make it.")] {
+        let sandbox = Sandbox::new();
+        let server = ScriptedServer::start(Script::list(vec![first, Reply::text("")]));
+        let result = stream(&sandbox, &server, &["make it", "--allowed-tools", "Bash"]).success();
+        assert_eq!((&result["result"], &result["stop_reason"]), (&json!(said), &json!("end_turn")));
+        assert_eq!(server.requests().len(), 2, "the model is not asked again");
+        assert!(sandbox.project().join("made").exists());
+        let again = ["and now?", "--resume", result["session_id"].as_str().unwrap()];
+        assert_eq!(
+            stream(&sandbox, &server, &again).code,
+            1,
+            "a turn that says and does nothing is an error"
+        );
+    }
+}
+
+#[test]
+fn an_empty_reply_that_the_output_limit_cut_is_no_end() {
+    let sandbox = Sandbox::new();
+    let replies = vec![
+        Reply::tool("Bash", json!({ "command": "true" })),
+        stopped("", "max_tokens"),
+        Reply::text("there"),
+    ];
+    let server = ScriptedServer::start(Script::list(replies));
+    let result = stream(&sandbox, &server, &["go", "--allowed-tools", "Bash"]).success();
+    assert_eq!(result["result"], "there");
+}
+
+#[test]
 fn reasoning_alone_is_no_answer() {
     let sandbox = Sandbox::new();
     let thinking = Reply::Blocks {
