@@ -29,6 +29,10 @@ pub enum StreamMessage<'a> {
         /// The provider's id of the request, where the environment asks for it.
         #[serde(skip_serializing_if = "Option::is_none")]
         request_id: Option<&'a str>,
+        /// Why the model was not answering, on a message that stands for a failed call: `authentication_failed`,
+        /// `billing_error`, `rate_limit`, `invalid_request`, `server_error` or `unknown`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a str>,
     },
     /// A tool result, or a prompt when replay is on.
     User {

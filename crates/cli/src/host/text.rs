@@ -78,6 +78,8 @@ impl Text {
     fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
         match message {
             StreamMessage::System(SystemMessage::Init(_)) => self.spin(),
+            // The result says what went wrong.
+            StreamMessage::Assistant { error: Some(_), .. } => {}
             StreamMessage::Assistant { message, .. } => {
                 {
                     let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -91,7 +91,7 @@ impl ChildHost {
                 is_replay: *is_replay,
                 is_synthetic: *is_synthetic,
             },
-            StreamMessage::Assistant { message, parent_tool_use_id, uuid, request_id, .. } => {
+            StreamMessage::Assistant { message, parent_tool_use_id, uuid, request_id, error, .. } => {
                 if parent_tool_use_id.is_none() {
                     self.used.see(message);
                 }
@@ -103,6 +103,7 @@ impl ChildHost {
                     session_id: &self.session_id,
                     uuid,
                     request_id: *request_id,
+                    error: *error,
                 }
             }
             // These name the main session already.

@@ -223,7 +223,8 @@ fn config_source(source: RuleSource) -> &'static str {
     }
 }
 
-fn failure_kind(class: ModelFailureClass, status: Option<u16>) -> &'static str {
+/// What kind of failure it was, in the words of hooks and messages.
+pub(super) fn failure_kind(class: ModelFailureClass, status: Option<u16>) -> &'static str {
     match class {
         ModelFailureClass::RateLimit => "rate_limit",
         ModelFailureClass::Permission if status == Some(402) => "billing_error",

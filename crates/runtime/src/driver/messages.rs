@@ -1,11 +1,13 @@
 //! From records to the messages a host reads.
 
+use qoder_core::next::EndReason;
 use qoder_core::ports::Model;
-use qoder_types::record::{RecordBody, TurnEnded};
+use qoder_types::record::{AssistantMessage, RecordBody, TurnEnded};
 use qoder_types::wire::{InitMessage, ResultMessage, StreamMessage, SystemMessage};
-use qoder_types::{PermissionMode, Record};
+use qoder_types::{ContentBlock, PermissionMode, Record, Role, StopReason, Usage};
 
 use super::Driver;
+use super::hook_events::failure_kind;
 use crate::VERSION;
 use crate::agent;
 use crate::error::DriveError;
@@ -16,6 +18,9 @@ use crate::session::new_id;
 
 /// A version that clients of the sibling CLI accept; ours is in `qodercli_version`.
 const COMPATIBLE_VERSION: &str = "2.1.325";
+
+/// The model of messages that no model said.
+const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// Optional behaviours that hosts may count on.
 pub const CAPABILITIES: [&str; 1] = ["interrupt_receipt_v1"];
@@ -74,6 +79,33 @@ impl Driver<'_> {
             session_id: &self.session.id,
             uuid: &entry.uuid,
             request_id: entry.request_id.as_deref().filter(|_| self.engine.expose_request_id),
+            error: None,
+        })
+    }
+
+    /// A model call failed for good: the host gets a message in the model's place, in the words of the failure. It is not
+    /// part of the conversation.
+    pub(super) fn emit_failed_call(&self, reason: &EndReason) -> Result<(), DriveError> {
+        let EndReason::ModelFailed { message, status, class } = reason else { return Ok(()) };
+        let text = self.session.redactor().text(message).into_owned();
+        let synthetic = AssistantMessage {
+            id: format!("msg_{}", new_id().replace('-', "")),
+            kind: "message".to_owned(),
+            role: Role::Assistant,
+            model: SYNTHETIC_MODEL.to_owned(),
+            content: vec![ContentBlock::text(text)],
+            stop_reason: Some(StopReason::StopSequence),
+            stop_sequence: None,
+            usage: Usage::default(),
+        };
+        let uuid = new_id();
+        self.emit(&StreamMessage::Assistant {
+            message: &synthetic,
+            parent_tool_use_id: None,
+            session_id: &self.session.id,
+            uuid: &uuid,
+            request_id: None,
+            error: Some(failure_kind(*class, *status)),
         })
     }
 

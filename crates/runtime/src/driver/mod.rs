@@ -461,6 +461,7 @@ impl<'a> Driver<'a> {
         self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
         self.session.sync()?;
         self.follow_turn_model()?;
+        self.emit_failed_call(reason)?;
         emit_result(&*self.engine.host, &self.session.id, &end)?;
         Ok(end)
     }
