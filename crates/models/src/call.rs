@@ -17,7 +17,7 @@ use qoder_types::{ContentBlock, ModelFailure, ModelReply, StopReason, Usage};
 
 use crate::catalog::cost;
 use crate::failure::AttemptFailure;
-use crate::retry::{RetryPolicy, Verdict, deserves_fallback};
+use crate::retry::{Attempts, RetryPolicy, Verdict, deserves_fallback};
 use crate::settings::Price;
 
 /// A complete reply before it is priced and timed.
@@ -92,7 +92,8 @@ async fn run(
     sink: Sink,
 ) -> Result<ModelReply, ModelFailure> {
     let started = Instant::now();
-    let (decoded, backend) = match with_retries(&*main, policy, &request, &sink).await {
+    let first = if fallback.is_some() { policy.with_fallback() } else { policy };
+    let (decoded, backend) = match with_retries(&*main, first, &request, &sink).await {
         Ok(decoded) => (decoded, main),
         Err(failure) => {
             let Some(second) = fallback.filter(|_| deserves_fallback(failure.class)) else {
@@ -121,26 +122,25 @@ async fn with_retries(
     request: &ModelRequest,
     sink: &Sink,
 ) -> Result<Decoded, ModelFailure> {
-    let mut attempt = 1;
+    let mut attempts = Attempts::default();
     loop {
         let failed = match backend.attempt(request, sink).await {
             Ok(decoded) => return Ok(decoded),
             Err(failed) => failed,
         };
         let failure = failed.failure.clone();
-        match policy.verdict(attempt, failed) {
+        match policy.verdict(&mut attempts, failed) {
             Verdict::GiveUp(failure) => return Err(failure),
-            Verdict::Wait(delay) => {
+            Verdict::Wait(delay, max_retries) => {
                 sink.push(ModelEvent::Retry {
-                    attempt,
-                    max_retries: policy.max_attempts - 1,
+                    attempt: attempts.count,
+                    max_retries,
                     delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
                     failure,
                 });
                 tokio::time::sleep(delay).await;
             }
         }
-        attempt += 1;
     }
 }
 

@@ -17,11 +17,13 @@ pub(crate) struct AttemptFailure {
     pub(crate) failure: ModelFailure,
     /// From `x-should-retry`; `None` leaves it to the class.
     pub(crate) should_retry: Option<bool>,
+    /// True when nothing listens at the address.
+    pub(crate) is_refused: bool,
 }
 
 impl From<ModelFailure> for AttemptFailure {
     fn from(failure: ModelFailure) -> Self {
-        Self { failure, should_retry: None }
+        Self { failure, should_retry: None, is_refused: false }
     }
 }
 
@@ -223,6 +225,7 @@ pub(crate) fn from_status(status: u16, headers: &HeaderMap, body: &str, route: &
             Some("false") => Some(false),
             _ => None,
         },
+        is_refused: false,
     }
 }
 
@@ -295,6 +298,18 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<u64> {
 )]
 fn to_milliseconds(value: f64) -> Option<u64> {
     value.is_finite().then(|| value.clamp(0.0, 86_400_000.0) as u64)
+}
+
+/// A request that could not be sent.
+pub(crate) fn from_sending(error: &reqwest::Error, route: &Route) -> AttemptFailure {
+    let mut source: Option<&dyn Error> = error.source();
+    let mut is_refused = false;
+    while let Some(inner) = source {
+        let inner_error = inner.downcast_ref::<std::io::Error>();
+        is_refused |= inner_error.is_some_and(|inner| inner.kind() == std::io::ErrorKind::ConnectionRefused);
+        source = inner.source();
+    }
+    AttemptFailure { is_refused, ..from_network(error, route).into() }
 }
 
 /// The failure that a broken or impossible connection means.

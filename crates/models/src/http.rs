@@ -185,7 +185,7 @@ impl HttpBackend {
             .send();
         let response = match tokio::time::timeout(self.timeouts.idle, sent).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(failure::from_network(&error, &self.route).into()),
+            Ok(Err(error)) => return Err(failure::from_sending(&error, &self.route)),
             Err(_) => return Err(body::silence(&self.route, self.timeouts.idle).into()),
         };
         let route = Arc::clone(&self.route);
@@ -396,5 +396,6 @@ async fn read_whole(
     Err(AttemptFailure {
         failure: ModelFailure { status: Some(200), ..malformed(message) },
         should_retry: Some(false),
+        is_refused: false,
     })
 }

@@ -14,19 +14,35 @@ use crate::settings::ModelOptions;
 const LONGEST_BACKOFF_MS: u64 = 32_000;
 /// An endpoint that asks for more than this is not waited for.
 const LONGEST_RETRY_AFTER_MS: u64 = 60_000;
+/// Nor for more than this where there is another model.
+const LONGEST_BEFORE_FALLBACK_MS: u64 = 10_000;
+/// After so many failures in a row another model takes over.
+const ROW_BEFORE_FALLBACK: u32 = 3;
+/// Attempts at an address where nothing listens.
+const REFUSED_ATTEMPTS: u32 = 4;
 
 /// How often and how patiently to try.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RetryPolicy {
-    pub(crate) max_attempts: u32,
+    max_attempts: u32,
     base_ms: u64,
+    has_fallback: bool,
+}
+
+/// The attempts of one call so far.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    /// How many there were.
+    pub(crate) count: u32,
+    /// How many of the last ones failed in a way that another model may not.
+    row: u32,
 }
 
 /// What to do after a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Wait, then try again.
-    Wait(Duration),
+    /// Wait, then try again, at most so many times.
+    Wait(Duration, u32),
     /// Give up with this failure.
     GiveUp(ModelFailure),
 }
@@ -36,17 +52,26 @@ impl RetryPolicy {
     pub(crate) fn new(options: &ModelOptions) -> Self {
         let base_ms =
             options.variable("QODER_RETRY_BASE_MS").and_then(|value| value.parse().ok()).unwrap_or(500);
-        Self { max_attempts: options.max_attempts.max(1), base_ms }
+        Self { max_attempts: options.max_attempts.max(1), base_ms, has_fallback: false }
     }
 
-    /// What to do after attempt number `attempt` (from 1) failed.
-    pub(crate) fn verdict(&self, attempt: u32, failed: AttemptFailure) -> Verdict {
-        let AttemptFailure { mut failure, should_retry } = failed;
+    /// The same where another model takes over.
+    pub(crate) fn with_fallback(self) -> Self {
+        Self { has_fallback: true, ..self }
+    }
+
+    /// What to do after an attempt failed.
+    pub(crate) fn verdict(&self, attempts: &mut Attempts, failed: AttemptFailure) -> Verdict {
+        let AttemptFailure { mut failure, should_retry, is_refused } = failed;
+        attempts.count += 1;
+        attempts.row = if is_outage(failure.class) { attempts.row + 1 } else { 0 };
+        let attempt = attempts.count;
         let again = should_retry.unwrap_or_else(|| is_retryable(failure.class));
-        if !again {
+        if !again || self.gives_way(attempts, &failure) {
             return Verdict::GiveUp(failure);
         }
-        if attempt >= self.max_attempts {
+        let most = if is_refused { self.max_attempts.min(REFUSED_ATTEMPTS) } else { self.max_attempts };
+        if attempt >= most {
             if attempt > 1 {
                 failure.message = format!("{} (after {attempt} attempts)", failure.message);
             }
@@ -61,9 +86,15 @@ impl RetryPolicy {
                 );
                 Verdict::GiveUp(failure)
             }
-            Some(wait) => Verdict::Wait(Duration::from_millis(wait)),
-            None => Verdict::Wait(Duration::from_millis(self.backoff(attempt))),
+            Some(wait) => Verdict::Wait(Duration::from_millis(wait), most - 1),
+            None => Verdict::Wait(Duration::from_millis(self.backoff(attempt)), most - 1),
         }
+    }
+
+    /// True when the other model takes over now.
+    fn gives_way(&self, attempts: &Attempts, failure: &ModelFailure) -> bool {
+        let long = failure.retry_after_ms.is_some_and(|wait| wait > LONGEST_BEFORE_FALLBACK_MS);
+        self.has_fallback && (attempts.row >= ROW_BEFORE_FALLBACK || long)
     }
 
     /// Doubles from the base and varies by a quarter, so that many clients do not come back at once.
@@ -71,6 +102,22 @@ impl RetryPolicy {
         let doubled = self.base_ms.saturating_mul(1_u64 << (attempt - 1).min(20)).min(LONGEST_BACKOFF_MS);
         let random = RandomState::new().build_hasher().finish() % 501;
         (doubled * (750 + random) / 1000).min(LONGEST_BACKOFF_MS)
+    }
+}
+
+/// True for failures of the endpoint or of the way to it, which say nothing about the request.
+fn is_outage(class: ModelFailureClass) -> bool {
+    use ModelFailureClass as Class;
+    match class {
+        Class::Overloaded | Class::Server | Class::Network | Class::Timeout => true,
+        Class::RateLimit
+        | Class::MalformedStream
+        | Class::Authentication
+        | Class::Permission
+        | Class::NotFound
+        | Class::ContextTooLong
+        | Class::InvalidRequest
+        | Class::Configuration => false,
     }
 }
 
@@ -104,7 +151,11 @@ mod tests {
     use crate::failure::failure;
 
     fn policy(max_attempts: u32) -> RetryPolicy {
-        RetryPolicy { max_attempts, base_ms: 500 }
+        RetryPolicy { max_attempts, base_ms: 500, has_fallback: false }
+    }
+
+    fn after(count: u32) -> Attempts {
+        Attempts { count, row: count }
     }
 
     #[test]
@@ -118,31 +169,73 @@ mod tests {
         assert!(policy(99).backoff(64) <= LONGEST_BACKOFF_MS);
     }
 
+    fn limited(wait: u64) -> AttemptFailure {
+        let mut failure = failure(ModelFailureClass::RateLimit, "slow down");
+        failure.retry_after_ms = Some(wait);
+        AttemptFailure::from(failure)
+    }
+
     #[test]
     fn retry_after_is_honoured_up_to_a_minute() {
-        let failed = |wait| {
-            let mut failure = failure(ModelFailureClass::RateLimit, "slow down");
-            failure.retry_after_ms = Some(wait);
-            AttemptFailure::from(failure)
+        let waited = policy(2).verdict(&mut after(0), limited(60_000));
+        assert_eq!(waited, Verdict::Wait(Duration::from_secs(60), 1));
+        let Verdict::GiveUp(given_up) = policy(2).verdict(&mut after(0), limited(61_000)) else {
+            panic!("must give up")
         };
-        assert_eq!(policy(2).verdict(1, failed(60_000)), Verdict::Wait(Duration::from_secs(60)));
-        let Verdict::GiveUp(given_up) = policy(2).verdict(1, failed(61_000)) else { panic!("must give up") };
         assert!(given_up.message.contains("61 seconds"), "{}", given_up.message);
     }
 
     #[test]
     fn the_endpoint_has_the_last_word_and_attempts_end() {
         let refused =
-            AttemptFailure { failure: failure(ModelFailureClass::Server, "no"), should_retry: Some(false) };
-        assert!(matches!(policy(5).verdict(1, refused), Verdict::GiveUp(_)));
+            AttemptFailure { should_retry: Some(false), ..failure(ModelFailureClass::Server, "no").into() };
+        assert!(matches!(policy(5).verdict(&mut after(0), refused), Verdict::GiveUp(_)));
         let wanted = AttemptFailure {
-            failure: failure(ModelFailureClass::InvalidRequest, "again"),
             should_retry: Some(true),
+            ..failure(ModelFailureClass::InvalidRequest, "again").into()
         };
-        assert!(matches!(policy(5).verdict(1, wanted), Verdict::Wait(_)));
+        assert!(matches!(policy(5).verdict(&mut after(0), wanted), Verdict::Wait(..)));
         let last = failure(ModelFailureClass::Server, "no").into();
         assert!(
-            matches!(policy(5).verdict(5, last), Verdict::GiveUp(failure) if failure.message.contains("5 attempts"))
+            matches!(policy(5).verdict(&mut after(4), last), Verdict::GiveUp(failure) if failure.message.contains("5 attempts"))
         );
+    }
+
+    #[test]
+    fn another_model_takes_over_after_three_outages_in_a_row() {
+        use ModelFailureClass as Class;
+        let policy = policy(10).with_fallback();
+        for class in [Class::Overloaded, Class::Server, Class::Network, Class::Timeout] {
+            let mut attempts = Attempts::default();
+            for number in 1..=3 {
+                let verdict = policy.verdict(&mut attempts, failure(class, "no").into());
+                assert_eq!(matches!(verdict, Verdict::GiveUp(_)), number == 3, "{class:?} {number}");
+            }
+        }
+        let mut attempts = Attempts::default();
+        for class in [Class::Server, Class::Server, Class::RateLimit, Class::Server, Class::MalformedStream] {
+            let verdict = policy.verdict(&mut attempts, failure(class, "no").into());
+            assert!(matches!(verdict, Verdict::Wait(..)), "they are not in a row: {class:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_wait_is_not_waited_for_where_there_is_another_model() {
+        let policy = policy(10).with_fallback();
+        assert!(matches!(policy.verdict(&mut after(0), limited(10_000)), Verdict::Wait(..)));
+        assert!(matches!(policy.verdict(&mut after(0), limited(10_001)), Verdict::GiveUp(_)));
+    }
+
+    #[test]
+    fn an_address_where_nothing_listens_is_tried_again_three_times() {
+        let mut attempts = Attempts::default();
+        for number in 1..=4 {
+            let failed =
+                AttemptFailure { is_refused: true, ..failure(ModelFailureClass::Network, "refused").into() };
+            match policy(10).verdict(&mut attempts, failed) {
+                Verdict::Wait(_, most) => assert!(most == 3 && number < 4, "{number}"),
+                Verdict::GiveUp(failure) => assert!(number == 4 && failure.message.contains("4 attempts")),
+            }
+        }
     }
 }

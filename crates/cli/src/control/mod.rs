@@ -201,6 +201,7 @@ impl Connection<'_> {
             partial: self.arguments.include_partial_messages,
             verbose: self.arguments.verbose || self.arguments.debug,
             hook_events: self.arguments.protocol.include_hook_events,
+            first_retry: self.arguments.print,
             session_state,
         }
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::line_length::{self, LONGEST_LINE};
+use super::tell_first_retry;
 use crate::screen::{tell, write_json_line};
 
 /// Pieces of replies up to this length fit into a line however their characters are escaped.
@@ -25,6 +26,8 @@ pub struct Wanted {
     pub verbose: bool,
     /// When hooks run and what they answer.
     pub hook_events: bool,
+    /// On stderr, that a model call is tried again.
+    pub first_retry: bool,
     /// Whether the session is running, idle or waiting; and whether that is for the SDK alone.
     pub session_state: Option<StateFor>,
 }
@@ -84,6 +87,9 @@ impl JsonLines {
     }
 
     fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
+        if self.wanted.first_retry {
+            tell_first_retry(message);
+        }
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = session_of(message) {
             id.clone_into(&mut lines.session_id);
@@ -211,6 +217,10 @@ impl Host for ResultOnly {
             }
             Event::Warning(text) if self.verbose => {
                 tell(&format!("warning: {text}"));
+                Ok(())
+            }
+            Event::Message(message @ StreamMessage::System(_)) => {
+                tell_first_retry(message);
                 Ok(())
             }
             Event::Message(_) | Event::Partial { .. } | Event::ToolOutput { .. } | Event::Warning(_) => {

@@ -8,10 +8,19 @@ mod text;
 use std::sync::Arc;
 
 use qoder_runtime::events::Host;
+use qoder_types::wire::{StreamMessage, SystemMessage};
 
 use crate::arguments::OutputFormat;
+use crate::screen::tell;
 
 pub use json_lines::{JsonLines, StateFor, Wanted};
+
+/// Says on stderr that a model call is tried again, the first time: what follows may take minutes of silence.
+fn tell_first_retry(message: &StreamMessage<'_>) {
+    if let StreamMessage::System(SystemMessage::ApiRetry { attempt: 1, max_retries, error, .. }) = message {
+        tell(&format!("retrying a model call, at most {max_retries} times: {error}"));
+    }
+}
 
 /// What the host shall show.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +44,7 @@ pub fn make(view: View) -> Arc<dyn Host> {
             partial: view.partial,
             verbose: view.verbose,
             hook_events: view.hook_events,
+            first_retry: true,
             ..Wanted::default()
         })),
         OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose, view.last_result)),

@@ -10,6 +10,7 @@ use qoder_runtime::events::{Event, Host};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{ContentBlock, StopReason};
 
+use super::tell_first_retry;
 use crate::screen::{self, Answer, Ink, Paint, tell};
 
 /// Text on stdout.
@@ -114,10 +115,14 @@ impl Text {
                 ..
             }) => {
                 let wait = Duration::from_millis(*retry_delay_ms).as_secs_f32();
-                self.progress(&format!(
-                    "  retry {attempt}/{max_retries} in {wait:.1} s: {}",
-                    first_line(error)
-                ));
+                if self.progress {
+                    self.progress(&format!(
+                        "  retry {attempt}/{max_retries} in {wait:.1} s: {}",
+                        first_line(error)
+                    ));
+                } else {
+                    tell_first_retry(message);
+                }
                 self.spin();
             }
             StreamMessage::System(SystemMessage::Status { status: Some(status), .. }) => {

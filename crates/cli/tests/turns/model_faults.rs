@@ -76,6 +76,95 @@ fn faults_that_may_pass_are_tried_again() {
 }
 
 #[test]
+fn a_body_without_content_is_tried_again_and_then_an_error() {
+    let empty =
+        |status: u16, body: &str| Reply::HttpError { status, headers: Vec::new(), body: body.to_owned() };
+    for (status, body) in [(200, ""), (200, " \n\n"), (204, "")] {
+        let (finished, ..) = recovers_from(empty(status, body), &[]);
+        assert_eq!(finished.success()["result"], "all is well", "{status} {body:?}");
+        for wire in Wire::ALL {
+            let sandbox = Sandbox::new();
+            let server = ScriptedServer::start(Script::list(vec![empty(status, body)]));
+            let mut command = command(&sandbox, &server, wire);
+            command.args(["-p", "hello", "--output-format", "stream-json"]);
+            let finished = run(command);
+            assert_eq!(finished.code, 1, "{wire:?} {status} {body:?}: {}", finished.stderr);
+            let result = finished.result();
+            assert!(result["errors"][0].as_str().unwrap().contains("empty body"), "{result:#}");
+            assert_eq!(server.requests().len(), 10);
+        }
+    }
+}
+
+#[test]
+fn a_failed_call_is_told_in_the_models_place() {
+    let cases = [
+        (fault(401, "authentication_error", "who are you"), "authentication_failed", "who are you"),
+        (fault(402, "billing_error", "pay first"), "billing_error", "pay first"),
+        (fault(429, "rate_limit_error", "slow down"), "rate_limit", "slow down"),
+        (fault(400, "invalid_request_error", "not this"), "invalid_request", "not this"),
+        (fault(500, "api_error", "oops"), "server_error", "oops"),
+    ];
+    for (reply, label, words) in cases {
+        let sandbox = Sandbox::new();
+        let server = ScriptedServer::start(Script::list(vec![reply]));
+        let finished = stream(&sandbox, &server, &["hello"]);
+        let shape = finished.shape();
+        assert_eq!(shape[shape.len() - 2..], ["assistant", "result"], "{label}");
+        let told = finished.of("assistant").pop().unwrap();
+        assert_eq!((&told["error"], &told["parent_tool_use_id"]), (&json!(label), &Value::Null));
+        let message = &told["message"];
+        assert_eq!((&message["role"], &message["model"]), (&json!("assistant"), &json!("<synthetic>")));
+        assert!(message["content"][0]["text"].as_str().unwrap().contains(words), "{told:#}");
+        assert_eq!(told["session_id"], finished.result()["session_id"]);
+        assert!(records(&sandbox, "assistant").is_empty(), "it is no part of the conversation");
+        let mut text = command(&sandbox, &server, Wire::Messages);
+        text.args(["-p", "hello"]);
+        assert_eq!(run(text).stdout, "", "{label}");
+    }
+}
+
+#[test]
+fn an_address_where_nothing_listens_is_tried_again_three_times_and_the_first_is_said() {
+    for format in ["text", "json", "stream-json"] {
+        let sandbox = Sandbox::new();
+        // A port that was free a moment ago.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = command_at(&sandbox, &format!("http://127.0.0.1:{port}"), Wire::Messages);
+        command.args(["-p", "hello", "--output-format", format]);
+        let finished = run(command);
+        assert_eq!(finished.code, 1, "{}", finished.stderr);
+        let told = finished.stderr.lines().filter(|line| line.starts_with("retrying a model call")).count();
+        assert_eq!(told, 1, "{}", finished.stderr);
+        assert!(finished.stderr.contains("at most 3 times"), "{}", finished.stderr);
+        if format == "stream-json" {
+            assert_eq!(finished.system("api_retry").len(), 3);
+            assert!(finished.result()["errors"][0].as_str().unwrap().contains("after 4 attempts"));
+        }
+    }
+}
+
+#[test]
+fn the_fallback_takes_over_after_three_failures_or_a_long_wait() {
+    let overloaded = || fault(529, "overloaded_error", "busy");
+    let later = Reply::HttpError {
+        status: 429,
+        headers: vec![("retry-after".to_owned(), "11".to_owned())],
+        body: String::new(),
+    };
+    for (first, failures) in [(vec![overloaded(), overloaded(), overloaded()], 3), (vec![later], 1)] {
+        let sandbox = Sandbox::new();
+        let replies = first.into_iter().chain([Reply::text("from the second")]).collect();
+        let server = ScriptedServer::start(Script::list(replies));
+        let finished = stream(&sandbox, &server, &["hello", "--fallback-model", "second"]);
+        assert_eq!(finished.success()["result"], "from the second");
+        let models: Vec<Value> = bodies(&server).iter().map(|body| body["model"].clone()).collect();
+        assert_eq!(models.len(), failures + 1);
+        assert!(models[..failures].iter().all(|model| model == MODEL) && models[failures] == "second");
+    }
+}
+
+#[test]
 fn silence_is_waited_for_only_so_long() {
     let late = || Box::new(Reply::text("too late"));
     let silent = [
@@ -148,7 +237,7 @@ fn faults_that_will_not_pass_end_the_turn() {
         let (finished, requests) = fails_with(reply);
         assert_eq!(requests, 1, "{status} is not tried again");
         assert_eq!(finished.code, exit, "{status}: {}", finished.stderr);
-        assert_eq!(finished.shape(), ["system/init", "result"]);
+        assert_eq!(finished.shape(), ["system/init", "assistant", "result"]);
         let result = finished.result();
         assert_eq!(result["subtype"], "error_during_execution");
         assert_eq!((&result["is_error"], &result["terminal_reason"]), (&json!(true), &json!("api_error")));
@@ -174,7 +263,8 @@ fn faults_that_do_not_pass_are_given_up_after_the_last_attempt() {
     for (reply, status, code, words) in cases {
         let (finished, requests) = fails_with(reply);
         assert_eq!((requests, finished.code), (3, 1), "{}", finished.stdout);
-        assert_eq!(finished.shape(), ["system/init", "system/api_retry", "system/api_retry", "result"]);
+        let retry = "system/api_retry";
+        assert_eq!(finished.shape(), ["system/init", retry, retry, "assistant", "result"]);
         let attempts: Vec<(Value, Value)> = finished
             .system("api_retry")
             .iter()
