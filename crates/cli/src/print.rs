@@ -98,6 +98,7 @@ fn one_prompt(
     callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
     let engine = setup.engine(Arc::clone(&host), callbacks)?;
     agents::tell_problems(&engine);
+    tell_offline(&engine);
     let mut session = match choice.open(&setup) {
         Ok(session) => session,
         Err(error) => return Err(announce_failure(error.into(), format, "", &State::default())),
@@ -131,6 +132,16 @@ fn one_prompt(
             engine.host.end().map_err(DriveError::Output)?;
             other
         }
+    }
+}
+
+/// Says on stderr that no language model answers.
+pub fn tell_offline(engine: &Engine) {
+    if engine.model.facts().provider == "offline" {
+        screen::tell(
+            "note: the built-in offline model answers, which is not a language model. Set ANTHROPIC_API_KEY or \
+             OPENAI_API_KEY, or add `providers` to the settings, to use one.",
+        );
     }
 }
 

@@ -29,5 +29,5 @@ mod scripted;
 mod settings;
 
 pub use list::{ListedModel, list_models};
-pub use resolve::{SECRET_ENVIRONMENT, configured_secrets, is_answered, resolve, unpriced_model};
+pub use resolve::{SECRET_ENVIRONMENT, configured_secrets, resolve, unpriced_model};
 pub use settings::{ModelConfigError, ModelOptions, ModelSettings, Price, ProviderSettings};

@@ -73,15 +73,6 @@ pub fn unpriced_model(options: &ModelOptions) -> Option<String> {
     catalog::lookup(options, &route.model).price.is_none().then_some(route.model)
 }
 
-/// False when the options name a model that nobody has, because no provider is configured at all: the built-in one answers
-/// in its place. A tier is whatever answers.
-#[must_use]
-pub fn is_answered(options: &ModelOptions) -> bool {
-    let (name, tier) = named(options, options.model.as_deref());
-    let local = name == "offline" || name.starts_with("scripted:") || name.starts_with("replay:");
-    local || tier.is_some() || !matches!(find_route(options, name, tier), Ok(None))
-}
-
 /// The name that counts, and the tier when it is one that the settings do not map.
 fn named<'a>(options: &'a ModelOptions, name: Option<&'a str>) -> (&'a str, Option<&'a str>) {
     let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or("auto");
@@ -113,6 +104,8 @@ fn backend(
             let entry = catalog::lookup(options, &route.model);
             Ok(Arc::new(HttpBackend::new(route, entry, options, recorder.cloned())))
         }
+        // A model that was named is never another one.
+        None if name != "auto" => Err(ModelConfigError::NoProvider { model: name.to_owned() }),
         None => Ok(Arc::new(Offline::new(catalog::lookup(options, "offline")))),
     }
 }

@@ -151,6 +151,12 @@ pub enum ModelConfigError {
         /// The names that are configured.
         known: Vec<String>,
     },
+    /// A model that was named, and no provider at all is configured.
+    #[error("model `{model}`: no provider is configured")]
+    NoProvider {
+        /// The name.
+        model: String,
+    },
     /// An address that cannot be used.
     #[error("the address `{url}` of {subject} cannot be used: {reason}")]
     BadUrl {
@@ -204,6 +210,7 @@ impl ModelConfigError {
         match self {
             Self::UnknownProtocol { .. } => "model_unknown_protocol",
             Self::UnknownProvider { .. } => "model_unknown_provider",
+            Self::NoProvider { .. } => "model_no_provider",
             Self::BadUrl { .. } => "model_bad_url",
             Self::MissingEnvironment { .. } => "model_missing_environment",
             Self::BadHeader { .. } => "model_bad_header",
@@ -225,6 +232,11 @@ impl ModelConfigError {
             }
             Self::UnknownProvider { known, .. } => {
                 format!("Configured are: {}. Add it to `providers` in the settings.", known.join(", "))
+            }
+            Self::NoProvider { .. } => {
+                "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, add `providers` to the settings, or use \
+                 the built-in model `offline`."
+                    .into()
             }
             Self::BadUrl { .. } => {
                 "Give an address such as https://api.example.com or http://localhost:8080/v1.".into()

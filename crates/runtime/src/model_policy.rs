@@ -206,13 +206,6 @@ impl Inner {
             let problem = format!("resolve_model chose {}: {error}. {}", choice.model, error.hint());
             if choice.credentials.is_some() { in_words_of_the_callback(&problem) } else { problem }
         })?;
-        if !qoder_models::is_answered(&options) {
-            return Err(format!(
-                "resolve_model chose {}, and no provider is configured that could have it; set a key of a provider or add \
-                 `providers` to the settings",
-                choice.model
-            ));
-        }
         if chosen.len() >= MOST_KEPT {
             chosen.clear();
         }

@@ -353,6 +353,9 @@ pub struct InitMessage<'a> {
     pub protocol_version: &'a str,
     /// Optional behaviours of this runtime.
     pub capabilities: Vec<&'a str>,
+    /// True when the built-in offline model answers, which is not a language model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub offline: bool,
 }
 
 /// The end of a turn.

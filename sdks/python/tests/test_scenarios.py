@@ -18,6 +18,7 @@ from qoder_agent_sdk import (
     PermissionResultDeny,
     QoderAgentOptions,
     QoderSDKClient,
+    QoderSDKError,
     ResultMessage,
     TextBlock,
     ToolResultBlock,
@@ -156,9 +157,11 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
     for name, text in scenario.get("files", {}).items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
-    playbook = tmp_path / "playbook.json"
-    playbook.write_text(json.dumps({"replies": scenario["playbook"]}))
     others = dict(scenario.get("options", {}))
+    if "playbook" in scenario:
+        playbook = tmp_path / "playbook.json"
+        playbook.write_text(json.dumps({"replies": scenario["playbook"]}))
+        others["model"] = f"scripted:{playbook}"
     if scenario.get("trusted"):
         others["extra_args"] = {"trust": None}
     if "agents" in others:
@@ -179,7 +182,13 @@ async def test_scenario(scenario: dict[str, Any], tmp_path: Path, monkeypatch: p
         others["can_use_tool"] = permission_callback(scenario["can_use_tool"])
     if "hooks" in scenario:
         others["hooks"] = hooks(scenario["hooks"])
-    options = QoderAgentOptions(model=f"scripted:{playbook}", cwd=project, **others)
+    options = QoderAgentOptions(cwd=project, **others)
+    if "fails" in scenario:
+        with pytest.raises(QoderSDKError) as failed:
+            async with QoderSDKClient(options=options):
+                pass
+        assert fits(scenario["fails"], str(failed.value)), str(failed.value)
+        return
     messages: list[Any] = []
     async with QoderSDKClient(options=options) as client:
         for number, prompt in enumerate(scenario["prompts"], 1):

@@ -153,7 +153,7 @@ async function rewound(running: Query, step: Data): Promise<Data> {
 
 for (const scenario of scenarios) {
   test(`scenario: ${scenario['name']}`, async (context) => {
-    const project = sandbox(context, scenario['playbook']);
+    const project = sandbox(context, scenario['playbook'] ?? []);
     for (const [name, text] of Object.entries((scenario['files'] ?? {}) as Record<string, string>)) {
       mkdirSync(dirname(join(project.directory, name)), { recursive: true });
       writeFileSync(join(project.directory, name), text);
@@ -186,9 +186,14 @@ for (const scenario of scenarios) {
         if (message.type === 'result') answered();
       }
     } catch (error) {
+      if (scenario['fails']) {
+        assert.ok(fits(scenario['fails'], String(error)), String(error));
+        return;
+      }
       // A run that ends with an error result may raise after it; the result has said everything.
       assert.ok(seen.at(-1)?.['end']?.startsWith('error'), String(error));
     }
+    assert.ok(!scenario['fails'], 'it did not fail');
     assert.ok(fits(scenario['expect'], seen), JSON.stringify(seen, null, 1));
     for (const [name, content] of Object.entries((scenario['left'] ?? {}) as Record<string, string | null>)) {
       const path = join(project.directory, name);

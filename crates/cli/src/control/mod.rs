@@ -34,7 +34,7 @@ use crate::arguments::{Arguments, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
 use crate::input::{self, Line};
-use crate::print::announce_failure;
+use crate::print::{announce_failure, tell_offline};
 use crate::screen;
 use crate::signals;
 use asking::{AskingHost, Asks};
@@ -105,6 +105,7 @@ impl Connection<'_> {
             }
         };
         agents::tell_problems(&engine);
+        tell_offline(&engine);
         asking.know_servers(engine.toolbox.servers());
         let mut session = match self.choice.open(&setup) {
             Ok(session) => session,

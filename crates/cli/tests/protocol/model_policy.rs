@@ -34,7 +34,7 @@ fn a_model_that_nobody_has_fails_the_query_and_the_built_in_one_does_not_answer(
     let sandbox = Sandbox::new();
     let mut host = choosing(&sandbox, &[]);
     let result = chosen(&mut host, &json!({ "model": "no-such-model" }));
-    assert!(failed(&result).contains("no-such-model, and no provider is configured"), "{result:#}");
+    assert!(failed(&result).contains("model `no-such-model`: no provider is configured"), "{result:#}");
     assert_eq!(chosen(&mut host, &json!({ "model": "offline" }))["is_error"], false);
     assert_eq!(
         chosen(&mut host, &json!({ "model": "auto" }))["is_error"],

@@ -54,6 +54,8 @@ mod move_to_background;
 #[cfg(test)]
 mod moved_calls;
 #[cfg(test)]
+mod named_models;
+#[cfg(test)]
 mod one_connection;
 #[cfg(test)]
 mod output_formats;

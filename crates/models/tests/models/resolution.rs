@@ -25,10 +25,25 @@ fn name_of(options: &ModelOptions) -> String {
 fn without_any_provider_the_offline_model_answers() {
     let facts = resolve(&ModelOptions::default()).unwrap().facts();
     assert_eq!((facts.name.as_str(), facts.key_source), ("offline", "none"));
-    let mut options = ModelOptions { model: Some("performance".into()), ..ModelOptions::default() };
-    assert_eq!(name_of(&options), "offline");
+    let mut options = ModelOptions::default();
+    for name in ["auto", "offline", " ", ""] {
+        options.model = Some(name.into());
+        assert_eq!(name_of(&options), "offline", "{name:?}");
+    }
     options.model = Some("nobody/model".into());
     assert_eq!(resolve(&options).err().unwrap().code(), "model_unknown_provider");
+}
+
+#[test]
+fn a_model_that_was_named_is_never_another_one() {
+    for name in ["claude-sonnet-4-5", "gpt-5", "performance", "lite", "anything"] {
+        let named = ModelOptions { model: Some(name.into()), ..ModelOptions::default() };
+        let error = resolve(&named).err().unwrap();
+        assert_eq!(error.code(), "model_no_provider", "{name}");
+        assert!(error.to_string().contains(name) && error.hint().contains("offline"), "{error}");
+        let behind = ModelOptions { fallback_model: Some(name.into()), ..ModelOptions::default() };
+        assert_eq!(resolve(&behind).err().unwrap().code(), "model_no_provider", "{name}");
+    }
 }
 
 #[test]

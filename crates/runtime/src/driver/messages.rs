@@ -54,6 +54,7 @@ impl Driver<'_> {
             claude_code_version: COMPATIBLE_VERSION,
             protocol_version: "1",
             capabilities: CAPABILITIES.to_vec(),
+            offline: facts.provider == "offline",
         }))))
     }
 

@@ -61,6 +61,9 @@ pub struct InitMessage {
     pub api_key_source: String,
     /// Version of the runtime.
     pub qodercli_version: String,
+    /// True when the built-in offline model answers, which is not a language model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub offline: bool,
     /// All other fields.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

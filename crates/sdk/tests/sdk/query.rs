@@ -65,6 +65,20 @@ async fn what_only_the_start_can_show_is_the_first_item() {
 }
 
 #[tokio::test]
+async fn the_offline_model_says_that_it_answers_and_answers_for_no_other_name() {
+    let place = Place::new();
+    for options in [place.options(), place.options().model("auto"), place.options().model("offline")] {
+        let messages = all(query("hello", options).unwrap()).await;
+        let Message::System(init) = &messages[0] else { panic!("{messages:#?}") };
+        assert!(init.init().unwrap().offline, "{init:?}");
+    }
+    let mut messages = query("hello", place.options().model("claude-sonnet-4-5")).unwrap();
+    let error = within(messages.next()).await.unwrap().unwrap_err();
+    assert_eq!(error.code(), "setup");
+    assert!(error.to_string().contains("no provider is configured"), "{error}");
+}
+
+#[tokio::test]
 async fn a_turn_limit_ends_the_turn_with_an_error_result() {
     let place = Place::new();
     let replies = json!([{ "toolCalls": [{ "name": "Glob", "input": { "pattern": "*" } }], "repeat": true }]);

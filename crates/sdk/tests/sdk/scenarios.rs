@@ -39,6 +39,7 @@ fn with_options(mut options: QoderAgentOptions, described: &Value) -> QoderAgent
             }),
             "skills" if value.is_string() => options.skills(Skills::All),
             "skills" => options.skills(Skills::Only(texts(value))),
+            "model" => options.model(text(value)),
             "max_turns" => options.max_turns(value.as_u64().unwrap()),
             "system_prompt" => options.system_prompt(text(value)),
             "output_format" => options.output_format(value.clone()),
@@ -219,14 +220,21 @@ async fn play(scenario: &Value) {
     for (name, content) in scenario["files"].as_object().into_iter().flatten() {
         place.0.write(name, text(content));
     }
-    let options = with_options(place.playing(&scenario["playbook"]), &scenario["options"]);
+    let playing = place.playing(scenario.get("playbook").unwrap_or(&json!([])));
+    let options = with_options(playing, &scenario["options"]);
     let plugins = scenario["plugins"].as_array().into_iter().flatten();
     let plugins = plugins.map(|name| SdkPluginConfig::Local(place.0.project().join(text(name)))).collect();
     let options = options.trust(scenario["trusted"] == true).plugins(plugins);
     let options = with_external_servers(options, &scenario["external_servers"]);
     let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario);
     let mut client = QoderSdkClient::new(options);
-    within(client.connect(None)).await.unwrap();
+    let connected = within(client.connect(None)).await;
+    if let Some(expected) = scenario.get("fails") {
+        let problem = connected.unwrap_err().to_string();
+        assert!(fits(expected, &json!(problem)), "{}: {problem}", scenario["name"]);
+        return;
+    }
+    connected.unwrap();
     let mut said = Vec::new();
     for (number, prompt) in (1..).zip(scenario["prompts"].as_array().unwrap()) {
         if let Some(to) = prompt["rewind_files"].as_u64() {

@@ -32,6 +32,8 @@ export interface SDKSystemMessage extends SystemCommon {
   mcp_servers: Array<{ name: string; status: string; source?: string }>;
   fast_mode_state?: 'off' | 'cooldown' | 'on';
   capabilities?: string[];
+  /** True when the built-in offline model answers, which is not a language model. */
+  offline?: boolean;
 }
 
 /** The conversation was summarised here. */
