@@ -3,6 +3,7 @@
 
 mod json_lines;
 mod line_length;
+mod terminal;
 mod text;
 
 use std::sync::Arc;

@@ -59,6 +59,7 @@ mod named_models;
 mod one_connection;
 #[cfg(test)]
 mod option_names;
+#[cfg(test)]
 mod output_formats;
 #[cfg(test)]
 mod parked;
@@ -98,6 +99,8 @@ mod task_notices;
 mod task_output_interrupt;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
+mod terminal_questions;
 #[cfg(test)]
 mod three_protocols;
 #[cfg(test)]

@@ -128,12 +128,12 @@ impl Tool for Agents {
             let announced = shared.announced_agent(&context.tool_use_id);
             let started = match tool.refusal(&name, &input) {
                 Some(text) => Err(text),
-                None => {
-                    tool.start(name, input, context, shared, announced.as_ref()).await.map_err(|problem| {
+                None => Box::pin(tool.start(name, input, context, shared, announced.as_ref())).await.map_err(
+                    |problem| {
                         let problem = problem.trim_end_matches('.');
                         format!("The agent could not be started: {problem}.")
-                    })
-                }
+                    },
+                ),
             };
             started.unwrap_or_else(|problem| match announced {
                 Some(announced) => not_resumed(&announced, &problem),

@@ -152,7 +152,7 @@ impl<'a> Driver<'a> {
         self.recall_spending();
         self.tell_lost_elicitations()?;
         self.refresh_hooks().await?;
-        self.watch_workspace().await?;
+        Box::pin(self.watch_workspace()).await?;
         self.take_up_turn();
         loop {
             if let Some(signal) = self.ended_by().filter(|_| self.session.state.is_unfinished()) {

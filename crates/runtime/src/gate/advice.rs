@@ -101,7 +101,9 @@ impl Gate {
                     let name = &tool.definition().name;
                     let mode = self.with_value("permission-mode", mode.as_str());
                     ways.push(match self.helps(&[allow(name, None)], tool, input, call) {
-                        true => format!("allow it with {mode}, or {}", self.allowing(&[name.clone()])),
+                        true => {
+                            format!("allow it with {mode}, or {}", self.allowing(std::slice::from_ref(name)))
+                        }
                         false => format!("allow it with {mode}"),
                     });
                 }
@@ -135,7 +137,7 @@ impl Gate {
     fn by_whole_tool(&self, tool: &dyn Tool, input: &Value, call: &CallInPlace<'_>) -> Option<String> {
         let name = &tool.definition().name;
         self.helps(&[allow(name, None)], tool, input, call)
-            .then(|| format!("{} or a rule in the settings", self.allowing(&[name.clone()])))
+            .then(|| format!("{} or a rule in the settings", self.allowing(std::slice::from_ref(name))))
     }
 
     /// True when the call would run with these changes.

@@ -61,7 +61,7 @@ impl WorkspaceWatch {
     /// Looks at everything below `roots` but `left_out`, which is the program's own folder. May take a while.
     pub(crate) fn start(roots: Vec<PathBuf>, left_out: PathBuf) -> Self {
         let mut watch = Self {
-            roots: roots.clone(),
+            roots: Vec::new(),
             left_out,
             folders: BTreeSet::new(),
             files: BTreeMap::new(),
@@ -73,6 +73,7 @@ impl WorkspaceWatch {
         for root in &roots {
             watch.scan(root);
         }
+        watch.roots = roots;
         watch
     }
 
