@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::iter;
 use std::path::Path;
 
-use qoder_types::Behavior;
+use qoder_types::{Behavior, RuleSource};
 
 use super::domain::DomainPattern;
 use super::pattern::PathPattern;
@@ -62,6 +62,18 @@ impl Compiled {
         let is_for_reads = rule.tool == "Read";
         let is_for_edits = matches!(rule.tool.as_str(), "Edit" | "Write" | "NotebookEdit");
         Self { rule: rule.clone(), content, position, is_for_reads, is_for_edits }
+    }
+
+    /// True for a rule whose author may let commands write outside the workspace. The folder's own files and the
+    /// commands and skills that a folder or a plugin brings may not.
+    pub(super) fn covers_writes_anywhere(&self) -> bool {
+        match self.rule.origin.source {
+            RuleSource::UserSettings
+            | RuleSource::FlagSettings
+            | RuleSource::CliArg
+            | RuleSource::Session => true,
+            RuleSource::ProjectSettings | RuleSource::LocalSettings | RuleSource::Command => false,
+        }
     }
 }
 
@@ -261,7 +273,7 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use qoder_types::{RuleOrigin, RuleSource};
+    use qoder_types::RuleOrigin;
 
     use super::*;
 

@@ -33,7 +33,7 @@ pub(super) fn is_grave(doubt: &Doubt) -> bool {
 impl<'a> Judge<'a> {
     /// Grants a line or says what stands in the way.
     pub(super) fn line_granted(&self, line: &Line, terms: Terms) -> Result<Grant<'a>, String> {
-        let bare = self.whole_rule(self.tool(), terms);
+        let bare = self.bare_rule(terms);
         if let Some(doubt) = line.reading.doubts.first() {
             let unreadable = line
                 .reading
@@ -83,10 +83,10 @@ impl<'a> Judge<'a> {
             named = named.or(Some(rule));
         }
         if let Some(rule) = named {
-            if is_search(command) && !known.only_reads {
+            if bare.is_none() && is_search(command) && !known.only_reads {
                 return Err("a rule for a search does not cover what it runs, removes or writes".to_owned());
             }
-            self.edits_granted(line, at, terms)?;
+            self.edits_granted(line, at, bare, terms)?;
             grant.rule = Some(rule);
             return Ok(grant);
         }
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
             return Ok(grant);
         }
         if let Some(rule) = bare {
-            self.edits_granted(line, at, terms)?;
+            self.edits_granted(line, at, bare, terms)?;
             grant.rule = Some(rule);
             return Ok(grant);
         }
@@ -154,7 +154,7 @@ impl<'a> Judge<'a> {
         for place in &known.outputs {
             if let Some(rule) = self.edit_rule(place, terms) {
                 grant.rule = Some(rule);
-            } else if self.is_ordinary(place) && bare.is_some() {
+            } else if self.covers_write(bare, place) {
                 grant.rule = bare;
             } else if self.is_ordinary(place) && terms.accepts_edits {
                 grant.by_mode = true;
@@ -176,8 +176,14 @@ impl<'a> Judge<'a> {
     }
 
     /// What a command that a broad rule covers may change, with everything that it runs: ordinary files of the workspace,
-    /// and what rules name.
-    fn edits_granted(&self, line: &Line, at: usize, terms: Terms) -> Result<(), String> {
+    /// what rules name, and files outside when all of Bash is allowed.
+    fn edits_granted(
+        &self,
+        line: &Line,
+        at: usize,
+        bare: Option<&Compiled>,
+        terms: Terms,
+    ) -> Result<(), String> {
         for (index, known) in line.known.iter().enumerate().filter(|(index, _)| line.is_part_of(*index, at)) {
             if known.unknown_edit || (index != at && known.unknown_output) {
                 return Err("it changes a place that is not known".to_owned());
@@ -185,8 +191,11 @@ impl<'a> Judge<'a> {
             // The redirections of the command itself were judged before.
             let outputs = if index == at { [].iter() } else { known.outputs.iter() };
             let mut changed = known.edits.iter().chain(outputs);
-            let stopped =
-                changed.find(|place| !self.is_ordinary(place) && self.edit_rule(place, terms).is_none());
+            let stopped = changed.find(|place| {
+                !self.is_ordinary(place)
+                    && !self.covers_write(bare, place)
+                    && self.edit_rule(place, terms).is_none()
+            });
             if let Some(place) = stopped {
                 return Err(self.why_not_edit(place));
             }

@@ -3,7 +3,7 @@
 
 use qoder_types::PermissionMode;
 
-use super::compiled::{Compiled, Content, Programs};
+use super::compiled::{Compiled, Content, Programs, RuleList};
 use super::decide::{Confinement, Judge};
 use super::disguise::Hiding;
 use super::domain::Target;
@@ -199,6 +199,31 @@ impl<'a> Judge<'a> {
                 .found
                 .iter()
                 .any(|found| protected(found) && self.found_granted(found, self.terms()).is_err())
+    }
+
+    /// The rule that allows every command. One that also covers writes outside the workspace comes first: rules have no
+    /// rank, so a narrower one must not hide it.
+    pub(super) fn bare_rule(&self, terms: Terms) -> Option<&'a Compiled> {
+        let whole = || self.allow_rules(terms).into_iter().flat_map(RuleList::whole);
+        let covers = |rule: &&Compiled| rule.rule.covers_whole(self.tool());
+        whole().filter(covers).find(|rule| rule.covers_writes_anywhere()).or_else(|| whole().find(covers))
+    }
+
+    /// True when a rule for every command covers writing to this place. Outside the workspace that needs a rule of the
+    /// user, the command line or the host, and a place that is known not to hold a protected file.
+    pub(super) fn covers_write(&self, bare: Option<&Compiled>, place: &Place) -> bool {
+        bare.is_some_and(|rule| {
+            self.is_ordinary(place) || (rule.covers_writes_anywhere() && self.is_ordinary_outside(place))
+        })
+    }
+
+    fn is_ordinary_outside(&self, place: &Place) -> bool {
+        let workspace = &self.policy().workspace;
+        let mut kept = workspace.protected.iter().chain([&workspace.config_dir]);
+        self.is_only_itself(place)
+            && !leads_anywhere(&place.lexical)
+            && !leads_anywhere(&place.real)
+            && !kept.any(|path| path.starts_with(&place.real) || path.starts_with(&place.lexical))
     }
 
     /// A file of the workspace that is neither protected nor possibly another name of a protected one.

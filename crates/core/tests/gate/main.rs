@@ -36,7 +36,11 @@ fn rules(lists: &[(Behavior, &[&str])]) -> RuleSet {
 }
 
 fn judge(lists: &[(Behavior, &[&str])], mode: PermissionMode, tool: &str, access: Access) -> Decision {
-    let policy = Policy::new(&rules(lists), workspace());
+    judge_by(&rules(lists), mode, tool, access)
+}
+
+fn judge_by(rules: &RuleSet, mode: PermissionMode, tool: &str, access: Access) -> Decision {
+    let policy = Policy::new(rules, workspace());
     let question = Question {
         tool,
         accesses: &[access],
@@ -139,6 +143,32 @@ fn wholesale_removal_is_never_automatic_and_privileges_need_a_name() {
     assert_eq!(command(&[], BYPASS, "sudo id"), Allow);
     for text in ["rm -rf target", "rm notes.txt", "ls /", "cd .. && ls"] {
         assert_eq!(command(broad, DEFAULT, text), Allow, "{text}");
+    }
+}
+
+#[test]
+fn all_of_bash_writes_outside_only_by_a_rule_of_the_user_the_command_line_or_the_host() {
+    let decided = |sources: &[RuleSource], text: &str| {
+        let mut set = RuleSet::default();
+        for source in sources {
+            let origin = RuleOrigin { source: *source, file: None, line: None };
+            set.add(Allow, Rule::parse("Bash", origin).unwrap());
+        }
+        judge_by(&set, DEFAULT, "Bash", Access::Command(text.to_owned())).behavior
+    };
+    let outside = "echo x > /srv/x";
+    for source in
+        [RuleSource::UserSettings, RuleSource::FlagSettings, RuleSource::CliArg, RuleSource::Session]
+    {
+        assert_eq!(decided(&[source], outside), Allow, "{source:?}");
+        // No order of the rules hides the wider one.
+        assert_eq!(decided(&[RuleSource::ProjectSettings, source], outside), Allow, "{source:?}");
+        assert_eq!(decided(&[source, RuleSource::ProjectSettings], outside), Allow, "{source:?}");
+        assert_eq!(decided(&[source], "echo x > ~/.bashrc"), Ask, "{source:?}");
+    }
+    for source in [RuleSource::ProjectSettings, RuleSource::LocalSettings, RuleSource::Command] {
+        assert_eq!(decided(&[source], outside), Ask, "{source:?}");
+        assert_eq!(decided(&[source], "echo x > inside.txt"), Allow, "{source:?}");
     }
 }
 
