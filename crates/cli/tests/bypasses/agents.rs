@@ -93,7 +93,7 @@ fn an_agent_inside_an_agent_is_bound_as_well() {
         ("tools: [Agent, Bash]", json!({ "deny": ["Bash(touch:*)"] }), false),
         ("tools: [Agent, Bash]", json!({ "ask": ["Agent(inner)"] }), false),
     ] {
-        let case = Case::trusted(&json!({ "permissions": rules }));
+        let case = Case::trusted(&json!({ "permissions": rules, "agents": { "maxDepth": 2 } }));
         case.file(".qoder/agents/outer.md", &agent("outer", tools));
         case.file(".qoder/agents/inner.md", &agent("inner", "tools: [Bash]"));
         let ran = case.run("go", &nested(), &flags);

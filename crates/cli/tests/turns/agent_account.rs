@@ -9,7 +9,7 @@ use crate::support::{MODEL, calls, counted, stream};
 
 fn priced(sandbox: &Sandbox) {
     let price = json!({ "input": 2.0, "output": 10.0, "cacheRead": 1.0, "cacheWrite": 4.0 });
-    let settings = json!({ "model": { "prices": { MODEL: price } } });
+    let settings = json!({ "model": { "prices": { MODEL: price } }, "agents": { "maxDepth": 2 } });
     sandbox.write(sandbox.config().join("settings.json"), settings.to_string());
     let lead = "---\nname: lead\ndescription: d\ntools: [Glob, Agent]\n---\nYou lead.\n";
     sandbox.write(sandbox.config().join("agents/lead.md"), lead);

@@ -1,5 +1,5 @@
-//! Limits of agents: no nesting unless `Agent` is listed, none deeper than the limit, no more at one time and in all than
-//! may be, and an agent without a usable tool does not start.
+//! Limits of agents: none starts another unless the user raised the depth and its tools list `Agent`, none is deeper than
+//! the limit, no more at one time and in all than may be, and an agent without a usable tool does not start.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
@@ -33,9 +33,63 @@ fn tools_of(request: &Value) -> Vec<&str> {
     request["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
+fn set_depth(sandbox: &Sandbox, file: &std::path::Path, depth: u64) {
+    sandbox.write(file, json!({ "agents": { "maxDepth": depth } }).to_string());
+}
+
+/// What the lead of a session is offered, and what it is told when it starts an agent all the same.
+fn lead_starts(sandbox: &Sandbox, flags: &[&str]) -> (Vec<String>, Vec<(String, String, bool)>) {
+    define(sandbox, "lead", "[Read, Agent]");
+    let server = play(|who, replied| match (who, replied) {
+        ("main", 0) => calls(&[start("toolu_lead", "lead", "lead")]),
+        ("lead", 0) => calls(&[start("toolu_worker", "general-purpose", "worker")]),
+        (_, _) => Reply::text("done"),
+    });
+    let mut arguments = vec!["go", "--allowed-tools", "Agent"];
+    arguments.extend(flags);
+    stream(sandbox, &server, &arguments).success();
+    let requests = bodies(&server);
+    let offered = tools_of(&requests[1]).into_iter().map(str::to_owned).collect();
+    let told = requests.iter().find(|request| {
+        let asked = request["messages"][0].to_string().contains(&format!("{TASK} lead"));
+        asked && qoder_testkit::assistant_count(request) == 1
+    });
+    (offered, told.map(results_in).unwrap())
+}
+
+#[test]
+fn an_agent_that_lists_agent_starts_none_by_default() {
+    let sandbox = Sandbox::new();
+    let (offered, told) = lead_starts(&sandbox, &[]);
+    assert_eq!(offered, ["Read"]);
+    assert!(told[0].2 && told[0].1.contains("There is no tool named Agent"), "{told:?}");
+    assert_eq!(child_logs(&sandbox).len(), 1);
+}
+
+#[test]
+fn the_user_and_the_command_line_raise_the_depth_and_a_project_only_lowers_it() {
+    let project = [".qoder/settings.json", ".qoder/settings.local.json"];
+    for file in project {
+        let sandbox = Sandbox::new();
+        set_depth(&sandbox, std::path::Path::new(file), 3);
+        let (offered, _) = lead_starts(&sandbox, &["--trust"]);
+        assert_eq!(offered, ["Read"], "{file}");
+    }
+    let sandbox = Sandbox::new();
+    let (offered, told) = lead_starts(&sandbox, &["--settings", r#"{"agents": {"maxDepth": 2}}"#]);
+    assert_eq!(offered, ["Read", "Agent"]);
+    assert!(!told[0].2, "{told:?}");
+    let sandbox = Sandbox::new();
+    set_depth(&sandbox, &sandbox.config().join("settings.json"), 3);
+    set_depth(&sandbox, std::path::Path::new(project[0]), 1);
+    let (offered, _) = lead_starts(&sandbox, &["--trust"]);
+    assert_eq!(offered, ["Read"]);
+}
+
 #[test]
 fn no_nesting_unless_agent_is_listed() {
     let sandbox = Sandbox::new();
+    set_depth(&sandbox, &sandbox.config().join("settings.json"), 2);
     define(&sandbox, "lead", "[Read, Agent]");
     define(&sandbox, "worker", "[Read]");
     let server = play(|who, replied| match (who, replied) {
@@ -94,6 +148,7 @@ fn agents_are_not_deeper_than_the_limit() {
 #[test]
 fn agent_with_names_limits_delegation() {
     let sandbox = Sandbox::new();
+    set_depth(&sandbox, &sandbox.config().join("settings.json"), 2);
     define(&sandbox, "lead", "[Read, \"Agent(worker)\"]");
     define(&sandbox, "worker", "[Read]");
     let server = play(|who, replied| match (who, replied) {

@@ -1,11 +1,12 @@
 //! How many agents a session may have: at one time, in each other, and in all. Those that find no room wait their turn;
-//! the other two limits refuse. Every layer of the settings may lower a limit, and none can raise it.
+//! the other two limits refuse. Every layer of the settings may lower a limit; only the user may let agents start agents.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use qoder_types::RuleSource;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -14,8 +15,10 @@ use crate::settings::Settings;
 
 /// Agents that work at the same time, at each depth.
 const MOST_CONCURRENT: u64 = 8;
-/// How deep agents may start agents: those of the session itself are at depth 1.
-const MOST_DEPTH: u64 = 3;
+/// How deep agents may start agents: those of the session itself are at depth 1, and start none.
+const USUAL_DEPTH: u64 = 1;
+/// The deepest that a user may choose.
+const MOST_DEPTH: u64 = 10;
 /// Agents of one session.
 const MOST_IN_ALL: u64 = 200;
 
@@ -32,24 +35,44 @@ pub struct AgentLimits {
 
 impl Default for AgentLimits {
     fn default() -> Self {
-        Self { concurrent: MOST_CONCURRENT, depth: MOST_DEPTH, total: MOST_IN_ALL }
+        Self { concurrent: MOST_CONCURRENT, depth: USUAL_DEPTH, total: MOST_IN_ALL }
     }
 }
 
 impl AgentLimits {
-    /// The lowest that any layer of the settings names.
+    /// The lowest that any layer of the settings names. The depth begins with what the user chose.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
-        let lowest = |key: &str, most: u64| {
+        let named = |key: &str| {
             let pointer = format!("/agents/{key}");
-            let named = settings.layers.iter().filter_map(|layer| layer.value.pointer(&pointer));
-            named.filter_map(Value::as_u64).fold(most, u64::min)
+            let numbers = settings.layers.iter().filter_map(move |layer| {
+                Some((layer.source, layer.value.pointer(&pointer).and_then(Value::as_u64)?))
+            });
+            numbers.collect::<Vec<_>>()
         };
+        let lowest =
+            |key: &str, most: u64| named(key).iter().fold(most, |least, (_, value)| least.min(*value));
+        let depths = named("maxDepth");
+        let (folder, own): (Vec<_>, Vec<_>) =
+            depths.into_iter().partition(|(source, _)| is_of_folder(*source));
+        let chosen = own.last().map_or(USUAL_DEPTH, |(_, value)| (*value).min(MOST_DEPTH));
         Self {
             concurrent: lowest("maxConcurrent", MOST_CONCURRENT).max(1),
-            depth: lowest("maxDepth", MOST_DEPTH),
+            depth: folder.iter().fold(chosen, |least, (_, value)| least.min(*value)),
             total: lowest("maxTotal", MOST_IN_ALL),
         }
+    }
+}
+
+/// True for layers that come with the folder: they may lower the depth and not raise it.
+fn is_of_folder(source: RuleSource) -> bool {
+    match source {
+        RuleSource::ProjectSettings | RuleSource::LocalSettings => true,
+        RuleSource::UserSettings
+        | RuleSource::FlagSettings
+        | RuleSource::CliArg
+        | RuleSource::Command
+        | RuleSource::Session => false,
     }
 }
 

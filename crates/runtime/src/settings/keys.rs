@@ -237,7 +237,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "8",
         "agents that work at the same time, at each depth; no more",
     ),
-    key("agents.maxDepth", Kind::Whole(0), "3", "how deep agents may start agents; no more"),
+    key(
+        "agents.maxDepth",
+        Kind::Whole(0),
+        "1",
+        "how deep agents may start agents, at most 10: with 1 no agent starts another; a project can only lower it",
+    ),
     key("agents.maxTotal", Kind::Whole(0), "200", "agents of one session; no more"),
     key(
         "autoMode.classifier",
