@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use qoder_core::OptionNames;
 use qoder_runtime::error::{DriveError, SessionError, WaitingCall};
 use qoder_runtime::setup::SetupError;
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
@@ -66,6 +67,13 @@ impl Fault {
             message: format!("the output was closed ({error})"),
             hint: String::new(),
         }
+    }
+
+    /// The same with the names that options have for its reader.
+    pub fn reworded(self, names: OptionNames) -> Self {
+        let message = names.reword(&self.message).into_owned();
+        let hint = names.reword(&self.hint).into_owned();
+        Self { exit: self.exit, message, hint }
     }
 
     /// Tells it on stderr, if that is still open.

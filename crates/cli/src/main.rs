@@ -47,6 +47,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(fault) => {
+            let fault = fault.reworded(options::option_names(&environment()));
             fault.report();
             fault.exit.into()
         }

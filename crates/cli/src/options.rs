@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use qoder_core::OptionNames;
 use qoder_core::ports::Thinking;
 use qoder_runtime::setup::{Options, Setup, TOOL_NAMES};
 use qoder_types::{PermissionMode, RuleSource};
@@ -68,9 +69,17 @@ pub fn from_arguments(
         context_window: arguments.context_window,
         replay_user_messages: arguments.replay_user_messages,
         sandbox: arguments.sandbox,
+        option_names: option_names(&environment),
         environment,
         ..Options::default()
     })
+}
+
+/// How messages name options to the program that started this one.
+pub fn option_names(environment: &BTreeMap<String, String>) -> OptionNames {
+    let entrypoint =
+        ["QODER_ENTRYPOINT", "CLAUDE_CODE_ENTRYPOINT"].iter().find_map(|name| environment.get(*name));
+    OptionNames::of_entrypoint(entrypoint.map(String::as_str))
 }
 
 fn permission_mode(arguments: &Arguments, variable: Option<String>) -> Result<Option<PermissionMode>, Fault> {

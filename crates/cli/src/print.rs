@@ -176,6 +176,7 @@ fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
 /// Programs that read JSON learn of a session that cannot be opened, be written or go on by a result message, too. It has
 /// what the unfinished turn came to so far.
 pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, state: &State) -> Fault {
+    let fault = fault.reworded(options::option_names(&crate::environment()));
     if format != OutputFormat::Text {
         let turn = state.turn.clone().unwrap_or_default();
         let message = serde_json::json!({

@@ -8,6 +8,7 @@ mod cut;
 pub mod display;
 pub mod fold;
 pub mod next;
+mod option_names;
 pub mod permissions;
 pub mod policy;
 pub mod ports;
@@ -21,4 +22,5 @@ mod tasks;
 pub mod timeline;
 
 pub use next::{Exhausted, Limits, Step, next};
+pub use option_names::OptionNames;
 pub use state::State;

@@ -4,6 +4,7 @@
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
 use qoder_types::{Behavior, ModelFailureClass, PermissionMode, StopReason};
 
+use crate::option_names::OptionNames;
 use crate::recover::{CloseReason, Recovery, recovery};
 use crate::state::{State, Turn};
 use crate::structured;
@@ -28,6 +29,8 @@ pub struct Limits {
     pub permission_mode: PermissionMode,
     /// Set when what may be spent is spent; no model is asked any more.
     pub exhausted: Option<Exhausted>,
+    /// How messages name the options that would raise a limit.
+    pub option_names: OptionNames,
 }
 
 /// What is spent, with its limit in words.
@@ -265,7 +268,8 @@ fn untold(state: &State) -> Option<Step> {
 #[must_use]
 pub fn turn_end(state: &State, limits: &Limits, reason: &EndReason, duration_ms: u64) -> TurnEnded {
     let turn = state.turn.clone().unwrap_or_default();
-    let (subtype, terminal_reason, errors, error_code, api_error_status) = describe(reason);
+    let (subtype, terminal_reason, errors, error_code, api_error_status) =
+        describe(reason, limits.option_names);
     let success = subtype == TurnSubtype::Success;
     let structured_output = turn.structured.answer.filter(|_| success);
     // Whoever reads text alone gets the answer too.
@@ -297,7 +301,7 @@ pub fn turn_end(state: &State, limits: &Limits, reason: &EndReason, duration_ms:
 
 type Description = (TurnSubtype, TerminalReason, Vec<String>, Option<u32>, Option<u16>);
 
-fn describe(reason: &EndReason) -> Description {
+fn describe(reason: &EndReason, names: OptionNames) -> Description {
     let during = TurnSubtype::ErrorDuringExecution;
     match reason {
         EndReason::Completed => (TurnSubtype::Success, TerminalReason::Completed, Vec::new(), None, None),
@@ -305,7 +309,8 @@ fn describe(reason: &EndReason) -> Description {
             TurnSubtype::ErrorMaxTurns,
             TerminalReason::MaxTurns,
             vec![format!(
-                "Reached the maximum number of turns ({max}). Raise --max-turns or resume the session."
+                "Reached the maximum number of turns ({max}). Raise {} or resume the session.",
+                names.name("max-turns")
             )],
             Some(47_902),
             None,
@@ -341,7 +346,8 @@ fn describe(reason: &EndReason) -> Description {
             TurnSubtype::ErrorMaxBudgetUsd,
             TerminalReason::MaxBudget,
             vec![format!(
-                "Reached the maximum budget (${limit}). Raise --max-budget-usd or resume the session."
+                "Reached the maximum budget (${limit}). Raise {} or resume the session.",
+                names.name("max-budget-usd")
             )],
             None,
             None,
@@ -350,7 +356,8 @@ fn describe(reason: &EndReason) -> Description {
             TurnSubtype::ErrorMaxTaskBudget,
             TerminalReason::MaxTaskBudget,
             vec![format!(
-                "Used the tokens of the task ({limit}). Raise --task-budget or send another prompt."
+                "Used the tokens of the task ({limit}). Raise {} or send another prompt.",
+                names.name("task-budget")
             )],
             None,
             None,

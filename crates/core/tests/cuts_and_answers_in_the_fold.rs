@@ -4,7 +4,7 @@
 
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::structured::{MOST_ATTEMPTS, STRUCTURED_OUTPUT};
-use qoder_core::{Exhausted, Limits, State, Step, next};
+use qoder_core::{Exhausted, Limits, OptionNames, State, Step, next};
 use qoder_types::record::{AssistantEntry, Cut, Epoch, RecordBody, TurnSubtype, UserEntry, UserOrigin};
 use qoder_types::{ContentBlock, PermissionMode, Record, ToolDefinition};
 use serde_json::{Value, json};
@@ -76,6 +76,7 @@ fn limits() -> Limits {
         max_output_tokens: 1_000,
         permission_mode: PermissionMode::Default,
         exhausted: None,
+        option_names: OptionNames::Flags,
     }
 }
 

@@ -4,7 +4,7 @@
 
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::recover::{CloseReason, close};
-use qoder_core::{Limits, State, Step, next};
+use qoder_core::{Limits, OptionNames, State, Step, next};
 use qoder_types::record::{AssistantEntry, Decided, RecordBody, UserEntry};
 use qoder_types::{
     Behavior, CallOutcome, Decision, DecisionLayer, HookVerdict, Hooked, PermissionMode, Record,
@@ -68,6 +68,7 @@ fn limits() -> Limits {
         max_output_tokens: 1_000,
         permission_mode: PermissionMode::Default,
         exhausted: None,
+        option_names: OptionNames::Flags,
     }
 }
 

@@ -145,6 +145,7 @@ impl Engine {
             max_output_tokens: most.min(facts.max_output_tokens),
             permission_mode: self.gate.mode,
             exhausted: self.spending.exhausted(),
+            option_names: self.gate.option_names,
         }
     }
 }

@@ -4,15 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use qoder_core::OptionNames;
 use qoder_core::permissions::SessionPermissions;
-use qoder_core::policy::{
-    Confinement, FileSystem, Policy, Question, RuleSet, Ruling, Workspace, decide, is_protected,
-};
-use qoder_core::ports::{Access, Hidden, Tool};
-use qoder_types::{Behavior, Decision, DecisionLayer, PermissionMode, RuleValue};
+use qoder_core::policy::{Confinement, Policy, Question, RuleSet, Ruling, Workspace, decide};
+use qoder_core::ports::{Hidden, Tool};
+use qoder_types::{PermissionMode, RuleValue};
 use serde_json::Value;
 
 pub use crate::local_files::LocalFiles;
+
+mod advice;
+
+pub(crate) use advice::OpenQuestion;
 
 /// What an ask means when nobody is there to answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,12 +46,14 @@ pub struct Gate {
     pub workspace: Workspace,
     /// What an ask means without anyone.
     pub unattended: Unattended,
+    /// How advice names options.
+    pub option_names: OptionNames,
     /// The compiled rules, and the version of the session's changes they were compiled for.
     pub compiled: Mutex<Option<(u64, Arc<Policy>)>>,
 }
 
 /// A call on its way through the gate.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct CallInPlace<'a> {
     /// Its relative paths start here.
     pub cwd: &'a Path,
@@ -65,12 +70,16 @@ impl Gate {
         match &*compiled {
             Some((version, policy)) if *version == permissions.version => Arc::clone(policy),
             _ => {
-                let rules = permissions.rules(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
-                let policy = Arc::new(Policy::new(&rules, permissions.workspace(&self.workspace)));
+                let policy = Arc::new(self.compile(permissions));
                 *compiled = Some((permissions.version, Arc::clone(&policy)));
                 policy
             }
         }
+    }
+
+    fn compile(&self, permissions: &SessionPermissions) -> Policy {
+        let rules = permissions.rules(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
+        Policy::new(&rules, permissions.workspace(&self.workspace))
     }
 
     /// True when a rule keeps the model from seeing a tool.
@@ -107,6 +116,7 @@ impl Gate {
             trusted: self.trusted,
             workspace: self.workspace.clone(),
             unattended: Unattended::Deny,
+            option_names: self.option_names,
             compiled: Mutex::default(),
         }
     }
@@ -151,9 +161,7 @@ impl Gate {
         }
         let mut permissions = call.permissions.clone();
         permissions.allow_for_turn(rules);
-        let started = self.rules.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let policy = Policy::new(&permissions.rules(&started), permissions.workspace(&self.workspace));
-        self.decide_by(&policy, tool, input, call)
+        self.decide_by(&self.compile(&permissions), tool, input, call)
     }
 
     fn decide_by(
@@ -193,65 +201,5 @@ impl Gate {
     pub fn hidden(&self, permissions: &SessionPermissions) -> Option<Hidden> {
         let policy = self.policy(permissions);
         policy.hides_something().then(|| Arc::new(move |path: &Path| policy.is_hidden(path)) as Hidden)
-    }
-
-    /// The denial that an ask becomes where nobody can answer, with what a person can do about it.
-    #[must_use]
-    pub fn nobody_answers(&self, asked: Decision, tool: &dyn Tool, input: &Value, cwd: &Path) -> Decision {
-        let way = self.way(&asked, tool, input, cwd);
-        Decision {
-            behavior: Behavior::Deny,
-            layer: DecisionLayer::Unattended,
-            reason: format!(
-                "{}; nobody can be asked here, so it is denied. A person can {way}",
-                asked.reason
-            ),
-            ..asked
-        }
-    }
-
-    fn way(&self, asked: &Decision, tool: &dyn Tool, input: &Value, cwd: &Path) -> String {
-        let name = &tool.definition().name;
-        if let (DecisionLayer::Rule, Some(rule)) = (asked.layer, &asked.rule) {
-            return format!("run it by hand, or change the ask rule `{rule}`");
-        }
-        let real = |path: &Path| LocalFiles.real(&cwd.join(path)).unwrap_or_else(|_| path.to_path_buf());
-        match tool.accesses(input).first() {
-            Some(Access::Edit(path)) if is_protected(&real(path), &self.workspace) => {
-                let file = real(path);
-                format!("allow it by a rule that names the file: --allowed-tools 'Edit(/{})'", file.display())
-            }
-            Some(_) if asked.layer == DecisionLayer::SafetyCheck => {
-                "run it by hand, or allow it by a rule that names exactly this where one can".to_owned()
-            }
-            Some(Access::Edit(path) | Access::Read(path)) if !self.workspace.contains(&real(path)) => {
-                "add the directory with --add-dir".to_owned()
-            }
-            Some(Access::Command(_)) => {
-                "allow it with --allowed-tools 'Bash(COMMAND)' or a rule in the settings".to_owned()
-            }
-            Some(Access::Edit(_)) if self.trusted => {
-                "allow it with --permission-mode acceptEdits or --allowed-tools Edit".to_owned()
-            }
-            Some(Access::Person) => {
-                "answer it in a program that asks people, or let it wait with the setting \
-                                     permissions.unattended: \"park\""
-                    .to_owned()
-            }
-            Some(Access::Fetch(_)) => {
-                "allow it with --allowed-tools 'WebFetch(domain:HOST)' or a rule in the settings".to_owned()
-            }
-            Some(
-                Access::Edit(_)
-                | Access::Read(_)
-                | Access::Agent(_)
-                | Access::Skill { .. }
-                | Access::Resource { .. }
-                | Access::As(_)
-                | Access::Internal
-                | Access::Other,
-            )
-            | None => format!("allow it with --allowed-tools {name} or a rule in the settings"),
-        }
     }
 }

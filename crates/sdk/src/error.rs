@@ -1,6 +1,7 @@
 //! What can go wrong, each with a stable code for programs and a hint for people. An error of an option names the
 //! option as it is written in [`QoderAgentOptions`](crate::QoderAgentOptions).
 
+use qoder_core::OptionNames;
 use qoder_runtime::error::{DriveError, SessionError};
 use qoder_runtime::setup::SetupError;
 
@@ -36,7 +37,7 @@ pub enum Error {
     #[error("{}", setup_text(.0))]
     Setup(#[from] SetupError),
     /// The session cannot be opened or written.
-    #[error(transparent)]
+    #[error("{}", own_names(&.0.to_string()))]
     Session(#[from] SessionError),
     /// The session could not be driven to its end.
     #[error(transparent)]
@@ -184,8 +185,8 @@ impl Error {
             Self::Setup(SetupError::Option { .. }) => {
                 "the documentation of QoderAgentOptions says what each option takes".to_owned()
             }
-            Self::Setup(error) => error.hint(),
-            Self::Session(error) | Self::Drive(DriveError::Session(error)) => session_hint(error),
+            Self::Setup(error) => own_names(&error.hint()),
+            Self::Session(error) | Self::Drive(DriveError::Session(error)) => own_names(&session_hint(error)),
             Self::Drive(DriveError::Output(_)) => "read the stream to its end".to_owned(),
             Self::Drive(DriveError::Waiting(_)) => {
                 "resume the session with can_use_tool, which answers such questions".to_owned()
@@ -222,6 +223,11 @@ impl From<DriveError> for Error {
     }
 }
 
+/// A text of the engine with the names that options have here.
+fn own_names(text: &str) -> String {
+    OptionNames::SnakeCase.reword(text).into_owned()
+}
+
 /// The flags of the command line are options here.
 fn setup_text(error: &SetupError) -> String {
     match error {
@@ -231,8 +237,8 @@ fn setup_text(error: &SetupError) -> String {
         SetupError::Option { option, problem } => {
             format!("{}: {problem}", option.trim_start_matches('-').replace('-', "_"))
         }
-        SetupError::Model(error) => format!("model: {error}"),
-        SetupError::Settings(error) => format!("settings: {error}"),
+        SetupError::Model(error) => own_names(&format!("model: {error}")),
+        SetupError::Settings(error) => own_names(&format!("settings: {error}")),
     }
 }
 

@@ -136,6 +136,7 @@ async def test_max_turns_ends_in_an_error_result(scripted: Any) -> None:
     result = result_of(got)
     assert result.subtype == "error_max_turns" and result.is_error and result.result is None
     assert caught.value.subtype == "error_max_turns" and caught.value.session_id == result.session_id
+    assert "`max_turns`" in str(result.errors) and "--max-turns" not in str(result.errors)
 
 
 async def test_an_endpoint_that_fails_gives_an_error_result(scripted: Any) -> None:

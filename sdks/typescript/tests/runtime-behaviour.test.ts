@@ -267,6 +267,7 @@ test('too many turns: an error result without an exception', async (context) => 
   const project = sandbox(context, [{ toolCalls: [{ name: 'Glob', input: { pattern: '*' } }], repeat: true }]);
   const result = resultOf(await collect(query({ prompt: 'go', options: project.options({ maxTurns: 2 }) })));
   assert.equal(result.subtype, 'error_max_turns');
+  assert.match(JSON.stringify(result.errors), /Raise `maxTurns` or/);
   assert.equal(result.is_error, true);
   assert.equal(result.result, undefined);
 });

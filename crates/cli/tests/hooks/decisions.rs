@@ -104,6 +104,46 @@ fn a_permission_request_hook_allows_what_only_the_mode_asks_and_its_failure_deni
     assert!(!stage.sandbox.project().join("made").exists());
 }
 
+/// The denial that a failed hook leads to where no one is attached.
+fn denial(event: &str, flags: &[&str]) -> String {
+    let hooks = json!({ event: [entry_with("echo boom >&2; exit 1", &json!({ "name": "guard" }))] });
+    let stage = Stage::new(&hooks);
+    let replies = json!([call(1, "Bash", &json!({ "command": "touch made" })), say("done")]);
+    let ran = stage.run(&replies, flags);
+    assert!(!stage.sandbox.project().join("made").exists(), "{event}: {ran:#?}");
+    let told = ran.system("permission_denied")[0]["decision_reason"].as_str().unwrap().to_owned();
+    assert!(
+        ran.tool_results().contains("the hook guard failed: it ended with exit code 1: boom"),
+        "{ran:#?}"
+    );
+    told
+}
+
+#[test]
+fn the_denial_of_a_failed_hook_names_it_and_its_error_and_advises_what_helps() {
+    let told = denial("PreToolUse", &["--allowedTools", "Bash"]);
+    assert!(told.contains("the hook guard failed: it ended with exit code 1: boom"), "{told}");
+    assert!(told.contains("A person can repair the hook") && !told.contains("--allowed-tools"), "{told}");
+    // Where the gate would ask as well, repairing the hook is not enough.
+    let told = denial("PreToolUse", &[]);
+    assert!(told.contains("the hook guard failed: it ended with exit code 1: boom"), "{told}");
+    assert!(told.contains("repair the hook, and allow it with --allowed-tools 'Bash(touch made)'"), "{told}");
+    // This hook was asked because the call is not allowed: a rule makes the question unnecessary.
+    let told = denial("PermissionRequest", &[]);
+    assert!(told.contains("the hook guard failed: it ended with exit code 1: boom"), "{told}");
+    assert!(told.contains("--allowed-tools 'Bash(touch made)'"), "{told}");
+}
+
+#[test]
+fn a_hook_that_wants_to_ask_is_not_answered_by_a_rule() {
+    let part = json!({ "permissionDecision": "ask", "permissionDecisionReason": "so be it" });
+    let stage = Stage::command("PreToolUse", &print(&specific("PreToolUse", &part)));
+    let (_, ran) = stage.bash();
+    let told = ran.system("permission_denied")[0]["decision_reason"].as_str().unwrap();
+    assert!(told.contains("so be it") && told.contains("change the hook"), "{told}");
+    assert!(!told.contains("--allowed-tools"), "{told}");
+}
+
 #[test]
 fn hook_specific_output_without_hook_event_name_rejects_the_whole_json() {
     let output = json!({ "decision": "approve", "hookSpecificOutput": { "permissionDecision": "allow" } });

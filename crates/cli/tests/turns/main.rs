@@ -54,6 +54,8 @@ mod moved_calls;
 #[cfg(test)]
 mod one_connection;
 #[cfg(test)]
+mod option_names;
+#[cfg(test)]
 mod output_formats;
 #[cfg(test)]
 mod parked;

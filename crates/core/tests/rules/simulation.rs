@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use qoder_core::next::turn_end;
 use qoder_core::recover::close;
-use qoder_core::{Limits, State, Step, next};
+use qoder_core::{Limits, OptionNames, State, Step, next};
 use qoder_types::record::{
     Answered, Asked, AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody,
     SessionStarted, SystemEntry, ToolStarted, UserEntry, UserOrigin,
@@ -99,6 +99,7 @@ pub fn run(records: Vec<Record>, scenario: &Scenario) -> Vec<Record> {
         max_output_tokens: 1_000,
         permission_mode: PermissionMode::Default,
         exhausted: None,
+        option_names: OptionNames::Flags,
     };
     let mut simulation = Simulation { scenario, records, state, limits };
     simulation.drive();

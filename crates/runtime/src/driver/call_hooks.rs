@@ -16,7 +16,7 @@ use super::Driver;
 use super::hooks::{PARTING_TIME, Waited};
 use crate::error::DriveError;
 use crate::events::{Answer, Event};
-use crate::hooks::{Fired, Firing, HookEvent, Occasion, may_be_answered_by_hook};
+use crate::hooks::{Fired, Firing, HookEvent, Occasion, failure_of, may_be_answered_by_hook};
 
 /// What follows from the hooks of one call.
 pub(super) enum Goes {
@@ -38,8 +38,8 @@ pub(super) enum Question {
 
 /// What hooks answered to a question.
 pub(super) enum ByHooks {
-    /// Nothing that counts.
-    Open,
+    /// Nothing that counts; with the failure that kept a hook from answering.
+    Open(Option<String>),
     /// This, with the record of what they said.
     Answer(Box<Hooked>, Box<Answer>),
     /// A person interrupted.
@@ -146,7 +146,7 @@ impl Driver<'_> {
             suggestions: suggestions.to_vec(),
         };
         match self.answer_of_hooks(&asked, input).await? {
-            ByHooks::Open => Ok(Question::Open),
+            ByHooks::Open(_) => Ok(Question::Open),
             ByHooks::Answer(record, answer) => {
                 let bodies = vec![RecordBody::Hooked(record), RecordBody::Asked(Box::new(asked))];
                 self.record_answer(id, *answer, bodies)?;
@@ -176,7 +176,7 @@ impl Driver<'_> {
         let occasion = self.occasion(HookEvent::PermissionRequest, &call.tool, fields);
         let occasion = occasion.map(|occasion| Occasion { tool_use_id: Some(id.to_owned()), ..occasion });
         let Fired { joined, mut record } = match self.wait_for_hooks(occasion).await? {
-            Waited::Nobody => return Ok(ByHooks::Open),
+            Waited::Nobody => return Ok(ByHooks::Open(None)),
             Waited::Fired(fired) => *fired,
             Waited::Interrupted => return Ok(ByHooks::Interrupted),
         };
@@ -189,8 +189,9 @@ impl Driver<'_> {
                 if record.verdict.take() == Some(HookVerdict::Allow) {
                     record.reason = Some("this question is a person's to answer".to_owned());
                 }
+                let failure = failure_of(&record);
                 self.session.append(RecordBody::Hooked(Box::new(record)))?;
-                return Ok(ByHooks::Open);
+                return Ok(ByHooks::Open(failure));
             }
         };
         let answer = Answer {

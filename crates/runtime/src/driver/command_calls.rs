@@ -2,7 +2,6 @@
 //! pass the hooks and the gate like calls of the model, are asked about and put on record like them; only the model does
 //! not see them, because it is not asked yet.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use qoder_core::policy::Ruling;
@@ -22,8 +21,8 @@ use super::tools::{Ready, run_one};
 use super::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::{Answer, PermissionQuestion};
-use crate::gate::CallInPlace;
-use crate::hooks::{HookEvent, Occasion, may_be_answered_by_hook, with_hooks};
+use crate::gate::OpenQuestion;
+use crate::hooks::{HookEvent, Occasion, failure_of, may_be_answered_by_hook, with_failure, with_hooks};
 
 /// A call that a command makes.
 pub(super) struct CallOfCommand {
@@ -85,7 +84,7 @@ impl Driver<'_> {
         match self.judge_for(call, changed.as_ref().unwrap_or(&input), hooked.as_ref()) {
             Ok((tool, input, ruling)) => {
                 let ruling = self.classified(&call.id, &*tool, &input, (&call.request, ruling)).await?;
-                self.settle_for(call, tool, input, ruling).await
+                self.settle_for(call, (tool, input, ruling), hooked.as_ref()).await
             }
             Err(problem) => Ok(call.refused(problem)),
         }
@@ -98,11 +97,7 @@ impl Driver<'_> {
         hooked: Option<&Hooked>,
     ) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
         let (tool, input) = self.checked(call.tool, input)?;
-        let place = CallInPlace {
-            cwd: Path::new(&self.session.state.cwd),
-            permissions: &self.session.state.permissions,
-            confinement: self.engine.confinement(call.tool, &input),
-        };
+        let place = self.place(call.tool, &input);
         let ruling = self.engine.gate.decide_allowing(&call.rules, &*tool, &input, &place)?;
         Ok((tool, input, with_hooks(ruling, hooked, false)))
     }
@@ -111,9 +106,8 @@ impl Driver<'_> {
     async fn settle_for(
         &mut self,
         call: &CallOfCommand,
-        tool: Arc<dyn Tool>,
-        input: Value,
-        ruling: Ruling,
+        (tool, input, ruling): (Arc<dyn Tool>, Value, Ruling),
+        hooked: Option<&Hooked>,
     ) -> Result<Permit, DriveError> {
         let Ruling { decision, suggestions, .. } = ruling;
         match decision.behavior {
@@ -127,7 +121,7 @@ impl Driver<'_> {
                 Ok(call.refused(reason))
             }
             Behavior::Ask => {
-                let asked = Asked {
+                let mut asked = Asked {
                     tool_use_id: call.id.clone(),
                     tool_name: call.tool.to_owned(),
                     decision,
@@ -135,7 +129,9 @@ impl Driver<'_> {
                 };
                 if call.may_ask {
                     match self.answer_of_hooks(&asked, &input).await? {
-                        ByHooks::Open => {}
+                        ByHooks::Open(failure) => {
+                            asked.decision = with_failure(asked.decision, failure.as_deref());
+                        }
                         ByHooks::Answer(record, answer) => {
                             self.session.append(RecordBody::Hooked(record))?;
                             self.session.append(RecordBody::Asked(Box::new(asked.clone())))?;
@@ -148,8 +144,11 @@ impl Driver<'_> {
                         return self.ask_for(call, input, asked).await;
                     }
                 }
-                let cwd = Path::new(&self.session.state.cwd);
-                let denied = self.engine.gate.nobody_answers(asked.decision, &*tool, &input, cwd);
+                let place = self.place(call.tool, &input);
+                let hook_failed = hooked.is_some_and(|hooked| failure_of(hooked).is_some());
+                let question =
+                    OpenQuestion { asked: asked.decision, suggestions: &asked.suggestions, hook_failed };
+                let denied = self.engine.gate.nobody_answers(question, &*tool, &input, &place);
                 let reason = denied.reason.clone();
                 self.record_for(call, denied)?;
                 Ok(call.refused(reason))

@@ -10,7 +10,8 @@ use qoder_core::state::Call;
 use qoder_types::record::{Answered, Asked, Decided, PermissionsChanged, RecordBody};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{
-    Behavior, CallOutcome, Decision, DecisionLayer, PermissionMode, PermissionUpdate, UpdateDestination,
+    Behavior, CallOutcome, Decision, DecisionLayer, Hooked, PermissionMode, PermissionUpdate,
+    UpdateDestination,
 };
 use serde_json::{Value, json};
 
@@ -18,8 +19,8 @@ use super::call_hooks::{Goes, Question};
 use super::{Driver, arrival};
 use crate::error::{DriveError, WaitingCall};
 use crate::events::{Answer, Event, PermissionQuestion};
-use crate::gate::{CallInPlace, Unattended};
-use crate::hooks::{may_be_answered_by_hook, with_hooks};
+use crate::gate::{CallInPlace, OpenQuestion, Unattended};
+use crate::hooks::{failure_of, may_be_answered_by_hook, with_failure, with_hooks};
 use crate::live::{SessionState, tell_state};
 use crate::session::new_id;
 
@@ -80,13 +81,17 @@ impl Driver<'_> {
 
     fn judge(&self, name: &str, input: &Value) -> Result<(Arc<dyn Tool>, Value, Ruling), String> {
         let (tool, input) = self.checked(name, input)?;
-        let call = CallInPlace {
+        let ruling = self.engine.gate.decide(&*tool, &input, &self.place(name, &input))?;
+        Ok((tool, input, ruling))
+    }
+
+    /// A call on its way through the gate, where the session is now.
+    pub(super) fn place(&self, name: &str, input: &Value) -> CallInPlace<'_> {
+        CallInPlace {
             cwd: Path::new(&self.session.state.cwd),
             permissions: &self.session.state.permissions,
-            confinement: self.engine.confinement(name, &input),
-        };
-        let ruling = self.engine.gate.decide(&*tool, &input, &call)?;
-        Ok((tool, input, ruling))
+            confinement: self.engine.confinement(name, input),
+        }
     }
 
     /// Puts the ruling on record: as a decision, or as a question when somebody may answer it.
@@ -127,14 +132,21 @@ impl Driver<'_> {
                     Question::Open => {}
                     Question::Answered | Question::Interrupted => return Ok(()),
                 }
+                let call = self.session.state.call(id);
+                let hooked = |hooked: &Option<Hooked>| hooked.as_ref().and_then(failure_of);
+                let before = call.and_then(|call| hooked(&call.hooked)).is_some();
+                let failure = call.and_then(|call| hooked(&call.question_hooked));
+                let decision = with_failure(decision, failure.as_deref());
                 if self.engine.host.answers() || self.engine.gate.unattended == Unattended::Park {
                     let asked =
                         Asked { tool_use_id: id.to_owned(), tool_name: name.clone(), decision, suggestions };
                     self.session.append(RecordBody::Asked(Box::new(asked)))?;
                     return Ok(());
                 }
-                let cwd = Path::new(&self.session.state.cwd);
-                let denied = self.engine.gate.nobody_answers(decision, tool, input, cwd);
+                let place = self.place(name, input);
+                let question =
+                    OpenQuestion { asked: decision, suggestions: &suggestions, hook_failed: before };
+                let denied = self.engine.gate.nobody_answers(question, tool, input, &place);
                 self.record_decision(id, name, denied)
             }
         }

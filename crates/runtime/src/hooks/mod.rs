@@ -37,7 +37,7 @@ pub use files::HookSource;
 pub use judge::{Judge, JudgeTask};
 pub(crate) use late::{Late, Remembered};
 pub(crate) use more::{ElicitationWord, More};
-pub(crate) use ruling::{may_be_answered_by_hook, with_hooks};
+pub(crate) use ruling::{failure_of, may_be_answered_by_hook, with_failure, with_hooks};
 pub(crate) use run::{Fired, Firing, Occasion};
 pub use set::{HookServices, Hooks};
 pub(crate) use settings::Vouched;

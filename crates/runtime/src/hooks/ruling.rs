@@ -58,6 +58,21 @@ pub(crate) fn may_be_answered_by_hook(decision: &Decision) -> bool {
     decision.behavior == Behavior::Ask && decision.layer == DecisionLayer::Mode
 }
 
+/// What the failure of a hook left open: which hook it was, and its error. `None` when none failed, or when the failure has
+/// no effect.
+pub(crate) fn failure_of(hooked: &Hooked) -> Option<String> {
+    let failed = hooked.runs.iter().any(|run| run.problem.is_some());
+    hooked.reason.clone().filter(|_| failed)
+}
+
+/// A question that a hook should have answered and did not: whoever decides learns why.
+pub(crate) fn with_failure(mut decision: Decision, failure: Option<&str>) -> Decision {
+    if let Some(failure) = failure {
+        decision.reason = format!("{}; {failure}", decision.reason);
+    }
+    decision
+}
+
 fn by_hook(ruling: Ruling, behavior: Behavior, reason: String, name: &str) -> Ruling {
     let mut gate = ruling.decision;
     let outranked = Considered {

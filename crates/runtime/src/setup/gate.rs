@@ -27,6 +27,7 @@ impl Setup {
             mode_after_plan: mode::after_plan(&self.settings, self.trust),
             workspace: Workspace { protected, ..self.workspace(roots) },
             unattended: self.unattended(),
+            option_names: self.options.option_names,
             compiled: Mutex::default(),
         })
     }

@@ -118,6 +118,7 @@ impl Setup {
         warnings.extend(options::unkept_budget(&options, &model_options));
         let structured = options::structured_output(&options)?;
         let telemetry = telemetry::wanted(&options.environment, &mut warnings);
+        let names = options.option_names;
         // Loading has refused any other word.
         let durability = match settings.text("general.durability") {
             Some("power") => Durability::Power,
@@ -133,7 +134,7 @@ impl Setup {
             project_root,
             config_root,
             durability,
-            warnings,
+            warnings: warnings.iter().map(|text| names.reword(text).into_owned()).collect(),
             rules,
             mode,
             mode_is_explicit,

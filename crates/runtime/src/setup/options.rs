@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use qoder_core::OptionNames;
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{ModelConfigError, ModelOptions};
 use qoder_types::{PermissionMode, RuleSource};
@@ -98,6 +99,8 @@ pub struct Options {
     pub main_agent: Option<Arc<AgentDefinition>>,
     /// The folder in which that agent keeps its memory.
     pub main_memory: Option<PathBuf>,
+    /// How messages name options.
+    pub option_names: OptionNames,
 }
 
 /// Options or settings that cannot be used.

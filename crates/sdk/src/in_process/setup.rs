@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use qoder_core::OptionNames;
 use qoder_core::ports::Thinking;
 use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
@@ -49,6 +50,7 @@ pub(super) fn engine_options(options: &QoderAgentOptions) -> Result<Options> {
         plugin_dirs: plugins(options, &base),
         cwd: base,
         environment,
+        option_names: OptionNames::SnakeCase,
         model: options.model.clone(),
         fallback_model: options.fallback_model.clone(),
         max_turns: options.max_turns,

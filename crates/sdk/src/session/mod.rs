@@ -177,7 +177,7 @@ fn drive(start: &mut Start) -> Result<()> {
     let ended = runtime.block_on(async {
         match start.options.session_store.clone() {
             None => run_kind(start).await,
-            Some(store) => run_copied(start, &store).await,
+            Some(store) => Box::pin(run_copied(start, &store)).await,
         }
     });
     // A walk of a tree or a blocking read must not hold the end up.

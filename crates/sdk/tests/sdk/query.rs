@@ -71,6 +71,7 @@ async fn a_turn_limit_ends_the_turn_with_an_error_result() {
     let messages = all(query("Go.", place.playing(&replies).max_turns(2)).unwrap()).await;
     let result = result(&messages);
     assert_eq!((result.subtype.as_str(), result.is_error, result.num_turns), ("error_max_turns", true, 2));
+    assert!(result.errors[0].contains("Raise `max_turns` or"), "{:?}", result.errors);
 }
 
 #[tokio::test]
