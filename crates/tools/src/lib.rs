@@ -88,6 +88,7 @@ pub use server_process::ServerProcess;
 pub use shared::{Foreground, SessionShared};
 pub use task_agent::AgentTask;
 pub use task_text::last_lines;
+pub use walk::has_unreadable_ignore_file;
 pub use web_post::post_json;
 
 /// What a person may set about the tools.

@@ -54,7 +54,8 @@ impl FileWalk {
     {
         self.builder.filter_entry(move |entry| {
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            entry.depth() == 0 || !(skip(entry.path()) || (is_folder && is_unreadable(entry.path())))
+            entry.depth() == 0
+                || !(skip(entry.path()) || (is_folder && has_unreadable_ignore_file(entry.path())))
         });
         let stop = self.stop;
         if is_small(&self.builder) {
@@ -84,7 +85,8 @@ const IGNORE_FILES: [&str; 4] = [".gitignore", ".ignore", ".git/info/exclude", "
 const LARGEST_IGNORE_FILE: u64 = 4 * 1024 * 1024;
 
 /// True when a folder has an ignore file that must not be opened: a pipe would hold the search up for ever.
-fn is_unreadable(folder: &Path) -> bool {
+#[must_use]
+pub fn has_unreadable_ignore_file(folder: &Path) -> bool {
     IGNORE_FILES.iter().map(|name| folder.join(name)).any(|path| match path.symlink_metadata() {
         Ok(facts) if facts.is_dir() => false,
         Ok(facts) if facts.is_file() => facts.len() > LARGEST_IGNORE_FILE,
@@ -95,7 +97,7 @@ fn is_unreadable(folder: &Path) -> bool {
 
 /// The same for where the walk begins and everything above it.
 fn above_is_unreadable(root: &Path) -> bool {
-    root.ancestors().any(is_unreadable)
+    root.ancestors().any(has_unreadable_ignore_file)
 }
 
 /// Whether `root` lies in a working tree of git.

@@ -227,6 +227,57 @@ fn file_changed_fires_for_watch_paths_with_change_add_and_unlink() {
     assert_eq!(seen, ["kept.txt change", "made.txt add", "made.txt unlink"]);
 }
 
+/// The changes that hooks heard of, as the file's name and what happened to it, in order.
+fn heard(stage: &Stage) -> Vec<String> {
+    let told = |input: &Value| {
+        let path = input["file_path"].as_str().unwrap();
+        let inside = path.strip_prefix(stage.sandbox.project().to_str().unwrap()).unwrap_or(path);
+        format!("{} {}", inside.trim_start_matches('/'), input["event"].as_str().unwrap())
+    };
+    stage.seen().iter().map(told).collect()
+}
+
+#[test]
+fn file_changed_fires_for_what_commands_do_in_the_workspace() {
+    let stage = noting("FileChanged");
+    stage.sandbox.write("kept.txt", "before");
+    stage.sandbox.write("gone.txt", "before");
+    stage.sandbox.write(".gitignore", "*.log\n");
+    let first = "echo x > kept.txt; mkdir -p deep/er; echo 1 > deep/er/new.txt; rm gone.txt; echo 1 > x.log; \
+                 mkdir -p .git node_modules/m; echo 1 > .git/index; echo 1 > node_modules/m/a.js";
+    let replies = json!([
+        call(1, "Bash", &json!({ "command": first })),
+        call(2, "Bash", &json!({ "command": "rm -r deep" })),
+        say("done"),
+    ]);
+    stage.run(&replies, &["--permission-mode", "bypassPermissions"]).said();
+    let heard = heard(&stage);
+    let expected = ["deep/er/new.txt add", "gone.txt unlink", "kept.txt change", "deep/er/new.txt unlink"];
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn file_changed_fires_for_what_another_program_does() {
+    let stage = noting("FileChanged");
+    // A program that the run did not start: it waits for the call and ends before the call does.
+    let other = "while [ ! -e ../go ]; do sleep 0.01; done; echo 1 > made-by-another.txt; touch ../over";
+    let mut beside = stage.sandbox.command("bash").args(["-c", other]).spawn().unwrap();
+    let command = "touch ../go; while [ ! -e ../over ]; do sleep 0.01; done";
+    let replies = json!([call(1, "Bash", &json!({ "command": command })), say("done")]);
+    stage.run(&replies, &["--permission-mode", "bypassPermissions"]).said();
+    beside.wait().unwrap();
+    assert_eq!(heard(&stage), ["made-by-another.txt add"]);
+}
+
+#[test]
+fn a_file_that_a_tool_wrote_is_told_once() {
+    let stage = noting("FileChanged");
+    let write = call(1, "Write", &json!({ "file_path": "new.txt", "content": "x" }));
+    let edit = call(2, "Edit", &json!({ "file_path": "new.txt", "old_string": "x", "new_string": "y" }));
+    stage.run(&json!([write, edit, say("done")]), &["--permission-mode", "acceptEdits", "--trust"]).said();
+    assert_eq!(heard(&stage), ["new.txt add", "new.txt change"]);
+}
+
 #[test]
 fn file_changed_fires_for_a_file_that_a_tool_wrote() {
     let stage = noting("FileChanged");

@@ -303,7 +303,11 @@ impl Driver<'_> {
             let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
             let occasion = self.occasion(HookEvent::FileChanged, &name, fields);
             self.noticed.extend(occasion);
-            self.session.remembered.watched.is_known(&path);
+            let remembered = &mut self.session.remembered;
+            remembered.watched.is_known(&path);
+            if let Some(workspace) = &mut remembered.workspace {
+                workspace.is_known(&path);
+            }
         }
     }
 

@@ -1,6 +1,9 @@
 //! Events beside the steps of a turn: settings files that changed, paths that are watched, notifications, background tasks,
 //! denials and failures; and what hooks say later than whoever called them could wait.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use qoder_core::next::EndReason;
 use qoder_types::record::{InputAdmitted, RecordBody};
 use qoder_types::{HookVerdict, Message, ModelFailureClass, RuleSource, StopReason};
@@ -10,7 +13,7 @@ use super::Driver;
 use super::hooks::Waited;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::{HookEvent, Late, More, Occasion, SettingsHooks};
+use crate::hooks::{HookEvent, Late, More, Occasion, SettingsHooks, WorkspaceWatch};
 use crate::session::new_id;
 
 /// How often hooks may wake the model before a person says something.
@@ -115,14 +118,57 @@ impl Driver<'_> {
         self.admit(InputAdmitted { input_id, message: Message::user(text) })
     }
 
-    /// Notices changes of paths that hooks watch.
-    pub(super) fn notice_watched(&mut self) {
-        for (path, event) in self.session.remembered.watched.changes() {
+    /// Watches the workspace while a hook wants to know of changed files; costs nothing otherwise. Agents change files of
+    /// the main session's workspace, which hears of it.
+    pub(super) async fn watch_workspace(&mut self) -> Result<(), DriveError> {
+        if self.engine.agent.is_some() || !self.engine.hooks.listens(HookEvent::FileChanged.as_str()) {
+            self.session.remembered.workspace = None;
+            return Ok(());
+        }
+        let policy = self.engine.gate.policy(&self.session.state.permissions);
+        let roots = outermost(&policy.workspace().roots);
+        if self.session.remembered.workspace.as_ref().is_some_and(|watch| watch.is_of(&roots)) {
+            return Ok(());
+        }
+        let own = policy.workspace().config_dir.clone();
+        let started = tokio::task::spawn_blocking(move || WorkspaceWatch::start(roots, own)).await;
+        // It fails only when the process ends.
+        self.session.remembered.workspace = started.ok();
+        self.tell_limit_of_watch()
+    }
+
+    fn tell_limit_of_watch(&mut self) -> Result<(), DriveError> {
+        let notice = self.session.remembered.workspace.as_mut().and_then(WorkspaceWatch::take_notice);
+        notice.map_or(Ok(()), |notice| self.warn(&notice))
+    }
+
+    /// What changed in the workspace since the last look.
+    async fn workspace_changes(&mut self) -> Vec<(PathBuf, &'static str)> {
+        let Some(mut watch) = self.session.remembered.workspace.take() else { return Vec::new() };
+        let looked = tokio::task::spawn_blocking(move || {
+            let changes = watch.changes();
+            (watch, changes)
+        });
+        let Ok((watch, changes)) = looked.await else { return Vec::new() };
+        self.session.remembered.workspace = Some(watch);
+        changes
+    }
+
+    /// Notices changes of the workspace and of paths that hooks watch.
+    pub(super) async fn notice_watched(&mut self) -> Result<(), DriveError> {
+        let mut changes = self.workspace_changes().await;
+        let seen: BTreeSet<PathBuf> = changes.iter().map(|(path, _)| path.clone()).collect();
+        let others = self.session.remembered.watched.changes();
+        changes.extend(others.into_iter().filter(|(path, _)| !seen.contains(path)));
+        self.watch_workspace().await?;
+        self.tell_limit_of_watch()?;
+        for (path, event) in changes {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
             let occasion = self.occasion(HookEvent::FileChanged, &name, fields);
             self.noticed.extend(occasion);
         }
+        Ok(())
     }
 
     /// A call was denied.
@@ -237,4 +283,16 @@ fn failure_kind(class: ModelFailureClass, status: Option<u16>) -> &'static str {
             "unknown"
         }
     }
+}
+
+/// The folders that are not inside of another one of them.
+fn outermost(roots: &[PathBuf]) -> Vec<PathBuf> {
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for root in roots {
+        if !kept.iter().any(|other| root.starts_with(other)) {
+            kept.retain(|other| !other.starts_with(root));
+            kept.push(root.clone());
+        }
+    }
+    kept
 }

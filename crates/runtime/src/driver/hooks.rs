@@ -129,7 +129,9 @@ impl Driver<'_> {
 
     /// Calls the hooks of what was noticed during a step.
     pub(super) async fn observe_noticed(&mut self) -> Result<(), DriveError> {
-        self.notice_watched();
+        if self.engine.hooks.listens(HookEvent::FileChanged.as_str()) {
+            Box::pin(self.notice_watched()).await?;
+        }
         for occasion in std::mem::take(&mut self.noticed) {
             self.observe(Some(occasion)).await?;
         }

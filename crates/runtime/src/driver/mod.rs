@@ -139,6 +139,7 @@ impl<'a> Driver<'a> {
         self.recall_spending();
         self.tell_lost_elicitations()?;
         self.refresh_hooks().await?;
+        Box::pin(self.watch_workspace()).await?;
         self.take_up_turn();
         loop {
             if !self.session.has_begun && self.session.state.is_unfinished() {

@@ -12,6 +12,7 @@ use super::join::join;
 use super::output::bounded;
 use super::run::{Answered, Fired, Firing, Occasion};
 use super::watch::Watched;
+use super::workspace::WorkspaceWatch;
 use super::{Hook, HookEvent};
 use crate::events::Event;
 use crate::memory::LoadedFiles;
@@ -45,6 +46,8 @@ pub(crate) struct Remembered {
     pub(crate) clear_context: bool,
     /// What hooks want to know the changes of.
     pub(crate) watched: Watched,
+    /// The workspace, while a hook wants to know of changed files.
+    pub(crate) workspace: Option<WorkspaceWatch>,
     /// The memory files that the model has.
     pub(crate) memory: LoadedFiles,
     /// A turn has begun, and nobody has looked yet whether they changed.

@@ -12,6 +12,7 @@ pub mod files;
 mod http;
 mod join;
 mod judge;
+mod kernel_watch;
 mod late;
 mod matcher;
 mod more;
@@ -24,6 +25,7 @@ pub(crate) mod scripts;
 mod set;
 mod settings;
 mod watch;
+mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +48,7 @@ pub use settings::{
     unbound_parts_of_folder,
 };
 pub(crate) use watch::{Stamp, stamp};
+pub(crate) use workspace::WorkspaceWatch;
 
 /// How long a callback may take when its matcher names no time.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
