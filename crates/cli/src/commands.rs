@@ -14,6 +14,7 @@ const PERMISSIONS_HELP: &str = "\
 Examples:
   qodercli permissions list
   echo '{\"tool\": \"Bash\", \"input\": {\"command\": \"git push\"}}' | qodercli permissions check
+  qodercli permissions explain
   qodercli permissions pending SESSION
   qodercli permissions answer SESSION CALL allow --always && qodercli -p --resume SESSION
 
@@ -196,12 +197,15 @@ pub enum PermissionsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Tell why a past call ran or did not: what decided, the rule with file and line, who answered.
+    /// Print why a past call ran or did not: what decided, the rule with file and line, who answered or changed it.
+    ///
+    /// Without IDs: the last denied call of the newest session here.
     Explain {
-        /// The session's id.
-        session: String,
-        /// The call's id, as in `permission_denials` of a result or in the session's log.
-        tool_use_id: String,
+        /// The session's ID, or its first characters; the newest of this directory without it.
+        session: Option<String>,
+        /// The call's ID, or its first characters, as `sessions show` prints it; the last denial without it.
+        #[arg(value_name = "CALL")]
+        tool_use_id: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -218,9 +222,10 @@ pub enum PermissionsAction {
     },
     /// Answer a call that waits; the first answer counts. `qodercli -p --resume SESSION` then goes on.
     Answer {
-        /// The session's id.
+        /// The session's ID, or its first characters.
         session: String,
-        /// The call's id, as `pending` shows it.
+        /// The call's ID, or its first characters, as `pending` prints it.
+        #[arg(value_name = "CALL")]
         tool_use_id: String,
         /// allow or deny.
         #[arg(value_parser = ["allow", "deny"])]
@@ -295,7 +300,7 @@ pub enum SessionsAction {
 /// What to show of a session.
 #[derive(Debug, Args)]
 pub struct ShowArguments {
-    /// The session; the newest of this directory without it.
+    /// The session's ID, or its first characters; the newest of this directory without it.
     #[arg(value_name = "SESSION")]
     pub id: Option<String>,
     /// Print JSON: the same as data.

@@ -89,6 +89,7 @@ impl From<SessionError> for Fault {
     fn from(error: SessionError) -> Self {
         let exit = match &error {
             SessionError::BadId { .. }
+            | SessionError::Ambiguous { .. }
             | SessionError::Exists { .. }
             | SessionError::NoSuchEntry { .. }
             | SessionError::NoPlaceForCheckpoints

@@ -1,15 +1,17 @@
-//! `qodercli permissions`: decide a case, explain a past call, list the rules in force, and answer calls that wait.
+//! `qodercli permissions`: decide a case, list the rules in force, and answer calls that wait; `explain` tells of a past
+//! call.
+
+mod explain;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
-use qoder_runtime::layout::SessionPaths;
-use qoder_runtime::permission_check::{Checker, explanation};
+use qoder_runtime::permission_check::Checker;
 use qoder_runtime::session::{Keep, Session};
 use qoder_runtime::setup::{Options, Setup};
-use qoder_runtime::{agent, catalog, layout};
-use qoder_types::record::{Answered, Asked, RecordBody};
-use qoder_types::{Behavior, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate};
+use qoder_runtime::{catalog, layout};
+use qoder_types::record::{Answered, RecordBody};
+use qoder_types::{Behavior, PermissionUpdate};
 use serde_json::{Value, json};
 
 use crate::commands::PermissionsAction;
@@ -25,7 +27,7 @@ pub fn run(action: PermissionsAction, environment: BTreeMap<String, String>) -> 
     match action {
         PermissionsAction::Check { batch, json: _ } => check(&environment, batch),
         PermissionsAction::Explain { session, tool_use_id, json } => {
-            explain(&environment, &session, &tool_use_id, json)
+            explain::run(&environment, session.as_deref(), tool_use_id.as_deref(), json)
         }
         PermissionsAction::List(place) => {
             let json = place.json;
@@ -79,114 +81,6 @@ fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fa
     Ok(Exit::Success)
 }
 
-/// What a log says about one call.
-#[derive(Default)]
-struct Told {
-    /// The child that made the call, if it was one.
-    agent_id: Option<String>,
-    tool: Option<(String, Value)>,
-    /// What hooks said, in order.
-    hooks: Vec<Hooked>,
-    asked: Option<Asked>,
-    answer: Option<Answered>,
-    decision: Option<Decision>,
-    started: bool,
-    outcome: Option<String>,
-}
-
-/// Looks for a call in the log of a session and then in those of its children.
-fn told_of(paths: &SessionPaths, tool_use_id: &str) -> Result<Told, Fault> {
-    let mut told = Told::default();
-    read(paths, |body| collect(&mut told, body, tool_use_id))?;
-    if told.tool.is_some() {
-        return Ok(told);
-    }
-    for log in agent::agent_logs(paths) {
-        let mut told = Told { agent_id: Some(log.agent_id), ..Told::default() };
-        read(&log.paths, |body| collect(&mut told, body, tool_use_id))?;
-        if told.tool.is_some() {
-            return Ok(told);
-        }
-    }
-    Ok(told)
-}
-
-fn explain(
-    environment: &BTreeMap<String, String>,
-    session: &str,
-    tool_use_id: &str,
-    as_json: bool,
-) -> Result<Exit, Fault> {
-    let told = told_of(&locate(environment, session)?, tool_use_id)?;
-    let Some((tool, input)) = &told.tool else {
-        return Err(Fault::input(
-            format!("session {session} has no call {tool_use_id}"),
-            format!("`qodercli sessions export {session} --format jsonl` shows all calls"),
-        ));
-    };
-    if as_json {
-        let value = json!({
-            "sessionId": session, "toolUseId": tool_use_id, "tool": tool, "input": input,
-            "decision": told.decision.as_ref().map(|decision| decision.behavior),
-            "reason": told.decision.as_ref().map(explanation),
-            "agentId": told.agent_id, "hooks": told.hooks, "asked": told.asked, "answer": told.answer, "started": told.started, "outcome": told.outcome,
-        });
-        say_json(&value)?;
-        return Ok(Exit::Success);
-    }
-    say_row(&format!("call     {tool_use_id}"))?;
-    say_row(&format!("tool     {tool}"))?;
-    say_row(&format!("input    {input}"))?;
-    if let Some(agent) = &told.agent_id {
-        say_row(&format!("agent    {agent}"))?;
-    }
-    for hooked in &told.hooks {
-        let by = hooked.by.as_deref().unwrap_or("no hook");
-        let said = match hooked.verdict {
-            Some(HookVerdict::Allow) => format!("{by} allows it"),
-            Some(HookVerdict::Ask) => format!("{by} wants somebody to be asked"),
-            Some(HookVerdict::Deny) => format!("{by} denies it"),
-            Some(HookVerdict::Defer) | None => "no opinion".to_owned(),
-        };
-        let reason = hooked.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        say_row(&format!("hooks    {}: {said}{reason}", hooked.event))?;
-    }
-    if let Some(asked) = &told.asked {
-        say_row(&format!("asked    {}", asked.decision.reason))?;
-    }
-    if let Some(answer) = &told.answer {
-        say_row(&format!("answer   {} by {}", if answer.allow { "allow" } else { "deny" }, answer.by))?;
-    }
-    match &told.decision {
-        Some(decision) => describe(decision)?,
-        None => say("decision none yet: without one the call does not run")?,
-    }
-    let outcome =
-        told.outcome.as_deref().unwrap_or(if told.started { "started, no end on record" } else { "not run" });
-    say_row(&format!("outcome  {outcome}"))?;
-    Ok(Exit::Success)
-}
-
-fn describe(decision: &Decision) -> Result<(), Fault> {
-    let layer = json!(decision.layer);
-    say(&format!("decision {}", word(decision.behavior)))?;
-    say(&format!("layer    {}", layer.as_str().unwrap_or_default()))?;
-    say_row(&format!("reason   {}", decision.reason))?;
-    if let Some(rule) = &decision.rule {
-        say_row(&format!("rule     {rule}"))?;
-    }
-    if let Some(origin) = &decision.origin {
-        say_row(&format!("from     {}", place(origin)))?;
-    }
-    say(&format!("mode     {}", decision.mode.as_str()))?;
-    for considered in &decision.considered {
-        let rule = considered.rule.as_deref().map(|rule| format!("`{rule}` ")).unwrap_or_default();
-        let would = considered.behavior.map(|behavior| format!("{}: ", word(behavior))).unwrap_or_default();
-        say_row(&format!("also     {would}{rule}{}", considered.note))?;
-    }
-    Ok(())
-}
-
 fn word(behavior: Behavior) -> &'static str {
     match behavior {
         Behavior::Allow => "allow",
@@ -202,40 +96,6 @@ fn place(origin: &qoder_types::RuleOrigin) -> String {
         (Some(file), Some(line)) => format!("{file}:{line} ({source})"),
         (Some(file), None) => format!("{file} ({source})"),
         (None, _) => source.to_owned(),
-    }
-}
-
-fn collect(told: &mut Told, body: &RecordBody, id: &str) {
-    match body {
-        RecordBody::Assistant(entry) => {
-            for block in &entry.message.content {
-                if let ContentBlock::ToolUse { id: call, name, input } = block
-                    && call == id
-                {
-                    told.tool = Some((name.clone(), input.clone()));
-                }
-            }
-        }
-        RecordBody::Asked(asked) if asked.tool_use_id == id => told.asked = Some((**asked).clone()),
-        RecordBody::Answered(answer) if answer.tool_use_id == id && told.answer.is_none() => {
-            told.answer = Some((**answer).clone());
-        }
-        RecordBody::Decided(decided) if decided.tool_use_id == id => {
-            told.decision = Some(decided.decision.clone())
-        }
-        RecordBody::Hooked(hooked) if hooked.tool_use_id.as_deref() == Some(id) => {
-            told.hooks.push((**hooked).clone());
-        }
-        RecordBody::ToolStarted(started) if started.tool_use_id == id => told.started = true,
-        RecordBody::User(entry) => {
-            let blocks = entry.message.content.clone().into_blocks();
-            let mine = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult { tool_use_id, .. } if tool_use_id == id);
-            if blocks.iter().any(mine) {
-                told.outcome =
-                    entry.outcome.map(|outcome| json!(outcome).as_str().unwrap_or_default().to_owned());
-            }
-        }
-        _ => {}
     }
 }
 
@@ -274,7 +134,7 @@ fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
 }
 
 fn pending(environment: &BTreeMap<String, String>, session: &str, as_json: bool) -> Result<Exit, Fault> {
-    let paths = locate(environment, session)?;
+    let (session, paths) = locate(environment, session)?;
     let state = read(&paths, |_| {})?;
     let waiting: Vec<_> = state
         .open_calls()
@@ -339,9 +199,10 @@ fn answer(
     tool_use_id: &str,
     given: Given,
 ) -> Result<Exit, Fault> {
-    let paths = locate(&environment, session)?;
+    let (session, paths) = locate(&environment, session)?;
+    let session = session.as_str();
     if given.input.is_some() && !given.allow {
-        return Err(Fault::input("--input goes with allow alone", "a denied call runs with no input at all"));
+        return Err(Fault::input("`--input` can only be used with `allow`", "a denied call does not run"));
     }
     let updated_input = given.input.as_deref().map(changed_input).transpose()?;
     let cwd = catalog::info(&layout::config_root(&environment), None, session)
@@ -351,6 +212,7 @@ fn answer(
     let setup = Setup::prepare(options)?;
     let keep = Keep::Files { paths, durability: setup.durability };
     let mut open = Session::open(session, keep, setup.redactor(), &setup.cwd)?;
+    let tool_use_id = &waiting_call(&open, tool_use_id)?;
     let call = open.state.call(tool_use_id);
     let Some(asked) = call.and_then(|call| call.asked.clone()) else {
         return Err(Fault::input(
@@ -389,6 +251,13 @@ fn answer(
         if given.allow { "allowed" } else { "denied" }
     ))?;
     Ok(Exit::Success)
+}
+
+/// The whole id of a call that is named by it or by the beginning of it.
+fn waiting_call(session: &Session, given: &str) -> Result<String, Fault> {
+    let asked = session.state.open_calls().filter(|call| call.asked.is_some());
+    let ids: Vec<&str> = asked.map(|call| call.id.as_str()).collect();
+    explain::complete(given, &ids).map(|id| id.unwrap_or_else(|| given.to_owned()))
 }
 
 /// An input is an object; anything else could never run and would use the answer up.

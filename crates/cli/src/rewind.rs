@@ -17,7 +17,7 @@ use crate::sessions::{locate, read};
 
 /// Rewinds, or lists the messages when none is named.
 pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
-    let paths = locate(environment, &arguments.id)?;
+    let (id, paths) = locate(environment, &arguments.id)?;
     let Some(to) = &arguments.to else {
         let mut prompts = Vec::new();
         read(&paths, |body| prompts.extend(prompt(body)))?;
@@ -29,7 +29,7 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
     let scope = RewindScope::parse(&arguments.scope).unwrap_or_default();
     let setup = Setup::prepare(Options { environment: environment.clone(), ..Options::default() })?;
     let keep = Keep::Files { paths, durability: setup.durability };
-    let mut session = Session::open(&arguments.id, keep, setup.redactor(), &setup.cwd)?;
+    let mut session = Session::open(&id, keep, setup.redactor(), &setup.cwd)?;
     let request = RewindRequest {
         user_message_id: to.clone(),
         scope,

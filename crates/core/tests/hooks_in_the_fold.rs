@@ -42,6 +42,7 @@ fn hooked(event: &str, input: Option<Value>, stop: Option<&str>) -> RecordBody {
         reason: None,
         by: None,
         updated_input: input,
+        updated_input_by: None,
         additional_context: None,
         stop: stop.map(str::to_owned),
     }))

@@ -167,6 +167,39 @@ fn first_prompt(line: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
+/// The least that an id may be shortened to.
+const SHORTEST_PREFIX: usize = 4;
+
+/// The whole id of a session that is named by it or by its beginning. Sessions of the project at `cwd` come first; only the
+/// names of logs are read.
+pub fn complete_id(config_root: &Path, cwd: &Path, given: &str) -> Result<String, SessionError> {
+    if is_session_id(given) {
+        return Ok(given.to_owned());
+    }
+    let prefix = given.to_ascii_lowercase();
+    let may_be_one = prefix.len() >= SHORTEST_PREFIX
+        && prefix.len() < 36
+        && prefix.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    if !may_be_one {
+        return Err(SessionError::BadId { id: given.to_owned() });
+    }
+    for place in [Some(cwd), None] {
+        let files = folders(config_root, place).into_iter().flat_map(|folder| entries(&folder));
+        let names =
+            files.filter_map(|path| Some(path.file_name()?.to_str()?.strip_suffix(".jsonl")?.to_owned()));
+        let mut ids: Vec<String> =
+            names.filter(|id| is_session_id(id) && id.to_ascii_lowercase().starts_with(&prefix)).collect();
+        ids.sort();
+        ids.dedup();
+        match ids.as_slice() {
+            [] => {}
+            [id] => return Ok(id.clone()),
+            [_, _, ..] => return Err(SessionError::Ambiguous { prefix: given.to_owned(), ids }),
+        }
+    }
+    Err(SessionError::NotFound { id: given.to_owned(), project: cwd.to_path_buf(), elsewhere: None })
+}
+
 /// The files of session `id` of the project at `cwd`. The error says where else the session is.
 pub fn find_session(config_root: &Path, cwd: &Path, id: &str) -> Result<SessionPaths, SessionError> {
     if !is_session_id(id) {

@@ -35,6 +35,14 @@ pub enum SessionError {
         /// What was given.
         id: String,
     },
+    /// The beginning of an id that several sessions have.
+    #[error("`{prefix}` is the beginning of {} session IDs", ids.len())]
+    Ambiguous {
+        /// What was given.
+        prefix: String,
+        /// The sessions.
+        ids: Vec<String>,
+    },
     /// Another process drives the session.
     #[error("Session {id} is in use by {}", holder_text(*holder))]
     Locked {
@@ -112,6 +120,7 @@ impl SessionError {
             Self::NoneToContinue { .. } => "session_none_to_continue",
             Self::Exists { .. } => "session_exists",
             Self::BadId { .. } => "session_bad_id",
+            Self::Ambiguous { .. } => "session_ambiguous_id",
             Self::Locked { .. } => "session_locked",
             Self::Corrupt { .. } => "session_corrupt",
             Self::NothingToResume { .. } => "session_nothing_to_resume",
@@ -133,7 +142,15 @@ impl SessionError {
             Self::NotFound { .. } => "`qodercli sessions list` shows the sessions of this project".to_owned(),
             Self::NoneToContinue { .. } => "start one with `qodercli -p \"…\"`".to_owned(),
             Self::Exists { id } => format!("continue it with --resume {id}, or leave --session-id out"),
-            Self::BadId { .. } => "a session ID is a UUID such as 123e4567-e89b-42d3-a456-426614174000".to_owned(),
+            Self::BadId { .. } => {
+                "a session ID is a UUID such as 123e4567-e89b-42d3-a456-426614174000, or its first characters, at least 4"
+                    .to_owned()
+            }
+            Self::Ambiguous { ids, .. } => {
+                let shown: Vec<&str> = ids.iter().take(5).map(String::as_str).collect();
+                let more = if ids.len() > shown.len() { ", …" } else { "" };
+                format!("give more of it: {}{more}", shown.join(", "))
+            }
             Self::Locked { .. } => {
                 "wait until it ends, stop that process, or use --fork-session to work on a copy".to_owned()
             }

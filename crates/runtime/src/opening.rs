@@ -149,14 +149,17 @@ impl SessionChoice {
             if catalog::is_session_id(id) {
                 return Ok(Some(id.clone()));
             }
-            // A title stands for its session.
+            // A title stands for its session, and so does the beginning of its id.
             let mut sessions = catalog::newest_of(&setup.config_root, Some(slice::from_ref(&setup.cwd)));
-            let titled = sessions.find(|session| session.title.as_deref() == Some(id));
-            return titled.map(|session| Some(session.id)).ok_or_else(|| SessionError::NotFound {
-                id: id.clone(),
-                project: setup.cwd.clone(),
-                elsewhere: None,
-            });
+            if let Some(titled) = sessions.find(|session| session.title.as_deref() == Some(id)) {
+                return Ok(Some(titled.id));
+            }
+            return match catalog::complete_id(&setup.config_root, &setup.cwd, id) {
+                Err(SessionError::BadId { id }) => {
+                    Err(SessionError::NotFound { id, project: setup.cwd.clone(), elsewhere: None })
+                }
+                completed => completed.map(Some),
+            };
         }
         if !self.continue_newest {
             return Ok(None);

@@ -252,6 +252,7 @@ fn session_hint(error: &SessionError) -> String {
         SessionError::Locked { .. } => "wait until it ends, or work on a copy with fork_session".to_owned(),
         SessionError::NotFound { elsewhere: Some(_), .. }
         | SessionError::BadId { .. }
+        | SessionError::Ambiguous { .. }
         | SessionError::Corrupt { .. }
         | SessionError::NothingToResume { .. }
         | SessionError::NoSuchEntry { .. }
@@ -286,6 +287,14 @@ mod tests {
         assert_eq!(error.to_string(), "permission_mode: x");
         let error = Error::Setup(SetupError::Option { option: "--add-dir", problem: "x".to_owned() });
         assert_eq!(error.to_string(), "add_dirs: x");
+    }
+
+    #[test]
+    fn errors_of_a_session_name_options_as_they_are_written_here() {
+        let error = Error::Session(SessionError::DropsMore { at: "a".to_owned(), turn: "b".to_owned() });
+        assert!(error.to_string().contains("`resume_drops_turn`"), "{error}");
+        let error = Error::Session(SessionError::NoPlaceForCheckpoints);
+        assert!(error.to_string().contains("`persist_session`"), "{error}");
     }
 
     #[test]

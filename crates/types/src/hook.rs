@@ -76,10 +76,22 @@ pub struct Hooked {
     /// The input to use in place of the call's own. It is judged like any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Value>,
+    /// The hook that gave that input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_input_by: Option<String>,
     /// What the model is told besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
     /// Set when the turn has to end: why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<String>,
+}
+
+impl Hooked {
+    /// Who gave the input that counts in place of the call's own, for people.
+    #[must_use]
+    pub fn changer(&self) -> String {
+        let name = self.updated_input_by.as_deref().or(self.by.as_deref());
+        name.map_or_else(|| format!("a {} hook", self.event), |name| format!("hook {name}"))
+    }
 }

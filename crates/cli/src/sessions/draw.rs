@@ -188,16 +188,13 @@ impl Drawing<'_> {
     }
 
     fn tool(&mut self, call: &ToolCall, span: &Span, at: At) -> io::Result<()> {
-        let input = match &call.input {
-            serde_json::Value::String(cut) => cut.clone(),
-            whole => whole.to_string(),
-        };
         let name = one_line(&call.name);
-        self.row(Ink::Name, &format!("• {name} {}", one_line(&input)), span, at, 2)?;
+        self.row(Ink::Name, &format!("• {name} {}", one_line(&told_input(&call.input))), span, at, 2)?;
         if self.page.full {
             let whole = format!("{:#}", call.input);
             self.plain(Ink::Plain, &format!("    {}", self.page.text(&whole, at.indent + 4, 0)), at.indent)?;
         }
+        self.changed_input(call, at)?;
         if let Some(decision) = &call.decision {
             let (behavior, ink) = match decision.behavior {
                 Behavior::Allow => ("allow", Ink::Faint),
@@ -211,12 +208,27 @@ impl Drawing<'_> {
         self.kept(call, at)?;
         let (outcome, ink) = outcome_word(call.outcome);
         let ran = call.ran_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
-        self.plain(ink, &format!("    {outcome}{ran}"), at.indent)?;
+        let id = span.tool_use_id.as_deref().map(|id| format!(" · {}", one_line(id))).unwrap_or_default();
+        self.plain(ink, &format!("    {outcome}{ran}{id}"), at.indent)?;
         if self.page.full && !call.result.is_empty() {
             let result = self.page.text(&call.result, at.indent + 4, 0);
             self.plain(Ink::Faint, &format!("    {result}"), at.indent)?;
         }
         Ok(())
+    }
+
+    /// What counts in place of what the model asked for, and who changed it.
+    fn changed_input(&mut self, call: &ToolCall, at: At) -> io::Result<()> {
+        let Some(input) = &call.ran_input else { return Ok(()) };
+        let by = call.input_changed_by.as_deref().map(one_line).unwrap_or_default();
+        let ran = if call.ran_ms.is_some() { "ran with" } else { "input is now" };
+        let most = self.page.width.saturating_sub(at.indent + 4);
+        let text = match self.page.full {
+            true => format!("{input:#}"),
+            false => told_input(input),
+        };
+        let text = format!("changed by {by}, {ran} {text}");
+        self.plain(Ink::Name, &format!("    {}", self.page.text(&text, at.indent + 4, most)), at.indent)
     }
 
     /// The files that were kept before the call changed them.
@@ -343,6 +355,14 @@ impl Drawing<'_> {
             self.out.write_row(&line)?;
         }
         Ok(())
+    }
+}
+
+/// An input, which may have been cut to a text before.
+fn told_input(input: &serde_json::Value) -> String {
+    match input {
+        serde_json::Value::String(cut) => cut.clone(),
+        whole => whole.to_string(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::screen::Document;
 
 /// Writes a session to stdout.
 pub fn run(environment: &BTreeMap<String, String>, id: &str, format: &str) -> Result<Exit, Fault> {
-    let paths = locate(environment, id)?;
+    let (id, paths) = locate(environment, id)?;
     let mut out = Document::new();
     let written = |outcome: std::io::Result<()>| match outcome {
         Ok(()) => Ok(Exit::Success),
@@ -56,13 +56,26 @@ fn markdown(body: &RecordBody) -> String {
         RecordBody::Assistant(entry) => {
             let blocks = entry.message.content.iter().filter_map(|block| match block {
                 ContentBlock::Text { text } => Some(format!("{text}\n")),
-                ContentBlock::ToolUse { name, input, .. } => {
-                    Some(format!("\n**{name}**\n\n```json\n{input:#}\n```\n"))
+                ContentBlock::ToolUse { id, name, input } => {
+                    Some(format!("\n**{name}** `{id}`\n\n```json\n{input:#}\n```\n"))
                 }
                 _ => None,
             });
             format!("\n## Assistant\n\n{}", blocks.collect::<String>())
         }
+        RecordBody::Hooked(hooked) => match (&hooked.updated_input, &hooked.tool_use_id) {
+            (Some(input), Some(call)) => changed(call, input, &hooked.changer()),
+            _ => String::new(),
+        },
+        RecordBody::Answered(answer) => match &answer.updated_input {
+            Some(input) => changed(&answer.tool_use_id, input, &answer.by),
+            None => String::new(),
+        },
         _ => String::new(),
     }
+}
+
+/// What ran is not what the model asked for.
+fn changed(call: &str, input: &serde_json::Value, by: &str) -> String {
+    format!("\n*Input of `{call}` changed by {by}; the call runs with:*\n\n```json\n{input:#}\n```\n")
 }

@@ -34,7 +34,8 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
         SessionsAction::List { all, json } => list(environment, *all, *json),
         SessionsAction::Show(arguments) => show::run(arguments, environment),
         SessionsAction::Delete { id } => {
-            catalog::delete(&locate(environment, id)?, id)?;
+            let (id, paths) = locate(environment, id)?;
+            catalog::delete(&paths, &id)?;
             say(&format!("deleted {id}"))?;
             Ok(Exit::Success)
         }
@@ -45,18 +46,20 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
     }
 }
 
-/// Sessions are found from any directory here: these commands only name them.
-pub fn locate(environment: &BTreeMap<String, String>, id: &str) -> Result<SessionPaths, Fault> {
+/// A session by its id or by the beginning of it, with its whole id. Sessions are found from any directory here: these
+/// commands only name them.
+pub fn locate(environment: &BTreeMap<String, String>, given: &str) -> Result<(String, SessionPaths), Fault> {
     let root = layout::config_root(environment);
     let cwd = current_directory(None)?;
-    match catalog::find_session(&root, &cwd, id) {
+    let id = catalog::complete_id(&root, &cwd, given)?;
+    let paths = match catalog::find_session(&root, &cwd, &id) {
         Err(SessionError::NotFound { elsewhere: Some(_), .. }) => {
-            catalog::info(&root, None, id).map(|session| session.paths).ok_or_else(|| {
-                SessionError::NotFound { id: id.to_owned(), project: cwd, elsewhere: None }.into()
-            })
+            let found = catalog::info(&root, None, &id).map(|session| session.paths);
+            found.ok_or_else(|| SessionError::NotFound { id: id.clone(), project: cwd, elsewhere: None })?
         }
-        other => Ok(other?),
-    }
+        other => other?,
+    };
+    Ok((id, paths))
 }
 
 /// The newest session of the current directory.
@@ -133,11 +136,11 @@ fn tell_damage(scanned: Result<Scan, SessionError>) -> Result<Option<String>, Fa
 }
 
 fn repair(environment: &BTreeMap<String, String>, id: &str) -> Result<Exit, Fault> {
-    let paths = locate(environment, id)?;
+    let (id, paths) = locate(environment, id)?;
     let new = new_id();
     let folder = paths.log.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
     let copy = SessionPaths::new(&folder, &new);
-    let saved = catalog::repair(&paths, id, &copy, &new)?;
+    let saved = catalog::repair(&paths, &id, &copy, &new)?;
     if saved.saved == 0 {
         catalog::delete(&copy, &new)?;
         let problem = format!("nothing of {} can be read", paths.log.display());

@@ -17,7 +17,7 @@ use crate::screen::{Document, Ink};
 /// Shows a session.
 pub fn run(arguments: &ShowArguments, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
     let (id, paths) = match &arguments.id {
-        Some(id) => (id.clone(), locate(environment, id)?),
+        Some(id) => locate(environment, id)?,
         None => newest(environment)?,
     };
     let page = Page::of_stdout(environment, arguments.full);

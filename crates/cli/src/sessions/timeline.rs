@@ -235,9 +235,11 @@ fn shorten(span: &mut Span) {
         What::Model(call) => call.text = cut(&call.text, SHORT),
         What::Tool(call) => {
             call.result = cut(&call.result, SHORT);
-            let input = call.input.to_string();
-            if input.len() > SHORT {
-                call.input = Value::String(cut(&input, SHORT));
+            for input in [Some(&mut call.input), call.ran_input.as_mut()].into_iter().flatten() {
+                let text = input.to_string();
+                if text.len() > SHORT {
+                    *input = Value::String(cut(&text, SHORT));
+                }
             }
         }
         What::Mark(mark) => mark.text = cut(&mark.text, SHORT),

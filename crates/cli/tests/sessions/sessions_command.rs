@@ -166,7 +166,8 @@ fn a_session_is_exported() {
         &format!("# Session {ID}\n"),
         "\n## User\n\nwhat is\nin notes.txt\n",
         "\n## Assistant\n",
-        "\n**Read**\n\n```json\n{\n  \"file_path\": \"notes.txt\"\n}\n```\n",
+        "\n**Read** `toolu_",
+        "`\n\n```json\n{\n  \"file_path\": \"notes.txt\"\n}\n```\n",
         "line one",
         "It has **one** line.\n",
     ];

@@ -114,3 +114,97 @@ fn the_rules_in_force_are_listed_with_their_origins() {
         "{text}"
     );
 }
+
+#[test]
+fn ids_are_shortened_and_the_last_denial_is_meant_without_one() {
+    let wanted = [
+        ("toolu_one", "Bash", json!({ "command": "mkdir a" })),
+        ("toolu_other", "Bash", json!({ "command": "mkdir b" })),
+    ];
+    let (sandbox, server) = (sandbox(), model(vec![calls(&wanted), Reply::text("done")]));
+    let flags = ["--settings", r#"{"permissions":{"unattended":"deny"}}"#];
+    run(turn(&sandbox, &server, &[&["go", "--session-id", SESSION][..], &flags].concat()));
+    let shown = sandbox.run(crate::parked::BINARY, &["sessions", "show", &SESSION[..8]]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("denied · toolu_one") && shown.contains("denied · toolu_other"), "{shown}");
+    let call_of = |arguments: &[&str]| {
+        let finished = permissions(&sandbox, &[&["explain"], arguments].concat());
+        assert_eq!(finished.code, 0, "{arguments:?}: {}", finished.stderr);
+        finished.stdout.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(call_of(&[]), "call     toolu_other");
+    assert_eq!(call_of(&[&SESSION[..4]]), "call     toolu_other");
+    assert_eq!(call_of(&[&SESSION[..13], "toolu_on"]), "call     toolu_one");
+    assert_eq!(call_of(&["toolu_on"]), "call     toolu_one");
+    let several = permissions(&sandbox, &["explain", SESSION, "toolu_o"]);
+    assert_eq!(several.code, 42);
+    assert!(
+        several.stderr.contains("toolu_one") && several.stderr.contains("toolu_other"),
+        "{}",
+        several.stderr
+    );
+}
+
+#[test]
+fn a_beginning_that_two_sessions_share_is_refused_with_both() {
+    let (sandbox, server) = (sandbox(), model(vec![Reply::text("done")]));
+    let ids = ["abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-000000000002"];
+    for id in ids {
+        run(turn(&sandbox, &server, &["go", "--session-id", id])).success();
+    }
+    let shown = sandbox.run(crate::parked::BINARY, &["sessions", "show", "abcd"]);
+    let stderr = String::from_utf8(shown.stderr).unwrap();
+    assert_eq!(shown.status.code(), Some(42), "{stderr}");
+    assert!(ids.iter().all(|id| stderr.contains(id)), "{stderr}");
+    run(turn(&sandbox, &server, &["again", "--resume", "abcd2"])).success();
+    assert_eq!(sandbox.run(crate::parked::BINARY, &["sessions", "show", "abcd1"]).status.code(), Some(0));
+}
+
+#[test]
+fn an_input_that_a_hook_and_a_person_changed_is_shown_as_asked_and_as_run() {
+    let wanted = [("toolu_1", "Bash", json!({ "command": "mkdir asked" }))];
+    let (sandbox, server) = (sandbox(), model(vec![calls(&wanted), Reply::text("done")]));
+    let output = json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse",
+        "updatedInput": { "command": "mkdir hooked" } } });
+    let hook = json!({ "type": "command", "name": "rewriter",
+        "command": format!("cat > /dev/null; printf '%s' '{output}'") });
+    let settings = json!({ "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }).to_string();
+    park(&sandbox, &server, &["--settings", &settings]);
+    answer(&sandbox, "toolu", &["allow", "--by", "Ada", "--input", r#"{"command": "mkdir ran"}"#]);
+    resume(&sandbox, &server, &[]).success();
+    assert!(sandbox.project().join("ran").exists());
+    let why = explained(&sandbox, "toolu_1");
+    assert_eq!(
+        (&why["input"], &why["ranInput"]),
+        (&json!({ "command": "mkdir asked" }), &json!({ "command": "mkdir ran" }))
+    );
+    assert_eq!(why["inputChangedBy"], "hook rewriter, then Ada");
+    let text = text_of(&sandbox, "toolu_1");
+    assert!(text.contains(r#"input    {"command":"mkdir asked"}"#), "{text}");
+    assert!(
+        text.contains(r#"ran      {"command":"mkdir ran"} (changed by hook rewriter, then Ada)"#),
+        "{text}"
+    );
+    let sessions = |arguments: &[&str]| {
+        let output = sandbox.run(crate::parked::BINARY, &[&["sessions"], arguments].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = sessions(&["show", SESSION]);
+    assert!(shown.contains("mkdir asked"), "{shown}");
+    assert!(
+        shown.contains(r#"changed by hook rewriter, then Ada, ran with {"command":"mkdir ran"}"#),
+        "{shown}"
+    );
+    let data: Value = serde_json::from_str(&sessions(&["show", SESSION, "--json"])).unwrap();
+    let spans = data["turns"][0]["spans"].as_array().unwrap();
+    let call = spans.iter().find(|span| span["kind"] == "tool").unwrap();
+    assert_eq!(call["input"]["command"], "mkdir asked");
+    assert_eq!(
+        (&call["ranInput"]["command"], &call["inputChangedBy"]),
+        (&json!("mkdir ran"), &json!("hook rewriter, then Ada"))
+    );
+    let exported = sessions(&["export", SESSION]);
+    for part in ["mkdir asked", "changed by hook rewriter", "mkdir hooked", "changed by Ada", "mkdir ran"] {
+        assert!(exported.contains(part), "{part}: {exported}");
+    }
+}

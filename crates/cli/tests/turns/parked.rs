@@ -11,7 +11,8 @@ use crate::support::{Finished, Wire, command, run};
 /// The session of these tests.
 pub const SESSION: &str = "70000000-0000-4000-8000-000000000001";
 
-const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
+/// The program under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 
 /// A trusted project whose questions wait.
 pub fn sandbox() -> Sandbox {

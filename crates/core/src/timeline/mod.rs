@@ -150,8 +150,14 @@ pub struct ModelCall {
 pub struct ToolCall {
     /// The tool.
     pub name: String,
-    /// Its input.
+    /// The input that the model asked for.
     pub input: Value,
+    /// The input that counts, when somebody changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ran_input: Option<Value>,
+    /// Who changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_changed_by: Option<String>,
     /// What was decided about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
@@ -169,6 +175,20 @@ pub struct ToolCall {
     /// Files that were kept before it changed them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptFile>,
+}
+
+impl ToolCall {
+    /// Somebody put another input in place of the one that counted so far.
+    pub(crate) fn change_input(&mut self, input: &Value, by: &str) {
+        if self.ran_input.as_ref().unwrap_or(&self.input) == input {
+            return;
+        }
+        self.ran_input = Some(input.clone());
+        self.input_changed_by = Some(match self.input_changed_by.take() {
+            Some(before) if before != by => format!("{before}, then {by}"),
+            Some(_) | None => by.to_owned(),
+        });
+    }
 }
 
 /// A file that was kept before a call changed it.

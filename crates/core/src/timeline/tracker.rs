@@ -112,6 +112,7 @@ impl Tracker {
             }
             RecordBody::Answered(answer) => {
                 let word = if answer.allow { "allow" } else { "deny" };
+                self.changed(&answer.tool_use_id, answer.updated_input.as_ref(), &answer.by);
                 self.answered(&answer.tool_use_id, word, &answer.by, out);
             }
             RecordBody::Elicited(asked) => {
@@ -345,6 +346,8 @@ impl Tracker {
                 let call = ToolCall {
                     name: name.clone(),
                     input: input.clone(),
+                    ran_input: None,
+                    input_changed_by: None,
                     decision: None,
                     outcome: None,
                     ran_ms: None,
@@ -440,7 +443,17 @@ impl Tracker {
         self.push(call.duration_api_ms, some(&call.tool_use_id), What::SideCall(side), out);
     }
 
+    /// Somebody changed the input of a call before it ran.
+    fn changed(&mut self, id: &str, input: Option<&Value>, by: &str) {
+        if let (Some(input), Some((_, call))) = (input, self.calls.find(id)) {
+            call.change_input(input, by);
+        }
+    }
+
     fn hooked(&mut self, hooked: &Hooked, out: &mut Vec<Happening>) {
+        if let Some(id) = &hooked.tool_use_id {
+            self.changed(id, hooked.updated_input.as_ref(), &hooked.changer());
+        }
         // Hooks of one event run together.
         let longest = hooked.runs.iter().map(|run| run.duration_ms).max().unwrap_or(0);
         let hooks = HooksRan {

@@ -277,6 +277,7 @@ fn stopped_with_agent(id: &str, reason: String) -> RecordBody {
         reason: None,
         by: None,
         updated_input: None,
+        updated_input_by: None,
         additional_context: None,
         stop: Some(reason),
     }))

@@ -16,6 +16,8 @@ pub(crate) struct Joined {
     /// The first hook that gave the verdict.
     pub(crate) by: Option<String>,
     pub(crate) updated_input: Option<Value>,
+    /// The hook that gave that input.
+    pub(crate) updated_input_by: Option<String>,
     pub(crate) updated_output: Option<String>,
     pub(crate) updated_permissions: Vec<PermissionUpdate>,
     pub(crate) interrupt: bool,
@@ -34,7 +36,10 @@ pub(crate) fn join<'a>(all: impl IntoIterator<Item = (&'a str, Said)>) -> Joined
             joined.reason = said.reason;
             joined.by = Some(name.to_owned());
         }
-        joined.updated_input = said.updated_input.or(joined.updated_input);
+        if said.updated_input.is_some() {
+            joined.updated_input = said.updated_input;
+            joined.updated_input_by = Some(name.to_owned());
+        }
         joined.updated_output = said.updated_output.or(joined.updated_output);
         joined.updated_permissions.extend(said.updated_permissions);
         joined.interrupt |= said.interrupt;
@@ -57,6 +62,7 @@ impl Joined {
             reason: self.reason.clone(),
             by: self.by.clone(),
             updated_input: self.updated_input.clone(),
+            updated_input_by: self.updated_input_by.clone(),
             additional_context: self.context.clone(),
             stop: self.stop.clone(),
         }
@@ -102,6 +108,7 @@ mod tests {
         ]);
         assert_eq!(joined.updated_output.as_deref(), Some("2"));
         assert_eq!(joined.updated_input, Some(json!({"n": 2})));
+        assert_eq!(joined.updated_input_by.as_deref(), Some("b"));
     }
 
     #[test]

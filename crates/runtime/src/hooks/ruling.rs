@@ -139,6 +139,7 @@ mod tests {
             reason: None,
             by: Some("guard".to_owned()),
             updated_input: None,
+            updated_input_by: None,
             additional_context: None,
             stop: None,
         }
