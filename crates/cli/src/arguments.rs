@@ -64,7 +64,7 @@ pub struct Arguments {
     pub prompt: Option<String>,
 
     /// Print the answer and exit.
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "print")]
     pub print: bool,
 
     /// Print the version.
@@ -88,7 +88,7 @@ pub struct Arguments {
     pub replay_user_messages: bool,
 
     /// Say more on stderr: tool calls, retries, warnings.
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, overrides_with = "verbose", help_heading = "Output")]
     pub verbose: bool,
 
     /// Write a log of what the program does to stderr.
@@ -190,7 +190,12 @@ pub struct Arguments {
     pub permission_mode: Option<String>,
 
     /// Run everything that no rule denies (same as --permission-mode bypassPermissions).
-    #[arg(long, visible_alias = "yolo", conflicts_with = "permission_mode", help_heading = "Permissions")]
+    #[arg(
+        long,
+        visible_alias = "yolo",
+        overrides_with = "dangerously_skip_permissions",
+        help_heading = "Permissions"
+    )]
     pub dangerously_skip_permissions: bool,
 
     /// Rules that allow: Edit, 'Bash(npm test:*)', 'Edit(src/**)', 'WebFetch(domain:example.com)'. Comma-separated.

@@ -83,18 +83,23 @@ pub fn option_names(environment: &BTreeMap<String, String>) -> OptionNames {
 }
 
 fn permission_mode(arguments: &Arguments, variable: Option<String>) -> Result<Option<PermissionMode>, Fault> {
-    if arguments.dangerously_skip_permissions {
-        return Ok(Some(PermissionMode::BypassPermissions));
-    }
+    let skips = arguments.dangerously_skip_permissions;
     let (name, text) = match (&arguments.permission_mode, variable) {
         (Some(text), _) => ("--permission-mode", text.clone()),
-        (None, Some(text)) => ("QODER_PERMISSION_MODE", text),
-        (None, None) => return Ok(None),
+        (None, Some(text)) if !skips => ("QODER_PERMISSION_MODE", text),
+        (None, _) => return Ok(skips.then_some(PermissionMode::BypassPermissions)),
     };
-    PermissionMode::parse(&text).map(Some).ok_or_else(|| {
+    let mode = PermissionMode::parse(&text).ok_or_else(|| {
         let accepted = format!("accepted are {}", PermissionMode::ACCEPTED);
         Fault::input(format!("{name}: `{text}` is not a permission mode"), accepted)
-    })
+    })?;
+    if skips && mode != PermissionMode::BypassPermissions {
+        return Err(Fault::input(
+            format!("`--permission-mode {text}` contradicts --dangerously-skip-permissions"),
+            "give one of them",
+        ));
+    }
+    Ok(Some(mode))
 }
 
 /// A number of the command line; whether it makes sense is for the runtime to say.

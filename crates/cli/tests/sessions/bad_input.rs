@@ -161,7 +161,37 @@ fn session_options_that_contradict_each_other_are_refused() {
     }
     refused(&sandbox, run(&sandbox, &["-p", "x", "--resume"]), &["--resume needs a session ID"]);
     let both = ["-p", "x", "--dangerously-skip-permissions", "--permission-mode", "plan"];
-    refused(&sandbox, run(&sandbox, &both), &["--permission-mode"]);
+    refused(
+        &sandbox,
+        run(&sandbox, &both),
+        &["`--permission-mode plan` contradicts --dangerously-skip-permissions"],
+    );
+}
+
+#[test]
+fn options_that_agree_are_no_conflict() {
+    let sandbox = Sandbox::new();
+    for flags in [
+        &["--permission-mode", "bypassPermissions", "--dangerously-skip-permissions"][..],
+        &["--dangerously-skip-permissions", "--permission-mode", "bypass_permissions"],
+        &["--yolo", "--permission-mode", "yolo", "--allow-dangerously-skip-permissions"],
+        &["--yolo", "--dangerously-skip-permissions"],
+        &["--print", "--verbose", "--verbose"],
+    ] {
+        let mut arguments = vec!["-p", "call Bash with {\"command\": \"touch made\"}"];
+        arguments.extend(flags);
+        run(&sandbox, &arguments).exits(i32::from(flags[0] == "--print"));
+        let made = sandbox.project().join("made");
+        assert_eq!(made.exists(), flags[0] != "--print", "{flags:?}");
+        if made.exists() {
+            std::fs::remove_file(made).unwrap();
+        }
+    }
+    // A flag of this run outranks what the environment says for all of them.
+    let mut command = offline(&sandbox, &["-p", "call Bash with {\"command\": \"touch made\"}", "--yolo"]);
+    command.env("QODER_PERMISSION_MODE", "plan");
+    finish(command).exits(0);
+    assert!(sandbox.project().join("made").exists());
 }
 
 fn prompt_of(sandbox: &Sandbox) -> Value {
