@@ -12,9 +12,11 @@ Commands (each has its own --help):
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
   qodercli permissions pending|answer               calls that wait for somebody, and answering them
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
-  qodercli agents list                              the agents there are, where they come from, and what hides what
+  qodercli agents list                              agents, where they come from, and which definitions are shadowed
+  qodercli hooks list                               hooks: what runs around the steps of a turn, with file and line
+  qodercli skills list                              skills that a session here has
+  qodercli commands list                            /commands that a session here has
   qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
-  qodercli skills list, qodercli commands list      skills and /commands that a session here has
   qodercli plugins list|install|enable|validate     plugins: commands, agents, skills, hooks and servers in one folder
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 

@@ -12,6 +12,7 @@ mod host;
 mod input;
 mod mcp;
 mod mcp_conformance;
+mod nearest;
 mod options;
 mod permissions;
 mod plugins;
@@ -38,10 +39,7 @@ fn main() -> ExitCode {
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
         Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
-        Some(
-            "sessions" | "config" | "trust" | "hooks" | "permissions" | "sandbox" | "mcp" | "skills"
-            | "commands" | "agents" | "plugins" | "help",
-        ) => command(&words),
+        Some(word) if nearest::COMMANDS.contains(&word) => command(&words),
         _ => run(&words),
     };
     match outcome {
@@ -67,6 +65,9 @@ fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
             format!("an argument is not valid UTF-8: {}", word.to_string_lossy()),
             "give such text through a file or stdin after converting it",
         ));
+    }
+    if let Some(mistake) = nearest::mistaken(words) {
+        return Err(mistake);
     }
     let mut arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,

@@ -239,3 +239,47 @@ fn input_lines_that_cannot_be_taken_are_told_and_the_others_count() {
     assert_eq!(results.len(), 3);
     taken.says(&["warning: an input line is not a JSON message", "not json", "a user message is empty"]);
 }
+
+#[test]
+fn a_word_near_a_command_is_not_sent_to_a_model() {
+    let sandbox = Sandbox::new();
+    for (arguments, meant) in [
+        (&["mpc"][..], "qodercli mcp"),
+        (&["session", "list"], "qodercli sessions list"),
+        (&["Plugin"], "qodercli plugins"),
+        (&["permision", "list"], "qodercli permissions list"),
+        (&["doctor"], "qodercli sandbox status"),
+        (&["models"], "qodercli --list-models"),
+    ] {
+        let first = format!("`{}` is not a command", arguments[0]);
+        refused(&sandbox, run(&sandbox, arguments), &[&first, meant, "use -p"]);
+    }
+    // With -p, and for words that are near nothing, it is a prompt.
+    for arguments in [&["-p", "doctor"][..], &["doctor", "-p"], &["hello"], &["session list of last week"]] {
+        run(&sandbox, arguments).exits(0);
+    }
+}
+
+#[test]
+fn every_command_is_in_the_list_of_commands() {
+    let sandbox = Sandbox::new();
+    let help = run(&sandbox, &["--help"]).exits(0).stdout;
+    for command in [
+        "sessions",
+        "config",
+        "permissions",
+        "sandbox",
+        "agents",
+        "hooks",
+        "skills",
+        "commands",
+        "mcp",
+        "plugins",
+        "trust",
+    ] {
+        assert!(
+            help.lines().any(|line| line.starts_with(&format!("  qodercli {command} "))),
+            "{command}: {help}"
+        );
+    }
+}
