@@ -111,9 +111,50 @@ fn any_tool_is_called_with_json() {
 fn what_is_not_understood_is_answered_with_what_is() {
     let sandbox = repository();
     let answer = run(&sandbox, &["-p", "compose a sonnet about the sea"]).exits(0);
-    for expected in ["I did not understand", "not a language model", "show me README.md", "ANTHROPIC_API_KEY"]
-    {
+    for expected in ["I did not understand", "not a language model", "`help`", "ANTHROPIC_API_KEY"] {
         assert!(answer.stdout.contains(expected), "{expected} is not in {}", answer.stdout);
     }
     assert_eq!(answer.stderr, "", "nothing is wrong");
+    let help = run(&sandbox, &["-p", "help"]).exits(0);
+    assert!(
+        help.stdout.contains("show me README.md") && help.stdout.contains("Tools on offer"),
+        "{}",
+        help.stdout
+    );
+}
+
+#[test]
+fn the_questions_of_the_first_hour_are_answered_from_files_and_git() {
+    let sandbox = repository();
+    let answer = |prompt: &str, flags: &[&str]| {
+        let mut arguments = vec!["-p", prompt];
+        arguments.extend(flags);
+        run(&sandbox, &arguments).exits(0).stdout
+    };
+    let hello = answer("hello", &[]);
+    assert!(hello.starts_with("Hello.") && hello.lines().count() == 2, "{hello}");
+    let summary = answer("summarize README.md", &[]);
+    assert!(summary.contains("README.md has") && summary.contains("Makes widgets."), "{summary}");
+    assert!(summary.contains("- Widget"), "{summary}");
+    let functions = answer("list the functions in src/main.rs", &[]);
+    assert!(
+        functions.contains("1 function in src/main.rs") && functions.contains("line 1: fn main()"),
+        "{functions}"
+    );
+    let tests = answer("how do I run the tests", &[]);
+    assert!(tests.contains("`cargo test` (Cargo.toml)"), "{tests}");
+    // Git is not asked in a folder that nobody trusts; the newest files are named.
+    let changes = answer("what changed recently", &[]);
+    assert!(changes.contains("README.md"), "{changes}");
+    let git = |arguments: &[&str]| {
+        let mut command = sandbox.command("git");
+        command.args(["-c", "user.name=n", "-c", "user.email=e@example.com"]).args(arguments);
+        assert!(Sandbox::finish(command).status.success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "Make the first widget"]);
+    sandbox.write("new.txt", "x");
+    let changes = answer("what changed recently", &["--trust"]);
+    assert!(changes.contains("Make the first widget") && changes.contains("?? new.txt"), "{changes}");
 }

@@ -6,25 +6,40 @@ use qoder_types::ToolDefinition;
 
 use super::conversation::Step;
 
-/// What is said when a sentence fits no rule.
-pub(super) fn not_understood(prompt: &str, tools: &[ToolDefinition]) -> String {
-    let mut text = String::new();
-    let short: String = prompt.chars().take(120).collect();
-    if short.trim().is_empty() {
-        text.push_str("There is nothing to do.\n");
-    } else {
-        text.push_str(&format!("I did not understand: \u{201c}{}\u{201d}\n", short.trim()));
-    }
-    text.push_str(
-        "\nI am the built-in offline model: a few fixed rules, not a language model. I can:\n\
+/// What is said to a greeting.
+pub(super) fn greeting() -> String {
+    "Hello. I am the built-in offline model: a few fixed rules, not a language model.\n\
+     Try `what does this repository do?` or `summarize README.md`; `help` lists what I can do, and ANTHROPIC_API_KEY or \
+     OPENAI_API_KEY brings a real model."
+        .to_owned()
+}
+
+/// What is said when a sentence fits no rule: two lines.
+pub(super) fn not_understood(prompt: &str) -> String {
+    let short: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect();
+    let first = match short.is_empty() {
+        true => "There is nothing to do.".to_owned(),
+        false => format!("I did not understand: \u{201c}{short}\u{201d}"),
+    };
+    format!(
+        "{first}\nI am the built-in offline model: fixed rules, not a language model. `help` lists what I can do; for \
+         anything else set ANTHROPIC_API_KEY or OPENAI_API_KEY, or `providers` in the settings."
+    )
+}
+
+/// What it can do, for whoever asks.
+pub(super) fn page(tools: &[ToolDefinition]) -> String {
+    let mut text = String::from(
+        "I am the built-in offline model: a few fixed rules, not a language model. I can:\n\
          - show files: `show me README.md`, `read the first 5 lines of a.txt`\n\
+         - sum up a file: `summarize README.md`, `list the functions in main.rs`\n\
          - search: `find every TODO in src`, `where is main defined?`\n\
          - list files: `list files in src`, `find *.rs files`, `find all files named main.rs`\n\
          - count lines: `how many lines does main.rs have?`\n\
          - replace text: `replace \"foo\" with \"bar\" in a.txt`\n\
          - write a file: `create file notes.txt with \"hello\"`\n\
          - run a command: `run cargo --version`\n\
-         - look around: `what does this repository do?`\n\
+         - look around: `what does this repository do?`, `how do I run the tests?`, `what changed recently?`\n\
          - call any tool: `call <tool> with {\"argument\": \"value\"}`\n",
     );
     if !tools.is_empty() {
@@ -72,28 +87,9 @@ pub(super) fn failed(step: &Step) -> String {
     } else {
         format!("The call of {} failed: {words}", step.name)
     };
-    // Against a rule, a mode, a limit or a missing person no allowance helps; the reason says what does.
-    let settled = ["by the rule", "not a public host", "plan mode", "never asks", "a person's answer"];
-    if denied && !mentions(&settled) {
-        text.push_str("\n\n");
-        text.push_str(&permission_advice(step));
+    // Nobody else says what would help; the reason of a denial does by itself.
+    if denied && !mentions(&["a person can", "by the rule", "not a public host", "never asks", "plan mode"]) {
+        text.push_str("\n\nThe session's rules or the person decide what runs; `qodercli permissions explain` prints why.");
     }
     text
-}
-
-fn permission_advice(step: &Step) -> String {
-    match step.name.as_str() {
-        "Bash" => format!(
-            "To let it run, start with --allowed-tools 'Bash({})', or answer the question when you are asked.",
-            step.field("command")
-        ),
-        "Edit" | "Write" => format!(
-            "To let it run, start with --permission-mode acceptEdits, or with --allowed-tools '{}({})'.",
-            step.name,
-            step.field("file_path")
-        ),
-        other => format!(
-            "To let it run, start with --allowed-tools {other}, or change the deny rule that forbids it."
-        ),
-    }
 }

@@ -5,6 +5,7 @@
 use qoder_types::ToolDefinition;
 use serde_json::{Map, Value};
 
+use super::everyday::{self, Everyday};
 use super::phrases::{
     find_outside_quotes, first_part, left_over, looks_like_path, path_in, quoted, strip_fillers,
     strip_politeness, strip_word_prefix, unquote,
@@ -34,6 +35,8 @@ pub(super) enum Intent {
     List { pattern: String, path: Option<String> },
     /// Say what the project is.
     Describe,
+    /// What people ask in their first hour.
+    Everyday(Everyday),
     /// Call a tool by name.
     Call { tool: String, input: Value },
     /// The words are clear but something is missing.
@@ -74,6 +77,7 @@ pub(super) fn read(prompt: &str, tools: &[ToolDefinition]) -> Reading {
     direct_call(whole, tools)
         .map(Reading::from)
         .or_else(|| describe(text))
+        .or_else(|| everyday::read(prompt))
         .or_else(|| run(whole).map(Reading::from))
         .or_else(|| replace(text).map(Reading::from))
         .or_else(|| create(whole).map(Reading::from))

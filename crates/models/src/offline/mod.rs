@@ -4,6 +4,7 @@
 //! them since. The same request always gets the same answer.
 
 mod conversation;
+mod everyday;
 mod help;
 mod intent;
 mod lookup;

@@ -6,6 +6,7 @@ use qoder_types::ToolDefinition;
 use serde_json::{Value, json};
 
 use super::conversation::{Conversation, Step};
+use super::everyday;
 use super::help;
 use super::intent::{self, Intent};
 use super::phrases::escape_pattern;
@@ -40,9 +41,10 @@ pub(super) fn next(conversation: &Conversation, tools: &[ToolDefinition]) -> Act
         Intent::Run { command } => run(&command, steps, &offered),
         Intent::List { pattern, path } => list(&pattern, path.as_deref(), steps, &offered),
         Intent::Describe => describe(steps, &offered),
+        Intent::Everyday(asked) => everyday::plan(&asked, steps, &offered),
         Intent::Call { tool, input } => call(&tool, input, steps),
         Intent::Unclear(question) => Action::Say(question),
-        Intent::Unknown => Action::Say(help::not_understood(&conversation.prompt, tools)),
+        Intent::Unknown => Action::Say(help::not_understood(&conversation.prompt)),
     };
     match (action, reading.left_over) {
         (Action::Say(text), Some(words)) => Action::Say(format!("{text}\n\n{}", help::partly(&words))),
@@ -52,7 +54,8 @@ pub(super) fn next(conversation: &Conversation, tools: &[ToolDefinition]) -> Act
 
 /// The tools that may be called.
 pub(super) struct Offered<'a> {
-    tools: &'a [ToolDefinition],
+    /// Their definitions.
+    pub(super) tools: &'a [ToolDefinition],
 }
 
 impl Offered<'_> {

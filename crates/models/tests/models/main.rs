@@ -25,6 +25,8 @@ mod listing;
 #[cfg(test)]
 mod odd_endpoints;
 #[cfg(test)]
+mod offline_first_hour;
+#[cfg(test)]
 mod offline_phrases;
 #[cfg(test)]
 mod openai_chat;

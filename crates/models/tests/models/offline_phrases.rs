@@ -327,19 +327,19 @@ async fn a_replacement_reads_then_edits_then_reports() {
 }
 
 #[tokio::test]
-async fn denials_say_what_would_allow_the_call() {
+async fn denials_are_told_with_their_own_advice_and_no_other() {
     let mut session = Session::new("run rm -r build");
     session.call().await;
-    session.results(&[("Permission to use Bash was denied.", true)]);
-    let text = session.text().await;
-    assert!(
-        text.contains("was not allowed") && text.contains("--allowed-tools 'Bash(rm -r build)'"),
-        "{text}"
-    );
+    let reason =
+        "Permission to use Bash was denied: no. A person can run it by hand: no rule lets it run here.";
+    session.results(&[(reason, true)]);
+    assert_eq!(session.text().await, format!("The call of Bash was not allowed: {reason}"));
     let mut session = Session::new("create x.txt with hello");
     session.call().await;
-    session.results(&[("This needs approval and nobody can answer.", true)]);
-    assert!(session.text().await.contains("--permission-mode acceptEdits"));
+    session.results(&[("The user rejected this.", true)]);
+    let text = session.text().await;
+    assert!(text.contains("was not allowed") && text.contains("`qodercli permissions explain`"), "{text}");
+    assert!(!text.contains("--"), "what would help is not known here: {text}");
     let mut session = Session::new("run false");
     session.call().await;
     session.results(&[("Exit code 1", true)]);
@@ -377,10 +377,15 @@ async fn a_repository_is_described_from_its_files() {
 #[tokio::test]
 async fn what_it_does_not_understand_it_says() {
     let text = Session::new("Write me a sonnet about the sea").text().await;
-    for expected in
-        ["did not understand", "not a language model", "ANTHROPIC_API_KEY", "--model", "Tools on offer: Read"]
-    {
+    for expected in ["did not understand", "not a language model", "ANTHROPIC_API_KEY", "`help`"] {
         assert!(text.contains(expected), "{expected} is missing in {text}");
+    }
+    assert_eq!(text.lines().count(), 2, "{text}");
+    for prompt in ["help", "What can you do?"] {
+        let text = Session::new(prompt).text().await;
+        for expected in ["show me README.md", "--model", "Tools on offer: Read"] {
+            assert!(text.contains(expected), "{prompt}: {expected} is missing in {text}");
+        }
     }
     let text = Session::new("call Nothing with {}").text().await;
     assert!(text.contains("no tool `Nothing`"), "{text}");
