@@ -49,7 +49,13 @@ pub fn show(
     if as_json {
         let list: Vec<Value> = rows
             .iter()
-            .map(|(key, value, origin)| json!({"key": key, "value": value, "origin": origin}))
+            .map(|(key, value, origin)| {
+                let mut row = json!({ "key": key, "value": value, "origin": origin });
+                if !has_effect(key) {
+                    row["hasEffect"] = json!(false);
+                }
+                row
+            })
             .collect();
         screen::say_json(&Value::Array(list))?;
         return Ok(Exit::Success);
@@ -59,9 +65,18 @@ pub fn show(
         screen::say_row(&format!("config: {}", setup.config_root.display()))?;
     }
     for (key, value, origin) in rows {
-        screen::say_row(&format!("{key} = {value}  [{origin}]"))?;
+        let note = if has_effect(&key) { "" } else { "  (no effect yet)" };
+        screen::say_row(&format!("{key} = {value}  [{origin}]{note}"))?;
     }
     Ok(Exit::Success)
+}
+
+/// False for keys that are accepted and change nothing.
+fn has_effect(key: &str) -> bool {
+    KNOWN_KEYS.iter().filter(|known| !known.has_effect).all(|known| match known.path.strip_suffix('*') {
+        Some(group) => !key.starts_with(group),
+        None => key != known.path,
+    })
 }
 
 fn trust_text(setup: &Setup) -> &'static str {

@@ -12,7 +12,8 @@ fn table() -> String {
     for known in KNOWN_KEYS {
         let default =
             if known.default.is_empty() { "–".to_owned() } else { format!("`{}`", known.default) };
-        table.push_str(&format!("| `{}` | {default} | {} |\n", known.path, known.meaning));
+        let effect = if known.has_effect { "" } else { "**no effect yet**: " };
+        table.push_str(&format!("| `{}` | {default} | {effect}{} |\n", known.path, known.meaning));
     }
     table
 }

@@ -164,9 +164,10 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
         Approvals::add(&setup.config_root, &setup.project_root, name, &mark)
             .map_err(|error| cannot_write(&error))?;
         if !setup.trust.is_trusted() {
-            tell(
-                "warning: this folder is not trusted, so its servers are not used; `qodercli trust` changes that",
-            );
+            tell(&format!(
+                "warning: this folder is not trusted, so sessions here do not use {name} yet\n  hint: `qodercli trust` \
+                 trusts the folder and shows what it brings; `-s user` describes a server for all folders, without trust"
+            ));
         }
     }
     say_row(&format!("added the {} server {name} to {}", config.transport.kind(), path.display()))?;

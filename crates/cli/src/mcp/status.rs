@@ -41,9 +41,7 @@ pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
         say_json(&Value::Array(rows))?;
         return Ok(Exit::Success);
     }
-    if rows.is_empty() {
-        say("no MCP servers; `qodercli mcp add NAME -- COMMAND` describes one")?;
-    }
+    explain_missing(setup, rows.is_empty())?;
     let paint = Paint::of_stdout(&setup.options.environment);
     let width = rows.iter().map(|row| text(row, "name").len()).max().unwrap_or_default();
     for row in &rows {
@@ -73,9 +71,7 @@ pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, 
         say_json(&value)?;
         return Ok(Exit::Success);
     }
-    if rows.is_empty() {
-        say("no MCP servers; `qodercli mcp add NAME -- COMMAND` describes one")?;
-    }
+    explain_missing(setup, rows.is_empty() && name.is_none())?;
     let paint = Paint::of_stdout(&setup.options.environment);
     for row in &rows {
         let status = text(row, "status");
@@ -97,6 +93,41 @@ pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, 
         }
     }
     Ok(Exit::Success)
+}
+
+/// Says why a list is empty, and what an untrusted folder leaves out of one that is not.
+fn explain_missing(setup: &Setup, is_empty: bool) -> Result<(), Fault> {
+    let folder = &setup.project_root;
+    let names = [".mcp.json", ".qoder/settings.json", ".qoder/settings.local.json"];
+    // Whether they are there is all that is looked at: nothing in such a folder is read.
+    let unread: Vec<&str> = match setup.trust.is_trusted() {
+        true => Vec::new(),
+        false => names.into_iter().filter(|name| folder.join(name).exists()).collect(),
+    };
+    let unread = match unread.is_empty() {
+        true => None,
+        false => Some(format!(
+            "{} of this folder {} not read, because the folder is not trusted; `qodercli trust` changes that",
+            unread.join(" and "),
+            if unread.len() == 1 { "is" } else { "are" }
+        )),
+    };
+    match (is_empty, unread) {
+        (true, Some(unread)) => say(&format!("no MCP servers: {unread}")),
+        (true, None) => {
+            let user = setup.config_root.join("settings.json");
+            say(&format!(
+                "no MCP servers: neither {} nor the files of this folder (.mcp.json, .qoder/settings.local.json) describe \
+                 one; `qodercli mcp add NAME -- COMMAND` does",
+                user.display()
+            ))
+        }
+        (false, Some(unread)) => {
+            tell(&format!("warning: {unread}"));
+            Ok(())
+        }
+        (false, None) => Ok(()),
+    }
 }
 
 /// Connects to one server, or all, and answers with the documented rows.

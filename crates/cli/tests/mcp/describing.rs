@@ -159,3 +159,29 @@ fn read_only_destructive_and_open_world_are_badges_in_the_details_of_a_tool() {
         "what is not claimed is not shown: {shown}"
     );
 }
+
+#[test]
+fn adding_to_a_folder_that_is_not_trusted_says_so_and_how_to_proceed() {
+    let sandbox = Sandbox::new();
+    let added = mcp(&sandbox, &["add", "git", "--", "no-such-program"]);
+    assert_eq!(added.code, 0, "{}", added.stderr);
+    for text in ["this folder is not trusted", "do not use git yet", "`qodercli trust`", "-s user"] {
+        assert!(added.stderr.contains(text), "{text}: {}", added.stderr);
+    }
+    let listed = mcp(&sandbox, &["list"]);
+    for text in ["no MCP servers", ".qoder/settings.local.json", "not trusted", "`qodercli trust`"] {
+        assert!(listed.stdout.contains(text), "{text}: {}", listed.stdout);
+    }
+    let added = mcp(&sandbox, &["add", "-s", "user", "everywhere", "--", "no-such-program"]);
+    assert!(!added.stderr.contains("do not use everywhere yet"), "{}", added.stderr);
+}
+
+#[test]
+fn an_empty_list_says_where_servers_would_be() {
+    let sandbox = Sandbox::new();
+    let listed = mcp(&sandbox, &["list"]);
+    for text in ["no MCP servers", "settings.json", ".mcp.json", "`qodercli mcp add NAME -- COMMAND`"] {
+        assert!(listed.stdout.contains(text), "{text}: {}", listed.stdout);
+    }
+    assert_eq!(mcp(&sandbox, &["list", "--json"]).stdout.trim(), "[]");
+}

@@ -18,10 +18,17 @@ pub struct KnownKey {
     pub meaning: &'static str,
     /// The value without any layer, as JSON text; empty for none.
     pub default: &'static str,
+    /// False for a key that is accepted, because other programs write it, and changes nothing yet.
+    pub has_effect: bool,
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> KnownKey {
-    KnownKey { path, kind, meaning, default }
+    KnownKey { path, kind, meaning, default, has_effect: true }
+}
+
+/// A key that changes nothing yet.
+const fn reserved(path: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> KnownKey {
+    KnownKey { path, kind, meaning, default, has_effect: false }
 }
 
 /// The first three switch thinking off.
@@ -78,7 +85,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "default, accept_edits, plan, dont_ask, auto, bypass_permissions",
     ),
     key("general.maxAttempts", Kind::Whole(0), "10", "attempts per model request, at most 10"),
-    key("general.retryFetchErrors", Kind::Boolean, "true", "try again after network errors"),
+    reserved("general.retryFetchErrors", Kind::Boolean, "true", "try again after network errors"),
     key(
         "general.durability",
         Kind::OneOf(&["process", "power"]),
@@ -115,17 +122,17 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "1073741824",
         "room for the checkpoints of all sessions together (not in project settings)",
     ),
-    key("general.plan.*", Kind::Any, "", "plan mode"),
-    key("general.outputStyle", Kind::Text, "", "output style"),
-    key("general.preferredEditor", Kind::Text, "", "editor"),
-    key("general.vimMode", Kind::Boolean, "false", "vim keys"),
-    key("general.enableAutoUpdate", Kind::Boolean, "true", "update by itself"),
-    key("general.enableNotifications", Kind::Boolean, "false", "desktop notifications"),
+    reserved("general.plan.*", Kind::Any, "", "plan mode"),
+    reserved("general.outputStyle", Kind::Text, "", "output style"),
+    reserved("general.preferredEditor", Kind::Text, "", "editor"),
+    reserved("general.vimMode", Kind::Boolean, "false", "vim keys"),
+    reserved("general.enableAutoUpdate", Kind::Boolean, "true", "update by itself"),
+    reserved("general.enableNotifications", Kind::Boolean, "false", "desktop notifications"),
     key("context.fileName", Kind::TextOrTexts, "\"AGENTS.md\"", "name or names of memory files"),
     key("context.discoveryMaxDirs", Kind::Whole(0), "200", "directories searched for memory files"),
-    key("context.memoryBoundaryMarkers", Kind::Texts, "[\".git\"]", "what marks the top of a project"),
-    key("context.importFormat", Kind::OneOf(&["tree", "flat"]), "\"tree\"", "tree or flat"),
-    key(
+    reserved("context.memoryBoundaryMarkers", Kind::Texts, "[\".git\"]", "what marks the top of a project"),
+    reserved("context.importFormat", Kind::OneOf(&["tree", "flat"]), "\"tree\"", "tree or flat"),
+    reserved(
         "context.loadMemoryFromIncludeDirectories",
         Kind::Boolean,
         "false",
@@ -137,7 +144,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "true",
         "Glob and Grep leave ignored files out",
     ),
-    key(
+    reserved(
         "context.fileFiltering.enableRecursiveFileSearch",
         Kind::Boolean,
         "true",
@@ -153,7 +160,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "300",
         "seconds without output before a command is stopped",
     ),
-    key("tools.shell.pager", Kind::Text, "\"cat\"", "pager of commands"),
+    reserved("tools.shell.pager", Kind::Text, "\"cat\"", "pager of commands"),
     key(
         "tools.webSearch.provider",
         Kind::OneOf(&["searxng", "brave", "tavily"]),
@@ -167,8 +174,8 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     key("tools.sandbox", Kind::Any, "", "confine commands: true, a backend, or the fields of `sandbox`"),
     key("tools.sandboxAllowedPaths", Kind::Texts, "[]", "paths a confined command may write"),
     key("tools.sandboxNetworkAccess", Kind::Boolean, "false", "network for confined commands"),
-    key("tools.useRipgrep", Kind::Boolean, "true", "search engine"),
-    key("tools.disableLLMCorrection", Kind::Boolean, "true", "no repair of failing edits by a model"),
+    reserved("tools.useRipgrep", Kind::Boolean, "true", "search engine"),
+    reserved("tools.disableLLMCorrection", Kind::Boolean, "true", "no repair of failing edits by a model"),
     key(
         "security.folderTrust.enabled",
         Kind::Boolean,
@@ -183,7 +190,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     ),
     key("security.disableYoloMode", Kind::Boolean, "false", "forbid bypassPermissions"),
     key("security.toolSandboxing", Kind::Boolean, "false", "confine commands"),
-    key("security.environmentVariableRedaction.*", Kind::Any, "", "hide environment variables"),
+    reserved("security.environmentVariableRedaction.*", Kind::Any, "", "hide environment variables"),
     key(
         "advanced.excludedEnvVars",
         Kind::Texts,
@@ -312,14 +319,14 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "false",
         "do without namespaces where there are none; protected files are then guarded by the gate alone",
     ),
-    key("ui.*", Kind::Any, "", "terminal"),
-    key("statusLine.*", Kind::Any, "", "status line"),
+    reserved("ui.*", Kind::Any, "", "terminal"),
+    reserved("statusLine.*", Kind::Any, "", "status line"),
     key("agent", Kind::Text, "", "the agent that the main conversation runs as; see subagents.md"),
-    key("outputStyle", Kind::Text, "", "output style"),
+    reserved("outputStyle", Kind::Text, "", "output style"),
     key("language", Kind::Text, "", "language of replies"),
-    key("autoMemoryEnabled", Kind::Boolean, "false", "memory that writes itself"),
-    key("allowManagedPermissionRulesOnly", Kind::Boolean, "false", "only managed rules count"),
-    key("vpcInstanceName", Kind::Text, "", "private deployment"),
+    reserved("autoMemoryEnabled", Kind::Boolean, "false", "memory that writes itself"),
+    reserved("allowManagedPermissionRulesOnly", Kind::Boolean, "false", "only managed rules count"),
+    reserved("vpcInstanceName", Kind::Text, "", "private deployment"),
     key("$schema", Kind::Text, "", "JSON schema of this file"),
 ];
 
