@@ -28,7 +28,7 @@ Examples:
   qodercli -p \"go on\" --continue --output-format stream-json
 
 What runs without permission: reading in the working directory, and commands that are known to only read there. The rest
-needs a rule, a mode or the sandbox; with -p there is nobody to ask, so what would ask is denied (see docs/permissions.md).
+needs a rule, a mode or the sandbox. On a terminal you are asked; elsewhere what would ask is denied (see docs/permissions.md).
 
 Without a key the embedded `offline` model answers. For a real one set ANTHROPIC_API_KEY (and ANTHROPIC_BASE_URL),
 OPENAI_API_KEY (and OPENAI_BASE_URL), or `providers` in the settings; see docs/models.md.

@@ -135,6 +135,11 @@ impl From<DriveError> for Fault {
     }
 }
 
+/// True for a turn that did nothing, because every call it made was denied.
+pub fn is_denied(end: &TurnEnded) -> bool {
+    end.subtype == TurnSubtype::Success && !end.permission_denials.is_empty() && end.calls_run == 0
+}
+
 /// The exit code of a turn's end.
 pub fn of_turn(end: &TurnEnded) -> Exit {
     match (end.subtype, end.terminal_reason) {

@@ -20,10 +20,10 @@ use qoder_runtime::session::{Session, new_id};
 use qoder_runtime::setup::Setup;
 use qoder_runtime::telemetry::Telemetry;
 use qoder_types::Message;
-use qoder_types::record::{InputAdmitted, RecordBody};
+use qoder_types::record::{InputAdmitted, RecordBody, TurnEnded};
 
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
-use crate::exit::{Exit, Fault, of_turn};
+use crate::exit::{Exit, Fault, is_denied, of_turn};
 use crate::host::{self, View};
 use crate::{agents, control, input, options, screen, signals};
 
@@ -112,7 +112,7 @@ fn one_prompt(
     let exit = runtime.block_on(async {
         let _moves = signals::watch_moves(Arc::clone(&engine.shared));
         engine.toolbox.servers().start();
-        let driven = one_turn(&engine, &mut session, prompt).await;
+        let driven = one_turn(&engine, &mut session, prompt, format).await;
         let told = Driver::new(&engine, &mut session, Interrupt::default()).end_session().await;
         driven.and_then(|exit| told.map(|()| exit).map_err(Fault::from))
     });
@@ -129,8 +129,19 @@ fn one_prompt(
         }
         other => {
             engine.host.end().map_err(DriveError::Output)?;
+            if format == OutputFormat::Text && !arguments.no_session_persistence {
+                print_id(&session.id);
+            }
             other
         }
+    }
+}
+
+/// The id by which the session is shown, explained and resumed, for whoever sits at the terminal.
+fn print_id(id: &str) {
+    if screen::stdout_is_terminal() && screen::stderr_is_terminal() {
+        let line = screen::Paint::of_stderr(&crate::environment()).line();
+        screen::tell_painted(&line.ink(screen::Ink::Faint, &format!("session {id}")));
     }
 }
 
@@ -192,7 +203,12 @@ pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, st
 }
 
 /// Takes the prompt, if there is one, and goes on until the session is idle.
-async fn one_turn(engine: &Engine, session: &mut Session, prompt: Option<String>) -> Result<Exit, Fault> {
+async fn one_turn(
+    engine: &Engine,
+    session: &mut Session,
+    prompt: Option<String>,
+    format: OutputFormat,
+) -> Result<Exit, Fault> {
     let interrupt = Interrupt::default();
     let _signals = signals::watch(interrupt.clone());
     if let Some(text) = prompt {
@@ -203,7 +219,7 @@ async fn one_turn(engine: &Engine, session: &mut Session, prompt: Option<String>
             return Err(SessionError::NothingToResume { id: session.id.clone() }.into());
         };
         emit_result(&*engine.host, &session.id, end)?;
-        return Ok(of_turn(end));
+        return Ok(exit_of(end, format));
     }
     tokio::select! {
         () = engine.toolbox.servers().ready() => {}
@@ -211,7 +227,21 @@ async fn one_turn(engine: &Engine, session: &mut Session, prompt: Option<String>
         () = interrupt.cancelled() => {}
     }
     let ended = Driver::new(engine, session, interrupt).with_inbox(inner_inbox(engine)).run().await?;
-    Ok(ended.map_or(Exit::Success, |end| of_turn(&end)))
+    Ok(ended.map_or(Exit::Success, |end| exit_of(&end, format)))
+}
+
+/// The exit code of a run with one prompt. A script that asked for a change and got none has to notice.
+fn exit_of(end: &TurnEnded, format: OutputFormat) -> Exit {
+    if !is_denied(end) || format == OutputFormat::StreamJson {
+        return of_turn(end);
+    }
+    let (count, were) = match end.permission_denials.len() {
+        1 => ("the call".to_owned(), "was"),
+        count => (format!("all {count} calls"), "were"),
+    };
+    screen::tell(&format!("error: nothing ran: {count} of the model {were} denied"));
+    screen::tell("  hint: `qodercli permissions explain` prints why");
+    Exit::General
 }
 
 fn take_prompt(

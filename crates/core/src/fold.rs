@@ -103,6 +103,9 @@ impl State {
     fn apply_start(&mut self, started: &ToolStarted) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.id == started.tool_use_id) {
             call.started = Some(started.replay);
+            if let Some(turn) = &mut self.turn {
+                turn.calls_run += 1;
+            }
         } else if let Some(input) = self.inputs.front()
             && started.tool_use_id.starts_with(&input.input_id)
         {

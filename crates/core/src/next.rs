@@ -294,6 +294,7 @@ pub fn turn_end(state: &State, limits: &Limits, reason: &EndReason, duration_ms:
         total_cost_usd: state.total_cost_usd,
         model_usage: state.totals.clone(),
         permission_denials: turn.denials,
+        calls_run: turn.calls_run,
         subagents: state.unlisted_accounts().cloned().collect(),
         permission_mode: limits.permission_mode,
     }

@@ -79,6 +79,8 @@ pub struct Turn {
     pub duration_api_ms: u64,
     /// Calls that were denied.
     pub denials: Vec<PermissionDenial>,
+    /// Calls that started.
+    pub calls_run: u64,
     /// The last reply, until something follows it.
     pub reply: Option<ReplySummary>,
     /// Why the model stopped last, kept for the result.

@@ -283,6 +283,7 @@ impl LogBuilder {
             total_cost_usd: 0.0,
             model_usage: std::collections::BTreeMap::new(),
             permission_denials: Vec::new(),
+            calls_run: 0,
             subagents: Vec::new(),
             permission_mode: PermissionMode::Default,
         };

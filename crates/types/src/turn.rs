@@ -105,6 +105,9 @@ pub struct TurnEnded {
     /// Calls that were denied in this turn.
     #[serde(default)]
     pub permission_denials: Vec<PermissionDenial>,
+    /// Calls that ran in this turn, however they ended.
+    #[serde(default)]
+    pub calls_run: u64,
     /// The agents that ended since the turn before ended, with what each used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<AgentAccount>,

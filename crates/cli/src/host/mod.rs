@@ -2,6 +2,7 @@
 //! progress on stderr.
 
 mod json_lines;
+mod terminal;
 mod text;
 
 use std::sync::Arc;

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use qoder_core::display::escaped_line;
-use qoder_runtime::events::{Event, Host};
+use qoder_runtime::events::{Answer as HostAnswer, Event, Host, PermissionQuestion};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{ContentBlock, StopReason};
 
+use super::terminal::Person;
 use crate::screen::{self, Answer, Ink, Paint, tell};
 
 /// Text on stdout.
@@ -18,7 +20,8 @@ pub struct Text {
     progress: bool,
     paint: Paint,
     verbose: bool,
-    spinner: Option<Spinner>,
+    spinner: Option<Arc<Spinner>>,
+    person: Option<Arc<Person>>,
     state: Mutex<Shown>,
 }
 
@@ -36,12 +39,14 @@ impl Text {
     /// A host for text.
     pub fn new(verbose: bool) -> Self {
         let (out, err) = (screen::stdout_is_terminal(), screen::stderr_is_terminal());
+        let spinner = (out && err).then(|| Arc::new(Spinner::start()));
         Self {
             streams: out,
             progress: err || verbose,
             verbose,
             paint: Paint::of_stderr(&crate::environment()),
-            spinner: (out && err).then(Spinner::start),
+            person: Person::at_terminal(spinner.clone()),
+            spinner,
             state: Mutex::new(Shown {
                 answer: Answer::new(),
                 mid_line: false,
@@ -204,6 +209,17 @@ impl Host for Text {
         self.verbose
     }
 
+    fn answers(&self) -> bool {
+        self.person.is_some()
+    }
+
+    fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<HostAnswer>> {
+        match &self.person {
+            Some(person) => Box::pin(Arc::clone(person).ask(question)),
+            None => Box::pin(std::future::ready(None)),
+        }
+    }
+
     fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message) => self.message(message),
@@ -224,8 +240,19 @@ impl Host for Text {
 }
 
 /// A sign of life on stderr while nothing else is shown.
-struct Spinner {
+pub struct Spinner {
     running: Arc<AtomicBool>,
+    /// True while a question is open.
+    hushed: AtomicBool,
+}
+
+/// Keeps the sign of life away until it is dropped.
+pub struct Hush(Arc<Spinner>);
+
+impl Drop for Hush {
+    fn drop(&mut self) {
+        self.0.hushed.store(false, Ordering::Release);
+    }
 }
 
 impl Spinner {
@@ -241,7 +268,14 @@ impl Spinner {
                 std::thread::sleep(Duration::from_millis(90));
             }
         });
-        Self { running }
+        Self { running, hushed: AtomicBool::new(false) }
+    }
+
+    /// Shows nothing while somebody is asked.
+    pub fn hush(self: &Arc<Self>) -> Hush {
+        self.hushed.store(true, Ordering::Release);
+        self.pause();
+        Hush(Arc::clone(self))
     }
 
     fn pause(&self) {
@@ -251,6 +285,8 @@ impl Spinner {
     }
 
     fn resume(&self) {
-        self.running.store(true, Ordering::Release);
+        if !self.hushed.load(Ordering::Acquire) {
+            self.running.store(true, Ordering::Release);
+        }
     }
 }

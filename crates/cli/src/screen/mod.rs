@@ -72,6 +72,38 @@ pub fn tell_painted(line: &Painted) {
     let _ = writeln!(std::io::stderr(), "{}", line.as_str());
 }
 
+/// Prints a question on stderr, escaped, and leaves the cursor behind it.
+pub fn prompt(text: &str) {
+    let mut out = std::io::stderr();
+    let _ = write!(out, "{}", escaped_for_display(&clean(text)));
+    let _ = out.flush();
+}
+
+/// The lines that are typed from now on. They are read on a thread of their own, which ends with the terminal.
+pub fn typed_lines() -> tokio::sync::mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines() {
+            let Ok(line) = line else { return };
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// Forgets what was typed and not yet read.
+pub fn forget_typed() {
+    // A terminal that does not obey has nothing to forget.
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
+/// True when stdin is a terminal.
+pub fn stdin_is_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}
+
 /// Prints what the argument parser has to say: help and version on stdout, errors on stderr.
 pub fn print_usage(error: &clap::Error) {
     let text = error.render().to_string();

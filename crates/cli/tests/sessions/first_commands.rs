@@ -69,13 +69,14 @@ fn text_is_replaced_only_when_edits_are_accepted() {
 #[test]
 fn a_command_runs_with_a_rule_that_allows_it() {
     let sandbox = repository();
-    let denied = run(&sandbox, &["-p", "run touch made"]).exits(0);
+    let denied = run(&sandbox, &["-p", "run touch made"]).exits(1);
+    assert!(denied.stderr.contains("nothing ran: the call of the model was denied"), "{}", denied.stderr);
     assert!(denied.stdout.contains("--allowed-tools 'Bash(touch made)'"), "{}", denied.stdout);
     assert!(!sandbox.project().join("made").exists());
     let allowed = run(&sandbox, &["-p", "run touch made", "--allowed-tools", "Bash(touch made)"]).exits(0);
     assert!(allowed.stdout.contains("succeeded without output"), "{}", allowed.stdout);
     assert!(sandbox.project().join("made").exists());
-    let other = run(&sandbox, &["-p", "run touch other", "--allowed-tools", "Bash(touch made)"]).exits(0);
+    let other = run(&sandbox, &["-p", "run touch other", "--allowed-tools", "Bash(touch made)"]).exits(1);
     assert!(other.stdout.contains("was not allowed"), "{}", other.stdout);
     assert!(!sandbox.project().join("other").exists());
     let failed = run(&sandbox, &["-p", "run false", "--allowed-tools", "Bash"]).exits(0);
@@ -114,6 +115,7 @@ fn what_is_not_understood_is_answered_with_what_is() {
     for expected in ["I did not understand", "not a language model", "`help`", "ANTHROPIC_API_KEY"] {
         assert!(answer.stdout.contains(expected), "{expected} is not in {}", answer.stdout);
     }
+    assert_eq!(answer.stdout.lines().count(), 2, "{}", answer.stdout);
     assert_eq!(answer.stderr, "", "nothing is wrong");
     let help = run(&sandbox, &["-p", "help"]).exits(0);
     assert!(

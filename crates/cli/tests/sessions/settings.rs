@@ -51,7 +51,7 @@ fn layers_have_effect() {
     let prompt = |word: &str| format!("run expr {word}");
     let yes = run(&sandbox, &["-p", &prompt("yes"), "--trust"]).exits(0);
     assert!(yes.stdout.contains("yes\n```"), "{}", yes.stdout);
-    let no = run(&sandbox, &["-p", &prompt("no"), "--trust"]).exits(0);
+    let no = run(&sandbox, &["-p", &prompt("no"), "--trust"]).exits(1);
     assert!(no.stdout.contains("was not allowed"), "a deny rule wins: {}", no.stdout);
 }
 
@@ -147,15 +147,15 @@ fn no_sources_means_no_files() {
     user_file(&sandbox, json!({"permissions": {"allow": ["Bash"]}, "language": "Latin"}).to_string());
     sandbox.write(".qoder/settings.json", json!({"permissions": {"allow": ["Bash"]}}).to_string());
     let none = ["-p", "run expr x", "--trust", "--setting-sources", ""];
-    assert!(run(&sandbox, &none).exits(0).stdout.contains("was not allowed"));
+    assert!(run(&sandbox, &none).exits(1).stdout.contains("was not allowed"));
     for source in ["user", "project", "local,project", " user , local"] {
         let one = ["-p", "run expr x", "--trust", "--setting-sources", source];
         assert!(run(&sandbox, &one).exits(0).stdout.contains("x\n```"), "{source}");
     }
     let local = ["-p", "run expr x", "--trust", "--setting-sources", "local"];
-    assert!(run(&sandbox, &local).exits(0).stdout.contains("was not allowed"));
+    assert!(run(&sandbox, &local).exits(1).stdout.contains("was not allowed"));
     user_file(&sandbox, "not json");
-    run(&sandbox, &none).exits(0);
+    run(&sandbox, &none).exits(1);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_project_may_not_set_what_would_make_it_trusted_or_send_keys_away() {
         );
     }
     asked.says(&["a project cannot choose that permission mode"]);
-    let denied = run(&sandbox, &["-p", "run expr x", "--trust"]).exits(0);
+    let denied = run(&sandbox, &["-p", "run expr x", "--trust"]).exits(1);
     assert!(denied.stdout.contains("was not allowed"), "{}", denied.stdout);
 }
 

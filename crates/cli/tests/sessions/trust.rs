@@ -42,7 +42,7 @@ fn assert_used(sandbox: &Sandbox, used: bool, arguments: &[&str], change: impl F
         let prompt = format!("run expr {word}");
         let mut command = offline(sandbox, &[&["-p", &prompt], arguments].concat());
         change(&mut command);
-        let ran = finish(command).exits(0);
+        let ran = finish(command).exits(i32::from(!used));
         assert_eq!(ran.stdout.contains(&format!("{word}\n```")), used, "{}", ran.stdout);
     }
 }
@@ -126,7 +126,8 @@ fn trust_of_a_folder_does_not_reach_the_repository_around_it() {
     for (name, inside) in [("deep/down/new.txt", true), ("new.txt", false)] {
         let file = sandbox.project().join(name);
         let prompt = format!("call Write with {}", json!({"file_path": file, "content": "y"}));
-        run(&sandbox, &["-p", &prompt, "--cwd", &down, "--permission-mode", "acceptEdits"]).exits(0);
+        run(&sandbox, &["-p", &prompt, "--cwd", &down, "--permission-mode", "acceptEdits"])
+            .exits(i32::from(!inside));
         assert_eq!(file.exists(), inside, "{name}");
     }
     assert_used(&sandbox, false, &[], |_| {});

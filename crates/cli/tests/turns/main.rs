@@ -94,6 +94,8 @@ mod task_output_interrupt;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]
+mod terminal_questions;
+#[cfg(test)]
 mod three_protocols;
 #[cfg(test)]
 mod tool_errors;
