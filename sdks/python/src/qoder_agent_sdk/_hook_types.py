@@ -301,7 +301,7 @@ HookCallback = Callable[
 class HookMatcher:
     """Callbacks for the calls that `matcher` (a regular expression) fits; without one, for all."""
 
-    hooks: Sequence[HookCallback]
+    hooks: list[HookCallback]
     matcher: str | None = None
     timeout: int | None = None
     on_failure: HookFailurePolicy | None = None

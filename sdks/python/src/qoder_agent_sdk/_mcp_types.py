@@ -7,9 +7,17 @@ they travel, callback arguments in camelCase.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 
 from typing_extensions import NotRequired
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    # Servers of the `mcp` package fit as well, and its clients take ours; its types cannot be named without loading it.
+    McpServer: TypeAlias = Any
+else:
+    from ._mcp_server import McpServer
 
 
 class McpServerToolPolicy(TypedDict):
@@ -55,8 +63,7 @@ class McpSdkServerConfig(TypedDict):
 
     type: Literal["sdk"]
     name: str
-    #: Not named by type: `mcp` is only imported where it is used.
-    instance: Any
+    instance: McpServer
     tools: NotRequired[list[McpServerToolPolicy]]
 
 

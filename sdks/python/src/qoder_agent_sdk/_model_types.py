@@ -6,10 +6,21 @@ of a model or a `CustomModel` with the credentials of a third party.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, TypedDict, Union
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 
-from typing_extensions import Required
+if TYPE_CHECKING:
+    # The runtime always sends it, so that checkers need not be told at each use.
+    from typing_extensions import Required as Sent
+else:
+
+    class Sent:
+        """The type that is named, as the documents declare it."""
+
+        def __class_getitem__(cls, kind: Any) -> Any:
+            """The type itself."""
+            return kind
+
 
 QoderModelPurpose = Literal[
     "main",
@@ -39,7 +50,7 @@ class ModelInfo(TypedDict, total=False):
 class ModelPolicyContext(TypedDict, total=False):
     """What the model is needed for, and which models there are."""
 
-    purpose: Required[str]
+    purpose: Sent[str]
     sessionId: str
     agentId: str
     turnIndex: int
@@ -65,7 +76,7 @@ class ModelPolicyResult(TypedDict, total=False):
 
 ModelPolicyProvider = Callable[
     [ModelPolicyContext],
-    Union[ModelPolicyResult, Mapping[str, Any], Awaitable[Union[ModelPolicyResult, Mapping[str, Any]]]],
+    Union[ModelPolicyResult, Awaitable[ModelPolicyResult]],
 ]
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Union, cast
 
 from typing_extensions import NotRequired
 
@@ -41,7 +41,7 @@ class SdkMcpTool(Generic[T]):
     name: str
     description: str
     input_schema: type[T] | dict[str, Any]
-    handler: Callable[..., Awaitable[Mapping[str, Any]]]
+    handler: Callable[..., Awaitable[dict[str, Any]]]
     annotations: ToolAnnotations | None = None
 
 
@@ -109,7 +109,8 @@ def tool(
             name=name,
             description=description,
             input_schema=input_schema,
-            handler=handler,
+            # A handler may say `ToolHandlerResult`, which is a dict that checkers do not take for one.
+            handler=cast("Callable[..., Awaitable[dict[str, Any]]]", handler),
             annotations=annotations,
         )
 
@@ -143,7 +144,7 @@ class RegisteredTool:
 def create_sdk_mcp_server(
     name: str,
     version: str = "1.0.0",
-    tools: Sequence[SdkMcpTool[Any]] | None = None,
+    tools: list[SdkMcpTool[Any]] | None = None,
 ) -> McpSdkServerConfig:
     """Make an MCP server that runs in this process, for `QoderAgentOptions.mcp_servers`."""
     from ._mcp_server import McpServer

@@ -146,7 +146,8 @@ async def test_unexpected_exception() -> None:
 
     names = await execute(sample(FILE, "unexpected exception"), {**public_names(), "user_service": Service()})
     answer = await call(names["fetch_user"], {"user_id": "u"})
-    assert answer["result"] == {"content": [{"type": "text", "text": "User service failed"}], "isError": True}
+    text = "RuntimeError: User service failed"
+    assert answer["result"] == {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 @pytest.mark.parametrize(("title", "expected"), [("text result", "done"), ("structured result", '"O-1001"')])

@@ -76,8 +76,6 @@ documented: dict[HookEvent, list[HookMatcher]] = {"Stop": [HookMatcher(hooks=[lo
 QoderAgentOptions(hooks=documented)
 wider: dict[HookEvent | FurtherHookEvent, list[HookMatcher]] = {"Setup": [HookMatcher(hooks=[loose])]}
 QoderAgentOptions(hooks=wider)
-functions = [record]
-QoderAgentOptions(hooks={"PreToolUse": [HookMatcher(hooks=functions)]})
 
 
 @tool("add", "Adds.", {"a": int, "b": int}, annotations=ToolAnnotations(readOnlyHint=True))
@@ -98,8 +96,8 @@ async def resolve(context: ModelPolicyContext) -> ModelPolicyResult:
     return {"model": "offline" if context["purpose"] == "main" else "lite"}
 
 
-def resolve_loosely(context: ModelPolicyContext) -> dict[str, str]:
-    return {"model": "offline"}
+def resolve_at_once(context: ModelPolicyContext) -> ModelPolicyResult:
+    return {"model": "offline", "parameters": {"contextWindow": 1000}}
 
 
 ours = create_sdk_mcp_server(name="calc", tools=[add, typed])
@@ -116,7 +114,7 @@ QoderAgentOptions(
     mcp_servers={"calc": ours, "out": stdio, "fast": {"type": "sdk", "name": "f", "instance": FastMCP("f")}}
 )
 QoderAgentOptions(mcp_servers=mixed, env={**os.environ, "B": None}, resolve_model=resolve, extra_args={"debug": None})
-QoderAgentOptions(env=dict(os.environ), resolve_model=resolve_loosely, setting_sources=["project", "local"])
+QoderAgentOptions(env=dict(os.environ), resolve_model=resolve_at_once, setting_sources=["project", "local"])
 
 
 async def drive() -> None:
