@@ -166,12 +166,7 @@ impl<'a> Driver<'a> {
             self.before_step()?;
             let step = next(&self.session.state, &self.limits);
             if !announced && step != Step::Idle && step != Step::Promote {
-                self.learn_commands().await;
-                self.ensure_epoch()?;
-                self.emit_init()?;
-                if let Some(prompt) = self.echo.take() {
-                    self.emit_user(&prompt, true)?;
-                }
+                self.announce_turn().await?;
                 announced = true;
             }
             match step {
@@ -223,6 +218,17 @@ impl<'a> Driver<'a> {
             self.forward_task_events()?;
             self.take_arrived()?;
             self.keep_pace().await?;
+        }
+    }
+
+    /// Emits the `init` message of a turn, and its prompt where that is wanted.
+    async fn announce_turn(&mut self) -> Result<(), DriveError> {
+        self.learn_commands().await;
+        self.ensure_epoch()?;
+        self.emit_init()?;
+        match self.echo.take() {
+            Some(prompt) => self.emit_user(&prompt, true),
+            None => Ok(()),
         }
     }
 

@@ -187,7 +187,11 @@ fn drive(start: &mut Start) -> Result<()> {
 
 /// Runs the session in process, or in the external program that the options name.
 async fn run_kind(start: &mut Start) -> Result<()> {
-    if start.options.cli_path.is_some() { external::run(start).await } else { in_process::run(start).await }
+    if start.options.cli_path.is_some() {
+        external::run(start).await
+    } else {
+        Box::pin(in_process::run(start)).await
+    }
 }
 
 /// Brings the session from the store, and copies to the store what happens now.
