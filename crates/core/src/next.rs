@@ -332,7 +332,8 @@ fn describe(reason: &EndReason, names: OptionNames) -> Description {
             None,
         ),
         EndReason::ModelFailed { message, status, class } => {
-            (during, TerminalReason::ApiError, vec![message.clone()], failure_code(*class), *status)
+            let message = names.reword(message).into_owned();
+            (during, TerminalReason::ApiError, vec![message], failure_code(*class), *status)
         }
         EndReason::EmptyReplies => (
             during,

@@ -28,7 +28,8 @@ const IRREGULAR: &[(&str, &str, &str)] = &[
     ("system-prompt-file", "system_prompt", "systemPrompt"),
 ];
 
-/// Flags whose options have the same words in the SDKs.
+/// Flags whose options have the same words in the SDKs. `resume-drops-turn` is not among them: clients look for the text of
+/// its error, flag included.
 const REGULAR: &[&str] = &[
     "agent",
     "agents",
@@ -46,7 +47,6 @@ const REGULAR: &[&str] = &[
     "model",
     "permission-mode",
     "resume",
-    "resume-drops-turn",
     "resume-session-at",
     "session-id",
     "setting-sources",

@@ -234,7 +234,7 @@ fn advice(class: ModelFailureClass, status: u16, headers: &HeaderMap, route: &Ro
     match class {
         Class::Authentication => Some(format!("Check the key: {}", route.key_origin())),
         Class::NotFound => Some(format!(
-            "Check the model id `{}` and the base URL; --list-models shows what the endpoint offers",
+            "Check the model id `{}` and the base URL; `qodercli --list-models` shows what the endpoint offers",
             route.model
         )),
         Class::InvalidRequest if (300..400).contains(&status) => headers

@@ -295,8 +295,9 @@ mod tests {
 
     #[test]
     fn errors_of_a_session_name_options_as_they_are_written_here() {
+        // Clients look for this text as it is.
         let error = Error::Session(SessionError::DropsMore { at: "a".to_owned(), turn: "b".to_owned() });
-        assert!(error.to_string().contains("`resume_drops_turn`"), "{error}");
+        assert!(error.to_string().starts_with("Resume rejected by --resume-drops-turn:"), "{error}");
         let error = Error::Session(SessionError::NoPlaceForCheckpoints);
         assert!(error.to_string().contains("`persist_session`"), "{error}");
     }

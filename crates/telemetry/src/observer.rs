@@ -301,7 +301,8 @@ impl SessionObserver {
     fn tool(&mut self, call: &ToolCall, span: &Span) {
         let ended = call.outcome.map_or("unfinished", outcome);
         let decision = call.decision.as_ref();
-        let arguments = self.content(&call.input.to_string());
+        // What ran, whoever changed what the model asked for.
+        let arguments = self.content(&call.ran_input.as_ref().unwrap_or(&call.input).to_string());
         let result = self.content(&call.result);
         let attributes = self
             .common("execute_tool")

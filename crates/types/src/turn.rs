@@ -106,11 +106,15 @@ pub struct TurnEnded {
     #[serde(default)]
     pub permission_denials: Vec<PermissionDenial>,
     /// Calls that ran in this turn, however they ended.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub calls_run: u64,
     /// The agents that ended since the turn before ended, with what each used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<AgentAccount>,
     /// The mode the turn ended in.
     pub permission_mode: PermissionMode,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

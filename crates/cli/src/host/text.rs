@@ -1,8 +1,7 @@
 //! Text on stdout: the answer alone when piped; on a terminal the answer as it is written, with tool lines and a spinner
 //! on stderr. Colour only on a terminal, and not when NO_COLOR is set.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -246,11 +245,21 @@ impl Host for Text {
     }
 }
 
-/// A sign of life on stderr while nothing else is shown.
+/// A sign of life on stderr while nothing else is shown. Drawing and clearing take turns, so that nothing is drawn behind
+/// what follows it.
 pub struct Spinner {
-    running: Arc<AtomicBool>,
-    /// True while a question is open.
-    hushed: AtomicBool,
+    shown: Arc<Mutex<Shows>>,
+}
+
+/// What the sign of life does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    /// It is drawn.
+    Frames,
+    /// It is not.
+    Nothing,
+    /// It is not, and must not be: a question is open.
+    Question,
 }
 
 /// Keeps the sign of life away until it is dropped.
@@ -258,42 +267,51 @@ pub struct Hush(Arc<Spinner>);
 
 impl Drop for Hush {
     fn drop(&mut self) {
-        self.0.hushed.store(false, Ordering::Release);
+        *self.0.state() = Shows::Nothing;
     }
 }
 
 impl Spinner {
     fn start() -> Self {
-        let running = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&running);
+        let shown = Arc::new(Mutex::new(Shows::Nothing));
+        let seen = Arc::clone(&shown);
         std::thread::spawn(move || {
             let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
             for frame in frames.iter().cycle() {
-                if seen.load(Ordering::Acquire) {
+                let shows = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if *shows == Shows::Frames {
                     screen::draw_spinner(frame);
                 }
+                drop(shows);
                 std::thread::sleep(Duration::from_millis(90));
             }
         });
-        Self { running, hushed: AtomicBool::new(false) }
+        Self { shown }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Shows> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows nothing while somebody is asked.
     pub fn hush(self: &Arc<Self>) -> Hush {
-        self.hushed.store(true, Ordering::Release);
         self.pause();
+        *self.state() = Shows::Question;
         Hush(Arc::clone(self))
     }
 
     fn pause(&self) {
-        if self.running.swap(false, Ordering::AcqRel) {
+        let mut shows = self.state();
+        if *shows == Shows::Frames {
+            *shows = Shows::Nothing;
             screen::clear_spinner();
         }
     }
 
     fn resume(&self) {
-        if !self.hushed.load(Ordering::Acquire) {
-            self.running.store(true, Ordering::Release);
+        let mut shows = self.state();
+        if *shows == Shows::Nothing {
+            *shows = Shows::Frames;
         }
     }
 }

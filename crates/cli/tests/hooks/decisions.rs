@@ -112,25 +112,25 @@ fn denial(event: &str, flags: &[&str]) -> String {
     let ran = stage.run(&replies, flags);
     assert!(!stage.sandbox.project().join("made").exists(), "{event}: {ran:#?}");
     let told = ran.system("permission_denied")[0]["decision_reason"].as_str().unwrap().to_owned();
-    assert!(
-        ran.tool_results().contains("the hook guard failed: it ended with exit code 1: boom"),
-        "{ran:#?}"
-    );
+    assert!(ran.tool_results().contains("hook guard failed: it ended with exit code 1: boom"), "{ran:#?}");
     told
 }
 
 #[test]
 fn the_denial_of_a_failed_hook_names_it_and_its_error_and_advises_what_helps() {
     let told = denial("PreToolUse", &["--allowedTools", "Bash"]);
-    assert!(told.contains("the hook guard failed: it ended with exit code 1: boom"), "{told}");
+    assert!(told.contains("the PreToolUse hook guard failed: it ended with exit code 1: boom"), "{told}");
     assert!(told.contains("A person can repair the hook") && !told.contains("--allowed-tools"), "{told}");
     // Where the gate would ask as well, repairing the hook is not enough.
     let told = denial("PreToolUse", &[]);
-    assert!(told.contains("the hook guard failed: it ended with exit code 1: boom"), "{told}");
+    assert!(told.contains("the PreToolUse hook guard failed: it ended with exit code 1: boom"), "{told}");
     assert!(told.contains("repair the hook, and allow it with --allowed-tools 'Bash(touch made)'"), "{told}");
     // This hook was asked because the call is not allowed: a rule makes the question unnecessary.
     let told = denial("PermissionRequest", &[]);
-    assert!(told.contains("the hook guard failed: it ended with exit code 1: boom"), "{told}");
+    assert!(
+        told.contains("the PermissionRequest hook guard failed: it ended with exit code 1: boom"),
+        "{told}"
+    );
     assert!(told.contains("--allowed-tools 'Bash(touch made)'"), "{told}");
 }
 

@@ -69,8 +69,7 @@ pub(super) fn partly(words: &str) -> String {
 /// What is said when a tool that a rule needs is not on offer.
 pub(super) fn missing_tool(name: &str) -> String {
     format!(
-        "This needs the tool {name}, which is not on offer in this session. Start without --disallowed-tools for it, or \
-         name it in --tools."
+        "This needs the tool {name}, which is not on offer in this session: its options or a deny rule leave it out."
     )
 }
 

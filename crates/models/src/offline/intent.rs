@@ -71,7 +71,7 @@ const POLITE: &[&str] =
 
 /// Reads a sentence.
 pub(super) fn read(prompt: &str, tools: &[ToolDefinition]) -> Reading {
-    let whole = strip_fillers(prompt.trim().trim_start_matches(','), POLITE);
+    let whole = strip_fillers(without_greeting(prompt).trim_start_matches(','), POLITE);
     // A polite word at the end of a command or of a file's content may belong to it.
     let text = strip_politeness(whole);
     direct_call(whole, tools)
@@ -86,6 +86,17 @@ pub(super) fn read(prompt: &str, tools: &[ToolDefinition]) -> Reading {
         .or_else(|| show::read(text))
         .or_else(|| mentioned(whole, tools).map(Reading::from))
         .unwrap_or_else(|| Intent::Unknown.into())
+}
+
+/// `Hello, show me …` without its first word.
+fn without_greeting(prompt: &str) -> &str {
+    let prompt = prompt.trim();
+    let rest = ["hello", "hi", "hey"].iter().find_map(|word| {
+        let (first, rest) = prompt.split_at_checked(word.len())?;
+        let rest = rest.strip_prefix([',', '!', '.'])?.trim_start();
+        (first.eq_ignore_ascii_case(word) && !rest.is_empty()).then_some(rest)
+    });
+    rest.unwrap_or(prompt)
 }
 
 /// `call NAME with {…}` for any tool on offer.

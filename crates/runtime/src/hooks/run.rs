@@ -339,7 +339,7 @@ fn failed(event: HookEvent, hook: &Hook, problem: &str, said: &mut Said) -> &'st
     };
     if said.verdict < Some(verdict) {
         said.verdict = Some(verdict);
-        said.reason = Some(format!("the hook {} failed: {problem}", hook.name));
+        said.reason = Some(format!("the {} hook {} failed: {problem}", event.as_str(), hook.name));
     }
     effect
 }
