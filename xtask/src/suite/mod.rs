@@ -4,6 +4,7 @@
 
 mod counts;
 mod examples;
+mod newcomer;
 mod sdks;
 
 use std::path::Path;
@@ -31,7 +32,9 @@ pub(crate) fn run(root: &Path, long: bool) -> Result<ExitCode> {
     total.add(step("documentation tests", || {
         cargo_tests(root, &["test", "--doc", "--workspace", "--locked", "--no-fail-fast"], false)
     }));
+    total.add(step("installation", || newcomer::install(root)));
     total.add(step("documentation examples", || examples::run(root)));
+    total.add(step("Rust quickstart", || newcomer::rust(root)));
     total.add(step("Python SDK", || sdks::python(root)));
     total.add(step("TypeScript SDK", || sdks::typescript(root)));
     total.add(step("third-party client", || sdks::third_party(root)));
