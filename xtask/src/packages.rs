@@ -65,6 +65,26 @@ pub(crate) fn mcp_servers(root: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// The type checker of editors, beside mypy.
+const PYRIGHT: &str = "pyright@^1.1.400";
+
+/// Tells the Python tests where it is.
+pub(crate) const PYRIGHT_VARIABLE: &str = "QODER_TEST_PYRIGHT";
+
+/// Installs it, unless it is there, and says where its program is.
+pub(crate) fn pyright(root: &Path) -> Result<PathBuf> {
+    let folder = process::target_directory(root).join("sdks/pyright");
+    let program = folder.join("node_modules/.bin/pyright");
+    if !program.exists() {
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        std::fs::write(folder.join("package.json"), "{ \"private\": true }\n")?;
+        let mut install = Command::new("npm");
+        install.args(["install", "--no-audit", "--no-fund", "--loglevel", "error", PYRIGHT]);
+        process::insist(install.current_dir(&folder))?;
+    }
+    Ok(program)
+}
+
 /// The tracer that tests use to see which files the program opens; installed by name where it is missing.
 pub(crate) fn strace() -> Result<()> {
     let is_there = Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());

@@ -2,8 +2,10 @@
 //! annotated function inside it. The description is the doc comment, because that is where people look for it.
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta};
+use quote::{quote, quote_spanned};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Token};
 
 use crate::arguments::Arguments;
 
@@ -47,13 +49,28 @@ pub fn expand(arguments: &Arguments, function: &ItemFn) -> syn::Result<TokenStre
     let (inputs, output, block) = (&signature.inputs, &signature.output, &function.block);
     let handler =
         if inputs.is_empty() { quote!(|_: ::qoder_agent_sdk::NoArguments| #name()) } else { quote!(#name) };
+    let checked = checked_arguments(inputs);
     Ok(quote! {
         #(#docs)*
         #visibility fn #name() -> ::qoder_agent_sdk::SdkMcpTool {
+            #checked
             #(#others)*
             async fn #name(#inputs) #output #block
             ::qoder_agent_sdk::tool(#tool_name, #description, #handler).with_annotations(#annotations)
         }
+    })
+}
+
+/// A demand on the argument type alone, at its place in the source: the compiler's words about the whole function would
+/// not name what is missing.
+fn checked_arguments(inputs: &Punctuated<FnArg, Token![,]>) -> Option<TokenStream> {
+    let Some(FnArg::Typed(first)) = inputs.first() else { return None };
+    let argument = &first.ty;
+    Some(quote_spanned! { argument.span() =>
+        const _: fn() = || {
+            fn needs_derives<A: ::qoder_agent_sdk::ToolArguments>() {}
+            needs_derives::<#argument>();
+        };
     })
 }
 

@@ -86,8 +86,8 @@ pub use session_store::{
     SessionStoreListEntry, SharedSessionStore, StoreResult,
 };
 pub use tools::{
-    IntoToolResult, McpSdkServerConfig, NoArguments, SdkMcpTool, ToolAnnotations, ToolContent, ToolContext,
-    ToolFunction, ToolHandler, ToolResult, create_sdk_mcp_server, tool, tool_with_schema,
+    IntoToolResult, McpSdkServerConfig, NoArguments, SdkMcpTool, ToolAnnotations, ToolArguments, ToolContent,
+    ToolContext, ToolFunction, ToolHandler, ToolResult, create_sdk_mcp_server, tool, tool_with_schema,
 };
 
 /// The same, shorter.

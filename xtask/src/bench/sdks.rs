@@ -43,7 +43,10 @@ fn python(bench: &Bench) -> Result<Value> {
 
 fn typescript(bench: &Bench) -> Result<Value> {
     let package = packages::typescript(&bench.root)?;
-    for arguments in [&["install", "--no-audit", "--no-fund", "--loglevel=error"][..], &["run", "build"]] {
+    for arguments in [
+        &["install", "--omit=optional", "--no-audit", "--no-fund", "--loglevel=error"][..],
+        &["run", "build"],
+    ] {
         process::insist(Command::new("npm").args(arguments).current_dir(&package))?;
     }
     let mut command = Command::new("node");

@@ -1,8 +1,7 @@
 //! The documentation's examples. A fenced block marked `sh runnable` in README.md or docs/*.md is run by bash in an
-//! empty project with an empty home and the built program first on the path. `exit=N` after the mark expects that exit
+//! empty project with an empty home and the installed program first on the path. `exit=N` after the mark expects that exit
 //! code, and a line `#=> text` expects that text somewhere in the output. No variable of the caller reaches it.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::counts::Counts;
+use super::newcomer;
 use crate::process::{self, Finished, Scratch};
 
 /// A guard against an example that hangs.
@@ -87,14 +87,9 @@ fn perform(root: &Path, example: &Example) -> Result<Vec<String>> {
     let project = scratch.path().join("project");
     std::fs::create_dir_all(&home)?;
     std::fs::create_dir_all(&project)?;
-    let mut path = OsString::from(process::target_directory(root).join("debug"));
-    if let Some(inherited) = std::env::var_os("PATH") {
-        path.push(":");
-        path.push(inherited);
-    }
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", &example.script]).current_dir(&project);
-    command.env_clear().env("PATH", path).env("HOME", &home).env("LANG", "C.UTF-8");
+    command.env_clear().env("PATH", newcomer::search_path(root)).env("HOME", &home).env("LANG", "C.UTF-8");
     Ok(judge(example, &process::capture_within(&mut command, LIMIT)?))
 }
 

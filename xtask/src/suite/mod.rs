@@ -5,6 +5,7 @@
 mod counts;
 mod examples;
 mod load;
+mod newcomer;
 mod options;
 mod sdks;
 
@@ -47,7 +48,9 @@ fn all_tests(root: &Path, long: bool, total: &mut Counts) {
     total.add(step("documentation tests", || {
         cargo_tests(root, &["test", "--doc", "--workspace", "--locked", "--no-fail-fast"], false)
     }));
+    total.add(step("installation", || newcomer::install(root)));
     total.add(step("documentation examples", || examples::run(root)));
+    total.add(step("Rust quickstart", || newcomer::rust(root)));
     total.add(step("Python SDK", || sdks::python(root)));
     total.add(step("TypeScript SDK", || sdks::typescript(root)));
     total.add(step("third-party client", || sdks::third_party(root)));

@@ -22,6 +22,7 @@ pub(super) fn python(root: &Path) -> Result<Counts> {
     let mut tests = environment.python(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     tests.arg(package.join("tests")).env("QODER_SDK_REPOSITORY", root).current_dir(&environment.folder);
     tests.env(packages::MCP_VARIABLE, packages::mcp_folder(root));
+    tests.env(packages::PYRIGHT_VARIABLE, packages::pyright(root)?);
     let finished = process::capture(&mut tests)?;
     let mut total = report(&finished, counts::from_pytest(&finished.output));
     let cache = environment.folder.join("mypy");

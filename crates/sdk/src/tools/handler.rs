@@ -16,8 +16,28 @@ use super::{IntoToolResult, ToolContext, ToolResult};
 /// What a tool does, with everything about types taken away.
 pub type ToolFunction = Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, ToolResult> + Send + Sync>;
 
+/// A type that can be the arguments of a tool: one that derives `Deserialize` and `JsonSchema`. Nothing else implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the arguments of a tool",
+    label = "has no JSON Schema, or cannot be read from JSON",
+    note = "add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}`",
+    note = "the derives come with the crates `serde` (feature `derive`) and `schemars`"
+)]
+pub trait ToolArguments: DeserializeOwned + JsonSchema + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<A: DeserializeOwned + JsonSchema + Send + 'static> ToolArguments for A {}
+
 /// A function that can be the handler of a tool. `M` tells the two kinds of functions apart and is found by the
 /// compiler.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot be the handler of a tool",
+    label = "not a handler",
+    note = "a handler is an async function of the arguments, or of the arguments and a `ToolContext`, that returns a \
+            `ToolResult`, a text, or a `Result` of these",
+    note = "the type of the arguments needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`; without it, it cannot be \
+            the arguments of a tool"
+)]
 pub trait ToolHandler<M> {
     /// JSON Schema of the arguments.
     fn input_schema() -> Value;
@@ -28,7 +48,7 @@ pub trait ToolHandler<M> {
 impl<F, A, W, R> ToolHandler<(A,)> for F
 where
     F: Fn(A) -> W + Send + Sync + 'static,
-    A: DeserializeOwned + JsonSchema + Send + 'static,
+    A: ToolArguments,
     W: Future<Output = R> + Send + 'static,
     R: IntoToolResult + 'static,
 {
@@ -47,7 +67,7 @@ where
 impl<F, A, W, R> ToolHandler<(A, ToolContext)> for F
 where
     F: Fn(A, ToolContext) -> W + Send + Sync + 'static,
-    A: DeserializeOwned + JsonSchema + Send + 'static,
+    A: ToolArguments,
     W: Future<Output = R> + Send + 'static,
     R: IntoToolResult + 'static,
 {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::CancellationToken;
 
-pub use handler::{ToolFunction, ToolHandler};
+pub use handler::{ToolArguments, ToolFunction, ToolHandler};
 pub use result::{IntoToolResult, ToolContent, ToolResult};
 pub(crate) use rpc::RpcServer;
 pub(crate) use server::{Instance, Peer};
