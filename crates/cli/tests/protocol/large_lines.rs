@@ -48,33 +48,43 @@ fn a_question_about_a_large_input_fits_into_a_line_and_runs_whole() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), content);
 }
 
+/// All that the pieces of one turn say: text and arguments. The host refuses lines that are too long for a reader.
+fn pieces_of(sandbox: &Sandbox, replies: &Value) -> (String, String) {
+    let arguments = ["--include-partial-messages", "--allowed-tools", "Write", "--settings", ROOMY];
+    let mut host = Host::connect(sandbox, replies, &arguments, json!({}));
+    host.prompt("go");
+    let (mut text, mut input) = (String::new(), String::new());
+    loop {
+        let line = host.next().unwrap();
+        let delta = &line["event"]["delta"];
+        text.push_str(delta["text"].as_str().unwrap_or_default());
+        input.push_str(delta["partial_json"].as_str().unwrap_or_default());
+        if line["type"] == "result" {
+            assert_eq!(line["is_error"], false, "{line}");
+            return (text, input);
+        }
+    }
+}
+
 #[test]
 fn pieces_of_a_reply_are_never_longer_than_a_reader_takes() {
     let sandbox = Sandbox::new();
-    let file = sandbox.project().join("large.txt");
-    for letter in ["z", "\u{202e}", "\u{7f}"] {
-        let content = letter.repeat(6_000_000 / letter.len());
-        let replies =
-            json!([call(1, "Write", &json!({ "file_path": file, "content": content })), say(&content)]);
-        let arguments = ["--include-partial-messages", "--allowed-tools", "Write", "--settings", ROOMY];
-        let mut host = Host::connect(&sandbox, &replies, &arguments, json!({}));
-        host.prompt("go");
-        // The host refuses lines that are too long for a reader.
-        let (mut text, mut input) = (String::new(), String::new());
-        let result = loop {
-            let line = host.next().unwrap();
-            let delta = &line["event"]["delta"];
-            text.push_str(delta["text"].as_str().unwrap_or_default());
-            input.push_str(delta["partial_json"].as_str().unwrap_or_default());
-            if line["type"] == "result" {
-                break line;
-            }
-        };
-        assert_eq!(result["is_error"], false, "{result}");
+    // Written out, the second one has twice as many bytes.
+    for (letter, bytes) in [("z", 1_200_000), ("\u{202e}", 600_000)] {
+        let content = letter.repeat(bytes / letter.len());
+        let (text, _) = pieces_of(&sandbox, &json!([{ "text": content, "chunks": 1 }]));
         assert!(text == content, "the pieces come to the whole text");
-        assert!(serde_json::from_str::<Value>(&input).unwrap()["content"] == json!(content));
-        std::fs::remove_file(&file).ok();
     }
+}
+
+#[test]
+fn pieces_of_arguments_are_never_longer_than_a_reader_takes() {
+    let sandbox = Sandbox::new();
+    let given = json!({ "file_path": sandbox.project().join("large.txt"), "content": "z".repeat(1_200_000) });
+    let replies = json!([{ "when": { "turn": 1 }, "toolCalls": [{ "name": "Write", "input": given }], "chunks": 1 },
+        say("done")]);
+    let (_, input) = pieces_of(&sandbox, &replies);
+    assert!(serde_json::from_str::<Value>(&input).unwrap() == given, "the pieces come to the whole input");
 }
 
 #[test]

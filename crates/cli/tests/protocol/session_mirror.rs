@@ -42,7 +42,7 @@ fn a_line_that_is_too_long_for_a_reader_is_repeated_in_part() {
     let sandbox = Sandbox::new();
     let flags = ["--session-mirror", "--settings", ROOMY];
     let mut host = Host::connect(&sandbox, &json!([say("read")]), &flags, json!({}));
-    host.prompt(&"x".repeat(3 * 1024 * 1024));
+    host.prompt(&"x".repeat(1_200_000));
     let mut entries: Vec<Value> = Vec::new();
     loop {
         let line = host.next().unwrap();
