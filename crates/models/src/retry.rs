@@ -71,6 +71,10 @@ impl RetryPolicy {
             return Verdict::GiveUp(failure);
         }
         let most = if is_refused { self.max_attempts.min(REFUSED_ATTEMPTS) } else { self.max_attempts };
+        let most = match self.has_fallback && attempts.row > 0 {
+            true => most.min(attempt + ROW_BEFORE_FALLBACK - attempts.row),
+            false => most,
+        };
         if attempt >= most {
             if attempt > 1 {
                 failure.message = format!("{} (after {attempt} attempts)", failure.message);
@@ -209,7 +213,10 @@ mod tests {
             let mut attempts = Attempts::default();
             for number in 1..=3 {
                 let verdict = policy.verdict(&mut attempts, failure(class, "no").into());
-                assert_eq!(matches!(verdict, Verdict::GiveUp(_)), number == 3, "{class:?} {number}");
+                match verdict {
+                    Verdict::Wait(_, most) => assert_eq!((most, number < 3), (2, true), "{class:?}"),
+                    Verdict::GiveUp(_) => assert_eq!(number, 3, "{class:?}"),
+                }
             }
         }
         let mut attempts = Attempts::default();

@@ -27,12 +27,17 @@ fn results(server: &ScriptedServer) -> Vec<Value> {
 #[test]
 fn the_launch_result_returns_at_once_and_the_end_wakes_another_turn() {
     let sandbox = Sandbox::new();
-    let go = ("toolu_go", "Bash", json!({ "command": "touch go" }));
-    let server = family(
-        vec![launch(), calls(&[go]), Reply::text("launched it"), Reply::text("heard of it")],
-        waiting(),
-    );
-    let finished = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent,Bash"]);
+    let server = family(vec![launch(), Reply::text("launched it"), Reply::text("heard of it")], waiting());
+    let mut command = command(&sandbox, &server, Wire::Messages);
+    command.args(["-p", "go", "--output-format", "stream-json", "--allowed-tools", "Agent,Bash"]);
+    let live = Live::start(command);
+    // A child that ends before the turn does is told of in that turn.
+    let has_ended = |file: &std::path::PathBuf| {
+        std::fs::read_to_string(file).is_ok_and(|log| log.contains("\"type\":\"turn-end\""))
+    };
+    wait_until("the first turn ends", || sandbox.session_files().iter().any(has_ended));
+    sandbox.write("go", "");
+    let finished = live.finish();
     let results_told: Vec<Value> = finished.of("result");
     let texts: Vec<&Value> = results_told.iter().map(|result| &result["result"]).collect();
     assert_eq!(texts, [&json!("launched it"), &json!("heard of it")], "{}", finished.stdout);

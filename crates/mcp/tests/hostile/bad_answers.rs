@@ -60,7 +60,7 @@ async fn a_process_that_dies_in_a_call_is_reported_once() {
     assert!(second.is_err());
     assert_eq!(tested.closed().await, expected);
     let closed = tested.call("echo", json!({})).await.unwrap_err();
-    assert!(matches!(closed, PeerError::Closed(_)));
+    assert!(matches!(closed, PeerError::NotConnected(_)));
     tested.close().await;
     let heard = tested.heard.lock().unwrap();
     assert_eq!(heard.iter().filter(|event| matches!(event, PeerEvent::Closed(_))).count(), 1);
