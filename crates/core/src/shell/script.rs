@@ -6,6 +6,7 @@ use super::nested;
 use super::places::{Flow, Places};
 use super::reader::{Reader, is_meta, is_name, is_name_start};
 use super::reading::{Assignment, Directory, DoubtKind};
+use super::variables::is_harmless_variable;
 
 /// What ends a list; the longer operators first.
 const CLOSERS: [&str; 12] = [";;&", ";;", ";&", ")", "}", "then", "else", "elif", "fi", "done", "do", "esac"];
@@ -190,17 +191,22 @@ impl Reader<'_, '_> {
             }
             self.at += word.len();
         }
-        let word = self.raw_word();
+        let (word, rest) = (self.raw_word(), self.rest());
         let compound = matches!(self.peek(0), Some(b'('))
             || matches!(
                 word,
                 "{" | "!" | "if" | "while" | "until" | "for" | "select" | "case" | "[[" | "time" | "coproc"
             );
+        // The shell makes the assignment itself, also without a command behind it.
+        let (name, behind) = rest.split_at(rest.bytes().take_while(|byte| is_name(*byte)).count());
+        let sets = !name.is_empty() && ["=", "+=", "["].iter().any(|sign| behind.starts_with(sign));
+        if compound || (sets && !is_harmless_variable(name)) {
+            self.doubt(DoubtKind::UnknownConstruct, start);
+        }
         if !compound {
             self.at = start;
             return None;
         }
-        self.doubt(DoubtKind::UnknownConstruct, start);
         Some(self.pipeline())
     }
 
