@@ -70,6 +70,10 @@ impl<'a> Judge<'a> {
         let mut grant = self.outputs_granted(known, bare, terms)?;
         self.assignments_granted(command, bare)?;
         if command.words.is_empty() {
+            // The input of a compound command; whatever is inside may print it.
+            if bare.is_none() {
+                input_shows_nothing(command)?;
+            }
             grant.rule = grant.rule.or(bare);
             return Ok(grant);
         }
@@ -91,7 +95,11 @@ impl<'a> Judge<'a> {
             return Ok(grant);
         }
         if let Some(inner) = self.through_transparent(line, at, bare, terms) {
-            grant.add(inner?);
+            let inner = inner?;
+            if inner.rule.is_none() && bare.is_none() {
+                input_shows_nothing(command)?;
+            }
+            grant.add(inner);
             return Ok(grant);
         }
         if let Some(rule) = bare {
@@ -214,9 +222,7 @@ impl<'a> Judge<'a> {
         if let Some(place) = known.reads.iter().find(|place| !self.is_readable(place)) {
             return Err(format!("{} is outside the workspace", place.real.display()));
         }
-        if let Some(name) = shown_variable(command) {
-            return Err(format!("the variable {name} may hold a secret, and it reads it"));
-        }
+        input_shows_nothing(command)?;
         if !self.is_trusted() && asks_for_version(&command.words) {
             return Err(format!(
                 "the folder may choose the program that `{}` starts, and it is not trusted",
@@ -263,6 +269,14 @@ impl<'a> Judge<'a> {
 /// Programs whose actions a prefix rule for them does not cover.
 fn is_search(command: &SimpleCommand) -> bool {
     matches!(command.base_name(), Some("find" | "fd" | "fdfind"))
+}
+
+/// The text on the input of a command holds no variable that may be a secret.
+fn input_shows_nothing(command: &SimpleCommand) -> Result<(), String> {
+    match shown_variable(command) {
+        Some(name) => Err(format!("the variable {name} may hold a secret, and it reads it")),
+        None => Ok(()),
+    }
 }
 
 /// A variable that the text on the input of a command holds, unless it is known to be no secret.
