@@ -1,5 +1,5 @@
-//! A first word that is no subcommand and looks like one is a mistake, not a prompt: it costs money to send `mpc` to a
-//! model. The nearest command is named; `-p` sends the word all the same.
+//! Rejects a first word that looks like a misspelt subcommand instead of sending it to a model, which costs money. The
+//! error names the nearest command; `-p` sends the word as a prompt.
 
 use crate::exit::Fault;
 
@@ -73,7 +73,7 @@ fn is_bundle_with_print(text: &str) -> bool {
     })
 }
 
-/// The subcommand that a word most likely stands for.
+/// The subcommand nearest to a word.
 fn nearest(word: &str) -> Option<&'static str> {
     let begins = |name: &&&str| {
         (word.len() >= 4 && name.starts_with(word)) || (**name != "help" && word.starts_with(**name))

@@ -147,7 +147,7 @@ pub fn tell_offline(engine: &Engine) {
     }
 }
 
-/// The id by which the session is shown, explained and resumed, for whoever sits at the terminal.
+/// Prints the ID of the session on a terminal, for `sessions show`, `permissions explain` and `--resume`.
 fn print_id(id: &str) {
     if screen::stdout_is_terminal() && screen::stderr_is_terminal() {
         let line = screen::Paint::of_stderr(&crate::environment()).line();

@@ -276,7 +276,7 @@ fn mirror(output: &Arc<JsonLines>) -> Mirror {
         };
         for line in lines {
             let Err(error) = send(line) else { continue };
-            // Without an entry the ones before it would be lost to whoever follows the chain.
+            // Without an entry the ones before it would be lost to a reader that follows the chain.
             let (short, _) = output.bounded(line.clone());
             let outcome = if send(&short).is_ok() { "cut" } else { "not repeated" };
             screen::tell(&format!("warning: a line of the session's log was {outcome}: {error}"));

@@ -14,7 +14,7 @@ use crate::screen;
 /// The person at the terminal.
 pub struct Person {
     name: String,
-    /// The lines that are typed, once somebody wants them.
+    /// The lines that the user types, read from the first question on.
     lines: OnceLock<Mutex<mpsc::UnboundedReceiver<String>>>,
     spinner: Option<Arc<Spinner>>,
 }
@@ -32,7 +32,7 @@ impl Person {
         let attended = screen::stdin_is_terminal() && screen::stderr_is_terminal();
         let environment = crate::environment();
         let name = environment.get("USER").or_else(|| environment.get("LOGNAME"));
-        let name = format!("{} on the terminal", name.map_or("somebody", String::as_str));
+        let name = format!("{} on the terminal", name.map_or("the user", String::as_str));
         attended.then(|| Arc::new(Self { name, lines: OnceLock::new(), spinner }))
     }
 

@@ -293,7 +293,7 @@ impl Spinner {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows nothing while somebody is asked.
+    /// Prints nothing while a question is open.
     pub fn hush(self: &Arc<Self>) -> Hush {
         self.pause();
         *self.state() = Shows::Question;

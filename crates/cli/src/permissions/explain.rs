@@ -133,7 +133,7 @@ pub fn answer_of(paths: &SessionPaths, call: &str) -> Option<Answered> {
     told_of(paths, call).ok().and_then(|told| told.answer)
 }
 
-/// The call that a beginning stands for; `None` when there is none.
+/// The ID that begins like this; `None` when no call has such an ID.
 fn complete<T: AsRef<str>>(given: &str, ids: &[T]) -> Result<Option<String>, Fault> {
     let all = || ids.iter().map(AsRef::as_ref);
     if given.is_empty() || all().any(|id| id == given) {
@@ -219,7 +219,7 @@ fn print_text(call: &str, tool: &str, input: &Value, told: &Told) -> Result<Exit
         let by = hooked.by.as_deref().unwrap_or("no hook");
         let said = match hooked.verdict {
             Some(HookVerdict::Allow) => format!("{by} allows it"),
-            Some(HookVerdict::Ask) => format!("{by} wants somebody to be asked"),
+            Some(HookVerdict::Ask) => format!("{by} asks for confirmation"),
             Some(HookVerdict::Deny) => format!("{by} denies it"),
             Some(HookVerdict::Defer) | None => "no opinion".to_owned(),
         };
