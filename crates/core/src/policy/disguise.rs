@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::found::Known;
 use super::words::{CommandPattern, may_be_code};
 use crate::shell::knowledge::{runs_arbitrary_code, takes_code};
-use crate::shell::{Redirection, RedirectionKind, SimpleCommand, Word};
+use crate::shell::{Redirection, RedirectionKind, SimpleCommand, Word, alternatives};
 
 /// How many words of a command are looked at one by one.
 const MOST_WORDS: usize = 64;
@@ -18,6 +18,8 @@ pub(super) struct Hiding<'a> {
     commands: Vec<Cow<'a, str>>,
     /// Texts that may be code.
     code: Vec<&'a str>,
+    /// What the braces of words become, where that may be a command or code.
+    made: Vec<String>,
     /// Words of which not all is known, in places where a program may be named.
     unknown: Vec<&'a Word>,
 }
@@ -25,7 +27,8 @@ pub(super) struct Hiding<'a> {
 impl<'a> Hiding<'a> {
     /// `None` for a command that holds nothing, whatever the rule: most of them.
     pub(super) fn of(command: &'a SimpleCommand, known: &Known) -> Option<Self> {
-        let mut hiding = Self { commands: Vec::new(), code: Vec::new(), unknown: Vec::new() };
+        let mut hiding =
+            Self { commands: Vec::new(), code: Vec::new(), made: Vec::new(), unknown: Vec::new() };
         let values = command.assignments.iter().filter_map(|assignment| assignment.value.as_literal());
         hiding.commands.extend(values.clone().map(Cow::Borrowed));
         hiding.code.extend(values);
@@ -35,6 +38,7 @@ impl<'a> Hiding<'a> {
                 command.words.iter().skip(1).map(|word| word.as_literal().unwrap_or_default()).collect();
             hiding.named_programs(base, &words, known.effects.known);
             hiding.unknown_programs(base, &command.words, known.effects.known);
+            hiding.made_by_braces(&command.words);
             if takes_code(base) {
                 hiding.code.extend(&words);
             } else if base != "git" {
@@ -49,8 +53,19 @@ impl<'a> Hiding<'a> {
             hiding.code.extend(input(command));
         }
         hiding.code.retain(|text| may_be_code(text));
-        let is_empty = hiding.commands.is_empty() && hiding.code.is_empty() && hiding.unknown.is_empty();
+        let is_empty = hiding.commands.is_empty()
+            && hiding.code.is_empty()
+            && hiding.made.is_empty()
+            && hiding.unknown.is_empty();
         (!is_empty).then_some(hiding)
+    }
+
+    /// Adds what braces become, each text alone and with those behind it.
+    fn made_by_braces(&mut self, words: &[Word]) {
+        for words in words.iter().skip(1).take(MOST_WORDS).filter_map(alternatives).flatten() {
+            let texts: Vec<&str> = words.iter().map(|word| word.as_literal().unwrap_or_default()).collect();
+            self.made.extend((0..texts.len()).map(|at| texts[at..].join(" ")));
+        }
     }
 
     /// Adds options and values of options that are not known. Of a program with options that run others any of them may
@@ -108,6 +123,7 @@ impl<'a> Hiding<'a> {
     pub(super) fn may_be(&self, pattern: &CommandPattern) -> bool {
         self.commands.iter().any(|text| starts_it(pattern, text))
             || self.code.iter().any(|text| pattern.is_named_in(text))
+            || self.made.iter().any(|text| starts_it(pattern, text) || pattern.is_named_in(text))
             || self.unknown.iter().any(|word| pattern.may_be_named_by(word))
     }
 }

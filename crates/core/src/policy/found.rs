@@ -8,10 +8,11 @@ use super::domain::{Target, target};
 use super::expand::{Lister, MOST_MATCHES};
 use super::glob::Glob;
 use super::links;
+use super::mentions::Mentions;
 use super::places::{FileSystem, Workspace, is_protected_name, leads_anywhere, normalise};
 use super::removal;
 use crate::ports::Access;
-use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names, takes_code};
+use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names};
 use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};
 
 /// A place in both forms.
@@ -163,7 +164,7 @@ impl Finder<'_> {
         self.absolute_place(&expanded, recursive)
     }
 
-    fn absolute_place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
+    pub(super) fn absolute_place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
         if path.as_os_str().as_encoded_bytes().contains(&0) {
             return Err("the path contains a NUL byte; give the path without it".to_owned());
         }
@@ -235,17 +236,11 @@ impl Finder<'_> {
         for place in &mut known.outputs {
             self.look_for_other_names(place);
         }
-        if self.guards_files && !(known.effects.known && known.effects.complete) {
-            let code = command.base_name().is_some_and(takes_code);
-            for word in command.words.iter().skip(1) {
-                known.unknown_mention |= !self.mentioned(word, code, &folders, &mut known.mentions);
-            }
-        }
         if self.guards_files {
-            // A later word may be nothing but the variable.
-            for value in command.assignments.iter().map(|assignment| &assignment.value) {
-                known.unknown_mention |= !self.mentioned(value, false, &folders, &mut known.mentions);
-            }
+            let is_understood = known.effects.known && known.effects.complete;
+            let mentions = Mentions::of(self, command, is_understood);
+            known.unknown_mention = mentions.is_unknown;
+            known.mentions = mentions.places;
         }
         known
     }
@@ -352,7 +347,7 @@ impl Finder<'_> {
     }
 
     /// The text of a word that is known, with the home directory in place.
-    fn spelled<'w>(&self, word: &'w Word) -> Option<Cow<'w, str>> {
+    pub(super) fn spelled<'w>(&self, word: &'w Word) -> Option<Cow<'w, str>> {
         if let Some(text) = word.as_literal() {
             return Some(Cow::Borrowed(text));
         }
@@ -438,56 +433,4 @@ impl Finder<'_> {
             known.reads.extend(known.inputs.iter().cloned());
         }
     }
-
-    /// Adds the files that a word may name; false when it matches more of them than the gate looks at.
-    fn mentioned(
-        &self,
-        word: &Word,
-        code: bool,
-        folders: &[Option<PathBuf>],
-        places: &mut Vec<Place>,
-    ) -> bool {
-        let Some(text) = self.spelled(word) else { return self.may_mention(word, folders, places) };
-        let between = |c: char| matches!(c, '=' | ':' | '@') || (code && ends_a_name(c));
-        let parts = text.split(between).filter(|part| !part.is_empty()).take(MOST_MENTIONS);
-        // A word without separators is its own only part.
-        let whole = text.contains(between).then_some(&*text);
-        for part in parts.chain(whole) {
-            // An option may have its value glued on: -f/etc/x.
-            let glued = part.strip_prefix('-').and_then(|rest| rest.find('/').map(|at| &rest[at..]));
-            for candidate in [Some(part), glued].into_iter().flatten().filter(|part| !part.starts_with('-')) {
-                self.named(candidate, false, folders, places);
-            }
-        }
-        true
-    }
-
-    /// Adds the files that a word which is partly known may name; one of which nothing is known says nothing.
-    fn may_mention(&self, word: &Word, folders: &[Option<PathBuf>], places: &mut Vec<Place>) -> bool {
-        let says_something = |piece: &Piece| match piece {
-            Piece::Literal(text) => !text.is_empty(),
-            Piece::Home | Piece::Glob(_) => true,
-            Piece::Variable(_) | Piece::Unknown(_) => false,
-        };
-        if !word.pieces.iter().any(says_something) {
-            return true;
-        }
-        let glob = Glob::loosely(word, &self.workspace.home);
-        for folder in folders.iter().flatten() {
-            let Some(matches) = self.lister.matches(folder, &glob, &mut Vec::new()) else { return false };
-            if matches.len() + places.len() > MOST_MATCHES {
-                return false;
-            }
-            places.extend(matches.iter().filter_map(|path| self.absolute_place(path, false).ok()));
-        }
-        true
-    }
-}
-
-/// The most names that are looked for in one word.
-const MOST_MENTIONS: usize = 256;
-
-/// True for characters that stand around names in code.
-fn ends_a_name(c: char) -> bool {
-    c.is_whitespace() || "\"'`()[]{}<>,;|&$!*+?".contains(c)
 }

@@ -15,6 +15,7 @@ mod glob;
 mod line;
 mod links;
 mod matching;
+mod mentions;
 mod pattern;
 mod places;
 mod removal;

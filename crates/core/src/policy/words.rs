@@ -152,12 +152,16 @@ impl CommandPattern {
     /// For deny and ask: true when code, in whatever language, has all words of the rule as words of its own.
     pub(super) fn is_named_in(&self, code: &str) -> bool {
         may_be_code(code)
-            && self.words.iter().all(|word| {
-                word.contains(STAR)
-                    || code
-                        .split(is_between)
-                        .any(|part| part == word || part.split('/').any(|name| name == word))
-            })
+            && (self.has_words_in(code)
+                // A shell takes quotes and escapes out of its words.
+                || (code.contains(is_quote) && self.has_words_in(&code.replace(is_quote, ""))))
+    }
+
+    fn has_words_in(&self, code: &str) -> bool {
+        self.words.iter().all(|word| {
+            word.contains(STAR)
+                || code.split(is_between).any(|part| part == word || part.split('/').any(|name| name == word))
+        })
     }
 
     /// For deny and ask: true when a word that is not known may name the program of the rule, alone or behind an option.
@@ -193,6 +197,10 @@ pub(super) fn may_be_code(text: &str) -> bool {
 /// True for characters that stand between words of code.
 fn is_between(c: char) -> bool {
     !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | ':' | '+'))
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '\'' | '"' | '\\')
 }
 
 /// Words that need no grammar: letters, digits and signs that mean nothing to a shell, and stars.

@@ -182,47 +182,6 @@ impl Reader<'_, '_> {
         }
         self.leave();
     }
-
-    /// `$'…'`: decoded when every escape in it is a plain one.
-    fn ansi_quotes(&mut self, builder: &mut Builder) {
-        let start = self.at;
-        self.at += 2;
-        let mut decoded = String::new();
-        let mut known = true;
-        loop {
-            match self.peek(0) {
-                None => {
-                    self.doubt(DoubtKind::SyntaxError, start);
-                    known = false;
-                    break;
-                }
-                Some(b'\'') => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    match self.peek(0) {
-                        Some(byte @ (b'\\' | b'\'' | b'"' | b'?')) => decoded.push(char::from(byte)),
-                        Some(b'n') => decoded.push('\n'),
-                        Some(b't') => decoded.push('\t'),
-                        _ => known = false,
-                    }
-                    self.skip_character();
-                }
-                Some(_) => {
-                    let from = self.at;
-                    self.skip_character();
-                    decoded.push_str(self.slice(from, self.at));
-                }
-            }
-        }
-        if known {
-            builder.text(&decoded);
-        } else {
-            builder.unknown(self.slice(start, self.at));
-        }
-    }
 }
 
 /// The text of a backtick substitution as the shell reads it: a backslash guards only `$`, backtick and backslash.

@@ -5,6 +5,8 @@
 //! Two grammars read every line: our own reader, which knows the value of each word, and a maintained parser whose tree
 //! must name the same commands at the same places ([`read`] reports a doubt otherwise).
 
+mod ansi_quotes;
+mod braces;
 mod builtin;
 mod collector;
 mod condition;
@@ -27,6 +29,7 @@ mod word;
 mod wrapper;
 
 pub use crate::display::escaped_for_display;
+pub use braces::{Unexpanded, alternatives};
 pub use handover::hands_over;
 pub use reading::{
     Assignment, Directory, Doubt, DoubtKind, Reading, Redirection, RedirectionKind, SimpleCommand, Wrapped,

@@ -69,7 +69,7 @@ fn what_is_not_known_says_what_it_is() {
         ("a x{1..3}", vec![unknown("x{1..3}")]),
         ("a $(b)", vec![unknown("$(b)")]),
         ("a x`b`", vec![literal("x"), unknown("`b`")]),
-        ("a $'\\x41'", vec![unknown("$'\\x41'")]),
+        ("a $'\\xff'", vec![unknown("$'\\xff'")]),
         ("a $\"b\"", vec![unknown("$\"b\"")]),
         ("a ${b:-c}", vec![unknown("${b:-c}")]),
         ("a ${#b}", vec![unknown("${#b}")]),
