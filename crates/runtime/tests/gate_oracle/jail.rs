@@ -1,5 +1,6 @@
 //! Runs a script as the Bash tool would, in namespaces of its own: no network, everything read-only but the tree, and an
-//! end after some seconds.
+//! end after some seconds. What a script leaves running ends with it: on a busy machine it would still read the tree while
+//! the next script is judged.
 
 use std::ffi::CString;
 use std::io::{self, Read};
@@ -37,7 +38,10 @@ impl Jail {
         let user = format!("{0} {0} 1\n", rustix::process::getuid().as_raw());
         // SAFETY: between fork and exec only system calls are made, on memory that was there before.
         unsafe {
-            command.pre_exec(move || confine(&path, &workspace, user.as_bytes()));
+            command.pre_exec(move || {
+                confine(&path, &workspace, user.as_bytes())?;
+                start_below_init()
+            });
         }
         let mut child = command.spawn().expect("the jail needs user and mount namespaces");
         let end = Instant::now() + LONGEST;
@@ -94,7 +98,11 @@ fn confine(tree: &CString, workspace: &CString, user: &[u8]) -> io::Result<()> {
             )
         })
     };
-    let spaces = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
+    let spaces = libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWPID;
     // SAFETY: plain system calls on constant strings and on memory that lives for the whole of them.
     unsafe {
         check(libc::unshare(spaces).into())?;
@@ -113,4 +121,33 @@ fn confine(tree: &CString, workspace: &CString, user: &[u8]) -> io::Result<()> {
     // Only now: a folder that was entered before is still the one of the read-only mount.
     // SAFETY: a plain system call on a string that lives for the whole of it.
     check(unsafe { libc::chdir(workspace.as_ptr()) }.into())
+}
+
+/// Goes on as the child of the first process of the new namespace: the kernel ends all others there when that one ends,
+/// which it does when the script does.
+fn start_below_init() -> io::Result<()> {
+    for _ in 0..2 {
+        // SAFETY: the process has one thread, and both sides make system calls only until they exec or exit.
+        match unsafe { libc::fork() } {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => {}
+            child => exit_with(child),
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a child and exits as it did.
+fn exit_with(child: libc::pid_t) -> ! {
+    let mut status = 0;
+    // SAFETY: plain system calls. The pipe on which the spawner waits for the exec is among the descriptors.
+    unsafe {
+        libc::close_range(3, libc::c_uint::MAX, 0);
+        loop {
+            let ended = libc::waitpid(-1, &raw mut status, 0);
+            if ended == child || (ended < 0 && *libc::__errno_location() != libc::EINTR) {
+                libc::_exit(libc::WEXITSTATUS(status));
+            }
+        }
+    }
 }
