@@ -16,6 +16,7 @@ Commands (each has its own --help):
   qodercli hooks list                               hooks: what runs around the steps of a turn, with file and line
   qodercli skills list                              skills that a session here has
   qodercli commands list                            /commands that a session here has
+  qodercli models list|check [NAME]                 models of the configured providers; try one for real
   qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
   qodercli plugins list|install|enable|validate     plugins: commands, agents, skills, hooks and servers in one folder
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used

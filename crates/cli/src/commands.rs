@@ -84,6 +84,12 @@ pub enum Command {
         #[command(subcommand)]
         action: AgentsAction,
     },
+    /// Models: list what the configured providers offer, and try one for real.
+    #[command(after_help = crate::models::HELP)]
+    Models {
+        #[command(subcommand)]
+        action: crate::models::ModelsAction,
+    },
     /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
     ///
     /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
@@ -139,9 +145,14 @@ pub struct PlaceArguments {
 impl PlaceArguments {
     /// What a session there would begin with. What it warns about is told.
     pub fn prepare(self, environment: BTreeMap<String, String>) -> Result<Setup, Fault> {
+        self.prepare_with(Options { environment, ..Options::default() })
+    }
+
+    /// The same with further options.
+    pub fn prepare_with(self, options: Options) -> Result<Setup, Fault> {
         let Self { json: _, cwd, settings, trust } = self;
         let cwd = cwd.unwrap_or_default();
-        let setup = Setup::prepare(Options { cwd, settings, trust, environment, ..Options::default() })?;
+        let setup = Setup::prepare(Options { cwd, settings, trust, ..options })?;
         hide_secrets(&setup);
         for warning in &setup.warnings {
             tell(&format!("warning: {warning}"));

@@ -8,13 +8,11 @@ use qoder_runtime::layout;
 use qoder_runtime::mcp::config::without_credentials;
 use qoder_runtime::settings::{KNOWN_KEYS, holds_secret};
 use qoder_runtime::setup::Setup;
-use qoder_types::ModelFailureClass;
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
 use crate::commands::PlaceArguments;
 use crate::exit::{Exit, Fault};
-use crate::{hooks, options, print, screen};
+use crate::{hooks, print, screen};
 
 /// Shows effective settings with their origin.
 pub fn show(
@@ -167,42 +165,6 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
         screen::say_row(&format!(
             "  {part} (known only when the hook runs, so a change of any script in the folder counts)"
         ))?;
-    }
-    Ok(Exit::Success)
-}
-
-/// Asks the provider for its models.
-pub fn list_models(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
-    let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
-    screen::hide_secrets(&setup);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
-    let listed = runtime.block_on(qoder_models::list_models(setup.model_options()));
-    let models = listed.map_err(|failure| Fault {
-        exit: if failure.class == ModelFailureClass::Authentication {
-            Exit::Authentication
-        } else {
-            Exit::General
-        },
-        message: failure.message,
-        hint: "see docs/models.md for how to configure a provider".to_owned(),
-    })?;
-    let as_json = options::output_format(arguments, &setup)? != crate::arguments::OutputFormat::Text;
-    if as_json {
-        let list: Vec<Value> = models
-            .iter()
-            .map(|model| json!({"id": model.id, "displayName": model.display_name, "provider": model.provider}))
-            .collect();
-        screen::say_json_line(Value::Array(list).to_string())?;
-        return Ok(Exit::Success);
-    }
-    for model in models {
-        match model.display_name {
-            Some(name) => screen::say_row(&format!("{}  {name}  [{}]", model.id, model.provider))?,
-            None => screen::say_row(&format!("{}  [{}]", model.id, model.provider))?,
-        }
     }
     Ok(Exit::Success)
 }

@@ -12,6 +12,7 @@ mod host;
 mod input;
 mod mcp;
 mod mcp_conformance;
+mod models;
 mod nearest;
 mod options;
 mod permissions;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use qoder_runtime::extensions::Kind;
+use qoder_runtime::setup::Setup;
 
 use arguments::Arguments;
 use commands::{Command, CommandLine};
@@ -79,7 +81,10 @@ fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         arguments.session_id = environment.get("QODER_SESSION_ID").filter(|id| !id.is_empty()).cloned();
     }
     if arguments.list_models {
-        return config::list_models(&arguments, environment);
+        let setup = Setup::prepare(options::from_arguments(&arguments, environment)?)?;
+        screen::hide_secrets(&setup);
+        let as_json = options::output_format(&arguments, &setup)? != arguments::OutputFormat::Text;
+        return models::list(&setup, as_json);
     }
     if arguments.list_sessions {
         return sessions::list(&environment, false, false);
@@ -113,6 +118,7 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Permissions { action } => permissions::run(action, environment),
         Command::Hooks { action } => hooks::run(action, environment),
         Command::Agents { action } => agents::run(action, environment),
+        Command::Models { action } => models::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
         Command::Plugins { action } => plugins::run(action, environment),
         Command::Skills { action } => definitions::list(Kind::Skills, action, environment),

@@ -4,7 +4,7 @@
 use crate::exit::Fault;
 
 /// The subcommands.
-pub const COMMANDS: [&str; 12] = [
+pub const COMMANDS: [&str; 13] = [
     "sessions",
     "config",
     "permissions",
@@ -13,6 +13,7 @@ pub const COMMANDS: [&str; 12] = [
     "hooks",
     "skills",
     "commands",
+    "models",
     "mcp",
     "plugins",
     "trust",
@@ -23,10 +24,10 @@ pub const COMMANDS: [&str; 12] = [
 const ELSEWHERE: &[(&str, &str)] = &[
     ("doctor", "qodercli sandbox status, qodercli mcp list or qodercli config"),
     ("status", "qodercli sandbox status, qodercli mcp list or qodercli sessions list"),
-    ("models", "qodercli --list-models"),
-    ("model", "qodercli --model NAME, or qodercli --list-models"),
+    ("model", "qodercli --model NAME, or qodercli models list"),
     ("settings", "qodercli config"),
     ("rules", "qodercli permissions list"),
+    ("providers", "qodercli models list"),
     ("servers", "qodercli mcp list"),
     ("resume", "qodercli -p --resume SESSION"),
     ("continue", "qodercli -p --continue"),

@@ -11,6 +11,7 @@ mod call;
 mod call_id;
 mod cassette;
 mod catalog;
+mod check;
 mod client;
 mod failure;
 mod http;
@@ -28,6 +29,7 @@ mod route;
 mod scripted;
 mod settings;
 
+pub use check::{Check, CheckReport, Finding, Probe, Verdict};
 pub use list::{ListedModel, list_models};
 pub use resolve::{SECRET_ENVIRONMENT, configured_secrets, resolve, unpriced_model};
 pub use settings::{ModelConfigError, ModelOptions, ModelSettings, Price, ProviderSettings};

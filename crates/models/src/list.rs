@@ -74,7 +74,8 @@ pub async fn list_models(options: &ModelOptions) -> Result<Vec<ListedModel>, Mod
     }
 }
 
-async fn ask(route: &Route, options: &ModelOptions) -> Result<Vec<ListedModel>, ModelFailure> {
+/// What one provider offers.
+pub(crate) async fn ask(route: &Route, options: &ModelOptions) -> Result<Vec<ListedModel>, ModelFailure> {
     let client = client::build(route, &options.environment)?;
     let mut models: Vec<ListedModel> = Vec::new();
     let mut after: Option<String> = None;

@@ -67,10 +67,23 @@ pub fn configured_secrets(options: &ModelOptions) -> Vec<String> {
 /// The model that the options name, when it is asked over a network and nobody knows what it costs.
 #[must_use]
 pub fn unpriced_model(options: &ModelOptions) -> Option<String> {
+    let route = route_of(options).ok().flatten()?;
+    catalog::lookup(options, &route.model).price.is_none().then_some(route.model)
+}
+
+/// The route of the model that the options name; `None` for one that needs no network.
+pub(crate) fn route_of(options: &ModelOptions) -> Result<Option<Route>, ModelConfigError> {
     let (name, tier) = named(options, options.model.as_deref());
     let local = name == "offline" || name.starts_with("scripted:") || name.starts_with("replay:");
-    let route = if local { None } else { find_route(options, name, tier).ok().flatten() }?;
-    catalog::lookup(options, &route.model).price.is_none().then_some(route.model)
+    let route = if local { None } else { find_route(options, name, tier)? };
+    route.map(|route| with_options(route, options)).transpose()
+}
+
+/// The default model of the provider that has this name; `None` when no provider has it.
+pub(crate) fn provider_model(options: &ModelOptions, name: &str) -> Result<Option<String>, ModelConfigError> {
+    let routes = all_routes(options)?;
+    let found = routes.iter().find(|(route, _)| options.base_url.is_none() && route.provider == name);
+    Ok(found.map(|(route, _)| format!("{name}/{}", route.model)))
 }
 
 /// The name that counts, and the tier when it is one that the settings do not map.
