@@ -84,6 +84,7 @@ pub type Snapshot = BTreeMap<PathBuf, Entry>;
 impl Tree {
     pub fn new() -> Self {
         let tree = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir(tree.root()).unwrap();
         tree.reset();
         tree
     }
@@ -98,8 +99,9 @@ impl Tree {
     }
 
     /// The folder that holds everything. Its path has no links.
+    /// It is not the temporary folder itself, which programs that clean up or look around may list.
     pub fn root(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
+        self.folder.path().canonicalize().unwrap().join("tree")
     }
 
     pub fn workspace(&self) -> PathBuf {
