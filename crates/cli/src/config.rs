@@ -34,6 +34,7 @@ pub fn show(
             rows.push((known.path.to_owned(), value, "default".to_owned()));
         }
     }
+    rows.extend(profile_rows(&setup)?);
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     if let Some(key) = key {
         rows.retain(|row| row.0 == key || row.0.starts_with(&format!("{key}.")));
@@ -67,6 +68,26 @@ pub fn show(
         screen::say_row(&format!("{key} = {value}  [{origin}]{note}"))?;
     }
     Ok(Exit::Success)
+}
+
+/// The compatibility profiles in force: of the model that is asked, and of every provider that the settings name.
+fn profile_rows(setup: &Setup) -> Result<Vec<(String, Value, String)>, Fault> {
+    let options = setup.model_options();
+    let fault = |error: qoder_models::ModelConfigError| Fault::input(error.to_string(), error.hint());
+    let row =
+        |key: String, found: qoder_models::ProfileInForce| (key, json!(found.profile.name), found.reason);
+    let mut rows = Vec::new();
+    // A model that cannot be asked has no profile; the session itself says why.
+    if let Ok(Some(found)) = qoder_models::profile_in_force(options) {
+        rows.push(row("model.profile".to_owned(), found));
+    }
+    let named =
+        |found: &qoder_models::ProfileInForce| options.settings.providers.contains_key(&found.provider);
+    for found in qoder_models::provider_profiles(options).unwrap_or_default().into_iter().filter(named) {
+        rows.push(row(format!("providers.{}.profile", found.provider), found));
+    }
+    qoder_models::check_compat(options).map_err(fault)?;
+    Ok(rows)
 }
 
 /// False for keys that are accepted and change nothing.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use qoder_models::{Check, CheckReport, Finding, Probe, Verdict};
+use qoder_models::{Check, CheckReport, CheckedProfile, Finding, Probe, Verdict};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_types::{ModelFailure, ModelFailureClass};
 use serde_json::{Value, json};
@@ -148,10 +148,27 @@ fn check(
     printed?;
     if as_json {
         screen::say_json(&as_value(&model, &provider, &report))?;
-    } else if let Some(cost) = report.cost_usd {
-        screen::say_painted(&paint.line().ink(Ink::Faint, &format!("cost: ${cost:.4}")))?;
+    } else {
+        print_summary(&report, paint)?;
     }
     Ok(exit_of(&report))
+}
+
+fn print_summary(report: &CheckReport, paint: Paint) -> Result<(), Fault> {
+    if let Some(profile) = &report.profile {
+        let CheckedProfile { provider, name, reason, compat } = profile;
+        screen::say_painted(
+            &paint.line().plain("profile: ").ink(Ink::Bold, name).plain(&format!(" ({reason})")),
+        )?;
+        if !compat.is_empty() {
+            let settings = json!({"providers": {provider: {"compat": compat}}});
+            screen::say_row(&format!("to keep this, add to your settings: {settings}"))?;
+        }
+    }
+    if let Some(cost) = report.cost_usd {
+        screen::say_painted(&paint.line().ink(Ink::Faint, &format!("cost: ${cost:.4}")))?;
+    }
+    Ok(())
 }
 
 fn row(paint: Paint, finding: &Finding) -> Painted {
@@ -193,6 +210,9 @@ fn as_value(model: &str, provider: &str, report: &CheckReport) -> Value {
         "usable": report.is_usable(),
         "findings": findings,
         "costUsd": report.cost_usd,
+        "profile": report.profile.as_ref().map(|profile| {
+            json!({"name": profile.name, "reason": profile.reason, "compat": profile.compat})
+        }),
     })
 }
 

@@ -34,7 +34,7 @@ pub type Cancelled = Shared<BoxFuture<'static, ()>>;
 pub struct PromptMessage {
     /// The message.
     pub message: Message,
-    encoded: OnceLock<(&'static str, Bytes)>,
+    encoded: OnceLock<(u64, Bytes)>,
 }
 
 impl PromptMessage {
@@ -44,9 +44,9 @@ impl PromptMessage {
         Self { message, encoded: OnceLock::new() }
     }
 
-    /// The bytes of this message in the wire format `format`, made by `encode` at the first call. A second format on the
+    /// The bytes of this message in the form `format`, a number for a wire protocol and what its server takes, made by `encode` at the first call. A second format on the
     /// same message is encoded each time: a session speaks one.
-    pub fn encoded(&self, format: &'static str, encode: impl Fn(&Message) -> Bytes) -> Bytes {
+    pub fn encoded(&self, format: u64, encode: impl Fn(&Message) -> Bytes) -> Bytes {
         let (kept, bytes) = self.encoded.get_or_init(|| (format, encode(&self.message)));
         if *kept == format { bytes.clone() } else { encode(&self.message) }
     }
@@ -117,8 +117,21 @@ pub enum ModelEvent {
         /// What went wrong.
         failure: ModelFailure,
     },
+    /// Something that was done otherwise than asked, so that the server takes the request.
+    Notice(ModelNotice),
     /// The complete reply.
     Reply(Box<ModelReply>),
+}
+
+/// What a model tells besides its reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelNotice {
+    /// For people: what happened and what to do.
+    pub text: String,
+    /// The server and model it is about, as the model names them.
+    pub place: String,
+    /// What was learned about the server, as `compat` of a provider has it; none where nothing was.
+    pub compat: Option<Value>,
 }
 
 /// What is known about a model without asking it.

@@ -221,7 +221,8 @@ impl Replay {
         }
         let body = stream::iter([Ok(Bytes::from(line.response.clone()))]).boxed();
         let response = Response { status: line.status, headers, body };
-        read(response, &Arc::new(route), self.timeouts, request.partial.then(|| sink.clone())).await
+        let profile = route.profile();
+        read(response, &Arc::new(route), &profile, self.timeouts, request.partial.then(|| sink.clone())).await
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) const DEFAULT_OUTPUT: u64 = 32_000;
 pub(crate) struct Entry {
     pub(crate) context_window: u64,
     pub(crate) max_output_tokens: u64,
+    /// True when somebody or the table says how long a reply may be.
+    pub(crate) has_output_limit: bool,
     pub(crate) price: Option<Price>,
 }
 
@@ -73,19 +75,19 @@ pub(crate) fn lookup(options: &ModelOptions, model: &str) -> Entry {
         })
         .max_by_key(|family| family.prefix.len());
     let settings = &options.settings;
+    let limit = options
+        .max_output_tokens
+        .map(u64::from)
+        .or_else(|| settings.max_output_tokens.get(model).copied())
+        .or(known.map(|family| family.max_output_tokens));
     Entry {
         context_window: options
             .context_window
             .or_else(|| settings.context_windows.get(model).copied())
             .or(known.map(|family| family.context_window))
             .unwrap_or(UNKNOWN_WINDOW),
-        max_output_tokens: options
-            .max_output_tokens
-            .map(u64::from)
-            .or_else(|| settings.max_output_tokens.get(model).copied())
-            .or(known.map(|family| family.max_output_tokens))
-            .unwrap_or(DEFAULT_OUTPUT)
-            .max(1),
+        max_output_tokens: limit.unwrap_or(DEFAULT_OUTPUT).max(1),
+        has_output_limit: limit.is_some(),
         price: settings.prices.get(model).copied().or(known.map(|family| family.price)),
     }
 }

@@ -19,11 +19,13 @@ pub(crate) struct AttemptFailure {
     pub(crate) should_retry: Option<bool>,
     /// True when nothing listens at the address.
     pub(crate) is_refused: bool,
+    /// The status and the words of a response that was an error.
+    pub(crate) response: Option<(u16, String)>,
 }
 
 impl From<ModelFailure> for AttemptFailure {
     fn from(failure: ModelFailure) -> Self {
-        Self { failure, should_retry: None, is_refused: false }
+        Self { failure, should_retry: None, is_refused: false, response: None }
     }
 }
 
@@ -226,6 +228,7 @@ pub(crate) fn from_status(status: u16, headers: &HeaderMap, body: &str, route: &
             _ => None,
         },
         is_refused: false,
+        response: Some((status, body.to_owned())),
     }
 }
 

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use eventsource_stream::{EventStreamError, Eventsource};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
-use qoder_core::ports::{ModelFacts, ModelRequest, Thinking};
+use qoder_core::ports::{ModelEvent, ModelFacts, ModelNotice, ModelRequest, Thinking};
 use qoder_types::{ModelFailure, ModelFailureClass, ToolDefinition};
 use reqwest::Client;
 use serde_json::Value;
@@ -23,9 +23,13 @@ use crate::call::{Backend, Decoded, Sink};
 use crate::cassette::{Recorder, Tape};
 use crate::catalog::{DEFAULT_OUTPUT, Entry};
 use crate::client;
+use crate::compose;
 use crate::failure::{self, AttemptFailure, failure, malformed};
+use crate::learn::lesson::{self, Refusal};
+use crate::learn::{self, Learned};
 use crate::partial::tell_whole;
-use crate::protocol::{HeadOptions, Protocol};
+use crate::profile::{Profile, choose};
+use crate::protocol::{Decoder, HeadOptions};
 use crate::route::Route;
 use crate::settings::{ModelOptions, Price};
 
@@ -36,6 +40,9 @@ const TOTAL_MS: u64 = 600_000;
 const DRAIN: Duration = Duration::from_millis(100);
 /// How long to wait for more, such as token counts, when the reply is complete but the endpoint has not said the last word.
 const SETTLE: Duration = Duration::from_secs(3);
+
+/// The most things that one call may learn; each costs a request.
+const MOST_LESSONS: u32 = 4;
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +95,9 @@ pub(crate) struct HttpBackend {
     client: OnceLock<Client>,
     cached_head: Mutex<Option<CachedHead>>,
     recorder: Option<Arc<Recorder>>,
+    learned: Learned,
+    /// Where it was learned: protocol, address and model.
+    place: String,
 }
 
 impl HttpBackend {
@@ -98,6 +108,7 @@ impl HttpBackend {
         options: &ModelOptions,
         recorder: Option<Arc<Recorder>>,
     ) -> Self {
+        let place = route.learned_under();
         Self {
             route: Arc::new(route),
             entry,
@@ -108,7 +119,14 @@ impl HttpBackend {
             client: OnceLock::new(),
             cached_head: Mutex::new(None),
             recorder,
+            learned: options.learned.clone(),
+            place,
         }
+    }
+
+    /// What the server accepts, as far as it is known by now.
+    fn profile(&self) -> Profile {
+        self.learned.profile(&self.place, self.route.profile())
     }
 
     fn client(&self) -> Result<Client, ModelFailure> {
@@ -119,12 +137,21 @@ impl HttpBackend {
         Ok(self.client.get_or_init(|| built).clone())
     }
 
-    fn head(&self, request: &ModelRequest) -> (Bytes, Bytes) {
+    fn head_options(&self, request: &ModelRequest, profile: Profile) -> HeadOptions {
         let wanted = request.max_output_tokens.map_or(DEFAULT_OUTPUT, u64::from).max(1);
-        let options = HeadOptions {
+        let most = profile.most_output_tokens.unwrap_or(u64::MAX).max(1);
+        HeadOptions {
             model: self.route.model.clone(),
-            max_tokens: wanted.min(self.entry.max_output_tokens),
-        };
+            max_tokens: wanted.min(self.entry.max_output_tokens).min(most),
+            is_limited: request.max_output_tokens.is_some()
+                || self.entry.has_output_limit
+                || profile.most_output_tokens.is_some(),
+            profile,
+        }
+    }
+
+    fn head(&self, request: &ModelRequest, profile: Profile) -> (Bytes, Bytes) {
+        let options = self.head_options(request, profile);
         let mut cached = self.cached_head.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*cached
             && Arc::ptr_eq(&known.system, &request.system)
@@ -151,15 +178,10 @@ impl HttpBackend {
         head
     }
 
-    fn body(&self, request: &ModelRequest) -> Bytes {
+    fn body(&self, request: &ModelRequest, profile: Profile) -> Bytes {
         let protocol = self.route.protocol;
-        let (head, first) = self.head(request);
-        let pieces: Vec<Bytes> = request
-            .messages
-            .iter()
-            .map(|message| message.encoded(protocol.name(), |message| protocol.encode(message)))
-            .filter(|piece| !piece.is_empty())
-            .collect();
+        let (head, first) = self.head(request, profile);
+        let pieces = compose::pieces(&request.messages, protocol, &profile, protocol.key(&profile));
         let length = pieces.iter().map(|piece| piece.len() + 1).sum::<usize>();
         let mut body = Vec::with_capacity(head.len() + first.len() + length + 3);
         body.extend_from_slice(&head);
@@ -199,13 +221,67 @@ impl HttpBackend {
         })
     }
 
+    /// Asks, and asks again at once when the server refused something that can be left out.
     async fn exchange(&self, request: &ModelRequest, sink: &Sink) -> Result<Decoded, AttemptFailure> {
-        let body = self.body(request);
+        let mut lessons = 0;
+        loop {
+            let failed = match self.exchange_once(request, sink).await {
+                Ok(decoded) => return Ok(decoded),
+                Err(failed) => failed,
+            };
+            lessons += 1;
+            if lessons > MOST_LESSONS || !self.learn(&failed, request, sink) {
+                return Err(failed);
+            }
+        }
+    }
+
+    /// True when the failure teaches something that was not known, so that asking again may help.
+    fn learn(&self, failed: &AttemptFailure, request: &ModelRequest, sink: &Sink) -> bool {
+        let Some((status, body)) = &failed.response else { return false };
+        let profile = self.profile();
+        let head = self.head_options(request, profile);
+        let refusal = Refusal {
+            status: *status,
+            body,
+            protocol: self.route.protocol,
+            request,
+            max_tokens: head.sends_limit(self.route.protocol).then_some(head.max_tokens),
+        };
+        let Some(lesson) = lesson::from_refusal(&refusal, &profile) else { return false };
+        if !self.learned.teach(&self.place, &lesson) {
+            return false;
+        }
+        let changes = learn::changes(&self.route.profile(), &lesson.profile);
+        let text = format!(
+            "{} refused the request ({status}: {}). It was sent again {}, and so is every later one of this session. \
+             To settle it, put this into the settings: {}",
+            self.route.place(),
+            lesson::words_of(body),
+            lesson.how,
+            self.route.settings_line(&changes),
+        );
+        sink.push(ModelEvent::Notice(ModelNotice {
+            text: self.route.mask(&text),
+            place: self.place.clone(),
+            compat: Some(Value::Object(changes)),
+        }));
+        true
+    }
+
+    async fn exchange_once(&self, request: &ModelRequest, sink: &Sink) -> Result<Decoded, AttemptFailure> {
+        let profile = self.profile();
+        let body = self.body(request, profile);
         let tape = self
             .recorder
             .as_ref()
             .map(|recorder| Tape::new(Arc::clone(recorder), &self.route, request.messages.len(), &body));
         let mut response = self.send(body).await?;
+        if self.route.choice().is_guess
+            && let Some(told) = choose::by_headers(&response.headers)
+        {
+            self.learned.recognise(&self.route.server_key(), told.profile);
+        }
         if let Some(mut tape) = tape {
             tape.begin(response.status, &response.headers);
             response.body = response
@@ -218,7 +294,7 @@ impl HttpBackend {
                 })
                 .boxed();
         }
-        read(response, &self.route, self.timeouts, request.partial.then(|| sink.clone())).await
+        read(response, &self.route, &profile, self.timeouts, request.partial.then(|| sink.clone())).await
     }
 }
 
@@ -268,6 +344,7 @@ impl Backend for HttpBackend {
 pub(crate) async fn read(
     response: Response,
     route: &Arc<Route>,
+    profile: &Profile,
     timeouts: Timeouts,
     sink: Option<Sink>,
 ) -> Result<Decoded, AttemptFailure> {
@@ -287,17 +364,16 @@ pub(crate) async fn read(
     // An error or a whole reply may call itself a stream; no event starts like one.
     let is_document = matches!(first, b'{' | b'[' | b'<');
     let mut decoded = if !is_document && (content_type.is_empty() || content_type.contains("event-stream")) {
-        read_events(body, route.protocol, sink).await?
+        read_events(body, route.protocol.decoder(sink, profile)).await?
     } else {
         let bytes = body::collect(body).await?;
-        read_whole(bytes, content_type, route, sink).await?
+        read_whole(bytes, content_type, route, profile, sink).await?
     };
     decoded.request_id = request_id;
     Ok(decoded)
 }
 
-async fn read_events(body: Body, protocol: Protocol, sink: Option<Sink>) -> Result<Decoded, AttemptFailure> {
-    let mut decoder = protocol.decoder(sink);
+async fn read_events(body: Body, mut decoder: Box<dyn Decoder>) -> Result<Decoded, AttemptFailure> {
     let mut events = body::by_event(body).eventsource();
     loop {
         let next = if decoder.may_end() {
@@ -360,6 +436,7 @@ async fn read_whole(
     bytes: Vec<u8>,
     content_type: &str,
     route: &Route,
+    profile: &Profile,
     sink: Option<Sink>,
 ) -> Result<Decoded, AttemptFailure> {
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -367,9 +444,9 @@ async fn read_whole(
     if start.starts_with("data:") || start.starts_with("event:") {
         // A stream behind a wrong content type, as some gateways send it.
         let body = stream::iter([Ok(Bytes::from(bytes))]).boxed();
-        return read_events(body, route.protocol, sink).await;
+        return read_events(body, route.protocol.decoder(sink, profile)).await;
     }
-    if let Some(decoded) = route.protocol.whole(&text) {
+    if let Some(decoded) = route.protocol.whole(&text, profile) {
         if let Some(sink) = sink {
             tell_whole(sink, &decoded, 1);
         }
@@ -397,5 +474,6 @@ async fn read_whole(
         failure: ModelFailure { status: Some(200), ..malformed(message) },
         should_retry: Some(false),
         is_refused: false,
+        response: None,
     })
 }

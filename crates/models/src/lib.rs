@@ -2,6 +2,7 @@
 //!
 //! * Protocols: Anthropic Messages, OpenAI Chat Completions, OpenAI Responses.
 //! * `scripted:PATH` answers from a playbook, `replay:PATH` from a recording, `offline` by rules.
+//! * What a server accepts of its protocol is a [`Profile`]; [`profiles`] is the table.
 //! * [`resolve`] turns a name, settings and the environment into something that implements
 //!   [`qoder_core::ports::Model`].
 
@@ -13,14 +14,18 @@ mod cassette;
 mod catalog;
 mod check;
 mod client;
+mod compose;
 mod failure;
 mod http;
 mod json;
+mod learn;
 mod list;
+mod media;
 mod offline;
 mod openai_chat;
 mod openai_responses;
 mod partial;
+mod profile;
 mod protocol;
 mod provider;
 mod resolve;
@@ -29,7 +34,12 @@ mod route;
 mod scripted;
 mod settings;
 
-pub use check::{Check, CheckReport, Finding, Probe, Verdict};
+pub use check::{Check, CheckReport, CheckedProfile, Finding, Probe, Verdict};
+pub use learn::Learned;
 pub use list::{ListedModel, list_models};
-pub use resolve::{SECRET_ENVIRONMENT, configured_secrets, resolve, unpriced_model};
+pub use profile::{
+    ErrorWords, Images, ModelsList, NameForm, OutputLimit, Profile, ProfileInForce, ReasoningBack,
+    SystemRole, Word, Wordings, Words, profile_in_force, profiles, provider_profiles,
+};
+pub use resolve::{SECRET_ENVIRONMENT, check_compat, configured_secrets, resolve, unpriced_model};
 pub use settings::{ModelConfigError, ModelOptions, ModelSettings, Price, ProviderSettings};

@@ -7,6 +7,7 @@ use qoder_core::ports::ModelRequest;
 use qoder_types::{Message, ModelFailure};
 
 use crate::call::{Decoded, Sink};
+use crate::profile::Profile;
 use crate::{anthropic, json, openai_chat, openai_responses};
 
 /// A wire protocol.
@@ -22,6 +23,20 @@ pub(crate) enum Protocol {
 pub(crate) struct HeadOptions {
     pub(crate) model: String,
     pub(crate) max_tokens: u64,
+    /// True when somebody asked for the limit or it is known: only then it is sent where it can be left out.
+    pub(crate) is_limited: bool,
+    pub(crate) profile: Profile,
+}
+
+impl HeadOptions {
+    /// True when the output limit is part of the request.
+    pub(crate) fn sends_limit(&self, protocol: Protocol) -> bool {
+        match protocol {
+            Protocol::AnthropicMessages => true,
+            Protocol::OpenAiChat => openai_chat::request::limit_field(self).is_some(),
+            Protocol::OpenAiResponses => self.is_limited && self.profile.sends("max_output_tokens"),
+        }
+    }
 }
 
 /// Fields that requests have by themselves.
@@ -48,9 +63,9 @@ const OWN_FIELDS: [&str; 19] = [
 ];
 
 /// Writes the parameters of a request that it does not have by itself.
-pub(crate) fn write_parameters(out: &mut Vec<u8>, request: &ModelRequest) {
+pub(crate) fn write_parameters(out: &mut Vec<u8>, request: &ModelRequest, profile: &Profile) {
     for (name, value) in &request.parameters {
-        if !OWN_FIELDS.contains(&name.as_str()) {
+        if !OWN_FIELDS.contains(&name.as_str()) && profile.sends(name) {
             json::field(out, name, value);
         }
     }
@@ -88,6 +103,16 @@ impl Protocol {
         }
     }
 
+    /// A number for this protocol as a server with this profile takes it.
+    pub(crate) fn key(self, profile: &Profile) -> u64 {
+        let own = match self {
+            Self::AnthropicMessages => 1,
+            Self::OpenAiChat => 2,
+            Self::OpenAiResponses => 3,
+        };
+        profile.fingerprint().wrapping_mul(4).wrapping_add(own)
+    }
+
     /// The path below `/v1`.
     pub(crate) fn path(self) -> &'static str {
         match self {
@@ -116,28 +141,28 @@ impl Protocol {
     }
 
     /// One message as elements of the list, comma separated; empty when nothing of it can be sent.
-    pub(crate) fn encode(self, message: &Message) -> Bytes {
+    pub(crate) fn encode(self, message: &Message, profile: &Profile) -> Bytes {
         match self {
-            Self::AnthropicMessages => anthropic::request::encode(message),
-            Self::OpenAiChat => openai_chat::request::encode(message),
-            Self::OpenAiResponses => openai_responses::request::encode(message),
+            Self::AnthropicMessages => anthropic::request::encode(message, profile),
+            Self::OpenAiChat => openai_chat::request::encode(message, profile),
+            Self::OpenAiResponses => openai_responses::request::encode(message, profile),
         }
     }
 
     /// A decoder for one response.
-    pub(crate) fn decoder(self, sink: Option<Sink>) -> Box<dyn Decoder> {
+    pub(crate) fn decoder(self, sink: Option<Sink>, profile: &Profile) -> Box<dyn Decoder> {
         match self {
             Self::AnthropicMessages => Box::new(anthropic::stream::Decoder::new(sink)),
-            Self::OpenAiChat => Box::new(openai_chat::stream::Decoder::new(sink)),
+            Self::OpenAiChat => Box::new(openai_chat::stream::Decoder::new(sink, profile.think_tags)),
             Self::OpenAiResponses => Box::new(openai_responses::stream::Decoder::new(sink)),
         }
     }
 
     /// A response that came in one piece of JSON although a stream was asked for.
-    pub(crate) fn whole(self, body: &str) -> Option<Decoded> {
+    pub(crate) fn whole(self, body: &str, profile: &Profile) -> Option<Decoded> {
         match self {
             Self::AnthropicMessages => anthropic::stream::whole(body),
-            Self::OpenAiChat => openai_chat::stream::whole(body),
+            Self::OpenAiChat => openai_chat::stream::whole(body, profile.think_tags),
             Self::OpenAiResponses => openai_responses::stream::whole(body),
         }
     }

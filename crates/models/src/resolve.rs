@@ -12,6 +12,8 @@ use crate::cassette::{Recorder, Replay};
 use crate::catalog;
 use crate::http::{HttpBackend, Timeouts};
 use crate::offline::Offline;
+use crate::profile::UNKNOWN_CHAT;
+use crate::profile::overrides;
 use crate::protocol::Protocol;
 use crate::retry::RetryPolicy;
 use crate::route::{Credentials, Route};
@@ -32,6 +34,7 @@ const OPENAI_URL: &str = "https://api.openai.com";
 /// # Errors
 /// When the options name something that does not exist or cannot be used, or a file to record to that cannot be written.
 pub fn resolve(options: &ModelOptions) -> Result<Arc<dyn Model>, ModelConfigError> {
+    check_compat(options)?;
     let recorder = options.record.clone().map(Recorder::new).transpose()?.map(Arc::new);
     let main = backend(options, options.model.as_deref(), recorder.as_ref())?;
     let fallback = match options.fallback_model.as_deref() {
@@ -39,6 +42,33 @@ pub fn resolve(options: &ModelOptions) -> Result<Arc<dyn Model>, ModelConfigErro
         None => None,
     };
     Ok(Arc::new(RoutedModel { main, fallback, policy: RetryPolicy::new(options) }))
+}
+
+/// Checks the `compat` of every provider, so that a mistake shows before the provider is needed.
+///
+/// # Errors
+/// When one names a profile or a field that does not exist, or has a value that its field does not take.
+pub fn check_compat(options: &ModelOptions) -> Result<(), ModelConfigError> {
+    for (name, provider) in &options.settings.providers {
+        overrides::apply(UNKNOWN_CHAT, &provider.compat, &compat_setting(name))?;
+    }
+    Ok(())
+}
+
+fn compat_setting(provider: &str) -> String {
+    format!("providers.{provider}.compat")
+}
+
+/// The route of the model that the options name; none for models that need no server.
+pub(crate) fn named_route(options: &ModelOptions) -> Result<Option<Route>, ModelConfigError> {
+    check_compat(options)?;
+    let (name, tier) = named(options, options.model.as_deref());
+    if is_local(name) { Ok(None) } else { find_route(options, name, tier) }
+}
+
+/// True for models that need no server.
+fn is_local(name: &str) -> bool {
+    name == "offline" || name.starts_with("scripted:") || name.starts_with("replay:")
 }
 
 /// The values of every configured key, for redaction.
@@ -67,16 +97,8 @@ pub fn configured_secrets(options: &ModelOptions) -> Vec<String> {
 /// The model that the options name, when it is asked over a network and nobody knows what it costs.
 #[must_use]
 pub fn unpriced_model(options: &ModelOptions) -> Option<String> {
-    let route = route_of(options).ok().flatten()?;
+    let route = named_route(options).ok().flatten()?;
     catalog::lookup(options, &route.model).price.is_none().then_some(route.model)
-}
-
-/// The route of the model that the options name; `None` for one that needs no network.
-pub(crate) fn route_of(options: &ModelOptions) -> Result<Option<Route>, ModelConfigError> {
-    let (name, tier) = named(options, options.model.as_deref());
-    let local = name == "offline" || name.starts_with("scripted:") || name.starts_with("replay:");
-    let route = if local { None } else { find_route(options, name, tier)? };
-    route.map(|route| with_options(route, options)).transpose()
 }
 
 /// The default model of the provider that has this name; `None` when no provider has it.
@@ -225,6 +247,7 @@ fn flag_route(
         None => credentials(protocol, options.variable(usual), usual),
     };
     let mut route = Route::new("flags", protocol, base_url, credentials, "--base-url")?;
+    route.set_compat(&options.compat, "compat")?;
     route.model = model.unwrap_or(protocol.default_model()).to_owned();
     Ok(route)
 }
@@ -253,6 +276,8 @@ fn settings_route(
     };
     let base_url = provider.base_url.as_deref().unwrap_or(usual);
     let mut route = Route::new(name, protocol, base_url, credentials, &subject)?;
+    route.set_compat(&provider.compat, &compat_setting(name))?;
+    route.mark_configured();
     for (header, value) in &provider.headers {
         route.add_header(header, value)?;
     }

@@ -62,7 +62,7 @@ impl RetryPolicy {
 
     /// What to do after an attempt failed.
     pub(crate) fn verdict(&self, attempts: &mut Attempts, failed: AttemptFailure) -> Verdict {
-        let AttemptFailure { mut failure, should_retry, is_refused } = failed;
+        let AttemptFailure { mut failure, should_retry, is_refused, response: _ } = failed;
         attempts.count += 1;
         attempts.row = if is_outage(failure.class) { attempts.row + 1 } else { 0 };
         let attempt = attempts.count;

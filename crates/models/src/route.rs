@@ -6,7 +6,10 @@ use ::http::{HeaderMap, HeaderName, HeaderValue};
 use qoder_http::is_loopback;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value, json};
 
+use crate::profile::choose::{self, Choice};
+use crate::profile::{Profile, ProfileInForce};
 use crate::protocol::Protocol;
 use crate::provider;
 use crate::settings::ModelConfigError;
@@ -24,6 +27,9 @@ pub(crate) struct Route {
     betas: Vec<String>,
     proxy: Option<Url>,
     key_origin: String,
+    choice: Choice,
+    /// True for a provider that the settings describe.
+    is_configured: bool,
 }
 
 /// Where a key came from and how it travels.
@@ -45,6 +51,7 @@ impl Route {
         subject: &str,
     ) -> Result<Self, ModelConfigError> {
         let base = parse_base(base_url, subject)?;
+        let choice = choose::by_address(&base, provider, protocol);
         Ok(Self {
             provider: provider.to_owned(),
             protocol,
@@ -56,6 +63,8 @@ impl Route {
             betas: Vec::new(),
             proxy: None,
             key_origin: credentials.origin,
+            choice,
+            is_configured: false,
         })
     }
 
@@ -84,6 +93,67 @@ impl Route {
         Ok(())
     }
 
+    /// Says that the settings describe this provider.
+    pub(crate) fn mark_configured(&mut self) {
+        self.is_configured = true;
+    }
+
+    /// The name under which a session remembers what it learned.
+    pub(crate) fn learned_under(&self) -> String {
+        format!("{} {}", self.server_key(), self.model)
+    }
+
+    /// The same for what holds for every model of the server.
+    pub(crate) fn server_key(&self) -> String {
+        format!("{} {}", self.protocol.name(), public_url(&self.base))
+    }
+
+    /// The line of the settings that gives this provider `compat`.
+    pub(crate) fn settings_line(&self, compat: &Map<String, Value>) -> String {
+        let mut provider = Map::new();
+        let mut name = self.provider.as_str();
+        if !self.is_configured {
+            if name == "flags" {
+                name = "mine";
+            }
+            provider.insert("protocol".into(), self.protocol.name().into());
+            provider.insert("baseUrl".into(), public_url(&self.base).trim_end_matches('/').into());
+            let variable = self.key_origin.strip_prefix("it is taken from ");
+            if let Some(variable) = variable.filter(|origin| !origin.contains('`')) {
+                provider.insert("apiKeyEnv".into(), variable.into());
+            }
+        }
+        provider.insert("compat".into(), Value::Object(compat.clone()));
+        json!({ "providers": { name: provider } }).to_string()
+    }
+
+    /// Takes what `compat` says about the server; `setting` is its path.
+    pub(crate) fn set_compat(&mut self, compat: &Value, setting: &str) -> Result<(), ModelConfigError> {
+        self.choice = choose::with_compat(self.choice.clone(), compat, setting)?;
+        Ok(())
+    }
+
+    /// What the server accepts, as far as it is known before the first response.
+    pub(crate) fn profile(&self) -> Profile {
+        self.choice.profile
+    }
+
+    /// The profile and why it was chosen.
+    pub(crate) fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// The profile for people and programs.
+    pub(crate) fn profile_in_force(&self) -> ProfileInForce {
+        ProfileInForce {
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            protocol: self.protocol.name(),
+            profile: self.choice.profile,
+            reason: self.choice.reason.clone(),
+        }
+    }
+
     /// Goes through this proxy.
     pub(crate) fn set_proxy(&mut self, proxy: &str) -> Result<(), ModelConfigError> {
         self.proxy = Some(parse_proxy(proxy)?);
@@ -103,6 +173,13 @@ impl Route {
     /// The address of the list of models.
     pub(crate) fn models_endpoint(&self) -> Url {
         self.below_version("models")
+    }
+
+    /// The address of the list that servers of local models have beside the protocol.
+    pub(crate) fn tags_endpoint(&self) -> Url {
+        let mut url = self.base.clone();
+        url.set_path("/api/tags");
+        url
     }
 
     fn below_version(&self, path: &str) -> Url {

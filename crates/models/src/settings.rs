@@ -7,6 +7,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde_json::Value;
+
+use crate::learn::Learned;
 
 /// Settings of models, as read from the JSON of settings files. Every key is optional.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -40,6 +43,8 @@ pub struct ProviderSettings {
     pub headers: BTreeMap<String, String>,
     /// The ids this provider serves; the first one is its default.
     pub models: Vec<String>,
+    /// The name of a compatibility profile, or an object of its fields that differ. Null leaves it to the address.
+    pub compat: Value,
 }
 
 impl fmt::Debug for ProviderSettings {
@@ -53,6 +58,7 @@ impl fmt::Debug for ProviderSettings {
             .field("api_key_env", &self.api_key_env)
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("models", &self.models)
+            .field("compat", &self.compat)
             .finish()
     }
 }
@@ -100,6 +106,10 @@ pub struct ModelOptions {
     pub betas: Vec<String>,
     /// A proxy in place of those that the environment names.
     pub proxy: Option<String>,
+    /// The compatibility profile at the address from the command line, as `compat` of a provider has it.
+    pub compat: Value,
+    /// What the session learned about its servers; clones of the options share it.
+    pub learned: Learned,
 }
 
 impl Default for ModelOptions {
@@ -118,6 +128,8 @@ impl Default for ModelOptions {
             max_output_tokens: None,
             betas: Vec::new(),
             proxy: None,
+            compat: Value::Null,
+            learned: Learned::default(),
         }
     }
 }
@@ -183,6 +195,34 @@ pub enum ModelConfigError {
         /// The provider it was written for.
         subject: String,
     },
+    /// A compatibility profile that does not exist.
+    #[error("`{setting}`: no compatibility profile is called `{name}`")]
+    UnknownProfile {
+        /// The path of the setting.
+        setting: String,
+        /// What was written.
+        name: String,
+        /// The nearest name.
+        nearest: String,
+    },
+    /// A field of a compatibility profile that does not exist.
+    #[error("`{setting}`: a compatibility profile has no field `{field}`")]
+    UnknownCompatField {
+        /// The path of the setting.
+        setting: String,
+        /// What was written.
+        field: String,
+        /// The nearest name.
+        nearest: String,
+    },
+    /// A value that a field of a compatibility profile does not take.
+    #[error("`{setting}` {problem}")]
+    BadCompat {
+        /// The path of the setting.
+        setting: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// A playbook or recording that cannot be read.
     #[error("cannot read {path}{}: {reason}", line.map(|line| format!(" (line {line})")).unwrap_or_default())]
     Unreadable {
@@ -214,6 +254,8 @@ impl ModelConfigError {
             Self::BadUrl { .. } => "model_bad_url",
             Self::MissingEnvironment { .. } => "model_missing_environment",
             Self::BadHeader { .. } => "model_bad_header",
+            Self::UnknownProfile { .. } => "model_unknown_profile",
+            Self::UnknownCompatField { .. } | Self::BadCompat { .. } => "model_bad_compat",
             Self::Unreadable { .. } => "model_unreadable_file",
             Self::Unwritable { .. } => "model_unwritable_file",
         }
@@ -246,6 +288,14 @@ impl ModelConfigError {
             }
             Self::BadHeader { .. } => {
                 "Header names hold letters, digits and dashes; values hold no line breaks.".into()
+            }
+            Self::UnknownProfile { nearest, .. } | Self::UnknownCompatField { nearest, .. } => {
+                format!(
+                    "Did you mean `{nearest}`? The table in docs/models.md lists the profiles and their fields."
+                )
+            }
+            Self::BadCompat { .. } => {
+                "The table in docs/models.md lists the profiles and what their fields take.".into()
             }
             Self::Unwritable { .. } => {
                 "Give --record a file in a folder that exists and can be written.".into()

@@ -87,6 +87,9 @@ struct Credentials {
     api_key: String,
     url: Option<String>,
     style: Option<String>,
+    /// As `compat` of a provider in the settings.
+    #[serde(default)]
+    compat: Value,
 }
 
 impl PolicyModel {
@@ -185,8 +188,10 @@ impl Inner {
     }
 
     fn model(&self, choice: &Choice) -> Result<Arc<dyn Model>, String> {
-        let route =
-            choice.credentials.as_ref().map(|with| (&with.provider, &with.api_key, &with.url, &with.style));
+        let route = choice
+            .credentials
+            .as_ref()
+            .map(|with| (&with.provider, &with.api_key, &with.url, &with.style, &with.compat));
         let key = format!("{:?} {route:?}", choice.model);
         let mut chosen = self.memory.0.chosen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(model) = chosen.get(&key) {
@@ -199,6 +204,7 @@ impl Inner {
             }
             options.base_url = Some(self.address(with)?);
             options.api_style = Some(with.style.clone().unwrap_or_else(|| "openai".to_owned()));
+            options.compat = self.compat(with);
             options.api_key_env = Some(KEY_VARIABLE.to_owned());
             options.environment.insert(KEY_VARIABLE.to_owned(), with.api_key.clone());
         }
@@ -211,6 +217,15 @@ impl Inner {
         }
         chosen.insert(key, Arc::clone(&model));
         Ok(model)
+    }
+
+    /// What the callback says about the server, or the settings of the provider that it names.
+    fn compat(&self, with: &Credentials) -> Value {
+        if !with.compat.is_null() {
+            return with.compat.clone();
+        }
+        let configured = self.options.settings.providers.get(&with.provider);
+        configured.map(|provider| provider.compat.clone()).unwrap_or_default()
     }
 
     fn address(&self, with: &Credentials) -> Result<String, String> {

@@ -64,6 +64,9 @@ impl ModelPolicyResult {
                         credentials[key] = json!(value);
                     }
                 }
+                if let Some(compat) = &custom.compat {
+                    credentials["compat"] = compat.clone();
+                }
                 json!({ "model": custom.model, "credentials": credentials })
             }
         };
@@ -111,6 +114,9 @@ pub struct CustomModel {
     /// `openai` (the default) or `anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style: Option<String>,
+    /// The compatibility profile of the server: its name, or an object of the fields that differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Value>,
 }
 
 impl std::fmt::Debug for CustomModel {
@@ -122,6 +128,7 @@ impl std::fmt::Debug for CustomModel {
             .field("model", &self.model)
             .field("url", &self.url)
             .field("style", &self.style)
+            .field("compat", &self.compat)
             .finish_non_exhaustive()
     }
 }
@@ -219,12 +226,16 @@ mod tests {
             model: "m".to_owned(),
             api_key: "k".to_owned(),
             style: Some("anthropic".to_owned()),
+            compat: Some(json!({ "profile": "vllm", "images": "none" })),
             ..CustomModel::default()
         };
         assert!(!format!("{custom:?}").contains("\"k\""));
         assert_eq!(
             ModelPolicyResult::custom(custom).wire(),
-            json!({ "model": "m", "credentials": { "provider": "p", "api_key": "k", "style": "anthropic" } })
+            json!({ "model": "m", "credentials": {
+                "provider": "p", "api_key": "k", "style": "anthropic",
+                "compat": { "profile": "vllm", "images": "none" },
+            } })
         );
     }
 }

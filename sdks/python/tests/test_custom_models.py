@@ -52,6 +52,17 @@ async def test_parameters_override_temperature_and_max_tokens(style: str, projec
     assert (body["temperature"], body["max_tokens"]) == (0.25, 77)
 
 
+@pytest.mark.parametrize(
+    ("compat", "field"),
+    [("groq", "max_completion_tokens"), ({"outputLimit": "max_completion_tokens"}, "max_completion_tokens")],
+)
+async def test_compat_is_the_profile_of_the_server(compat: Any, field: str, project: Any) -> None:
+    with model_server() as server:
+        answer = {"model": custom(server, compat=compat), "parameters": {"max_tokens": 77}}
+        await run("hi", choosing(project, answer))
+    assert server.requests[0]["body"][field] == 77
+
+
 async def test_byok_calls_report_total_cost_usd_as_0_and_token_usage_as_is(project: Any) -> None:
     with model_server() as server:
         result = result_of(await run("hi", choosing(project, {"model": custom(server)})))

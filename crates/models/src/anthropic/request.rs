@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::call_id::Accepted;
 use crate::json;
+use crate::media;
+use crate::openai_chat::reasoning::Kept;
+use crate::profile::{Images, Profile, schema};
 use crate::protocol::{HeadOptions, write_parameters};
 
 /// The smallest budget the protocol takes.
@@ -17,6 +20,7 @@ const LEAST_BUDGET: u64 = 1024;
 
 /// The body up to and including `"messages":[`.
 pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
+    let profile = &options.profile;
     let mark = json!({"type": "ephemeral"});
     let mut out = Vec::with_capacity(4096);
     out.extend_from_slice(b"{\"model\":");
@@ -30,7 +34,9 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
         .map(|text| json!({"type": "text", "text": text}))
         .collect();
     if let Some(last) = system.last_mut() {
-        last["cache_control"] = mark.clone();
+        if profile.cache_marks {
+            last["cache_control"] = mark.clone();
+        }
         json::field(&mut out, "system", &system);
     }
     if !request.tools.is_empty() {
@@ -41,11 +47,11 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
             .enumerate()
             .map(|(index, tool)| {
                 let mut value = json!({
-                    "name": tool.name,
+                    "name": Accepted::TOOL.id(&tool.name, profile.tool_names),
                     "description": tool.description,
-                    "input_schema": tool.input_schema,
+                    "input_schema": schema::accepted(&tool.input_schema, profile),
                 });
-                if index == last {
+                if index == last && profile.cache_marks {
                     value["cache_control"] = mark.clone();
                 }
                 value
@@ -53,14 +59,18 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
             .collect();
         json::field(&mut out, "tools", &tools);
     }
-    if let Some(thinking) = thinking(request.thinking, options.max_tokens) {
+    if let Some(thinking) =
+        thinking(request.thinking, options.max_tokens).filter(|_| profile.sends("thinking"))
+    {
         json::field(&mut out, "thinking", &thinking);
     }
-    if let Some(effort) = &request.effort {
+    if let Some(effort) = request.effort.as_ref().filter(|_| profile.sends("output_config")) {
         json::field(&mut out, "output_config", &json!({"effort": effort}));
     }
-    write_parameters(&mut out, request);
-    json::field(&mut out, "cache_control", &mark);
+    write_parameters(&mut out, request, profile);
+    if profile.sends("cache_control") {
+        json::field(&mut out, "cache_control", &mark);
+    }
     out.extend_from_slice(b",\"messages\":[");
     out.into()
 }
@@ -79,7 +89,7 @@ fn thinking(thinking: Thinking, max_tokens: u64) -> Option<Value> {
 }
 
 /// One message; empty when nothing of it can be sent.
-pub(crate) fn encode(message: &Message) -> Bytes {
+pub(crate) fn encode(message: &Message, profile: &Profile) -> Bytes {
     let mut out = Vec::new();
     out.extend_from_slice(b"{\"role\":");
     json::write(&mut out, &message.role);
@@ -88,7 +98,7 @@ pub(crate) fn encode(message: &Message) -> Bytes {
         MessageContent::Text(text) if text.is_empty() => return Bytes::new(),
         MessageContent::Text(text) => json::write(&mut out, text),
         MessageContent::Blocks(blocks) => {
-            if !write_blocks(&mut out, blocks) {
+            if !write_blocks(&mut out, blocks, profile) {
                 return Bytes::new();
             }
         }
@@ -98,16 +108,24 @@ pub(crate) fn encode(message: &Message) -> Bytes {
 }
 
 /// Writes the blocks that can be sent; false when there is none.
-fn write_blocks(out: &mut Vec<u8>, blocks: &[ContentBlock]) -> bool {
+fn write_blocks(out: &mut Vec<u8>, blocks: &[ContentBlock], profile: &Profile) -> bool {
     out.push(b'[');
     let start = out.len();
-    for block in blocks {
+    let mut write = |block: &ContentBlock| {
         let before = out.len();
         if before > start {
             out.push(b',');
         }
-        if !write_block(out, block) {
+        if !write_block(out, block, profile) {
             out.truncate(before);
+        }
+    };
+    blocks.iter().for_each(&mut write);
+    if profile.images == Images::UserMessage {
+        for block in blocks {
+            if let ContentBlock::ToolResult { content, .. } = block {
+                media::images_of(content).for_each(&mut write);
+            }
         }
     }
     let any = out.len() > start;
@@ -115,14 +133,18 @@ fn write_blocks(out: &mut Vec<u8>, blocks: &[ContentBlock]) -> bool {
     any
 }
 
-fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::Text { text } if text.is_empty() => return false,
-        ContentBlock::Thinking { signature, .. } if !is_own_signature(signature) => return false,
+fn write_block(out: &mut Vec<u8>, block: &ContentBlock, profile: &Profile) -> bool {
+    match &*media::for_model(block, profile) {
+        ContentBlock::Text { text } if text.is_empty() || (text.trim().is_empty() && !profile.empty_text) => {
+            return false;
+        }
+        ContentBlock::Thinking { thinking, signature } => {
+            return write_thinking(out, thinking, signature, profile);
+        }
         ContentBlock::ToolUse { id, name, input } => {
             out.extend_from_slice(b"{\"type\":\"tool_use\"");
-            json::field(out, "id", &Accepted::ANTHROPIC.id(id));
-            json::field(out, "name", name);
+            json::field(out, "id", &Accepted::ANTHROPIC.id(id, profile.call_ids));
+            json::field(out, "name", &Accepted::TOOL.id(name, profile.tool_names));
             match input {
                 Value::Object(_) => json::field(out, "input", input),
                 Value::Null => json::field(out, "input", &json!({})),
@@ -134,12 +156,12 @@ fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> bool {
         }
         ContentBlock::ToolResult { tool_use_id, content, is_error } => {
             out.extend_from_slice(b"{\"type\":\"tool_result\"");
-            json::field(out, "tool_use_id", &Accepted::ANTHROPIC.id(tool_use_id));
+            json::field(out, "tool_use_id", &Accepted::ANTHROPIC.id(tool_use_id, profile.call_ids));
             out.extend_from_slice(b",\"content\":");
-            match content {
+            match &*media::result_for(content, profile) {
                 ToolResultContent::Text(text) => json::write(out, text),
                 ToolResultContent::Blocks(blocks) => {
-                    write_blocks(out, blocks);
+                    write_blocks(out, blocks, profile);
                 }
             }
             if *is_error {
@@ -147,29 +169,60 @@ fn write_block(out: &mut Vec<u8>, block: &ContentBlock) -> bool {
             }
             out.push(b'}');
         }
-        ContentBlock::Text { .. }
+        other @ (ContentBlock::Text { .. }
         | ContentBlock::Image { .. }
         | ContentBlock::Document { .. }
-        | ContentBlock::Thinking { .. }
         | ContentBlock::RedactedThinking { .. }
-        | ContentBlock::Unknown(_) => json::write(out, block),
+        | ContentBlock::Unknown(_)) => json::write(out, other),
     }
     true
 }
 
-/// Signatures of the other protocols carry their name in front; an unsigned block is refused by the endpoint.
-fn is_own_signature(signature: &str) -> bool {
+/// Writes reasoning that the endpoint takes back: what it signed, what a gateway passed on with the signature, and
+/// where the profile says so what nobody signed. False for all other.
+fn write_thinking(out: &mut Vec<u8>, thinking: &str, signature: &str, profile: &Profile) -> bool {
+    if is_own_signature(signature) {
+        if profile.sends("signature") {
+            json::write(out, &json!({"type": "thinking", "thinking": thinking, "signature": signature}));
+        }
+        return profile.sends("signature");
+    }
+    let blocks = Kept::from_signature(signature).map(|kept| kept.blocks).unwrap_or_default();
+    if !blocks.is_empty() && profile.sends("signature") {
+        let start = out.len();
+        for block in &blocks {
+            if out.len() > start {
+                out.push(b',');
+            }
+            json::write(out, block);
+        }
+        return true;
+    }
+    let is_unsigned = signature.is_empty() && profile.unsigned_reasoning && !thinking.is_empty();
+    if is_unsigned {
+        json::write(out, &json!({"type": "thinking", "thinking": thinking}));
+    }
+    is_unsigned
+}
+
+/// Signatures of the other protocols carry their name in front.
+pub(crate) fn is_own_signature(signature: &str) -> bool {
     !signature.is_empty() && !signature.starts_with("chat:") && !signature.starts_with("responses:")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::profiles;
     use qoder_types::Role;
+
+    fn anthropic() -> Profile {
+        *profiles().iter().find(|profile| profile.name == "anthropic").unwrap()
+    }
 
     fn assistant(blocks: Vec<ContentBlock>) -> String {
         let message = Message { role: Role::Assistant, content: MessageContent::Blocks(blocks) };
-        String::from_utf8(encode(&message).to_vec()).unwrap()
+        String::from_utf8(encode(&message, &anthropic()).to_vec()).unwrap()
     }
 
     #[test]

@@ -126,6 +126,8 @@ impl Conversation {
             match event? {
                 ModelEvent::Partial(json) => pieces += usize::from(json.contains("_delta\"")),
                 ModelEvent::Retry { .. } | ModelEvent::Fallback { .. } => pieces = 0,
+                // What it says is in the profile that the check ends with.
+                ModelEvent::Notice(_) => {}
                 ModelEvent::Reply(reply) => {
                     self.add(Role::Assistant, reply.content.clone());
                     return Ok(Answer { reply: *reply, pieces });

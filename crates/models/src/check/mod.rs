@@ -10,10 +10,13 @@ use std::time::Instant;
 
 use qoder_core::ports::Model;
 use qoder_types::{ModelFailure, ModelFailureClass};
+use serde_json::{Map, Value};
 
 use crate::catalog;
+use crate::learn::{self, Learned};
 use crate::list;
-use crate::resolve::{provider_model, resolve, route_of};
+use crate::resolve::{named_route, provider_model, resolve};
+use crate::route::Route;
 use crate::settings::{ModelConfigError, ModelOptions};
 
 use budget::Budget;
@@ -143,6 +146,21 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// What it cost in dollars; `None` where no price is known.
     pub cost_usd: Option<f64>,
+    /// The profile of the server; `None` for a model that needs none.
+    pub profile: Option<CheckedProfile>,
+}
+
+/// The profile that the server showed.
+#[derive(Debug, Clone)]
+pub struct CheckedProfile {
+    /// The provider whose settings decide it.
+    pub provider: String,
+    /// Its name.
+    pub name: &'static str,
+    /// Why it was chosen, for people.
+    pub reason: String,
+    /// What `compat` of the provider must say so that nothing has to be found out again; empty when nothing was.
+    pub compat: Map<String, Value>,
 }
 
 impl CheckReport {
@@ -175,6 +193,7 @@ impl Check {
             options.model = Some(provider_model(&options, name)?.unwrap_or_else(|| name.to_owned()));
         }
         options.fallback_model = None;
+        options.learned = Learned::default();
         // A probe shows what the server does now; one more attempt forgives a lost connection.
         options.max_attempts = options.max_attempts.min(2);
         let model = resolve(&options)?;
@@ -191,7 +210,7 @@ impl Check {
     /// Tries everything, and reports each finding when it is there.
     pub async fn run(self, mut on_finding: impl FnMut(&Finding)) -> CheckReport {
         let price = catalog::lookup(&self.options, &self.model.facts().name).price;
-        let route = route_of(&self.options).ok().flatten();
+        let route = named_route(&self.options).ok().flatten();
         let budget = Budget::new(self.max_cost_usd, price, route.is_some());
         let mut probes = Probes::new(Arc::clone(&self.model), budget);
         let mut findings: Vec<Finding> = Vec::new();
@@ -220,7 +239,23 @@ impl Check {
             on_finding(&finding);
             findings.push(finding);
         }
-        CheckReport { findings, cost_usd: price.map(|_| probes.spent()) }
+        let profile = route.as_ref().map(|route| self.profile(route));
+        CheckReport { findings, cost_usd: price.map(|_| probes.spent()), profile }
+    }
+
+    fn profile(&self, route: &Route) -> CheckedProfile {
+        let configured = route.profile();
+        let shown = self.options.learned.profile(&route.learned_under(), configured);
+        let reason = match shown.name == configured.name {
+            true => route.profile_in_force().reason,
+            false => "its responses tell".to_owned(),
+        };
+        CheckedProfile {
+            provider: route.provider.clone(),
+            name: shown.name,
+            reason,
+            compat: learn::changes(&configured, &shown),
+        }
     }
 }
 

@@ -154,7 +154,8 @@ fn fingerprint(request: &ModelRequest) -> u64 {
 /// input, and the rest as read from a cache, as it would be at a provider; counting everything again at every turn would
 /// cost more the longer the conversation is.
 pub(crate) fn estimate_usage(request: &ModelRequest, content: &[ContentBlock]) -> Usage {
-    let format = "estimate";
+    // No protocol's key: those are hashes, and this is for models that have no protocol.
+    let format = 0;
     let length = |message: &std::sync::Arc<qoder_core::ports::PromptMessage>| {
         message.encoded(format, |message| serde_json::to_vec(message).unwrap_or_default().into()).len()
     };

@@ -11,6 +11,8 @@ use super::SIGNATURE;
 
 const USUAL_FIELD: &str = "reasoning_content";
 const OTHER_FIELD: &str = "reasoning";
+/// Not a field: the reasoning stood in the text.
+pub(crate) const TAGS: &str = "think";
 
 /// What is kept for the endpoint.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,9 @@ pub(crate) struct Kept {
     /// `reasoning_details` as they came.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) details: Vec<Value>,
+    /// `thinking_blocks` as they came, with their signatures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) blocks: Vec<Value>,
     /// Ids of calls and their `extra_content`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) calls: Vec<(String, Value)>,
@@ -45,6 +50,7 @@ impl Kept {
     pub(crate) fn field(&self) -> &'static str {
         match self.field.as_deref() {
             Some(OTHER_FIELD) => OTHER_FIELD,
+            Some(TAGS) => TAGS,
             _ => USUAL_FIELD,
         }
     }
@@ -59,6 +65,16 @@ impl Kept {
         }
     }
 
+    /// Adds blocks. They come in pieces until a signature closes them.
+    pub(crate) fn add_blocks(&mut self, blocks: Vec<Value>) {
+        for block in blocks {
+            match self.blocks.last_mut() {
+                Some(last) if is_open(last) && last.get("type") == block.get("type") => join(last, block),
+                _ => self.blocks.push(block),
+            }
+        }
+    }
+
     /// Adds what came with a call.
     pub(crate) fn add_call(&mut self, id: String, raw: &str) {
         if let Ok(extra) = serde_json::from_str(raw) {
@@ -69,7 +85,7 @@ impl Kept {
     /// As a signature.
     pub(crate) fn into_signature(self) -> String {
         let is_usual = self.field.as_deref() == Some(USUAL_FIELD);
-        if is_usual && self.details.is_empty() && self.calls.is_empty() {
+        if is_usual && self.details.is_empty() && self.calls.is_empty() && self.blocks.is_empty() {
             return SIGNATURE.to_owned();
         }
         match serde_json::to_string(&self) {
@@ -95,11 +111,19 @@ fn continues(last: &Value, next: &Value) -> bool {
         && last.get("signature").is_none_or(Value::is_null)
 }
 
+/// True for a block that nobody signed yet.
+fn is_open(block: &Value) -> bool {
+    block.get("type").and_then(Value::as_str) == Some("thinking")
+        && block.get("signature").and_then(Value::as_str).is_none_or(str::is_empty)
+}
+
 fn join(last: &mut Value, next: Value) {
     let (Value::Object(kept), Value::Object(fields)) = (last, next) else { return };
     for (name, value) in fields {
         match (kept.get_mut(&name), value) {
-            (Some(Value::String(text)), Value::String(piece)) if name == "text" || name == "summary" => {
+            (Some(Value::String(text)), Value::String(piece))
+                if matches!(name.as_str(), "text" | "summary" | "thinking") =>
+            {
                 text.push_str(&piece);
             }
             (Some(_), Value::Null) => {}

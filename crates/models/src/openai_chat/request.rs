@@ -7,9 +7,12 @@ use qoder_core::ports::ModelRequest;
 use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
 use serde_json::{Value, json};
 
-use super::reasoning::Kept;
+use super::reasoning::{Kept, TAGS};
+use crate::anthropic::request::is_own_signature;
 use crate::call_id::Accepted;
 use crate::json;
+use crate::media;
+use crate::profile::{Images, OutputLimit, Profile, ReasoningBack, SystemRole, schema};
 use crate::protocol::{HeadOptions, is_reasoning_model, openai_effort, write_parameters};
 
 /// The body up to and including `"messages":[`, and the system message.
@@ -18,23 +21,26 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> (Bytes, Byt
     out.extend_from_slice(b"{\"model\":");
     json::write(&mut out, &options.model);
     json::field(&mut out, "stream", &true);
-    json::field(&mut out, "stream_options", &json!({"include_usage": true}));
-    let reasoning = is_reasoning_model(&options.model);
-    let limit = if reasoning { "max_completion_tokens" } else { "max_tokens" };
-    json::field(&mut out, limit, &options.max_tokens);
-    if let Some(effort) = &request.effort {
+    let profile = &options.profile;
+    if profile.sends("stream_options") {
+        json::field(&mut out, "stream_options", &json!({"include_usage": true}));
+    }
+    if let Some(limit) = limit_field(options) {
+        json::field(&mut out, limit, &options.max_tokens);
+    }
+    if let Some(effort) = request.effort.as_ref().filter(|_| profile.sends("reasoning_effort")) {
         json::field(&mut out, "reasoning_effort", openai_effort(effort));
     }
-    write_parameters(&mut out, request);
+    write_parameters(&mut out, request, profile);
     if !request.tools.is_empty() {
         let tools: Vec<Value> = request
             .tools
             .iter()
             .map(|tool| {
                 json!({"type": "function", "function": {
-                    "name": tool.name,
+                    "name": Accepted::TOOL.id(&tool.name, profile.tool_names),
                     "description": tool.description,
-                    "parameters": tool.input_schema,
+                    "parameters": schema::accepted(&tool.input_schema, profile),
                 }})
             })
             .collect();
@@ -45,13 +51,29 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> (Bytes, Byt
         request.system.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
     let mut first = Vec::new();
     if !system.is_empty() {
-        json::write(&mut first, &json!({"role": "system", "content": system.join("\n\n")}));
+        let role = match profile.system_role {
+            SystemRole::System => "system",
+            SystemRole::Developer => "developer",
+        };
+        json::write(&mut first, &json!({"role": role, "content": system.join("\n\n")}));
     }
     (out.into(), first.into())
 }
 
+/// The field that limits the output; none when nobody asked for a limit or the server takes none.
+pub(crate) fn limit_field(options: &HeadOptions) -> Option<&'static str> {
+    let field = match options.profile.output_limit {
+        OutputLimit::MaxTokens => "max_tokens",
+        OutputLimit::MaxCompletionTokens => "max_completion_tokens",
+        OutputLimit::ByModel if is_reasoning_model(&options.model) => "max_completion_tokens",
+        OutputLimit::ByModel => "max_tokens",
+        OutputLimit::None => return None,
+    };
+    (options.is_limited && options.profile.sends(field)).then_some(field)
+}
+
 /// One message as comma separated messages of theirs; empty when nothing of it can be sent.
-pub(crate) fn encode(message: &Message) -> Bytes {
+pub(crate) fn encode(message: &Message, profile: &Profile) -> Bytes {
     let single;
     let blocks = match &message.content {
         MessageContent::Text(text) => {
@@ -61,8 +83,8 @@ pub(crate) fn encode(message: &Message) -> Bytes {
         MessageContent::Blocks(blocks) => blocks,
     };
     let messages = match message.role {
-        Role::User => user_messages(blocks),
-        Role::Assistant => assistant_message(blocks).into_iter().collect(),
+        Role::User => user_messages(blocks, profile),
+        Role::Assistant => assistant_message(blocks, profile).into_iter().collect(),
     };
     let mut out = Vec::new();
     for message in &messages {
@@ -74,7 +96,10 @@ pub(crate) fn encode(message: &Message) -> Bytes {
     out.into()
 }
 
-fn user_messages(blocks: &[ContentBlock]) -> Vec<Value> {
+/// What is put between tool results and a user message where the server wants the assistant to speak in between.
+const BRIDGE: &str = "I have the results.";
+
+fn user_messages(blocks: &[ContentBlock], profile: &Profile) -> Vec<Value> {
     let mut messages = Vec::new();
     let mut parts = Vec::new();
     for block in blocks {
@@ -82,37 +107,30 @@ fn user_messages(blocks: &[ContentBlock]) -> Vec<Value> {
             ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => {
                 messages.push(json!({
                     "role": "tool",
-                    "tool_call_id": Accepted::CHAT.id(tool_use_id),
-                    "content": tool_text(content),
+                    "tool_call_id": Accepted::CHAT.id(tool_use_id, profile.call_ids),
+                    "content": tool_text(content, profile),
                 }));
-                if let ToolResultContent::Blocks(inner) = content {
-                    parts.extend(
-                        inner
-                            .iter()
-                            .filter(|block| !matches!(block, ContentBlock::Text { .. }))
-                            .filter_map(part),
-                    );
+                if profile.images != Images::None {
+                    parts.extend(media::images_of(content).filter_map(part));
                 }
             }
-            other => parts.extend(part(other)),
+            other => parts.extend(part(&media::for_model(other, profile))),
         }
     }
     if !parts.is_empty() {
+        if !messages.is_empty() && !profile.user_after_tool {
+            messages.push(json!({"role": "assistant", "content": BRIDGE}));
+        }
         messages.push(json!({"role": "user", "content": simplest(parts)}));
     }
     messages
 }
 
-fn tool_text(content: &ToolResultContent) -> String {
-    let text = content.to_text();
-    match content {
-        ToolResultContent::Blocks(blocks)
-            if text.is_empty() && blocks.iter().any(|block| matches!(block, ContentBlock::Image { .. })) =>
-        {
-            "(the image follows)".into()
-        }
-        ToolResultContent::Blocks(_) | ToolResultContent::Text(_) => text,
-    }
+fn tool_text(content: &ToolResultContent, profile: &Profile) -> String {
+    // Tool messages hold text only, wherever else the server takes images.
+    let images = if profile.images == Images::None { Images::None } else { Images::UserMessage };
+    let text = media::result_for(content, &Profile { images, ..*profile }).to_text();
+    if text.trim().is_empty() && !profile.empty_text { media::NO_OUTPUT.into() } else { text }
 }
 
 /// Many servers only understand plain text, so text alone is sent as that.
@@ -164,28 +182,18 @@ pub(crate) fn arguments(input: &Value) -> String {
     }
 }
 
-fn assistant_message(blocks: &[ContentBlock]) -> Option<Value> {
+fn assistant_message(blocks: &[ContentBlock], profile: &Profile) -> Option<Value> {
     let mut text: Vec<&str> = Vec::new();
-    let mut reasoning: Vec<(&str, &str)> = Vec::new();
-    let mut details = Vec::new();
-    let mut extras = Vec::new();
+    let mut reasoning = Reasoning::default();
     let mut calls = Vec::new();
     for block in blocks {
         match block {
             ContentBlock::Text { text: piece } if !piece.is_empty() => text.push(piece),
-            ContentBlock::Thinking { thinking, signature } => {
-                if let Some(kept) = Kept::from_signature(signature) {
-                    if !thinking.is_empty() {
-                        reasoning.push((kept.field(), thinking));
-                    }
-                    details.extend(kept.details);
-                    extras.extend(kept.calls);
-                }
-            }
+            ContentBlock::Thinking { thinking, signature } => reasoning.add(thinking, signature, profile),
             ContentBlock::ToolUse { id, name, input } => calls.push(json!({
-                "id": Accepted::CHAT.id(id),
+                "id": Accepted::CHAT.id(id, profile.call_ids),
                 "type": "function",
-                "function": {"name": name, "arguments": arguments(input)},
+                "function": {"name": Accepted::TOOL.id(name, profile.tool_names), "arguments": arguments(input)},
             })),
             ContentBlock::Text { .. }
             | ContentBlock::Image { .. }
@@ -198,31 +206,96 @@ fn assistant_message(blocks: &[ContentBlock]) -> Option<Value> {
     if text.is_empty() && calls.is_empty() {
         return None;
     }
-    let content = if text.is_empty() { Value::Null } else { Value::String(text.join("\n")) };
+    let content = match (text.is_empty(), profile.null_content) {
+        (true, true) => Value::Null,
+        (true, false) => Value::String(String::new()),
+        (false, _) => Value::String(text.join("\n")),
+    };
     let mut message = json!({"role": "assistant", "content": content});
-    for field in ["reasoning_content", "reasoning"] {
-        let texts: Vec<&str> =
-            reasoning.iter().filter(|(name, _)| *name == field).map(|(_, text)| *text).collect();
-        if !texts.is_empty() {
-            message[field] = Value::String(texts.join("\n"));
-        }
-    }
-    if !details.is_empty() {
-        message["reasoning_details"] = Value::Array(details);
-    }
-    add_extras(&mut calls, extras);
+    let extras = reasoning.write(&mut message, !calls.is_empty(), profile);
+    add_extras(&mut calls, extras, profile);
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }
     Some(message)
 }
 
+/// The reasoning of one message, on its way back.
+#[derive(Default)]
+struct Reasoning {
+    /// Names of fields, and what was said under them.
+    texts: Vec<(&'static str, String)>,
+    details: Vec<Value>,
+    blocks: Vec<Value>,
+    extras: Vec<(String, Value)>,
+}
+
+impl Reasoning {
+    fn add(&mut self, thinking: &str, signature: &str, profile: &Profile) {
+        let kept = Kept::from_signature(signature);
+        let is_own = kept.is_some();
+        let kept = kept.unwrap_or_default();
+        let field = match profile.reasoning {
+            ReasoningBack::AsReceived => kept.field(),
+            ReasoningBack::ReasoningContent | ReasoningBack::ThinkingBlocks => "reasoning_content",
+            ReasoningBack::Reasoning => "reasoning",
+            ReasoningBack::ThinkTags => TAGS,
+            ReasoningBack::None => return self.extras.extend(kept.calls),
+        };
+        // Whoever demands reasoning takes that of another model too.
+        if !thinking.is_empty() && (is_own || profile.reasoning_required) {
+            self.texts.push((field, thinking.to_owned()));
+        }
+        let takes_signed = profile.reasoning == ReasoningBack::ThinkingBlocks && profile.sends("signature");
+        if takes_signed && is_own_signature(signature) {
+            self.blocks.push(json!({"type": "thinking", "thinking": thinking, "signature": signature}));
+        }
+        if profile.reasoning == ReasoningBack::AsReceived {
+            self.details.extend(kept.details);
+        }
+        if matches!(profile.reasoning, ReasoningBack::AsReceived | ReasoningBack::ThinkingBlocks) {
+            self.blocks.extend(kept.blocks);
+        }
+        self.extras.extend(kept.calls);
+    }
+
+    /// Writes it into its message and gives what belongs to the calls.
+    fn write(mut self, message: &mut Value, has_calls: bool, profile: &Profile) -> Vec<(String, Value)> {
+        if profile.reasoning_required && has_calls && self.texts.is_empty() {
+            // The field must be there, and some servers take an empty one for a missing one.
+            self.texts.push(("reasoning_content", " ".to_owned()));
+        }
+        for field in ["reasoning_content", "reasoning", TAGS] {
+            let texts = self.texts.iter().filter(|(name, _)| *name == field).map(|(_, text)| text.as_str());
+            let text = texts.collect::<Vec<&str>>().join("\n");
+            if text.is_empty() {
+                continue;
+            }
+            if field == TAGS {
+                let rest = message["content"].as_str().unwrap_or_default();
+                message["content"] = format!("<think>{text}</think>\n\n{rest}").into();
+            } else if profile.sends(field) {
+                message[field] = Value::String(text);
+            }
+        }
+        for (field, list) in [("reasoning_details", self.details), ("thinking_blocks", self.blocks)] {
+            if !list.is_empty() && profile.sends(field) {
+                message[field] = Value::Array(list);
+            }
+        }
+        self.extras
+    }
+}
+
 /// Gives calls back what came with them. A call that was given another id finds its own by its place: the others have
 /// theirs.
-fn add_extras(calls: &mut [Value], extras: Vec<(String, Value)>) {
+fn add_extras(calls: &mut [Value], extras: Vec<(String, Value)>, profile: &Profile) {
+    if !profile.sends("extra_content") {
+        return;
+    }
     let mut unnamed = Vec::new();
     for (id, extra) in extras {
-        match calls.iter_mut().find(|call| call["id"] == *Accepted::CHAT.id(&id)) {
+        match calls.iter_mut().find(|call| call["id"] == *Accepted::CHAT.id(&id, profile.call_ids)) {
             Some(call) => call["extra_content"] = extra,
             None => unnamed.push(extra),
         }
@@ -236,6 +309,7 @@ fn add_extras(calls: &mut [Value], extras: Vec<(String, Value)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::UNKNOWN_CHAT;
 
     #[test]
     fn tool_results_come_first_and_their_images_follow() {
@@ -258,9 +332,11 @@ mod tests {
                 },
             ]),
         };
-        let list: Value =
-            serde_json::from_str(&format!("[{}]", String::from_utf8(encode(&message).to_vec()).unwrap()))
-                .unwrap();
+        let list: Value = serde_json::from_str(&format!(
+            "[{}]",
+            String::from_utf8(encode(&message, &UNKNOWN_CHAT).to_vec()).unwrap()
+        ))
+        .unwrap();
         assert_eq!(
             list,
             json!([
@@ -280,11 +356,14 @@ mod tests {
             thinking: text.into(),
             signature: signature.into(),
         };
-        let message = assistant_message(&[
-            thinking("mine", "chat:"),
-            thinking("foreign", "c2ln"),
-            ContentBlock::ToolUse { id: "x".into(), name: "Bash".into(), input: json!("{\"a") },
-        ])
+        let message = assistant_message(
+            &[
+                thinking("mine", "chat:"),
+                thinking("foreign", "c2ln"),
+                ContentBlock::ToolUse { id: "x".into(), name: "Bash".into(), input: json!("{\"a") },
+            ],
+            &UNKNOWN_CHAT,
+        )
         .unwrap();
         assert_eq!(message["reasoning_content"], "mine");
         assert_eq!(message["content"], Value::Null);

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::reasoning::Kept;
+use super::reasoning::{Kept, TAGS};
+use super::think_tags::{Piece, ThinkTags};
 use crate::call::{Decoded, Sink};
 use crate::failure::{ErrorBody, from_event, malformed, refusal};
 use crate::json::{Count, Lenient, List, Text, TextOrJson};
@@ -49,6 +50,8 @@ struct Delta<'a> {
     reasoning: Text<'a>,
     #[serde(borrow)]
     reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking_blocks: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_calls: List<ToolCall<'a>>,
 }
@@ -104,17 +107,20 @@ pub(crate) struct Decoder {
     calls: Vec<OpenCall>,
     /// The reasoning block that may still get pieces, and what goes into its signature.
     reasoning: Option<(usize, Kept)>,
+    tags: ThinkTags,
     usage: Usage,
     finish: Option<String>,
     refused: bool,
 }
 
 impl Decoder {
-    pub(crate) fn new(sink: Option<Sink>) -> Self {
+    /// `think_tags` says that `<think>` in the text is reasoning.
+    pub(crate) fn new(sink: Option<Sink>, think_tags: bool) -> Self {
         Self {
             assembly: Assembly::new(sink),
             calls: Vec::new(),
             reasoning: None,
+            tags: ThinkTags::new(think_tags),
             usage: Usage::default(),
             finish: None,
             refused: false,
@@ -155,6 +161,7 @@ impl Decoder {
     }
 
     fn delta(&mut self, delta: Delta<'_>) {
+        let had_text = !delta.reasoning_content.0.is_empty() || !delta.reasoning.0.is_empty();
         // Servers that send both names send the same under both, or nothing under one.
         if !delta.reasoning_content.0.is_empty() {
             self.reason("reasoning_content", &delta.reasoning_content.0);
@@ -167,16 +174,46 @@ impl Decoder {
         {
             self.kept().add_details(details);
         }
-        for (text, is_refusal) in [(delta.content.0, false), (delta.refusal.0, true)] {
-            if !text.is_empty() {
-                self.refused |= is_refusal;
-                self.seal();
-                self.assembly.text(&text);
+        if let Some(raw) = delta.thinking_blocks
+            && let Ok(Value::Array(blocks)) = serde_json::from_str::<Value>(raw.get())
+            && !blocks.is_empty()
+        {
+            self.thinking_blocks(blocks, had_text);
+        }
+        if !delta.content.0.is_empty() {
+            for piece in self.tags.push(&delta.content.0) {
+                self.piece(piece);
             }
+        }
+        if !delta.refusal.0.is_empty() {
+            self.refused = true;
+            self.piece(Piece::Text(delta.refusal.0.into_owned()));
         }
         for call in delta.tool_calls.0 {
             self.tool_call(call);
         }
+    }
+
+    fn piece(&mut self, piece: Piece) {
+        match piece {
+            Piece::Thinking(text) => self.reason(TAGS, &text),
+            Piece::Text(text) => {
+                self.seal();
+                self.assembly.text(&text);
+            }
+        }
+    }
+
+    /// Reasoning with its signature, as gateways pass it on. Its text comes beside it, or here alone.
+    fn thinking_blocks(&mut self, blocks: Vec<Value>, had_text: bool) {
+        if !had_text {
+            let text: String =
+                blocks.iter().filter_map(|block| block.get("thinking").and_then(Value::as_str)).collect();
+            if !text.is_empty() {
+                self.reason("reasoning_content", &text);
+            }
+        }
+        self.kept().add_blocks(blocks);
     }
 
     fn reason(&mut self, field: &'static str, piece: &str) {
@@ -314,6 +351,9 @@ impl crate::protocol::Decoder for Decoder {
     }
 
     fn finish(mut self: Box<Self>) -> Decoded {
+        if let Some(piece) = self.tags.finish() {
+            self.piece(piece);
+        }
         self.seal();
         let stop_reason = self.stop_reason();
         self.assembly.finish(stop_reason, self.usage)
@@ -321,12 +361,12 @@ impl crate::protocol::Decoder for Decoder {
 }
 
 /// A completion that came in one piece.
-pub(crate) fn whole(body: &str) -> Option<Decoded> {
+pub(crate) fn whole(body: &str, think_tags: bool) -> Option<Decoded> {
     let chunk: Chunk<'_> = serde_json::from_str(body).ok()?;
     if chunk.choices.0.iter().all(|choice| choice.message.0.is_none()) {
         return None;
     }
-    let mut decoder = Box::new(Decoder::new(None));
+    let mut decoder = Box::new(Decoder::new(None, think_tags));
     decoder.chunk(chunk).ok()?;
     Some(crate::protocol::Decoder::finish(decoder))
 }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::SIGNATURE;
 use crate::call_id::Accepted;
 use crate::json;
+use crate::media;
 use crate::openai_chat::request::{arguments, source_url};
+use crate::profile::{Images, Profile, schema};
 use crate::protocol::{HeadOptions, is_plain_model, openai_effort, write_parameters};
 
 /// The body up to and including `"input":[`.
@@ -19,10 +21,17 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
     out.extend_from_slice(b"{\"model\":");
     json::write(&mut out, &options.model);
     json::field(&mut out, "stream", &true);
-    json::field(&mut out, "store", &false);
-    json::field(&mut out, "max_output_tokens", &options.max_tokens);
+    let profile = &options.profile;
+    if profile.sends("store") {
+        json::field(&mut out, "store", &false);
+    }
+    if options.is_limited && profile.sends("max_output_tokens") {
+        json::field(&mut out, "max_output_tokens", &options.max_tokens);
+    }
     if !is_plain_model(&options.model) {
-        json::field(&mut out, "include", &["reasoning.encrypted_content"]);
+        if profile.sends("include") {
+            json::field(&mut out, "include", &["reasoning.encrypted_content"]);
+        }
         let mut reasoning = json!({});
         if let Some(effort) = &request.effort {
             reasoning["effort"] = openai_effort(effort).into();
@@ -30,11 +39,11 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
         if request.thinking != Thinking::Disabled {
             reasoning["summary"] = "auto".into();
         }
-        if reasoning.as_object().is_some_and(|fields| !fields.is_empty()) {
+        if reasoning.as_object().is_some_and(|fields| !fields.is_empty()) && profile.sends("reasoning") {
             json::field(&mut out, "reasoning", &reasoning);
         }
     }
-    write_parameters(&mut out, request);
+    write_parameters(&mut out, request, profile);
     let system: Vec<&str> =
         request.system.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
     if !system.is_empty() {
@@ -47,9 +56,9 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
             .map(|tool| {
                 json!({
                     "type": "function",
-                    "name": tool.name,
+                    "name": Accepted::TOOL.id(&tool.name, profile.tool_names),
                     "description": tool.description,
-                    "parameters": tool.input_schema,
+                    "parameters": schema::accepted(&tool.input_schema, profile),
                     // The default is strict, which refuses schemas with optional fields.
                     "strict": false,
                 })
@@ -57,7 +66,7 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
             .collect();
         json::field(&mut out, "tools", &tools);
     }
-    if !request.session_id.is_empty() {
+    if !request.session_id.is_empty() && profile.sends("prompt_cache_key") {
         json::field(&mut out, "prompt_cache_key", &request.session_id);
     }
     out.extend_from_slice(b",\"input\":[");
@@ -65,7 +74,7 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
 }
 
 /// One message as comma separated items; empty when nothing of it can be sent.
-pub(crate) fn encode(message: &Message) -> Bytes {
+pub(crate) fn encode(message: &Message, profile: &Profile) -> Bytes {
     let single;
     let blocks = match &message.content {
         MessageContent::Text(text) => {
@@ -74,7 +83,7 @@ pub(crate) fn encode(message: &Message) -> Bytes {
         }
         MessageContent::Blocks(blocks) => blocks,
     };
-    let mut items = Items { role: message.role, done: Vec::new(), parts: Vec::new() };
+    let mut items = Items { role: message.role, profile, done: Vec::new(), parts: Vec::new() };
     for block in blocks {
         items.add(block);
     }
@@ -89,37 +98,48 @@ pub(crate) fn encode(message: &Message) -> Bytes {
     out.into()
 }
 
-struct Items {
+struct Items<'a> {
     role: Role,
+    profile: &'a Profile,
     done: Vec<Value>,
     parts: Vec<Value>,
 }
 
-impl Items {
+impl Items<'_> {
     fn add(&mut self, block: &ContentBlock) {
         let item = match block {
             ContentBlock::ToolUse { id, name, input } => json!({
                 "type": "function_call",
-                "call_id": Accepted::RESPONSES.id(id),
-                "name": name,
+                "call_id": Accepted::RESPONSES.id(id, self.profile.call_ids),
+                "name": Accepted::TOOL.id(name, self.profile.tool_names),
                 "arguments": arguments(input),
             }),
-            ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => json!({
-                "type": "function_call_output",
-                "call_id": Accepted::RESPONSES.id(tool_use_id),
-                "output": output(content),
-            }),
-            ContentBlock::Thinking { signature, .. } => match reasoning_item(signature) {
-                Some(item) => item,
-                None => return,
-            },
+            ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => {
+                if self.profile.images == Images::UserMessage {
+                    self.parts.extend(media::images_of(content).filter_map(|block| part(Role::User, block)));
+                }
+                json!({
+                    "type": "function_call_output",
+                    "call_id": Accepted::RESPONSES.id(tool_use_id, self.profile.call_ids),
+                    "output": output(content, self.profile),
+                })
+            }
+            ContentBlock::Thinking { thinking, signature } => {
+                match reasoning_item(thinking, signature, self.profile) {
+                    Some(item) => item,
+                    None => return,
+                }
+            }
             other => {
-                self.parts.extend(part(self.role, other));
+                self.parts.extend(part(self.role, &media::for_model(other, self.profile)));
                 return;
             }
         };
-        // The order of items matters to the provider: reasoning belongs in front of what it led to.
-        self.flush();
+        // The order of items matters to the provider: reasoning belongs in front of what it led to. Images of results
+        // wait for the last result.
+        if self.role == Role::Assistant {
+            self.flush();
+        }
         self.done.push(item);
     }
 
@@ -159,13 +179,18 @@ fn part(role: Role, block: &ContentBlock) -> Option<Value> {
     }
 }
 
-fn output(content: &ToolResultContent) -> Value {
-    match content {
-        ToolResultContent::Text(text) => Value::String(text.clone()),
+fn output(content: &ToolResultContent, profile: &Profile) -> Value {
+    let content = media::result_for(content, profile);
+    let text = |text: String| match text.trim().is_empty() && !profile.empty_text {
+        true => media::NO_OUTPUT.into(),
+        false => Value::String(text),
+    };
+    match &*content {
+        ToolResultContent::Text(plain) => text(plain.clone()),
         ToolResultContent::Blocks(blocks)
             if blocks.iter().all(|block| matches!(block, ContentBlock::Text { .. })) =>
         {
-            Value::String(content.to_text())
+            text(content.to_text())
         }
         ToolResultContent::Blocks(blocks) => {
             Value::Array(blocks.iter().filter_map(|block| part(Role::User, block)).collect())
@@ -173,18 +198,30 @@ fn output(content: &ToolResultContent) -> Value {
     }
 }
 
-/// The reasoning item behind a signature of this protocol. Without its encrypted content the provider, which stores
-/// nothing, could not find it again.
-fn reasoning_item(signature: &str) -> Option<Value> {
+/// The reasoning item behind a signature of this protocol. A provider that stores nothing cannot find it again without
+/// its encrypted content; servers that have none take the text.
+fn reasoning_item(thinking: &str, signature: &str, profile: &Profile) -> Option<Value> {
     let mut item: Value = serde_json::from_str(signature.strip_prefix(SIGNATURE)?).ok()?;
-    item.get("encrypted_content").and_then(Value::as_str)?;
-    item.as_object_mut()?.insert("type".into(), "reasoning".into());
+    let fields = item.as_object_mut()?;
+    let is_sealed = fields.get("encrypted_content").is_some_and(Value::is_string);
+    if !is_sealed || !profile.sends("encrypted_content") {
+        if !profile.unsigned_reasoning || thinking.is_empty() {
+            return None;
+        }
+        fields.remove("encrypted_content");
+        if fields.get("summary").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            fields.insert("content".into(), json!([{"type": "reasoning_text", "text": thinking}]));
+        }
+        fields.entry("summary").or_insert_with(|| json!([]));
+    }
+    fields.insert("type".into(), "reasoning".into());
     Some(item)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::UNKNOWN_RESPONSES;
 
     #[test]
     fn items_keep_their_order_and_foreign_reasoning_is_left_out() {
@@ -200,9 +237,11 @@ mod tests {
                 ContentBlock::ToolUse { id: "c1".into(), name: "Read".into(), input: json!({"a": 1}) },
             ]),
         };
-        let list: Value =
-            serde_json::from_str(&format!("[{}]", String::from_utf8(encode(&message).to_vec()).unwrap()))
-                .unwrap();
+        let list: Value = serde_json::from_str(&format!(
+            "[{}]",
+            String::from_utf8(encode(&message, &UNKNOWN_RESPONSES).to_vec()).unwrap()
+        ))
+        .unwrap();
         assert_eq!(
             list,
             json!([
@@ -222,7 +261,7 @@ mod tests {
             },
         ]);
         assert_eq!(
-            output(&content),
+            output(&content, &UNKNOWN_RESPONSES),
             json!([
                 {"type": "input_text", "text": "seen"},
                 {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},

@@ -141,14 +141,14 @@ impl Decoder {
             Kind::Message => self.refused |= is_refusal(item),
             Kind::Call => self.assembly.extend_name(block, field(item, "name")),
             Kind::Reasoning => {
-                if item.get("encrypted_content").is_some_and(Value::is_string) {
-                    let kept = json!({
-                        "id": item.get("id"),
-                        "summary": item.get("summary").cloned().unwrap_or_else(|| json!([])),
-                        "encrypted_content": item.get("encrypted_content"),
-                    });
-                    self.assembly.sign(block, format!("{SIGNATURE}{kept}"));
+                let mut kept = json!({
+                    "id": item.get("id"),
+                    "summary": item.get("summary").cloned().unwrap_or_else(|| json!([])),
+                });
+                if let Some(sealed) = item.get("encrypted_content").filter(|sealed| sealed.is_string()) {
+                    kept["encrypted_content"] = sealed.clone();
                 }
+                self.assembly.sign(block, format!("{SIGNATURE}{kept}"));
             }
         }
         let whole = content_of(kind, item);
@@ -331,7 +331,11 @@ fn stream_error(event: &Event<'_>) -> ModelFailure {
 fn content_of(kind: Kind, item: &Value) -> String {
     match kind {
         Kind::Message => joined(item, "content", ""),
-        Kind::Reasoning => joined(item, "summary", "\n\n"),
+        Kind::Reasoning => match joined(item, "summary", "\n\n") {
+            // Servers of open models give the reasoning itself and no summary.
+            summary if summary.is_empty() => joined(item, "content", ""),
+            summary => summary,
+        },
         Kind::Call => match item.get("arguments") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),

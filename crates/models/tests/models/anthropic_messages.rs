@@ -144,7 +144,10 @@ async fn tool_results_with_images_thinking_and_effort() {
         content: ToolResultContent::Blocks(vec![ContentBlock::text(""), image]),
         is_error: true,
     };
-    let mut asked = request(vec![user("go"), message(Role::User, vec![result])]);
+    let call =
+        ContentBlock::ToolUse { id: "toolu_1".into(), name: "Read".into(), input: json!({"file_path": "a"}) };
+    let mut asked =
+        request(vec![user("go"), message(Role::Assistant, vec![call]), message(Role::User, vec![result])]);
     asked.thinking = Thinking::Budget(2048);
     asked.effort = Some("high".into());
     asked.max_output_tokens = Some(4096);
@@ -157,7 +160,7 @@ async fn tool_results_with_images_thinking_and_effort() {
     assert_eq!(body["output_config"], json!({"effort": "high"}));
     assert_eq!(body["max_tokens"], 4096);
     assert_eq!(
-        body["messages"][1]["content"][0],
+        body["messages"][2]["content"][0],
         json!({"type": "tool_result", "tool_use_id": "toolu_1", "is_error": true, "content": [
             {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}]})
     );

@@ -21,7 +21,11 @@ mod garbage;
 #[cfg(test)]
 mod https;
 #[cfg(test)]
+mod learned_refusals;
+#[cfg(test)]
 mod listing;
+#[cfg(test)]
+mod models_page;
 #[cfg(test)]
 mod odd_endpoints;
 #[cfg(test)]
@@ -32,6 +36,10 @@ mod offline_phrases;
 mod openai_chat;
 #[cfg(test)]
 mod openai_responses;
+#[cfg(test)]
+mod profile_choice;
+#[cfg(test)]
+mod profile_quirks;
 #[cfg(test)]
 mod reasoning_kept;
 #[cfg(test)]

@@ -260,6 +260,7 @@ pub fn request(messages: Vec<Arc<PromptMessage>>) -> ModelRequest {
 #[derive(Debug)]
 pub struct Told {
     pub partials: Vec<Value>,
+    pub notices: Vec<String>,
     pub retries: Vec<(u32, u32, u64, ModelFailure)>,
     pub fallbacks: Vec<(String, String)>,
     pub result: Result<ModelReply, ModelFailure>,
@@ -291,6 +292,7 @@ pub async fn ask(model: &Arc<dyn Model>, request: ModelRequest) -> Told {
     tokio::time::timeout(Duration::from_secs(60), async {
         let mut told = Told {
             partials: Vec::new(),
+            notices: Vec::new(),
             retries: Vec::new(),
             fallbacks: Vec::new(),
             result: Err(ModelFailure {
@@ -309,6 +311,7 @@ pub async fn ask(model: &Arc<dyn Model>, request: ModelRequest) -> Told {
                 }
                 Ok(ModelEvent::Fallback { from, to, .. }) => told.fallbacks.push((from, to)),
                 Ok(ModelEvent::Reply(reply)) => told.result = Ok(*reply),
+                Ok(ModelEvent::Notice(notice)) => told.notices.push(notice.text),
                 Err(failure) => told.result = Err(failure),
             }
         }

@@ -109,6 +109,10 @@ impl Driver<'_> {
                     let text = self.session.redactor().text(&text).into_owned();
                     self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
                 }
+                Some(Ok(ModelEvent::Notice(notice))) => {
+                    let text = self.session.redactor().text(&notice.text).into_owned();
+                    self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+                }
                 Some(Ok(ModelEvent::Reply(mut reply))) => {
                     pieces.name_calls(&mut reply.content);
                     return Ok(Called::Reply(reply));

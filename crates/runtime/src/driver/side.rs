@@ -149,7 +149,12 @@ pub(crate) fn side_model(
                         });
                         return Ok(join_text(&reply.content));
                     }
-                    Ok(ModelEvent::Partial(_) | ModelEvent::Retry { .. } | ModelEvent::Fallback { .. }) => {}
+                    Ok(
+                        ModelEvent::Partial(_)
+                        | ModelEvent::Retry { .. }
+                        | ModelEvent::Fallback { .. }
+                        | ModelEvent::Notice(_),
+                    ) => {}
                     Err(failure) => return Err(failure.message),
                 }
             }

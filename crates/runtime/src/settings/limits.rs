@@ -13,8 +13,9 @@ use crate::layout;
 
 /// Keys that a project's files may not set: they would let a folder choose who is trusted, where keys go, what runs, or
 /// what is kept of other projects.
-const FORBIDDEN_IN_PROJECT: [&str; 15] = [
+const FORBIDDEN_IN_PROJECT: [&str; 16] = [
     "/providers",
+    "/models/providers",
     "/permissions/trustDirectories",
     "/security",
     "/model/prices",

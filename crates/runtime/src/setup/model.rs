@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use qoder_core::ports::Model;
-use qoder_models::{ModelConfigError, ModelOptions, ModelSettings};
+use qoder_models::{Learned, ModelConfigError, ModelOptions, ModelSettings};
 use serde_json::{Value, json};
 
 use super::{Options, Setup, SetupError, value_error};
@@ -19,8 +19,18 @@ type ChosenModels = (Arc<SwitchedModel>, ModelByName, Option<ModelByName>);
 
 pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<ModelOptions, SetupError> {
     let group = |path: &str| settings.get(path).cloned().unwrap_or_else(|| json!({}));
+    let mut providers = group("providers");
+    // The same place under the name of its topic; what is written under both is one provider.
+    if let (Value::Object(providers), Value::Object(more)) = (&mut providers, group("models.providers")) {
+        for (name, fields) in more {
+            match (providers.get_mut(&name), fields) {
+                (Some(Value::Object(known)), Value::Object(fields)) => known.extend(fields),
+                (_, fields) => drop(providers.insert(name, fields)),
+            }
+        }
+    }
     let shape = json!({
-        "providers": group("providers"),
+        "providers": providers,
         "tiers": group("model.tiers"),
         "prices": group("model.prices"),
         "contextWindows": group("model.contextWindows"),
@@ -52,6 +62,8 @@ pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<Mo
             .or_else(|| number("model.maxOutputTokens").and_then(|most| u32::try_from(most).ok())),
         betas: options.betas.clone(),
         proxy: options.proxy.clone(),
+        compat: Value::Null,
+        learned: Learned::default(),
     })
 }
 

@@ -58,13 +58,17 @@ class ModelPolicyContext(TypedDict, total=False):
 
 
 class CustomModel(TypedDict, total=False):
-    """Credentials and model of a third-party provider; `style` defaults to "openai"."""
+    """Credentials and model of a third-party provider; `style` defaults to "openai".
+
+    `compat` is the compatibility profile of the server: its name, or a dict of the fields that differ.
+    """
 
     provider: str
     model: str
     api_key: str
     url: str
     style: str
+    compat: Union[str, dict[str, Any]]
 
 
 class ModelPolicyResult(TypedDict, total=False):

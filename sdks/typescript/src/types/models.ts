@@ -55,6 +55,8 @@ export interface CustomModel {
   url?: string;
   /** Protocol of the endpoint; `openai` when left out. */
   style?: 'openai' | 'anthropic' | (string & {});
+  /** Compatibility profile of the server: its name, or the fields that differ. */
+  compat?: string | Record<string, unknown>;
 }
 
 /** What `resolveModel` answers. */
