@@ -77,22 +77,30 @@ impl Flow {
 /// Where a simple command leaves the shell. `search_path` says that `CDPATH` may be set.
 pub(super) fn after(command: &SimpleCommand, here: &Places, search_path: bool) -> Flow {
     let mut words = command.words.as_slice();
+    // What these run, the shell itself runs, or a program of the same name does: then the shell stays.
+    let mut may_stay = false;
     while let [first, rest @ ..] = words
-        && matches!(first.as_literal(), Some("builtin" | "command"))
+        && matches!(first.as_literal(), Some("builtin" | "command" | "time"))
         && !rest.is_empty()
     {
-        words = rest;
+        let is_option = |word: &&Word| word.known_start().starts_with('-');
+        words = &rest[rest.iter().take_while(is_option).count()..];
+        may_stay = true;
     }
     let Some(first) = words.first() else { return Flow::staying(here) };
     let arguments = words.get(1..).unwrap_or_default();
-    match first.as_literal() {
+    let flow = match first.as_literal() {
         Some("cd") => changed(arguments, here, search_path, true),
         Some("pushd") => changed(arguments, here, search_path, false),
         Some("popd" | "eval" | "source" | ".") | None => {
             Flow { success: Places::unknown(), failure: Places::unknown().or(here.clone()) }
         }
         Some(_) => Flow::staying(here),
+    };
+    if may_stay && flow.success != *here {
+        return Flow { success: flow.success.or(here.clone()), failure: flow.failure };
     }
+    flow
 }
 
 /// What `cd` or `pushd` with these arguments does.
