@@ -55,6 +55,10 @@ fn cd_is_tracked_through_the_line() {
         ("pushd x && here", &["x"]),
         ("popd && here", &["?"]),
         ("builtin cd x && here", &["x"]),
+        ("command cd x; here", &["", "x"]),
+        ("command -p cd x && here", &["", "x"]),
+        ("time cd x && here", &["", "x"]),
+        ("time -p cd x; here", &["", "x"]),
         ("eval 'cd x' && here", &["?"]),
     ];
     for (line, expected) in cases {
