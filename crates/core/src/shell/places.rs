@@ -77,15 +77,16 @@ impl Flow {
 /// Where a simple command leaves the shell. `search_path` says that `CDPATH` may be set.
 pub(super) fn after(command: &SimpleCommand, here: &Places, search_path: bool) -> Flow {
     let mut words = command.words.as_slice();
-    // What these run, the shell itself runs, or a program of the same name does: then the shell stays.
+    // `time` may be a program, and `command -v` runs nothing: then the shell stays.
     let mut may_stay = false;
     while let [first, rest @ ..] = words
         && matches!(first.as_literal(), Some("builtin" | "command" | "time"))
         && !rest.is_empty()
     {
         let is_option = |word: &&Word| word.known_start().starts_with('-');
-        words = &rest[rest.iter().take_while(is_option).count()..];
-        may_stay = true;
+        let options = rest.iter().take_while(is_option).count();
+        may_stay |= options > 0 || first.as_literal() == Some("time");
+        words = &rest[options..];
     }
     let Some(first) = words.first() else { return Flow::staying(here) };
     let arguments = words.get(1..).unwrap_or_default();

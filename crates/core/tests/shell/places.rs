@@ -19,7 +19,7 @@ fn places(line: &str) -> Vec<String> {
 
 #[test]
 fn cd_is_tracked_through_the_line() {
-    let cases: [(&str, &[&str]); 36] = [
+    let cases: [(&str, &[&str]); 40] = [
         ("here", &[""]),
         ("cd x && here", &["x"]),
         ("cd x; here", &["", "x"]),
@@ -55,6 +55,10 @@ fn cd_is_tracked_through_the_line() {
         ("pushd x && here", &["x"]),
         ("popd && here", &["?"]),
         ("builtin cd x && here", &["x"]),
+        ("command cd x; here", &["", "x"]),
+        ("command -p cd x && here", &["", "x"]),
+        ("time cd x && here", &["", "x"]),
+        ("time -p cd x; here", &["", "x"]),
         ("eval 'cd x' && here", &["?"]),
     ];
     for (line, expected) in cases {
