@@ -29,6 +29,8 @@ pub(crate) struct Decoded {
     pub(crate) stop_reason: Option<StopReason>,
     pub(crate) usage: Usage,
     pub(crate) request_id: Option<String>,
+    /// What is odd about how it came, for people.
+    pub(crate) note: Option<&'static str>,
 }
 
 /// Something that can be asked once. Retries are not its business.
@@ -96,7 +98,7 @@ async fn run(
     let (decoded, backend) = match with_retries(&*main, first, &request, &sink).await {
         Ok(decoded) => (decoded, main),
         Err(failure) => {
-            let Some(second) = fallback.filter(|_| deserves_fallback(failure.class)) else {
+            let Some(second) = fallback.filter(|_| deserves_fallback(&failure)) else {
                 return Err(failure);
             };
             sink.push(ModelEvent::Fallback { from: main.facts().name, to: second.facts().name, failure });

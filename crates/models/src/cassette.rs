@@ -20,9 +20,10 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Backend, Decoded, Sink};
 use crate::catalog::Entry;
 use crate::failure::{AttemptFailure, failure};
-use crate::http::{Response, Timeouts, read};
+use crate::http::Timeouts;
 use crate::protocol::Protocol;
 use crate::provider;
+use crate::read::{Response, read};
 use crate::route::{Credentials, Route, public_url};
 use crate::settings::{ModelConfigError, Price};
 

@@ -9,6 +9,7 @@ use qoder_types::{ModelFailure, ModelFailureClass};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::meaning::{class_of_words, retry_hint, says_too_long};
 use crate::route::Route;
 
 /// A failed attempt, with the endpoint's own opinion on trying again.
@@ -120,37 +121,14 @@ pub(crate) fn refusal(text: &str) -> Option<ErrorBody> {
     (is_named_error || (error.message.is_some() && error.status().is_some())).then_some(error)
 }
 
-/// The words, in lower case, by which endpoints say that the prompt does not fit.
-const TOO_LONG: [&str; 14] = [
-    "prompt is too long",
-    "input is too long",
-    "context_length",
-    "context window",
-    "maximum context length",
-    "maximum model length",
-    "model's context length",
-    "context size has been exceeded",
-    "exceeds the available context size",
-    "exceed_context_size",
-    "exceed context limit",
-    "exceeds the maximum number of tokens",
-    "reduce the length of the messages",
-    "reduce the length of the prompt",
-];
-
-/// True when the endpoint's words mean that the prompt does not fit.
-fn says_too_long(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    TOO_LONG.iter().any(|phrase| text.contains(phrase))
-}
-
 fn class_of_kind(kind: &str) -> Option<ModelFailureClass> {
     use ModelFailureClass as Class;
     Some(match kind {
         "authentication_error" | "invalid_api_key" => Class::Authentication,
         "permission_error" | "billing_error" => Class::Permission,
         "not_found_error" | "model_not_found" => Class::NotFound,
-        "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => Class::RateLimit,
+        "rate_limit_error" | "rate_limit_exceeded" => Class::RateLimit,
+        "insufficient_quota" => Class::Permission,
         "overloaded_error" | "server_is_overloaded" | "slow_down" => Class::Overloaded,
         "request_too_large" | "context_length_exceeded" | "exceed_context_size_error" => {
             Class::ContextTooLong
@@ -175,6 +153,11 @@ pub(crate) fn from_event(error: &ErrorBody) -> ModelFailure {
         .or_else(|| status.map(|status| class_of_status(status, &format!("{kind} {message}"))))
         .or_else(|| class_of_kind(&kind))
         .unwrap_or(Class::Server);
+    let words = format!("{kind} {message}");
+    let class = match class_of_words(status.unwrap_or(400), &words, &[]) {
+        Some(meant) if matches!(class, Class::InvalidRequest | Class::Server | Class::RateLimit) => meant,
+        Some(_) | None => class,
+    };
     let class = match class {
         // Only where the words cannot be about something else, such as a limit on tokens per minute.
         Class::InvalidRequest | Class::Server
@@ -184,7 +167,12 @@ pub(crate) fn from_event(error: &ErrorBody) -> ModelFailure {
         }
         other => other,
     };
-    ModelFailure { status, ..failure(class, format!("the endpoint reported {kind}: {message}")) }
+    let retry_after_ms = waits(class).then(|| retry_hint(&message)).flatten();
+    ModelFailure {
+        status,
+        retry_after_ms,
+        ..failure(class, format!("the endpoint reported {kind}: {message}"))
+    }
 }
 
 pub(crate) fn class_of_status(status: u16, text: &str) -> ModelFailureClass {
@@ -206,10 +194,15 @@ pub(crate) fn class_of_status(status: u16, text: &str) -> ModelFailureClass {
 /// The failure that an HTTP status and body mean.
 pub(crate) fn from_status(status: u16, headers: &HeaderMap, body: &str, route: &Route) -> AttemptFailure {
     let detail = error_detail(body);
-    let mut class = class_of_status(status, body);
-    if class == ModelFailureClass::InvalidRequest && body.contains("overloaded_error") {
-        class = ModelFailureClass::Overloaded;
-    }
+    let hint = retry_after(headers).or_else(|| retry_hint(body));
+    let class = match class_of_words(status, body, route.profile().error_words) {
+        // A quota that comes back by itself is a limit on the rate.
+        Some(ModelFailureClass::Permission) if status == 429 && hint.is_some() => {
+            ModelFailureClass::RateLimit
+        }
+        Some(meant) => meant,
+        None => class_of_status(status, body),
+    };
     let mut message = format!("{} answered {status}: {detail}", route.place());
     if let Some(advice) = advice(class, status, headers, route) {
         message.push_str(". ");
@@ -220,7 +213,7 @@ pub(crate) fn from_status(status: u16, headers: &HeaderMap, body: &str, route: &
             class,
             message: route.mask(&message),
             status: Some(status),
-            retry_after_ms: retry_after(headers),
+            retry_after_ms: hint.filter(|_| retry_after(headers).is_some() || waits(class)),
         },
         should_retry: match headers.get("x-should-retry").and_then(|value| value.to_str().ok()) {
             Some("true") => Some(true),
@@ -230,6 +223,11 @@ pub(crate) fn from_status(status: u16, headers: &HeaderMap, body: &str, route: &
         is_refused: false,
         response: Some((status, body.to_owned())),
     }
+}
+
+/// True for classes after which waiting may help.
+fn waits(class: ModelFailureClass) -> bool {
+    matches!(class, ModelFailureClass::RateLimit | ModelFailureClass::Overloaded)
 }
 
 fn advice(class: ModelFailureClass, status: u16, headers: &HeaderMap, route: &Route) -> Option<String> {
@@ -244,6 +242,11 @@ fn advice(class: ModelFailureClass, status: u16, headers: &HeaderMap, route: &Ro
             .get("location")
             .and_then(|value| value.to_str().ok())
             .map(|target| format!("It redirects to {target}; put the final address into the base URL")),
+        Class::Permission if matches!(status, 402 | 429) => Some(
+            "The quota or credit of the account is used up, which no retry mends. Check its plan and billing, or use another \
+             model"
+                .to_owned(),
+        ),
         Class::Permission
         | Class::RateLimit
         | Class::Overloaded
@@ -312,7 +315,66 @@ pub(crate) fn from_sending(error: &reqwest::Error, route: &Route) -> AttemptFail
         is_refused |= inner_error.is_some_and(|inner| inner.kind() == std::io::ErrorKind::ConnectionRefused);
         source = inner.source();
     }
-    AttemptFailure { is_refused, ..from_network(error, route).into() }
+    let should_retry = is_certificate(&innermost(error)).then_some(false);
+    AttemptFailure { is_refused, should_retry, ..from_network(error, route).into() }
+}
+
+/// True when the server closed the connection before it answered.
+pub(crate) fn is_closed(error: &reqwest::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    if error.is_connect() || error.is_timeout() {
+        return false;
+    }
+    let mut source: Option<&dyn Error> = error.source();
+    while let Some(inner) = source {
+        let kind = inner.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let is_gone = matches!(
+            kind,
+            Some(Kind::ConnectionReset | Kind::BrokenPipe | Kind::ConnectionAborted | Kind::UnexpectedEof)
+        );
+        if is_gone || inner.to_string().contains("connection closed before message completed") {
+            return true;
+        }
+        source = inner.source();
+    }
+    false
+}
+
+/// What the system said; the outer errors only wrap it.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause = String::new();
+    let mut source: Option<&dyn Error> = error.source();
+    while let Some(inner) = source {
+        cause = inner.to_string();
+        source = inner.source();
+    }
+    if cause.is_empty() { "unknown network error".into() } else { cause }
+}
+
+/// True when the certificate of the server is not trusted.
+fn is_certificate(cause: &str) -> bool {
+    let cause = cause.to_ascii_lowercase();
+    ["certificate", "unknownissuer", "self-signed", "self signed"].iter().any(|word| cause.contains(word))
+}
+
+/// What to do about a connection that could not be made.
+fn connection_advice(cause: &str, route: &Route) -> String {
+    let lower = cause.to_ascii_lowercase();
+    let origin = format!("{}://{}", route.base().scheme(), route.place());
+    if is_certificate(cause) {
+        return "The certificate of the server is not trusted: put it, or that of its issuer, into a file and name that in \
+                SSL_CERT_FILE or NODE_EXTRA_CA_CERTS"
+            .to_owned();
+    }
+    let is_plain = ["corrupt message", "invalidcontenttype", "invalid http version", "wrong version"];
+    if route.base().scheme() == "https" && is_plain.iter().any(|word| lower.contains(word)) {
+        return format!(
+            "The server does not speak TLS: write `{}` as the base URL",
+            origin.replacen("https://", "http://", 1)
+        );
+    }
+    "Check the base URL, that the server runs and is reachable, and HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+        .to_owned()
 }
 
 /// The failure that a broken or impossible connection means.
@@ -320,21 +382,10 @@ pub(crate) fn from_network(error: &reqwest::Error, route: &Route) -> ModelFailur
     if error.is_timeout() && !error.is_connect() {
         return failure(ModelFailureClass::Timeout, format!("{} did not answer in time", route.place()));
     }
-    let mut cause = String::new();
-    let mut source: Option<&dyn Error> = error.source();
-    while let Some(inner) = source {
-        // The innermost cause is what the system said; the outer ones only wrap it.
-        cause = inner.to_string();
-        source = inner.source();
-    }
-    if cause.is_empty() {
-        cause = "unknown network error".into();
-    }
+    let cause = innermost(error);
     let place = route.place();
     let message = if error.is_connect() {
-        format!(
-            "cannot connect to {place}: {cause}. Check the base URL, that the server runs and is reachable, and HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-        )
+        format!("cannot connect to {place}: {cause}. {}", connection_advice(&cause, route))
     } else {
         format!("the connection to {place} broke: {cause}. Check the network and any proxy in between")
     };

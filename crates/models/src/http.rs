@@ -1,46 +1,42 @@
-//! A model behind HTTP: puts a body together, sends it, and reads the answer, once. Also reads answers that come from a
-//! recording, so that both take exactly the same path.
+//! A model behind HTTP: puts a body together, sends it, and has the answer read, once more where the server refused
+//! something that can be left out.
 //!
 //! Bodies end with the list of messages, and every message is encoded once: body n without its closing brackets is a
 //! byte prefix of body n+1, which is what providers' caches need.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use ::http::HeaderMap;
 use bytes::Bytes;
-use eventsource_stream::{EventStreamError, Eventsource};
 use futures::future::BoxFuture;
-use futures::stream::{self, StreamExt};
+use futures::stream::StreamExt;
 use qoder_core::ports::{ModelEvent, ModelFacts, ModelNotice, ModelRequest, Thinking};
-use qoder_types::{ModelFailure, ModelFailureClass, ToolDefinition};
+use qoder_types::{ContentBlock, ModelFailure, ModelFailureClass, ToolDefinition};
 use reqwest::Client;
 use serde_json::Value;
 
-use crate::body::{self, Body};
+use crate::body;
 use crate::call::{Backend, Decoded, Sink};
+use crate::call_id::Accepted;
+use crate::carry;
 use crate::cassette::{Recorder, Tape};
 use crate::catalog::{DEFAULT_OUTPUT, Entry};
 use crate::client;
 use crate::compose;
-use crate::failure::{self, AttemptFailure, failure, malformed};
+use crate::failure::{self, AttemptFailure, failure};
 use crate::learn::lesson::{self, Refusal};
 use crate::learn::{self, Learned};
-use crate::partial::tell_whole;
 use crate::profile::{Profile, choose};
-use crate::protocol::{Decoder, HeadOptions};
+use crate::protocol::HeadOptions;
+use crate::read::{Response, read};
 use crate::route::Route;
 use crate::settings::{ModelOptions, Price};
 
 /// The longest silence before a call counts as dead.
 const IDLE_MS: u64 = 300_000;
 const TOTAL_MS: u64 = 600_000;
-/// How long to wait for the end of a response after its last event; reading it makes the connection reusable.
-const DRAIN: Duration = Duration::from_millis(100);
-/// How long to wait for more, such as token counts, when the reply is complete but the endpoint has not said the last word.
-const SETTLE: Duration = Duration::from_secs(3);
-
 /// The most things that one call may learn; each costs a request.
 const MOST_LESSONS: u32 = 4;
 
@@ -68,13 +64,6 @@ impl Timeouts {
     }
 }
 
-/// An answer before it is read.
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Body,
-}
-
 struct CachedHead {
     system: Arc<[String]>,
     tools: Arc<[ToolDefinition]>,
@@ -98,6 +87,10 @@ pub(crate) struct HttpBackend {
     learned: Learned,
     /// Where it was learned: protocol, address and model.
     place: String,
+    /// True once the server answered.
+    is_reached: AtomicBool,
+    /// How many messages were looked at for what this route loses of them.
+    seen: AtomicUsize,
 }
 
 impl HttpBackend {
@@ -121,6 +114,8 @@ impl HttpBackend {
             recorder,
             learned: options.learned.clone(),
             place,
+            is_reached: AtomicBool::new(false),
+            seen: AtomicUsize::new(0),
         }
     }
 
@@ -199,17 +194,30 @@ impl HttpBackend {
     }
 
     async fn send(&self, body: Bytes) -> Result<Response, AttemptFailure> {
-        let sent = self
-            .client()?
-            .post(self.route.endpoint())
-            .headers(self.route.request_headers())
-            .body(body)
-            .send();
-        let response = match tokio::time::timeout(self.timeouts.idle, sent).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(failure::from_sending(&error, &self.route)),
-            Err(_) => return Err(body::silence(&self.route, self.timeouts.idle).into()),
+        let mut may_resend = self.is_reached.load(Ordering::Relaxed);
+        let response = loop {
+            let sent = self
+                .client()?
+                .post(self.route.endpoint())
+                .headers(self.route.request_headers())
+                .body(body.clone())
+                .send();
+            match tokio::time::timeout(self.timeouts.idle, sent).await {
+                Ok(Ok(response)) => break response,
+                // A server may close a kept connection just when the next request goes out. That says nothing.
+                Ok(Err(error)) if may_resend && failure::is_closed(&error) => may_resend = false,
+                Ok(Err(error)) => {
+                    let mut failed = failure::from_sending(&error, &self.route);
+                    // Where nobody ever listened nobody will in a second; a server that was there may come back.
+                    if failed.is_refused && !self.is_reached.load(Ordering::Relaxed) {
+                        failed.should_retry = Some(false);
+                    }
+                    return Err(failed);
+                }
+                Err(_) => return Err(body::silence(&self.route, self.timeouts.idle).into()),
+            }
         };
+        self.is_reached.store(true, Ordering::Relaxed);
         let route = Arc::clone(&self.route);
         Ok(Response {
             status: response.status().as_u16(),
@@ -269,8 +277,24 @@ impl HttpBackend {
         true
     }
 
+    /// Reports what the messages that are new here lose on this route.
+    fn report_left_out(&self, request: &ModelRequest, profile: &Profile, sink: &Sink) {
+        let seen = self.seen.swap(request.messages.len(), Ordering::Relaxed);
+        let Some(new) = request.messages.get(seen..) else { return };
+        let left_out = carry::left_out(new, self.route.protocol, profile).in_words();
+        if let Some(what) = left_out.filter(|what| self.learned.is_news(&self.place, what)) {
+            let text = format!(
+                "{what} of this conversation cannot be sent to {} at {} and are left out there; the log keeps them",
+                self.route.model,
+                self.route.place()
+            );
+            sink.push(ModelEvent::Notice(ModelNotice { text, place: self.place.clone(), compat: None }));
+        }
+    }
+
     async fn exchange_once(&self, request: &ModelRequest, sink: &Sink) -> Result<Decoded, AttemptFailure> {
         let profile = self.profile();
+        self.report_left_out(request, &profile, sink);
         let body = self.body(request, profile);
         let tape = self
             .recorder
@@ -294,7 +318,28 @@ impl HttpBackend {
                 })
                 .boxed();
         }
-        read(response, &self.route, &profile, self.timeouts, request.partial.then(|| sink.clone())).await
+        let partial = request.partial.then(|| sink.clone());
+        let mut decoded = read(response, &self.route, &profile, self.timeouts, partial).await?;
+        give_names_back(&mut decoded, request, &profile);
+        if let Some(note) = decoded.note.filter(|note| self.learned.is_news(&self.place, note)) {
+            let text = format!("{} {note}", self.route.place());
+            sink.push(ModelEvent::Notice(ModelNotice { text, place: self.place.clone(), compat: None }));
+        }
+        Ok(decoded)
+    }
+}
+
+/// Tools whose names the server does not take are sent under others; calls of those get the names back.
+fn give_names_back(decoded: &mut Decoded, request: &ModelRequest, profile: &Profile) {
+    for block in &mut decoded.content {
+        if let ContentBlock::ToolUse { name, .. } = block
+            && !request.tools.iter().any(|tool| tool.name == *name)
+        {
+            let sent = |tool: &&ToolDefinition| Accepted::TOOL.id(&tool.name, profile.tool_names) == *name;
+            if let Some(tool) = request.tools.iter().find(sent) {
+                name.clone_from(&tool.name);
+            }
+        }
     }
 }
 
@@ -338,142 +383,4 @@ impl Backend for HttpBackend {
             })
         })
     }
-}
-
-/// Reads an answer to its end.
-pub(crate) async fn read(
-    response: Response,
-    route: &Arc<Route>,
-    profile: &Profile,
-    timeouts: Timeouts,
-    sink: Option<Sink>,
-) -> Result<Decoded, AttemptFailure> {
-    let Response { status, headers, body } = response;
-    let body = body::guard(body, Arc::clone(route), timeouts.idle);
-    let request_id = ["request-id", "x-request-id"]
-        .iter()
-        .find_map(|name| headers.get(*name)?.to_str().ok())
-        .map(str::to_owned);
-    if !(200..300).contains(&status) {
-        let text = String::from_utf8_lossy(&body::collect(body).await.unwrap_or_default()).into_owned();
-        return Err(failure::from_status(status, &headers, &text, route));
-    }
-    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("");
-    let (first, body) = body::open(body).await?;
-    let Some(first) = first else { return Err(empty(status, route)) };
-    // An error or a whole reply may call itself a stream; no event starts like one.
-    let is_document = matches!(first, b'{' | b'[' | b'<');
-    let mut decoded = if !is_document && (content_type.is_empty() || content_type.contains("event-stream")) {
-        read_events(body, route.protocol.decoder(sink, profile)).await?
-    } else {
-        let bytes = body::collect(body).await?;
-        read_whole(bytes, content_type, route, profile, sink).await?
-    };
-    decoded.request_id = request_id;
-    Ok(decoded)
-}
-
-async fn read_events(body: Body, mut decoder: Box<dyn Decoder>) -> Result<Decoded, AttemptFailure> {
-    let mut events = body::by_event(body).eventsource();
-    loop {
-        let next = if decoder.may_end() {
-            // Whatever goes wrong from here on, and be it silence, costs at most the token counts.
-            match tokio::time::timeout(SETTLE, events.next()).await {
-                Ok(Some(Ok(event))) => Some(Ok(event)),
-                Ok(Some(Err(_)) | None) | Err(_) => return Ok(decoder.finish()),
-            }
-        } else {
-            events.next().await
-        };
-        let event = match next {
-            Some(Ok(event)) => event,
-            Some(Err(EventStreamError::Transport(failure))) => return Err(failure.into()),
-            Some(Err(EventStreamError::Utf8(_))) => {
-                return Err(malformed("the stream is not valid UTF-8").into());
-            }
-            Some(Err(EventStreamError::Parser(_))) => {
-                return Err(malformed("the stream does not consist of server-sent events").into());
-            }
-            None => return Err(malformed("the stream ended before the reply was complete").into()),
-        };
-        if event.data.trim().is_empty() {
-            continue;
-        }
-        match decoder.event(event.data) {
-            Ok(false) => {}
-            Ok(true) => {
-                let drain = async { while let Some(Ok(_)) = events.next().await {} };
-                // An endpoint that keeps the response open only loses the reuse of its connection.
-                let _ = tokio::time::timeout(DRAIN, drain).await;
-                return Ok(decoder.finish());
-            }
-            Err(failed) if failed.class == ModelFailureClass::MalformedStream && decoder.may_end() => {
-                return Ok(decoder.finish());
-            }
-            Err(failed) => return Err(failed.into()),
-        }
-    }
-}
-
-/// A success without a body. It may pass by itself: gateways send it while a server behind them restarts.
-fn empty(status: u16, route: &Route) -> AttemptFailure {
-    let message = format!(
-        "{} answered {status} with an empty body instead of a reply. Check the base URL and the protocol ({})",
-        route.place(),
-        route.protocol.name()
-    );
-    ModelFailure { status: Some(status), ..malformed(message) }.into()
-}
-
-/// True for JSON that breaks off: the rest was lost on its way, which asking again may mend.
-fn is_truncated(text: &str) -> bool {
-    text.starts_with(['{', '['])
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof())
-}
-
-/// An answer with status 200 that does not call itself a stream.
-async fn read_whole(
-    bytes: Vec<u8>,
-    content_type: &str,
-    route: &Route,
-    profile: &Profile,
-    sink: Option<Sink>,
-) -> Result<Decoded, AttemptFailure> {
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let start = text.trim_start();
-    if start.starts_with("data:") || start.starts_with("event:") {
-        // A stream behind a wrong content type, as some gateways send it.
-        let body = stream::iter([Ok(Bytes::from(bytes))]).boxed();
-        return read_events(body, route.protocol.decoder(sink, profile)).await;
-    }
-    if let Some(decoded) = route.protocol.whole(&text, profile) {
-        if let Some(sink) = sink {
-            tell_whole(sink, &decoded, 1);
-        }
-        return Ok(decoded);
-    }
-    if let Some(error) = failure::refusal(&text) {
-        return Err(failure::from_event(&error).into());
-    }
-    if is_truncated(start) {
-        let message = format!(
-            "{} answered 200 with a response that ends before the reply is complete: {}",
-            route.place(),
-            failure::excerpt(&text)
-        );
-        return Err(ModelFailure { status: Some(200), ..malformed(message) }.into());
-    }
-    let kind = if start.starts_with('<') { "a web page" } else { "something that is not a reply" };
-    let message = format!(
-        "{} answered 200 with {kind} ({content_type}) instead of a stream: {}. Check the base URL and the protocol ({})",
-        route.place(),
-        failure::excerpt(&text),
-        route.protocol.name()
-    );
-    Err(AttemptFailure {
-        failure: ModelFailure { status: Some(200), ..malformed(message) },
-        should_retry: Some(false),
-        is_refused: false,
-        response: None,
-    })
 }

@@ -111,6 +111,15 @@ impl Assembly {
         }
     }
 
+    /// True when there is a text or a call.
+    pub(crate) fn says_something(&self) -> bool {
+        self.blocks.iter().any(|block| match block.kind {
+            Kind::Text => !block.body.trim().is_empty(),
+            Kind::Tool { .. } => true,
+            Kind::Thinking { .. } => false,
+        })
+    }
+
     /// True when there is at least one tool call.
     pub(crate) fn has_tool_calls(&self) -> bool {
         self.blocks.iter().any(|block| matches!(block.kind, Kind::Tool { .. }))
@@ -141,6 +150,7 @@ impl Assembly {
             stop_reason: Some(stop_reason),
             usage,
             request_id: None,
+            note: None,
         }
     }
 
@@ -280,7 +290,15 @@ pub(crate) fn parse_input(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());
     }
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    match serde_json::from_str(text) {
+        // Some servers encode arguments twice.
+        Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
+            Ok(Value::Object(fields)) => Value::Object(fields),
+            _ => Value::String(inner),
+        },
+        Ok(value) => value,
+        Err(_) => Value::String(text.to_owned()),
+    }
 }
 
 /// Tells a complete reply as the events of a stream, with texts and arguments in `chunks` pieces. The reply itself stays
@@ -351,6 +369,8 @@ mod tests {
     fn arguments_that_are_not_json_stay_text() {
         assert_eq!(parse_input(" "), serde_json::json!({}));
         assert_eq!(parse_input("{\"a\":1}"), serde_json::json!({"a": 1}));
+        assert_eq!(parse_input(r#""{\"a\":1}""#), serde_json::json!({"a": 1}), "encoded twice");
+        assert_eq!(parse_input(r#""plain""#), Value::String("plain".into()));
         assert_eq!(parse_input("{\"a\":"), Value::String("{\"a\":".into()));
     }
 }

@@ -79,6 +79,10 @@ pub(crate) trait Decoder: Send {
     fn may_end(&self) -> bool {
         false
     }
+    /// True when everything was said although no event says so: the last one came, or the connection ended behind it.
+    fn is_said(&mut self) -> bool {
+        false
+    }
     /// The reply. Only called when it is complete.
     fn finish(self: Box<Self>) -> Decoded;
 }

@@ -262,6 +262,9 @@ fn settings_route(
     let style = provider.protocol.as_deref().unwrap_or(if name == "openai" { "openai" } else { "anthropic" });
     let protocol = parse_protocol(style, &subject)?;
     let credentials = match (&provider.api_key, &provider.api_key_env) {
+        (Some(key), Some(variable)) if !key.is_empty() && !variable.is_empty() => {
+            return Err(ModelConfigError::TwoKeys { provider: name.to_owned() });
+        }
         (Some(key), _) if !key.is_empty() => {
             credentials(protocol, Some(key), &format!("`apiKey` of provider `{name}` in the settings"))
         }
@@ -275,7 +278,8 @@ fn settings_route(
         Protocol::OpenAiChat | Protocol::OpenAiResponses => OPENAI_URL,
     };
     let base_url = provider.base_url.as_deref().unwrap_or(usual);
-    let mut route = Route::new(name, protocol, base_url, credentials, &subject)?;
+    let address = format!("`providers.{name}.baseUrl`");
+    let mut route = Route::new(name, protocol, base_url, credentials, &address)?;
     route.set_compat(&provider.compat, &compat_setting(name))?;
     route.mark_configured();
     for (header, value) in &provider.headers {

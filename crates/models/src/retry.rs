@@ -145,8 +145,10 @@ pub(crate) fn is_retryable(class: ModelFailureClass) -> bool {
 }
 
 /// True for failures after which another model may do better.
-pub(crate) fn deserves_fallback(class: ModelFailureClass) -> bool {
-    is_retryable(class) || class == ModelFailureClass::NotFound
+pub(crate) fn deserves_fallback(failure: &ModelFailure) -> bool {
+    let is_spent =
+        failure.class == ModelFailureClass::Permission && matches!(failure.status, Some(402 | 429));
+    is_retryable(failure.class) || failure.class == ModelFailureClass::NotFound || is_spent
 }
 
 #[cfg(test)]

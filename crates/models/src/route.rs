@@ -52,6 +52,7 @@ impl Route {
     ) -> Result<Self, ModelConfigError> {
         let base = parse_base(base_url, subject)?;
         let choice = choose::by_address(&base, provider, protocol);
+        check_key(&base, &credentials)?;
         Ok(Self {
             provider: provider.to_owned(),
             protocol,
@@ -286,6 +287,22 @@ impl Route {
     }
 }
 
+/// A key that belongs to another provider than the one at this address is not sent: that one would learn it.
+fn check_key(base: &Url, credentials: &Credentials) -> Result<(), ModelConfigError> {
+    let host = base.host_str().unwrap_or_default().to_ascii_lowercase();
+    for key in [&credentials.api_key, &credentials.bearer].into_iter().flatten() {
+        if let Some((owner, asked)) = choose::other_owner(key.expose_secret(), &host) {
+            return Err(ModelConfigError::WrongKey {
+                origin: credentials.origin.replace("it is taken from ", ""),
+                owner: owner.to_owned(),
+                asked: asked.to_owned(),
+                host,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// An address without credentials and query, for people and recordings.
 pub(crate) fn public_url(url: &Url) -> String {
     let mut url = url.clone();
@@ -307,7 +324,12 @@ fn parse_base(text: &str, subject: &str) -> Result<Url, ModelConfigError> {
         subject: subject.to_owned(),
         reason: reason.to_owned(),
     };
-    let mut url = Url::parse(text.trim()).map_err(|error| bad(&error.to_string()))?;
+    let trimmed = text.trim();
+    if !trimmed.contains("://") && !trimmed.is_empty() {
+        let guess = with_scheme(trimmed);
+        return Err(bad(&format!("it has no scheme; did you mean `{guess}`?")));
+    }
+    let mut url = Url::parse(trimmed).map_err(|error| bad(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(bad("it must start with http:// or https://"));
     }
@@ -315,13 +337,21 @@ fn parse_base(text: &str, subject: &str) -> Result<Url, ModelConfigError> {
         return Err(bad("it has no host"));
     }
     let mut path = url.path().trim_end_matches('/').to_owned();
-    for suffix in ["/chat/completions", "/messages", "/responses"] {
+    for suffix in ["/chat/completions", "/messages", "/responses", "/models", "/completions"] {
         if let Some(stripped) = path.strip_suffix(suffix) {
             path = stripped.to_owned();
         }
     }
     url.set_path(&path);
     Ok(url)
+}
+
+/// An address that lacks its scheme, with the likely one.
+fn with_scheme(address: &str) -> String {
+    let address = address.trim_start_matches('/');
+    let host = address.split(['/', ':']).next().unwrap_or(address);
+    let is_near = host == "localhost" || !host.contains('.') || host.parse::<std::net::IpAddr>().is_ok();
+    format!("{}://{address}", if is_near { "http" } else { "https" })
 }
 
 fn parse_proxy(text: &str) -> Result<Url, ModelConfigError> {

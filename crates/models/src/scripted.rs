@@ -233,6 +233,7 @@ impl Scripted {
             content,
             stop_reason: Some(stop_reason(reason)),
             request_id: None,
+            note: None,
         };
         if request.partial {
             tell_whole(sink.clone(), &decoded, reply.chunks.unwrap_or(4));

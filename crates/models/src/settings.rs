@@ -195,6 +195,26 @@ pub enum ModelConfigError {
         /// The provider it was written for.
         subject: String,
     },
+    /// A provider with a key in two places.
+    #[error(
+        "provider `{provider}` has both `providers.{provider}.apiKey` and `providers.{provider}.apiKeyEnv`"
+    )]
+    TwoKeys {
+        /// The provider.
+        provider: String,
+    },
+    /// A key of one provider for another.
+    #[error("the key in {origin} is one of {owner}, but {host} is {asked}")]
+    WrongKey {
+        /// The variable or setting that holds the key.
+        origin: String,
+        /// Whose key it is.
+        owner: String,
+        /// Who would get it.
+        asked: String,
+        /// Where it would go.
+        host: String,
+    },
     /// A compatibility profile that does not exist.
     #[error("`{setting}`: no compatibility profile is called `{name}`")]
     UnknownProfile {
@@ -254,6 +274,8 @@ impl ModelConfigError {
             Self::BadUrl { .. } => "model_bad_url",
             Self::MissingEnvironment { .. } => "model_missing_environment",
             Self::BadHeader { .. } => "model_bad_header",
+            Self::TwoKeys { .. } => "model_two_keys",
+            Self::WrongKey { .. } => "model_wrong_key",
             Self::UnknownProfile { .. } => "model_unknown_profile",
             Self::UnknownCompatField { .. } | Self::BadCompat { .. } => "model_bad_compat",
             Self::Unreadable { .. } => "model_unreadable_file",
@@ -288,6 +310,12 @@ impl ModelConfigError {
             }
             Self::BadHeader { .. } => {
                 "Header names hold letters, digits and dashes; values hold no line breaks.".into()
+            }
+            Self::TwoKeys { .. } => "Keep one of them; a variable is better.".into(),
+            Self::WrongKey { owner, asked, .. } => {
+                format!(
+                    "Put a key of {asked} there, or change the base URL to that of {owner}. Nothing was sent."
+                )
             }
             Self::UnknownProfile { nearest, .. } | Self::UnknownCompatField { nearest, .. } => {
                 format!(

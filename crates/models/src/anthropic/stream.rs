@@ -348,5 +348,6 @@ pub(crate) fn whole(body: &str) -> Option<Decoded> {
         stop_reason: Some(if reason.is_empty() { StopReason::EndTurn } else { stop_reason(&reason) }),
         usage,
         request_id: None,
+        note: None,
     })
 }

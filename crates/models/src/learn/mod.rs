@@ -15,7 +15,7 @@ use crate::profile::Profile;
 
 /// What was learned about servers. Clones share it, so that it outlives a change of the model.
 #[derive(Debug, Clone, Default)]
-pub struct Learned(Arc<Mutex<BTreeMap<String, Known>>>);
+pub struct Learned(Arc<Mutex<BTreeMap<String, Known>>>, Arc<Mutex<BTreeSet<String>>>);
 
 #[derive(Debug, Clone)]
 struct Known {
@@ -47,6 +47,11 @@ impl Learned {
             .or_insert_with(|| Known { profile: lesson.profile, taught: BTreeSet::new() });
         known.profile = lesson.profile;
         known.taught.insert(lesson.name.clone())
+    }
+
+    /// True for a note that was not given yet.
+    pub(crate) fn is_news(&self, place: &str, note: &str) -> bool {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{place} {note}"))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Known>> {

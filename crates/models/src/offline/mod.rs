@@ -127,6 +127,7 @@ fn answer(request: &ModelRequest) -> Decoded {
         content,
         stop_reason: Some(stop_reason),
         request_id: None,
+        note: None,
     }
 }
 

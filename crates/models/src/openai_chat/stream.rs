@@ -111,6 +111,8 @@ pub(crate) struct Decoder {
     usage: Usage,
     finish: Option<String>,
     refused: bool,
+    /// True once token counts came, which only the end of a stream has.
+    is_counted: bool,
 }
 
 impl Decoder {
@@ -124,7 +126,14 @@ impl Decoder {
             usage: Usage::default(),
             finish: None,
             refused: false,
+            is_counted: false,
         }
+    }
+
+    /// True when what came can be a whole reply: there is something, and every call has its arguments.
+    fn is_whole(&self) -> bool {
+        let complete = |open: &OpenCall| self.assembly.body(open.block).is_empty() || self.is_complete(open);
+        self.assembly.says_something() && self.calls.iter().all(complete)
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>) -> Result<(), ModelFailure> {
@@ -138,6 +147,7 @@ impl Decoder {
             self.assembly.model = chunk.model.0.into_owned();
         }
         if let Some(usage) = chunk.usage.0 {
+            self.is_counted |= self.assembly.says_something() && chunk.choices.0.is_empty();
             let cached =
                 usage.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0).unwrap_or(0);
             self.usage = Usage {
@@ -327,7 +337,7 @@ impl Decoder {
 impl crate::protocol::Decoder for Decoder {
     fn event(&mut self, data: String) -> Result<bool, ModelFailure> {
         if data.trim() == "[DONE]" {
-            return if self.finish.is_some() {
+            return if self.finish.is_some() || self.is_whole() {
                 Ok(true)
             } else {
                 Err(malformed("the stream said [DONE] before the reply was finished"))
@@ -350,13 +360,20 @@ impl crate::protocol::Decoder for Decoder {
         self.finish.is_some()
     }
 
+    fn is_said(&mut self) -> bool {
+        self.is_counted && self.is_whole()
+    }
+
     fn finish(mut self: Box<Self>) -> Decoded {
+        let note = self.finish.is_none().then_some(
+            "ended the stream without a finish reason; everything else was there, so the reply was taken as it came",
+        );
         if let Some(piece) = self.tags.finish() {
             self.piece(piece);
         }
         self.seal();
         let stop_reason = self.stop_reason();
-        self.assembly.finish(stop_reason, self.usage)
+        Decoded { note, ..self.assembly.finish(stop_reason, self.usage) }
     }
 }
 

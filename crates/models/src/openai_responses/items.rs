@@ -51,6 +51,11 @@ impl Items {
         self.list.get_mut(position)
     }
 
+    /// True when there are items and all were told as done.
+    pub(super) fn all_done(&self) -> bool {
+        !self.list.is_empty() && self.list.iter().all(|item| item.done)
+    }
+
     /// Notes an item under its block.
     pub(super) fn add(&mut self, place: Option<u64>, kind: Kind, block: usize, item: &Value) -> usize {
         let (id, call_id) = (field(item, "id").to_owned(), field(item, "call_id").to_owned());

@@ -71,6 +71,8 @@ pub(crate) struct Decoder {
     usage: Usage,
     stop_reason: StopReason,
     refused: bool,
+    /// True once the response said that it is over.
+    ended: bool,
 }
 
 impl Decoder {
@@ -81,6 +83,7 @@ impl Decoder {
             usage: Usage::default(),
             stop_reason: StopReason::EndTurn,
             refused: false,
+            ended: false,
         }
     }
 
@@ -179,6 +182,7 @@ impl Decoder {
     }
 
     fn end(&mut self, response: &ResponseBody<'_>) -> Result<(), ModelFailure> {
+        self.ended = true;
         if let Some(error) = error_of(response.error).filter(|error| error.message.is_some()) {
             return Err(from_event(&error));
         }
@@ -264,7 +268,11 @@ impl Decoder {
 impl crate::protocol::Decoder for Decoder {
     fn event(&mut self, data: String) -> Result<bool, ModelFailure> {
         if data.trim() == "[DONE]" {
-            return Err(malformed("the stream said [DONE] before the response was finished"));
+            return if self.is_said() {
+                Ok(true)
+            } else {
+                Err(malformed("the stream said [DONE] before the response was finished"))
+            };
         }
         match serde_json::from_str::<Event<'_>>(&data) {
             Ok(event) => self.apply(&event),
@@ -279,8 +287,19 @@ impl crate::protocol::Decoder for Decoder {
         }
     }
 
+    fn is_said(&mut self) -> bool {
+        let said = self.items.all_done() && self.assembly.says_something();
+        if said && self.assembly.has_tool_calls() {
+            self.stop_reason = StopReason::ToolUse;
+        }
+        said
+    }
+
     fn finish(self: Box<Self>) -> Decoded {
-        self.assembly.finish(self.stop_reason, self.usage)
+        let note = (!self.ended).then_some(
+            "ended the stream without a last event; every item was complete, so the reply was taken as it came",
+        );
+        Decoded { note, ..self.assembly.finish(self.stop_reason, self.usage) }
     }
 }
 

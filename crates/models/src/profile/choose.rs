@@ -97,6 +97,14 @@ pub(crate) fn with_compat(choice: Choice, compat: &Value, setting: &str) -> Resu
     Ok(Choice { profile, reason, is_guess: false })
 }
 
+/// The provider whose keys look like this one, and the one at `host`, where these are two.
+pub(crate) fn other_owner(key: &str, host: &str) -> Option<(&'static str, &'static str)> {
+    let (_, owner) = table::KEYS.iter().find(|(start, _)| key.trim().starts_with(start))?;
+    let (_, asked) = table::HOSTS.iter().find(|(pattern, _)| matches(pattern, host))?;
+    let title = |name: &str| find(name).map_or("another provider", |profile| profile.title);
+    (owner != asked).then(|| (title(owner), title(asked)))
+}
+
 /// What the headers of a response tell.
 pub(crate) fn by_headers(headers: &HeaderMap) -> Option<Choice> {
     let fits = |part: &str, value: &str| {

@@ -387,3 +387,15 @@ pub(super) static OWNERS: &[(Word, Word)] = &[
     ("library", "ollama"),
     ("organization_owner", "lmstudio"),
 ];
+
+/// How the keys of providers start, where that tells.
+pub(super) static KEYS: &[(Word, Word)] = &[
+    ("sk-ant-", "anthropic"),
+    ("sk-or-", "openrouter"),
+    ("sk-proj-", "openai"),
+    ("gsk_", "groq"),
+    ("xai-", "xai"),
+    ("csk-", "cerebras"),
+    ("AIza", "gemini"),
+    ("tgp_", "together"),
+];

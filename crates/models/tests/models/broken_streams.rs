@@ -34,9 +34,9 @@ async fn chat_streams_need_an_end_too() {
     let start = json!({"choices": [{"delta": {"content": "half"}, "finish_reason": null}]});
     let done = Value::String("[DONE]".into());
     let whole = [json!({"choices": [{"delta": {"content": "all"}, "finish_reason": "stop"}]}), done.clone()];
+    let empty = [json!({"choices": [{"delta": {"role": "assistant"}}]}), done];
     let server =
-        Server::start(vec![events(std::slice::from_ref(&start)), events(&[start, done]), events(&whole)])
-            .await;
+        Server::start(vec![events(std::slice::from_ref(&start)), events(&empty), events(&whole)]).await;
     let told = ask_once(&server.styled("openai", "m")).await;
     assert_eq!(told.reply().content, [ContentBlock::text("all")]);
     assert_eq!(told.retries.len(), 2);

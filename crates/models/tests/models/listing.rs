@@ -74,3 +74,80 @@ async fn a_provider_that_always_promises_more_is_left_after_twenty_pages() {
     assert_eq!(list_models(&server.options()).await.unwrap().len(), 1);
     assert_eq!(server.requests().len(), 2, "a page that brings nothing new is the last");
 }
+
+/// Ids and names.
+type Listed = &'static [(&'static str, Option<&'static str>)];
+
+/// Lists as servers send them, with their public source.
+const FORMS: &[(&str, &str, Listed)] = &[
+    (
+        "https://platform.openai.com/docs/api-reference/models/list",
+        r#"{"object":"list","data":[{"id":"gpt-5","object":"model","created":1,"owned_by":"openai"}]}"#,
+        &[("gpt-5", None)],
+    ),
+    (
+        "https://docs.together.ai/reference/models-1",
+        r#"[{"id":"meta-llama/Llama-3","object":"model","display_name":"Llama 3"},"plain-name"]"#,
+        &[("meta-llama/Llama-3", Some("Llama 3")), ("plain-name", None)],
+    ),
+    (
+        "https://docs.ollama.com/api/tags",
+        r#"{"models":[{"name":"gemma3:latest","model":"gemma3:latest","size":1,"details":{"family":"gemma"}}]}"#,
+        &[("gemma3:latest", None)],
+    ),
+    (
+        "https://ai.google.dev/api/models#method:-models.list",
+        r#"{"models":[{"name":"models/gemini-2.5-flash","displayName":"Gemini 2.5 Flash"}]}"#,
+        &[("gemini-2.5-flash", Some("Gemini 2.5 Flash"))],
+    ),
+    (
+        "https://ai.google.dev/gemini-api/docs/openai#list-models",
+        r#"{"object":"list","data":[{"id":"models/gemini-2.5-pro","object":"model","display_name":"Gemini 2.5 Pro"}]}"#,
+        &[("gemini-2.5-pro", Some("Gemini 2.5 Pro"))],
+    ),
+    (
+        "https://openrouter.ai/docs/api-reference/list-available-models",
+        r#"{"data":[{"id":"openai/gpt-5","name":"OpenAI: GPT-5","pricing":{"prompt":"0.1"},"context_length":400000}]}"#,
+        &[("openai/gpt-5", Some("OpenAI: GPT-5"))],
+    ),
+    (
+        "https://docs.litellm.ai/docs/proxy/model_management",
+        r#"{"data":[{"id":"claude","object":"model","created":1677610602,"owned_by":"openai"}],"object":"list"}"#,
+        &[("claude", None)],
+    ),
+    ("https://github.com/ollama/ollama/issues/8178", r#"{"object":"list","data":null}"#, &[]),
+];
+
+#[tokio::test]
+async fn every_form_of_list_is_read() {
+    for (source, body, expected) in FORMS {
+        let server = Server::start(vec![status(200, &[], body)]).await;
+        let models = list_models(&server.styled("openai", "m")).await.unwrap();
+        let found: Vec<(&str, Option<&str>)> =
+            models.iter().map(|model| (model.id.as_str(), model.display_name.as_deref())).collect();
+        assert_eq!(found, *expected, "{source}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_the_usual_list_is_asked_for_its_own() {
+    let tags = r#"{"models":[{"name":"qwen3:8b"}]}"#;
+    let server = Server::start(vec![status(404, &[], "404 page not found"), status(200, &[], tags)]).await;
+    let mut options = server.styled("openai", "m");
+    options.compat = json!("ollama");
+    assert_eq!(list_models(&options).await.unwrap()[0].id, "qwen3:8b");
+    assert!(server.requests()[1].head.starts_with("GET /api/tags "), "{}", server.requests()[1].head);
+}
+
+#[tokio::test]
+async fn what_is_not_a_list_is_quoted() {
+    for body in ["<html>", r#"{"models": 7}"#, "7"] {
+        let server = Server::start(vec![status(200, &[], body)]).await;
+        let failure = list_models(&server.styled("openai", "m")).await.unwrap_err();
+        assert!(failure.message.contains("not a list of models"), "{}", failure.message);
+    }
+    let refused = status(200, &[], r#"{"error":{"message":"no key","code":401}}"#);
+    let server = Server::start(vec![refused]).await;
+    let failure = list_models(&server.styled("openai", "m")).await.unwrap_err();
+    assert_eq!(failure.class, ModelFailureClass::Authentication);
+}

@@ -5,15 +5,21 @@
 #[cfg(test)]
 mod anthropic_messages;
 #[cfg(test)]
+mod bad_input;
+#[cfg(test)]
 mod body_prefix;
 #[cfg(test)]
 mod broken_streams;
+#[cfg(test)]
+mod compressed_bodies;
 #[cfg(test)]
 mod connection_reuse;
 #[cfg(test)]
 mod error_classes;
 #[cfg(test)]
 mod errors_in_replies;
+#[cfg(test)]
+mod event_cuts;
 #[cfg(test)]
 mod fallback;
 #[cfg(test)]
@@ -26,6 +32,8 @@ mod learned_refusals;
 mod listing;
 #[cfg(test)]
 mod models_page;
+#[cfg(test)]
+mod moved_sessions;
 #[cfg(test)]
 mod odd_endpoints;
 #[cfg(test)]

@@ -196,3 +196,10 @@ async fn whole_replies_are_read_as_leniently() {
         }
     }
 }
+
+#[tokio::test]
+async fn arguments_may_be_encoded_twice() {
+    let twice = json!(json!({"command": "ls"}).to_string()).to_string();
+    let told = told("openai", &chat(&[call(&json!({"id": "a"}), Some("Bash"), &json!(twice))])).await;
+    assert_eq!(calls(&told.reply().content), [("Bash".to_owned(), json!({"command": "ls"}))]);
+}

@@ -75,3 +75,34 @@ async fn a_last_word_without_a_stop_reason_is_not_enough() {
     let told = ask_once(&options).await;
     assert!(told.failure().message.contains("[DONE]"), "{}", told.failure().message);
 }
+
+// https://github.com/vllm-project/vllm/issues and https://github.com/ollama/ollama/issues: streams without a reason.
+#[tokio::test]
+async fn everything_said_without_a_formal_end_is_taken_and_noted() {
+    let done = || Value::String("[DONE]".into());
+    let text = json!({"choices": [{"delta": {"role": "assistant", "content": "all"}}]});
+    let call = json!({"choices": [{"delta": {"role": "assistant", "content": null, "tool_calls": [
+        {"index": 0, "id": "c", "function": {"name": "Bash", "arguments": "{}"}}]}}]});
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}});
+    let item = json!({"type": "message", "content": [{"type": "output_text", "text": "all"}]});
+    let item = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
+    for (style, reply) in [
+        ("openai", vec![text.clone(), done()]),
+        ("openai", vec![text.clone(), usage]),
+        ("openai", vec![text, call, done()]),
+        ("openai-responses", vec![item.clone()]),
+        ("openai-responses", vec![item, done()]),
+    ] {
+        let answer = pieces(&stream_text(&reply), 1000);
+        let server = Server::start(vec![answer.clone(), answer]).await;
+        let model = resolve(&server.styled(style, "m")).unwrap();
+        let told = ask(&model, request(vec![user("a")])).await;
+        assert!(told.retries.is_empty(), "{reply:?}");
+        assert_eq!(told.reply().content[0], ContentBlock::text("all"), "{reply:?}");
+        assert!(told.notices[0].contains("without a"), "{:?}", told.notices);
+        assert_well_ordered(&told.partials);
+        let calls = told.reply().content.len() == 2;
+        assert_eq!(told.reply().stop_reason == StopReason::ToolUse, calls);
+        assert!(ask(&model, request(vec![user("a")])).await.notices.is_empty(), "once is enough");
+    }
+}

@@ -273,7 +273,7 @@ fn config_source(source: RuleSource) -> &'static str {
 pub(super) fn failure_kind(class: ModelFailureClass, status: Option<u16>) -> &'static str {
     match class {
         ModelFailureClass::RateLimit => "rate_limit",
-        ModelFailureClass::Permission if status == Some(402) => "billing_error",
+        ModelFailureClass::Permission if matches!(status, Some(402 | 429)) => "billing_error",
         ModelFailureClass::Authentication | ModelFailureClass::Permission => "authentication_failed",
         ModelFailureClass::NotFound
         | ModelFailureClass::ContextTooLong
