@@ -14,6 +14,9 @@ mod catalog;
 mod client;
 mod failure;
 mod http;
+mod image_answer;
+mod images;
+mod images_offline;
 mod json;
 mod list;
 mod offline;
@@ -28,6 +31,7 @@ mod route;
 mod scripted;
 mod settings;
 
+pub use images::resolve_image;
 pub use list::{ListedModel, list_models};
 pub use resolve::{SECRET_ENVIRONMENT, configured_secrets, resolve, unpriced_model};
 pub use settings::{ModelConfigError, ModelOptions, ModelSettings, Price, ProviderSettings};
