@@ -8,6 +8,7 @@ pub mod call_ids;
 mod cut;
 pub mod display;
 pub mod fold;
+pub mod images;
 pub mod next;
 mod option_names;
 pub mod permissions;

@@ -434,6 +434,12 @@ pub trait Tool: Send + Sync {
     fn is_offered(&self) -> bool {
         true
     }
+    /// Finds out, before a turn of the session `session_id` announces its tools, what [`Tool::is_offered`] depends on.
+    /// `None` when that is known.
+    fn learn(&self, session_id: &str) -> Option<BoxFuture<'static, ()>> {
+        let _ = session_id;
+        None
+    }
     /// What the model reads behind the description and what may change while the session runs.
     fn addition(&self) -> Option<String> {
         None

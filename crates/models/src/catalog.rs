@@ -29,7 +29,7 @@ struct Family {
 }
 
 const fn price(input: f64, output: f64, cache_read: f64, cache_write: f64) -> Price {
-    Price { input, output, cache_read, cache_write }
+    Price { input, output, cache_read, cache_write, image: 0.0 }
 }
 
 const fn family(prefix: &'static str, context_window: u64, max_output_tokens: u64, price: Price) -> Family {

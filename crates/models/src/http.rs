@@ -58,6 +58,11 @@ impl Timeouts {
         Self { idle: Duration::from_millis(IDLE_MS.min(total)), total: Duration::from_millis(total) }
     }
 
+    /// The longest time in all.
+    pub(crate) fn total(self) -> Duration {
+        self.total
+    }
+
     /// The longest silence.
     pub(crate) fn idle(self) -> Duration {
         self.idle

@@ -18,6 +18,9 @@ mod client;
 mod compose;
 mod failure;
 mod http;
+mod image_answer;
+mod images;
+mod images_offline;
 mod json;
 mod learn;
 mod list;
@@ -39,6 +42,7 @@ mod settings;
 mod unpack;
 
 pub use check::{Check, CheckReport, CheckedProfile, Finding, Probe, Verdict};
+pub use images::resolve_image;
 pub use learn::Learned;
 pub use list::{ListedModel, list_models};
 pub use profile::{

@@ -109,7 +109,7 @@ pub(crate) fn provider_model(options: &ModelOptions, name: &str) -> Result<Optio
 }
 
 /// The name that counts, and the tier when it is one that the settings do not map.
-fn named<'a>(options: &'a ModelOptions, name: Option<&'a str>) -> (&'a str, Option<&'a str>) {
+pub(crate) fn named<'a>(options: &'a ModelOptions, name: Option<&'a str>) -> (&'a str, Option<&'a str>) {
     let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or("auto");
     let mapped = options.settings.tiers.get(name).filter(|_| TIERS.contains(&name));
     let name = mapped.map_or(name, String::as_str);
@@ -147,7 +147,7 @@ fn backend(
 
 /// The route for a name, or none when no provider is configured at all. `tier` is set when the name is a tier that the
 /// settings do not map.
-fn find_route(
+pub(crate) fn find_route(
     options: &ModelOptions,
     name: &str,
     tier: Option<&str>,
@@ -362,7 +362,7 @@ fn environment_route(
 }
 
 /// The route with what the options say about every route.
-fn with_options(mut route: Route, options: &ModelOptions) -> Result<Route, ModelConfigError> {
+pub(crate) fn with_options(mut route: Route, options: &ModelOptions) -> Result<Route, ModelConfigError> {
     route.add_betas(&options.betas)?;
     if let Some(proxy) = &options.proxy {
         route.set_proxy(proxy)?;

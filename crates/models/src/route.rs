@@ -183,7 +183,8 @@ impl Route {
         url
     }
 
-    fn below_version(&self, path: &str) -> Url {
+    /// The address of a path below the version.
+    pub(crate) fn below_version(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         let kept = url.path().trim_end_matches('/').to_owned();
         // `/v1`, but also `/v4` and `/v1beta/openai`: an address that names its version keeps it, and one that names a
@@ -228,6 +229,21 @@ impl Route {
             if let Ok(value) = HeaderValue::from_str(&all.join(",")) {
                 headers.insert("anthropic-beta", value);
             }
+        }
+        headers
+    }
+
+    /// Every header of a request for pictures. The endpoint is one of the OpenAI family, where a key is a bearer token,
+    /// also at a gateway that is configured for another protocol.
+    pub(crate) fn image_headers(&self) -> HeaderMap {
+        let mut headers = self.request_headers();
+        headers.remove("anthropic-version");
+        headers.insert("accept", HeaderValue::from_static("application/json"));
+        if let Some(key) = self.api_key.as_ref().filter(|_| !headers.contains_key("authorization"))
+            && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()))
+        {
+            value.set_sensitive(true);
+            headers.insert("authorization", value);
         }
         headers
     }

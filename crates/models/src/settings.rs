@@ -75,6 +75,8 @@ pub struct Price {
     pub cache_read: f64,
     /// Input written to the cache.
     pub cache_write: f64,
+    /// Dollars per picture that an image model makes, besides its tokens.
+    pub image: f64,
 }
 
 /// Everything that decides which model is used and how.

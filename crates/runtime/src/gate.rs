@@ -196,6 +196,13 @@ impl Gate {
         }
     }
 
+    /// True when a rule in force keeps this host from being fetched from without a question.
+    #[must_use]
+    pub fn guards_host(&self, host: &str) -> bool {
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        compiled.as_ref().is_some_and(|(_, policy)| policy.guards_host(host))
+    }
+
     /// What searches must pass over.
     #[must_use]
     pub fn hidden(&self, permissions: &SessionPermissions) -> Option<Hidden> {

@@ -17,6 +17,7 @@ pub mod events;
 pub mod extensions;
 pub mod gate;
 pub mod hooks;
+mod image_policy;
 pub mod interrupt;
 pub mod layout;
 pub mod live;

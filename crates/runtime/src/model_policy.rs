@@ -1,12 +1,13 @@
 //! A model that a front chooses anew before each call. The front's answer is final: there is no fallback, and an error
 //! or an empty name ends the run. Models that were chosen before are kept, so that their connections are.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use qoder_core::images::ImageModel;
 use qoder_core::ports::{Model, ModelEvent, ModelFacts, ModelRequest};
 use qoder_models::{ModelConfigError, ModelOptions};
 use qoder_types::{ModelFailure, ModelFailureClass, Purpose, Role};
@@ -107,6 +108,28 @@ impl PolicyModel {
     }
 }
 
+/// An image model that was chosen for one call.
+pub(crate) struct ChosenImages {
+    /// The model.
+    pub(crate) model: Arc<dyn ImageModel>,
+    /// What the provider's request gets besides.
+    pub(crate) parameters: BTreeMap<String, Value>,
+    /// True when it runs on a key of the front's user.
+    pub(crate) own_key: bool,
+}
+
+impl PolicyModel {
+    /// Asks which model makes pictures for the session or agent `session_id`.
+    pub(crate) async fn image_model(&self, session_id: &str) -> Result<ChosenImages, String> {
+        let choice = self.0.ask(Purpose::ImageGen, session_id, 0).await?;
+        let options = self.0.options_of(&choice)?;
+        let model = qoder_models::resolve_image(&options, &choice.model)
+            .map_err(|error| explained(&choice, &error))?;
+        let parameters = choice.parameters.into_iter().flatten().filter(|(_, value)| !value.is_null());
+        Ok(ChosenImages { model, parameters: parameters.collect(), own_key: choice.credentials.is_some() })
+    }
+}
+
 impl Model for PolicyModel {
     fn facts(&self) -> ModelFacts {
         let usual = self.0.usual.facts();
@@ -140,21 +163,8 @@ impl Inner {
         &self,
         mut request: ModelRequest,
     ) -> Result<BoxStream<'static, Result<ModelEvent, ModelFailure>>, String> {
-        let session = self.memory.session(&request);
-        let question = json!({
-            "purpose": word(request.purpose),
-            "agentId": if session == request.session_id { MAIN_AGENT } else { request.session_id.as_str() },
-            "sessionId": session,
-            "turnIndex": request.messages.iter().filter(|each| each.message.role == Role::Assistant).count(),
-            "availableModels": self.available().await,
-        });
-        let answer =
-            (self.policy)(question).await.map_err(|problem| format!("resolve_model failed: {problem}"))?;
-        let mut choice: Choice = serde_json::from_value(answer)
-            .map_err(|error| format!("resolve_model answered something unreadable: {error}"))?;
-        if choice.model.trim().is_empty() {
-            return Err("resolve_model answered with an empty model; it must name one".to_owned());
-        }
+        let turns = request.messages.iter().filter(|each| each.message.role == Role::Assistant).count();
+        let mut choice = self.ask(request.purpose, &request.session_id, turns).await?;
         let window = apply(choice.parameters.take(), &mut request)?;
         let own_key = choice.credentials.is_some();
         let model = self.model(&choice)?;
@@ -174,6 +184,26 @@ impl Inner {
                 other => other,
             })
             .boxed())
+    }
+
+    /// Asks the front.
+    async fn ask(&self, purpose: Purpose, session_id: &str, turns: usize) -> Result<Choice, String> {
+        let session = self.memory.session(purpose, session_id);
+        let question = json!({
+            "purpose": word(purpose),
+            "agentId": if session == session_id { MAIN_AGENT } else { session_id },
+            "sessionId": session,
+            "turnIndex": turns,
+            "availableModels": self.available().await,
+        });
+        let answer =
+            (self.policy)(question).await.map_err(|problem| format!("resolve_model failed: {problem}"))?;
+        let choice: Choice = serde_json::from_value(answer)
+            .map_err(|error| format!("resolve_model answered something unreadable: {error}"))?;
+        if choice.model.trim().is_empty() {
+            return Err("resolve_model answered with an empty model; it must name one".to_owned());
+        }
+        Ok(choice)
     }
 
     /// How long a conversation may get follows from the model that it was last continued with. Agents that have no model of
@@ -197,6 +227,17 @@ impl Inner {
         if let Some(model) = chosen.get(&key) {
             return Ok(Arc::clone(model));
         }
+        let model =
+            qoder_models::resolve(&self.options_of(choice)?).map_err(|error| explained(choice, &error))?;
+        if chosen.len() >= MOST_KEPT {
+            chosen.clear();
+        }
+        chosen.insert(key, Arc::clone(&model));
+        Ok(model)
+    }
+
+    /// The options that a choice means.
+    fn options_of(&self, choice: &Choice) -> Result<ModelOptions, String> {
         let mut options = ModelOptions { model: Some(choice.model.clone()), ..self.options.clone() };
         if let Some(with) = &choice.credentials {
             if with.api_key.trim().is_empty() {
@@ -208,15 +249,7 @@ impl Inner {
             options.api_key_env = Some(KEY_VARIABLE.to_owned());
             options.environment.insert(KEY_VARIABLE.to_owned(), with.api_key.clone());
         }
-        let model = qoder_models::resolve(&options).map_err(|error| {
-            let problem = format!("resolve_model chose {}: {error}. {}", choice.model, error.hint());
-            if choice.credentials.is_some() { in_words_of_the_callback(&problem) } else { problem }
-        })?;
-        if chosen.len() >= MOST_KEPT {
-            chosen.clear();
-        }
-        chosen.insert(key, Arc::clone(&model));
-        Ok(model)
+        Ok(options)
     }
 
     /// What the callback says about the server, or the settings of the provider that it names.
@@ -265,10 +298,10 @@ impl Inner {
 
 impl PolicyMemory {
     /// The session that a request belongs to, also when an agent of it makes the request.
-    fn session(&self, request: &ModelRequest) -> String {
+    fn session(&self, purpose: Purpose, session_id: &str) -> String {
         let mut session = self.0.session.lock().unwrap_or_else(PoisonError::into_inner);
-        if request.purpose == Purpose::Main || session.is_none() {
-            *session = Some(request.session_id.clone());
+        if purpose == Purpose::Main || session.is_none() {
+            *session = Some(session_id.to_owned());
         }
         session.clone().unwrap_or_default()
     }
@@ -293,6 +326,12 @@ pub async fn list(options: &ModelOptions) -> Vec<Value> {
         json!({ "value": model.id, "displayName": name, "isEnabled": true })
     };
     listed.into_iter().map(info).collect()
+}
+
+/// Why a choice cannot be used.
+fn explained(choice: &Choice, error: &ModelConfigError) -> String {
+    let problem = format!("resolve_model chose {}: {error}. {}", choice.model, error.hint());
+    if choice.credentials.is_some() { in_words_of_the_callback(&problem) } else { problem }
 }
 
 /// A fault in what the callback chose, in the names that it has for it.

@@ -125,6 +125,12 @@ impl Toolbox {
         (text.len() > before).then_some(text)
     }
 
+    /// Lets tools find out whether there is anything to call them for, before a turn of the session announces them.
+    pub async fn learn(&self, session_id: &str) {
+        let learning = self.built_in.iter().filter_map(|tool| tool.learn(session_id));
+        futures::future::join_all(learning.collect::<Vec<_>>()).await;
+    }
+
     /// The names of all tools.
     #[must_use]
     pub fn names(&self) -> Vec<String> {

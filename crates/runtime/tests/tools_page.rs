@@ -39,6 +39,8 @@ fn engine() -> Engine {
         cwd: folder.path().to_path_buf(),
         environment,
         model: Some("offline".to_owned()),
+        // ImageGen exists where there is an image model.
+        settings: Some(json!({ "model": { "image": "offline" } }).to_string()),
         ..Options::default()
     };
     Setup::prepare(options).unwrap().engine(Arc::new(Nobody), Callbacks::default()).unwrap()

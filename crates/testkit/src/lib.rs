@@ -4,6 +4,7 @@
 //! that is the clearest report.
 
 mod collector;
+mod images;
 mod log_builder;
 mod ran;
 mod reply;
@@ -13,6 +14,7 @@ mod server;
 mod snapshot;
 
 pub use collector::{Collector, CollectorManner, ReceivedMetric, ReceivedSpan};
+pub use images::{FormFile, ImageCall, ImageReply};
 pub use log_builder::LogBuilder;
 pub use ran::Ran;
 pub use reply::Reply;

@@ -6,14 +6,22 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::Reply;
+use crate::{ImageCall, ImageReply, Reply};
 
 /// Decides by the parsed request and its number.
 type Decide = Box<dyn Fn(&Value, usize) -> Reply + Send + Sync>;
 
+/// Decides by a request for pictures and its number among those.
+type DecideImages = Box<dyn Fn(&ImageCall, usize) -> ImageReply + Send + Sync>;
+
+/// A file that the server has: its path, content type and bytes.
+type ServedFile = (String, String, Vec<u8>);
+
 /// Which reply a request gets.
 pub struct Script {
     decide: Decide,
+    images: Option<DecideImages>,
+    files: Vec<ServedFile>,
     pub(crate) keeps_bodies: bool,
 }
 
@@ -29,12 +37,12 @@ impl Script {
     #[must_use]
     pub fn list(replies: Vec<Reply>) -> Self {
         let decide = move |_: &Value, number: usize| pick(&replies, number);
-        Self { decide: Box::new(decide), keeps_bodies: true }
+        Self { decide: Box::new(decide), images: None, files: Vec::new(), keeps_bodies: true }
     }
 
     /// A function of the request's body and its number, which counts from 0. A body that is not JSON arrives as null.
     pub fn by(decide: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static) -> Self {
-        Self { decide: Box::new(decide), keeps_bodies: true }
+        Self { decide: Box::new(decide), images: None, files: Vec::new(), keeps_bodies: true }
     }
 
     /// Picks by the number of replies of the model that the request already holds, in any of the three protocols. It
@@ -43,6 +51,33 @@ impl Script {
     #[must_use]
     pub fn by_assistant_count(replies: Vec<Reply>) -> Self {
         Self::by(move |request, _| pick(&replies, assistant_count(request)))
+    }
+
+    /// Answers requests for pictures; without it the server has no images endpoint.
+    #[must_use]
+    pub fn images(
+        mut self,
+        decide: impl Fn(&ImageCall, usize) -> ImageReply + Send + Sync + 'static,
+    ) -> Self {
+        self.images = Some(Box::new(decide));
+        self
+    }
+
+    /// Serves a file at a path, such as `/pictures/1.png`.
+    #[must_use]
+    pub fn file(mut self, path: &str, content_type: &str, bytes: Vec<u8>) -> Self {
+        self.files.push((path.to_owned(), content_type.to_owned(), bytes));
+        self
+    }
+
+    /// The reply to a request for pictures.
+    pub(crate) fn image_reply(&self, call: &ImageCall, number: usize) -> Option<ImageReply> {
+        self.images.as_ref().map(|decide| decide(call, number))
+    }
+
+    /// The file at a path.
+    pub(crate) fn served(&self, path: &str) -> Option<&ServedFile> {
+        self.files.iter().find(|(known, ..)| known == path)
     }
 
     /// Does not keep the requests' bodies, for long runs with large requests.

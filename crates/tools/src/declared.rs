@@ -37,6 +37,16 @@ pub(crate) trait BuiltIn: Send + Sync + 'static {
     /// The input; its doc comments are what the model reads.
     type Input: DeserializeOwned + JsonSchema + Send;
 
+    /// See [`Tool::is_offered`].
+    fn is_offered(&self) -> bool {
+        true
+    }
+
+    /// See [`Tool::learn`].
+    fn learn(&self, _session_id: &str) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     /// What a call with this input, which may be anything, would touch.
     fn accesses(&self, input: &Value) -> Vec<Access>;
 
@@ -81,6 +91,14 @@ impl<T: BuiltIn> Tool for Declared<T> {
 
     fn is_read_only(&self, _: &Value) -> bool {
         T::FACTS.read_only
+    }
+
+    fn is_offered(&self) -> bool {
+        self.tool.is_offered()
+    }
+
+    fn learn(&self, session_id: &str) -> Option<BoxFuture<'static, ()>> {
+        self.tool.learn(session_id)
     }
 
     fn accesses(&self, input: &Value) -> Vec<Access> {

@@ -48,6 +48,27 @@ impl fmt::Debug for PrivateHosts {
     }
 }
 
+/// Says which hosts a rule keeps from being fetched from, in the spelling of [`PrivateHosts`]. By default none.
+#[derive(Clone)]
+pub struct DeniedHosts(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl DeniedHosts {
+    /// Asks `denies` each time, so that rules which change are followed.
+    pub fn new(denies: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(denies))
+    }
+
+    pub(crate) fn denies(&self, host: &str) -> bool {
+        (self.0)(host)
+    }
+}
+
+impl Default for DeniedHosts {
+    fn default() -> Self {
+        Self::new(|_| false)
+    }
+}
+
 /// Finds the addresses of a name.
 pub trait NameLookup: fmt::Debug + Send + Sync {
     /// All addresses of `host`.

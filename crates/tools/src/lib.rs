@@ -29,6 +29,8 @@ mod grep;
 mod grep_sink;
 mod guard;
 mod hosts;
+mod image_files;
+mod image_gen;
 mod mcp;
 mod near_miss;
 mod notebook_edit;
@@ -69,6 +71,7 @@ mod write;
 
 use std::sync::Arc;
 
+use qoder_core::images::ImageModel;
 use qoder_core::ports::Tool;
 
 use crate::declared::Declared;
@@ -78,7 +81,7 @@ pub use captured::{
     CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream,
 };
 pub use difference::{LineChanges, line_changes};
-pub use hosts::{NameLookup, PrivateHosts, SystemLookup};
+pub use hosts::{DeniedHosts, NameLookup, PrivateHosts, SystemLookup};
 pub use mcp::{McpPort, keep_base64};
 pub use process_tree::own_process_tree;
 pub use regular::{open_regular, read_regular};
@@ -92,7 +95,7 @@ pub use walk::has_unreadable_ignore_file;
 pub use web_post::post_json;
 
 /// What a person may set about the tools.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ToolSettings {
     /// How long a command may run when the model names no time, in milliseconds.
     pub bash_default_timeout_ms: u64,
@@ -106,6 +109,8 @@ pub struct ToolSettings {
     pub web_timeout_ms: u64,
     /// Hosts that may be fetched although they are not public.
     pub private_hosts: PrivateHosts,
+    /// Hosts that pictures are not fetched from, because a rule denies it or wants to be asked.
+    pub denied_hosts: DeniedHosts,
     /// How names become addresses.
     pub name_lookup: Arc<dyn NameLookup>,
     /// The search service; without one WebSearch says how to set it.
@@ -114,6 +119,8 @@ pub struct ToolSettings {
     pub sandbox: Option<Arc<sandbox::Sandbox>>,
     /// The MCP servers of the session; without them their tools say how one is configured.
     pub mcp: Option<Arc<dyn McpPort>>,
+    /// Makes pictures; without it ImageGen is not offered.
+    pub image_model: Option<Arc<dyn ImageModel>>,
 }
 
 impl Default for ToolSettings {
@@ -125,10 +132,12 @@ impl Default for ToolSettings {
             respect_gitignore: true,
             web_timeout_ms: 30_000,
             private_hosts: PrivateHosts::default(),
+            denied_hosts: DeniedHosts::default(),
             name_lookup: Arc::new(SystemLookup),
             search: None,
             sandbox: None,
             mcp: None,
+            image_model: None,
         }
     }
 }
@@ -156,5 +165,6 @@ pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
         Declared::shared(mcp::ListMcpResourcesTool(settings.mcp.clone())),
         Declared::shared(mcp::ReadMcpResourceTool(settings.mcp.clone())),
         Declared::shared(mcp::McpTool(settings.mcp.clone())),
+        Declared::shared(image_gen::ImageGenTool::new(settings)),
     ]
 }

@@ -18,7 +18,7 @@ use serde_json::json;
 /// Models scale larger pictures down themselves, after we have paid for sending them.
 const LONGEST_SIDE: u32 = 1568;
 /// The most bytes whose base64 form stays below one million characters.
-const LARGEST_PICTURE: usize = 750_000;
+pub(crate) const LARGEST_PICTURE: usize = 750_000;
 /// Sides and memory that a decoder may use.
 const DECODER_SIDE: u32 = 20_000;
 const DECODER_BYTES: u64 = 512 * 1024 * 1024;
@@ -40,7 +40,7 @@ pub(crate) fn kind(start: &[u8]) -> Option<ImageFormat> {
 
 /// The image as a block.
 pub(crate) fn read(bytes: &[u8], kind: ImageFormat, shown: &Path) -> ToolOutcome {
-    let (format, data) = match prepare(bytes, kind) {
+    let (format, data) = match prepare(bytes, kind, LARGEST_PICTURE) {
         Ok(prepared) => prepared,
         Err(error) => {
             return ToolOutcome::failed(format!(
@@ -61,10 +61,14 @@ pub(crate) fn read(bytes: &[u8], kind: ImageFormat, shown: &Path) -> ToolOutcome
     )
 }
 
-/// The bytes to send and their format.
-fn prepare(bytes: &[u8], kind: ImageFormat) -> Result<(ImageFormat, Vec<u8>), image::ImageError> {
+/// The bytes to send and their format, at most `largest` bytes unless the picture is tiny.
+pub(crate) fn prepare(
+    bytes: &[u8],
+    kind: ImageFormat,
+    largest: usize,
+) -> Result<(ImageFormat, Vec<u8>), image::ImageError> {
     let (width, height) = reader(bytes, kind).into_dimensions()?;
-    if width.max(height) <= LONGEST_SIDE && bytes.len() <= LARGEST_PICTURE {
+    if width.max(height) <= LONGEST_SIDE && bytes.len() <= largest {
         return Ok((kind, bytes.to_vec()));
     }
     let mut picture = reader(bytes, kind).decode()?;
@@ -74,19 +78,29 @@ fn prepare(bytes: &[u8], kind: ImageFormat) -> Result<(ImageFormat, Vec<u8>), im
     if kind != ImageFormat::Jpeg {
         let mut data = Vec::new();
         picture.write_to(&mut Cursor::new(&mut data), ImageFormat::Png)?;
-        if data.len() <= LARGEST_PICTURE {
+        if data.len() <= largest {
             return Ok((ImageFormat::Png, data));
         }
     }
     loop {
         let data = jpeg(&picture)?;
         let side = picture.width().max(picture.height());
-        if data.len() <= LARGEST_PICTURE || side <= 64 {
+        if data.len() <= largest || side <= 64 {
             return Ok((ImageFormat::Jpeg, data));
         }
         let smaller = side * 3 / 4;
         picture = picture.resize(smaller, smaller, FilterType::Triangle);
     }
+}
+
+/// Width and height.
+pub(crate) fn dimensions(bytes: &[u8], kind: ImageFormat) -> Result<(u32, u32), image::ImageError> {
+    reader(bytes, kind).into_dimensions()
+}
+
+/// The picture itself.
+pub(crate) fn decode(bytes: &[u8], kind: ImageFormat) -> Result<DynamicImage, image::ImageError> {
+    reader(bytes, kind).decode()
 }
 
 fn reader(bytes: &[u8], kind: ImageFormat) -> ImageReader<Cursor<&[u8]>> {

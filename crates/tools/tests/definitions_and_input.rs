@@ -33,6 +33,7 @@ fn the_tools_come_in_their_order() {
         "ListMcpResources",
         "ReadMcpResource",
         "Mcp",
+        "ImageGen",
     ];
     assert_eq!(names, expected);
 }
@@ -84,6 +85,7 @@ fn only_required_fields_are_required() {
     assert_eq!(required("ListMcpResources"), Value::Null);
     assert_eq!(required("ReadMcpResource"), json!(["uri"]));
     assert_eq!(required("Mcp"), Value::Null);
+    assert_eq!(required("ImageGen"), json!(["prompt", "file_path"]));
 }
 
 #[tokio::test]
@@ -123,6 +125,10 @@ async fn bad_input_is_answered_by_naming_the_field() {
         ("Mcp", json!({ "server_name": "x" }), "tool_name"),
         ("Mcp", json!({ "tool_name": "y" }), "server_name"),
         ("Mcp", json!({ "action": "guess" }), "action"),
+        ("ImageGen", json!({ "prompt": "x" }), "file_path"),
+        ("ImageGen", json!({ "prompt": "x", "file_path": "a.png", "count": "many" }), "count"),
+        ("ImageGen", json!({ "prompt": " ", "file_path": "a.png" }), "prompt"),
+        ("ImageGen", json!({ "prompt": "x", "file_path": "a.bmp" }), "file_path"),
     ] {
         let text = bench.fail(tool, input.clone()).await;
         assert!(text.contains(field), "{tool} {input}: {text}");
@@ -183,4 +189,9 @@ fn accesses_are_total_and_name_what_is_touched() {
     let read = Access::Resource { server: Some("x".to_owned()), lists: false };
     assert_eq!(accesses("ReadMcpResource", json!({ "server": "x", "uri": "y" })), [read]);
     assert_eq!(accesses("Mcp", json!({})), [Access::Other]);
+    let files =
+        [Access::Edit("d/a-1.png".into()), Access::Edit("d/a-2.png".into()), Access::Read("b.png".into())];
+    let input = json!({ "file_path": "d/a.png", "count": "2", "image_path": "b.png" });
+    assert_eq!(accesses("ImageGen", input), files);
+    assert_eq!(accesses("ImageGen", json!({ "file_path": "a.png", "count": 1e9 })).len(), 10);
 }

@@ -28,6 +28,8 @@ pub enum Purpose {
     Sampling,
     /// Judging an event for a hook that is a prompt.
     HookPrompt,
+    /// Making a picture.
+    ImageGen,
 }
 
 /// Token counts of one or several model calls. Parts do not overlap: the total is the sum of all four.

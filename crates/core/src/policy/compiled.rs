@@ -53,14 +53,14 @@ impl Compiled {
                 "WebFetch" => {
                     DomainPattern::parse(text).map_or_else(|| Content::Names(Vec::new()), Content::Domain)
                 }
-                "Read" | "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep" => {
+                "Read" | "Edit" | "Write" | "NotebookEdit" | "ImageGen" | "Glob" | "Grep" => {
                     Content::Path(PathPattern::compile(text, workspace))
                 }
                 _ => Content::Names(text.split(',').map(|name| name.trim().to_owned()).collect()),
             },
         };
         let is_for_reads = rule.tool == "Read";
-        let is_for_edits = matches!(rule.tool.as_str(), "Edit" | "Write" | "NotebookEdit");
+        let is_for_edits = matches!(rule.tool.as_str(), "Edit" | "Write" | "NotebookEdit" | "ImageGen");
         Self { rule: rule.clone(), content, position, is_for_reads, is_for_edits }
     }
 
@@ -247,6 +247,16 @@ impl Policy {
         self.allow.domains().any(|rule| match &rule.content {
             Content::Domain(domain) => domain.names(host),
             Content::Whole | Content::Command(_) | Content::Path(_) | Content::Names(_) => false,
+        })
+    }
+
+    /// True when a rule denies fetching from this host, or wants to be asked about it.
+    #[must_use]
+    pub fn guards_host(&self, host: &str) -> bool {
+        self.deny.iter().chain(self.ask.iter()).any(|rule| match &rule.content {
+            Content::Whole => rule.rule.names("WebFetch"),
+            Content::Domain(domain) => domain.covers(host),
+            Content::Command(_) | Content::Path(_) | Content::Names(_) => false,
         })
     }
 

@@ -82,7 +82,7 @@ impl Rule {
         if self.tool == "*" || self.tool == tool {
             return true;
         }
-        if self.tool == "Edit" && matches!(tool, "Write" | "NotebookEdit") {
+        if self.tool == "Edit" && matches!(tool, "Write" | "NotebookEdit" | "ImageGen") {
             return true;
         }
         let Some(server) = self.tool.strip_prefix("mcp__") else { return false };
@@ -247,7 +247,12 @@ mod tests {
     #[test]
     fn names_cover_what_they_stand_for() {
         let names = |rule: &str, tool: &str| Rule::parse(rule, origin()).unwrap().names(tool);
-        assert!(names("Edit", "Write") && names("Edit", "NotebookEdit") && !names("Write", "Edit"));
+        assert!(
+            names("Edit", "Write")
+                && names("Edit", "NotebookEdit")
+                && names("Edit", "ImageGen")
+                && !names("Write", "Edit")
+        );
         assert!(names("mcp__git", "mcp__git__log") && names("mcp__git__*", "mcp__git__log"));
         assert!(!names("mcp__git", "mcp__github__log") && !names("Bash", "BashX"));
         assert!(names("*", "anything"));

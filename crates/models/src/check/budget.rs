@@ -3,7 +3,7 @@
 use crate::settings::Price;
 
 /// The price that is assumed where none is known: that of a large open model at a host.
-const ASSUMED: Price = Price { input: 0.6, output: 2.5, cache_read: 0.6, cache_write: 0.6 };
+const ASSUMED: Price = Price { input: 0.6, output: 2.5, cache_read: 0.6, cache_write: 0.6, image: 0.0 };
 /// The longest reply that a probe asks for.
 const LONGEST_REPLY: u32 = 256;
 /// A shorter reply shows nothing.
@@ -82,7 +82,7 @@ fn rounded(value: f64) -> u32 {
 mod tests {
     use super::*;
 
-    const DEAR: Price = Price { input: 15.0, output: 75.0, cache_read: 1.5, cache_write: 18.75 };
+    const DEAR: Price = Price { input: 15.0, output: 75.0, cache_read: 1.5, cache_write: 18.75, image: 0.0 };
 
     #[test]
     fn a_dear_model_gets_short_replies_and_then_none() {

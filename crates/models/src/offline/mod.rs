@@ -97,8 +97,8 @@ fn answer(request: &ModelRequest) -> Decoded {
             Action::Say("{\"ok\": false, \"reason\": \"the offline model judges nothing\"}".to_owned())
         }
         Purpose::Title => Action::Say(title(request)),
-        // It has no idea.
-        Purpose::Suggestion => Action::Say(String::new()),
+        // It has no idea; and pictures are made elsewhere.
+        Purpose::Suggestion | Purpose::ImageGen => Action::Say(String::new()),
         Purpose::Main | Purpose::Subagent | Purpose::Sampling => {
             let conversation = Conversation::read(&request.messages);
             plan::next(&conversation, &request.tools)

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use qoder_core::ports::{Access, Cancelled, Spent, ToolContext, ToolOutcome};
+use qoder_core::ports::{Access, Cancelled, Spent, Tool, ToolContext, ToolOutcome};
 use qoder_core::redact::Secrets;
 use qoder_types::record::{Asked, RecordBody};
 use qoder_types::{
@@ -286,7 +286,7 @@ impl Driver<'_> {
     }
 
     /// Notices what a call has changed, for hooks that observe it.
-    pub(super) fn notice_changes(&mut self, outcome: &ToolOutcome, file: Option<FileChange>) {
+    pub(super) fn notice_changes(&mut self, outcome: &ToolOutcome, files: Vec<FileChange>) {
         if outcome.outcome != CallOutcome::Completed {
             return;
         }
@@ -297,7 +297,8 @@ impl Driver<'_> {
             let occasion = changed.then(|| self.occasion(HookEvent::CwdChanged, "", fields)).flatten();
             self.noticed.extend(occasion);
         }
-        if let Some(FileChange { path, existed }) = file {
+        // Fewer pictures may come than were asked for.
+        for FileChange { path, existed } in files.into_iter().filter(|file| file.path.exists()) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let event = if existed { "change" } else { "add" };
             let fields = || json!({ "file_path": path.to_string_lossy(), "event": event });
@@ -311,19 +312,20 @@ impl Driver<'_> {
         }
     }
 
-    /// The file that a call would change, when a hook wants to know.
-    pub(super) fn file_change(&self, tool: &str, input: &Value) -> Option<FileChange> {
-        let field = match tool {
-            "Write" | "Edit" => "file_path",
-            "NotebookEdit" => "notebook_path",
-            _ => return None,
-        };
-        if !self.engine.hooks.listens(HookEvent::FileChanged.as_str()) {
-            return None;
+    /// The files that a call would change, when a hook wants to know.
+    pub(super) fn file_changes(&self, tool: &dyn Tool, input: &Value) -> Vec<FileChange> {
+        let name = tool.definition().name.as_str();
+        if !matches!(name, "Write" | "Edit" | "NotebookEdit" | "ImageGen")
+            || !self.engine.hooks.listens(HookEvent::FileChanged.as_str())
+        {
+            return Vec::new();
         }
-        let path = Path::new(&self.session.state.cwd).join(input.get(field)?.as_str()?);
-        let existed = path.exists();
-        Some(FileChange { path, existed })
+        let cwd = Path::new(&self.session.state.cwd);
+        let edited = tool.accesses(input).into_iter().filter_map(|access| match access {
+            Access::Edit(path) => Some(cwd.join(path)),
+            _ => None,
+        });
+        edited.map(|path| FileChange { existed: path.exists(), path }).collect()
     }
 }
 

@@ -263,7 +263,7 @@ impl Driver<'_> {
         let after = self.after_call(id, &name, &input, &context.spent);
         let ready = Ready { id: id.to_owned(), tool, input };
         // The tool hears of an interrupt through its context and ends by itself.
-        let mut running = Box::pin(run_one(ready, context, after, None));
+        let mut running = Box::pin(run_one(ready, context, after, Vec::new()));
         let mut ran = loop {
             tokio::select! {
                 biased;

@@ -73,6 +73,7 @@ impl Driver<'_> {
         if let Some(prompts) = self.engine.toolbox.prompts() {
             prompts.gather(LIST_PATIENCE).await;
         }
+        self.engine.toolbox.learn(&self.session.id).await;
     }
 
     /// The commands, without their slash.

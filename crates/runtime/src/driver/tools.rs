@@ -43,8 +43,8 @@ pub(super) struct Ran {
     pub(super) spent: Spent,
     /// The error is the host's.
     pub(super) fired: std::io::Result<Option<Fired>>,
-    /// The file that it was to change, when hooks want to know.
-    change: Option<FileChange>,
+    /// The files that it was to change, when hooks want to know.
+    changes: Vec<FileChange>,
 }
 
 /// What is put on record of a call that has run.
@@ -64,7 +64,7 @@ pub(super) async fn run_one(
     ready: Ready,
     context: ToolContext,
     after: Option<AfterCall>,
-    change: Option<FileChange>,
+    changes: Vec<FileChange>,
 ) -> Ran {
     let spent = Arc::clone(&context.spent);
     let begun = Instant::now();
@@ -78,7 +78,7 @@ pub(super) async fn run_one(
         None => Ok(None),
     };
     let tool = ready.tool.definition().name.clone();
-    Ran { id: ready.id, tool, outcome, elapsed_ms, spent, fired, change }
+    Ran { id: ready.id, tool, outcome, elapsed_ms, spent, fired, changes }
 }
 
 impl Driver<'_> {
@@ -139,8 +139,8 @@ impl Driver<'_> {
                 let context = self.context(&ready.id, &output);
                 let name = ready.tool.definition().name.clone();
                 let after = self.after_call(&ready.id, &name, &ready.input, &context.spent);
-                let change = self.file_change(&name, &ready.input);
-                run_one(ready, context, after, change)
+                let changes = self.file_changes(&*ready.tool, &ready.input);
+                run_one(ready, context, after, changes)
             })
             .collect();
         let mut cancelled = self.interrupt.cancelled();
@@ -291,8 +291,8 @@ impl Driver<'_> {
 
     /// What is put on record of a call that has run.
     fn recorded(&mut self, ran: Ran) -> Result<Recorded, DriveError> {
-        let Ran { id, tool, mut outcome, elapsed_ms, fired, change, .. } = ran;
-        self.notice_changes(&outcome, change);
+        let Ran { id, tool, mut outcome, elapsed_ms, fired, changes, .. } = ran;
+        self.notice_changes(&outcome, changes);
         let (report, abandoned) = self.end_abandoned_agent_of(&id)?;
         if let Some(report) = report {
             outcome.content = ToolResultContent::Text(format!("{} {report}", outcome.content.to_text()));

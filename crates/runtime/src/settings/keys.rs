@@ -44,6 +44,12 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     ),
     key("model.fallback", Kind::Text, "", "model to ask when the main one fails"),
     key(
+        "model.image",
+        Kind::Text,
+        "",
+        "image model of the tool ImageGen, such as openai/gpt-image-1; without one the tool is not offered",
+    ),
+    key(
         "model.reasoningEffort",
         Kind::OneOf(EFFORTS),
         "",
@@ -57,7 +63,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "model.prices.*",
         Kind::Object,
         "",
-        "dollars per million tokens: input, output, cacheRead, cacheWrite",
+        "dollars per million tokens: input, output, cacheRead, cacheWrite; image: dollars per picture",
     ),
     key("model.contextWindows.*", Kind::Whole(1), "", "context window of a model in tokens"),
     key("model.maxOutputTokensByModel.*", Kind::Whole(1), "", "the most tokens of one reply, per model"),

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use qoder_core::images::ImageModel;
 use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
 use qoder_models::ModelOptions;
@@ -187,8 +188,9 @@ impl Setup {
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let family = self.family(&callbacks, &questions);
+        let (image_model, environment) =
+            (self.image_model(&callbacks)?, Arc::new(self.command_environment()));
         let extensions = self.live_extensions(callbacks.agents, &redacted)?;
-        let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
         let gate = Arc::new(self.gate(&servers, &extensions.current())?);
         let ((for_agents, offered), (thinking, effort)) = (self.offered(&gate), self.thinking());
@@ -196,7 +198,7 @@ impl Setup {
         let classifier = self.classifier(callbacks.model_policy.as_ref())?;
         let (checkpoints, by_name) = (Checkpoints::wanted(self), servers::by_name(&servers, &gate, &offered));
         let (lazy, spending) = (Arc::new(self.lazy(&model)?), self.spending());
-        let (for_all, mut tools) = self.wanted_tools(&gate, &by_name, &extensions)?;
+        let (for_all, mut tools) = self.wanted_tools(&gate, &by_name, &extensions, image_model)?;
         if self.is_wanted(agent::NAME) && !self.rules.hides(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 extensions: Arc::clone(&extensions),
@@ -280,8 +282,9 @@ impl Setup {
         gate: &Arc<Gate>,
         by_name: &Arc<ByName>,
         extensions: &Arc<Extensions>,
+        image_model: Option<Arc<dyn ImageModel>>,
     ) -> Result<(Tools, Tools), SetupError> {
-        let mut tools = tools::built_in(self, gate, by_name);
+        let mut tools = tools::built_in(self, gate, by_name, image_model);
         tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);

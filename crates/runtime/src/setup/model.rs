@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use qoder_core::images::ImageModel;
 use qoder_core::ports::Model;
 use qoder_models::{Learned, ModelConfigError, ModelOptions, ModelSettings};
 use serde_json::{Value, json};
@@ -10,9 +11,13 @@ use super::{Options, Setup, SetupError, value_error};
 use crate::agent::ModelByName;
 use crate::callbacks::{Callbacks, ModelPolicy};
 use crate::engine::Classifier;
+use crate::image_policy::PolicyImages;
 use crate::model_policy::{PolicyMemory, PolicyModel};
 use crate::settings::Settings;
 use crate::switched_model::SwitchedModel;
+
+/// The tool that makes pictures.
+const IMAGE_GEN: &str = "ImageGen";
 
 /// What [`Setup::chosen_models`] answers.
 type ChosenModels = (Arc<SwitchedModel>, ModelByName, Option<ModelByName>);
@@ -95,6 +100,32 @@ impl Setup {
             let options = ModelOptions { model: Some(name.to_owned()), ..options.clone() };
             model(options, policy.as_ref(), &memory).map_err(|error| format!("{error}. {}", error.hint()))
         })
+    }
+
+    /// The image model: the one that the settings name, or the one that a front chooses. A front is asked whether it has
+    /// one only where somebody names the tool, so that no callback hears of a purpose that nobody wants.
+    pub(super) fn image_model(
+        &self,
+        callbacks: &Callbacks,
+    ) -> Result<Option<Arc<dyn ImageModel>>, SetupError> {
+        let name = self.settings.text("model.image").filter(|name| !name.trim().is_empty());
+        let Some(policy) = &callbacks.model_policy else {
+            return Ok(name
+                .map(|name| qoder_models::resolve_image(&self.model_options, name))
+                .transpose()?);
+        };
+        if name.is_none() && !self.names_tool(IMAGE_GEN) {
+            return Ok(None);
+        }
+        let options = ModelOptions { fallback_model: None, ..self.model_options.clone() };
+        let policy = PolicyModel::new(options, Arc::clone(policy), self.policy_memory.clone())?;
+        Ok(Some(Arc::new(PolicyImages::new(policy, name.is_some()))))
+    }
+
+    /// True when the options or a rule name a tool.
+    fn names_tool(&self, name: &str) -> bool {
+        let listed = self.options.tools.iter().flatten().any(|tool| tool == name);
+        listed || self.rules.allow.iter().chain(&self.rules.ask).any(|rule| rule.tool == name)
     }
 
     /// The judge of auto mode, when the settings name one. Projects cannot: `autoMode` is not theirs to set.

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use qoder_core::images::ImageModel;
 use qoder_core::policy::{Confinement, RuleSet};
 use qoder_core::ports::Tool;
 use qoder_tools::sandbox::{Sandbox, SandboxSettings, is_excluded, leaves_sandbox};
-use qoder_tools::{McpPort, PrivateHosts, SearchService, SearchSettings, ToolSettings};
+use qoder_tools::{DeniedHosts, McpPort, PrivateHosts, SearchService, SearchSettings, ToolSettings};
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ use crate::mcp::ByName;
 use crate::sandbox;
 
 /// The names that permission configuration may use; a part of them comes with later versions.
-pub const TOOL_NAMES: [&str; 22] = [
+pub const TOOL_NAMES: [&str; 23] = [
     "Bash",
     "Read",
     "Edit",
@@ -43,28 +44,36 @@ pub const TOOL_NAMES: [&str; 22] = [
     "ReadMcpResource",
     "Mcp",
     "Skill",
+    "ImageGen",
 ];
 
 /// Results of a search when the settings name no number.
 const SEARCH_RESULTS: u64 = 10;
 
 /// The built-in tools of a session but those that start other sessions.
-pub(super) fn built_in(setup: &Setup, gate: &Arc<Gate>, servers: &Arc<ByName>) -> Vec<Arc<dyn Tool>> {
+pub(super) fn built_in(
+    setup: &Setup,
+    gate: &Arc<Gate>,
+    servers: &Arc<ByName>,
+    image_model: Option<Arc<dyn ImageModel>>,
+) -> Vec<Arc<dyn Tool>> {
     let number = |path: &str| setup.settings.get(path).and_then(Value::as_u64);
     let defaults = ToolSettings::default();
-    let hosts = Arc::clone(gate);
+    let (hosts, guarded) = (Arc::clone(gate), Arc::clone(gate));
     let settings = ToolSettings {
         bash_default_timeout_ms: number("tools.shell.timeoutMs").unwrap_or(defaults.bash_default_timeout_ms),
         bash_inactivity_seconds: number("tools.shell.inactivityTimeout")
             .unwrap_or(defaults.bash_inactivity_seconds),
         respect_gitignore: setup.settings.flag("context.fileFiltering.respectGitIgnore", true),
         private_hosts: PrivateHosts::new(move |host| hosts.names_host(host)),
+        denied_hosts: DeniedHosts::new(move |host| guarded.guards_host(host)),
         search: search(setup),
         sandbox: setup.sandbox.enabled.then(|| {
             let places = sandbox::places(&setup.rules, &gate.workspace);
             Arc::new(Sandbox::new(setup.sandbox.clone(), places))
         }),
         mcp: Some(Arc::clone(servers) as Arc<dyn McpPort>),
+        image_model,
         ..defaults
     };
     let mut tools = qoder_tools::built_in(&settings);

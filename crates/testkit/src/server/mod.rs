@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Reply, Script};
+use crate::{ImageCall, Reply, Script};
 use render::{Answer, Protocol};
 
 /// A request that the server received.
@@ -171,12 +171,16 @@ fn serve(connection: &TcpStream, shared: &Shared) -> Result<()> {
         let at = Instant::now();
         let closes = request.closes();
         let http::Request { method, path, headers, body } = request;
+        let kind = header(&headers, "content-type").to_owned();
         let kept = if shared.script.keeps_bodies { body.clone() } else { Vec::new() };
         let received = ReceivedRequest { path: path.clone(), headers, body: kept, at, answered: at };
         let (index, number) = {
             let mut state = shared.state();
-            let number =
-                state.requests.iter().filter(|request| Protocol::of(&request.path).is_some()).count();
+            let is_alike = |other: &str| match wants_pictures(&path) {
+                true => wants_pictures(other),
+                false => Protocol::of(other).is_some(),
+            };
+            let number = state.requests.iter().filter(|request| is_alike(&request.path)).count();
             state.requests.push(received);
             (state.requests.len() - 1, number)
         };
@@ -186,14 +190,24 @@ fn serve(connection: &TcpStream, shared: &Shared) -> Result<()> {
                 drop(body);
                 request.answer(&mut writer, shared)?
             }
+            ("POST", None) if wants_pictures(&path) => {
+                let call = ImageCall::read(&path, &kind, &body);
+                answer_pictures(&mut writer, shared, &call, number)?;
+                true
+            }
+            ("GET", None) if shared.script.served(&path).is_some() => {
+                if let Some((_, kind, bytes)) = shared.script.served(&path) {
+                    http::write_answer(&mut writer, 200, &[], kind, bytes)?;
+                }
+                true
+            }
             ("GET", None) if path.split('?').next().is_some_and(|path| path.ends_with("/models")) => {
                 let body = render::models().to_string();
                 http::write_answer(&mut writer, 200, &[], "application/json", body.as_bytes())?;
                 true
             }
             (_, Some(_) | None) => {
-                let body = br#"{"type":"error","error":{"type":"not_found_error","message":"no such path"}}"#;
-                http::write_answer(&mut writer, 404, &[], "application/json", body)?;
+                http::write_answer(&mut writer, 404, &[], "application/json", NO_SUCH_PATH)?;
                 true
             }
         };
@@ -203,6 +217,36 @@ fn serve(connection: &TcpStream, shared: &Shared) -> Result<()> {
         }
     }
     connection.shutdown(Shutdown::Both)
+}
+
+/// What is answered at a path that nothing is at.
+const NO_SUCH_PATH: &[u8] =
+    br#"{"type":"error","error":{"type":"not_found_error","message":"no such path"}}"#;
+
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> &'a str {
+    headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value)
+}
+
+/// True for the paths of the images endpoint.
+fn wants_pictures(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    path.ends_with("/images/generations") || path.ends_with("/images/edits")
+}
+
+fn answer_pictures(
+    writer: &mut BufWriter<TcpStream>,
+    shared: &Shared,
+    call: &ImageCall,
+    number: usize,
+) -> Result<()> {
+    let Some(reply) = shared.script.image_reply(call, number) else {
+        return http::write_answer(writer, 404, &[], "application/json", NO_SUCH_PATH);
+    };
+    let (ms, status, body) = reply.rendered();
+    if ms > 0 {
+        shared.pause(Duration::from_millis(ms));
+    }
+    http::write_answer(writer, status, &[], "application/json", body.as_bytes())
 }
 
 /// One call of the model, with the reply the script chose.

@@ -40,6 +40,7 @@ BuiltinToolName = Literal[
     "ListMcpResources",
     "ReadMcpResource",
     "Mcp",
+    "ImageGen",
 ]
 
 #: Settings as they stand in a settings file.

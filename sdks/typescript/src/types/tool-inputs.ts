@@ -182,6 +182,23 @@ export interface McpInput {
   arguments?: Record<string, unknown>;
 }
 
+/** Input of `ImageGen`, which exists where an image model is configured. */
+export interface ImageGenInput {
+  /** What the picture shows, or how the picture at `image_path` changes. */
+  prompt: string;
+  /** Ends in .png, .jpg, .jpeg or .webp; several pictures get a number before the extension. */
+  file_path: string;
+  /** `WIDTHxHEIGHT` or `auto`. */
+  size?: string;
+  /** 1 to 10. */
+  count?: number;
+  quality?: string;
+  /** A picture to change. */
+  image_path?: string;
+  /** Replace files that exist. */
+  overwrite?: boolean;
+}
+
 /** The input types by the names of the tools. */
 export interface ToolInputMap {
   Bash: BashInput;
@@ -205,6 +222,7 @@ export interface ToolInputMap {
   ListMcpResources: ListMcpResourcesInput;
   ReadMcpResource: ReadMcpResourceInput;
   Mcp: McpInput;
+  ImageGen: ImageGenInput;
 }
 
 /** The name of a built-in tool. */

@@ -159,6 +159,28 @@ export interface McpOutput {
   isError?: boolean;
 }
 
+/** A file that `ImageGen` wrote. */
+export interface GeneratedImage {
+  file_path: string;
+  media_type: string;
+  width: number;
+  height: number;
+  bytesWritten: number;
+}
+
+/** Output of `ImageGen`. */
+export interface ImageGenOutput {
+  images: GeneratedImage[];
+  /** The image model that answered. */
+  model: string;
+  costUSD: number;
+  /** The prompt as the provider rewrote it. */
+  revised_prompt?: string;
+  error?: string;
+  /** What kind of failure, such as `image_refused`. */
+  code?: string;
+}
+
 /** The output types by the names of the tools that have one. */
 export interface ToolOutputMap {
   Bash: BashOutput;
@@ -180,6 +202,7 @@ export interface ToolOutputMap {
   TodoWrite: TodoWriteOutput;
   ListMcpResources: ListMcpResourcesOutput;
   Mcp: McpOutput;
+  ImageGen: ImageGenOutput;
 }
 
 /** The output of any built-in tool. */
