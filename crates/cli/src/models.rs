@@ -136,6 +136,7 @@ fn check(
         hint: error.hint(),
     })?;
     let (model, provider) = check.subject();
+    let base_url = setup.model_options().base_url.as_deref();
     if !as_json {
         screen::say_painted(&paint.line().ink(Ink::Bold, &model).plain(&format!(" at {provider}")))?;
     }
@@ -149,20 +150,26 @@ fn check(
     if as_json {
         screen::say_json(&as_value(&model, &provider, &report))?;
     } else {
-        print_summary(&report, paint)?;
+        print_summary(&report, base_url, paint)?;
     }
     Ok(exit_of(&report))
 }
 
-fn print_summary(report: &CheckReport, paint: Paint) -> Result<(), Fault> {
+fn print_summary(report: &CheckReport, base_url: Option<&str>, paint: Paint) -> Result<(), Fault> {
     if let Some(profile) = &report.profile {
-        let CheckedProfile { provider, name, reason, compat } = profile;
+        let CheckedProfile { provider, protocol, name, reason, compat } = profile;
         screen::say_painted(
             &paint.line().plain("profile: ").ink(Ink::Bold, name).plain(&format!(" ({reason})")),
         )?;
-        if !compat.is_empty() {
-            let settings = json!({"providers": {provider: {"compat": compat}}});
-            screen::say_row(&format!("to keep this, add to your settings: {settings}"))?;
+        // A profile that responses tell is told again the next time; what was refused is not.
+        if compat.keys().any(|key| key != "profile") {
+            let settings = match base_url {
+                Some(url) => json!({"protocol": protocol, "baseUrl": url, "compat": compat}),
+                None => json!({"compat": compat}),
+            };
+            let name = if base_url.is_some() { "NAME" } else { provider };
+            let line = json!({"providers": {name: settings}});
+            screen::say_row(&format!("to keep what was found out, add to your settings: {line}"))?;
         }
     }
     if let Some(cost) = report.cost_usd {

@@ -26,6 +26,8 @@ pub(super) struct Answer {
     pub(super) reply: ModelReply,
     /// How many pieces of text or arguments came before the reply was complete.
     pub(super) pieces: usize,
+    /// What was done otherwise than asked, so that the server took the request.
+    pub(super) notices: Vec<String>,
 }
 
 impl Answer {
@@ -121,16 +123,15 @@ impl Conversation {
             partial: true,
         };
         let mut events = self.model.stream(request);
-        let mut pieces = 0;
+        let (mut pieces, mut notices) = (0, Vec::new());
         while let Some(event) = events.next().await {
             match event? {
                 ModelEvent::Partial(json) => pieces += usize::from(json.contains("_delta\"")),
                 ModelEvent::Retry { .. } | ModelEvent::Fallback { .. } => pieces = 0,
-                // What it says is in the profile that the check ends with.
-                ModelEvent::Notice(_) => {}
+                ModelEvent::Notice(notice) => notices.push(notice.text),
                 ModelEvent::Reply(reply) => {
                     self.add(Role::Assistant, reply.content.clone());
-                    return Ok(Answer { reply: *reply, pieces });
+                    return Ok(Answer { reply: *reply, pieces, notices });
                 }
             }
         }

@@ -155,6 +155,8 @@ pub struct CheckReport {
 pub struct CheckedProfile {
     /// The provider whose settings decide it.
     pub provider: String,
+    /// The wire protocol.
+    pub protocol: &'static str,
     /// Its name.
     pub name: &'static str,
     /// Why it was chosen, for people.
@@ -194,8 +196,8 @@ impl Check {
         }
         options.fallback_model = None;
         options.learned = Learned::default();
-        // A probe shows what the server does now; one more attempt forgives a lost connection.
-        options.max_attempts = options.max_attempts.min(2);
+        // A probe shows what the server does now; more attempts forgive a lost connection and a server that still starts.
+        options.max_attempts = options.max_attempts.min(3);
         let model = resolve(&options)?;
         Ok(Self { options, model, max_cost_usd })
     }
@@ -252,6 +254,7 @@ impl Check {
         };
         CheckedProfile {
             provider: route.provider.clone(),
+            protocol: route.protocol.name(),
             name: shown.name,
             reason,
             compat: learn::changes(&configured, &shown),

@@ -192,10 +192,12 @@ impl Probes {
             ContentBlock::Image { source },
             ContentBlock::text("What color is this picture? Answer with one word."),
         ]);
-        let said = self.ask(&mut conversation, SHORT).await?.text();
-        Ok(match said.to_lowercase().contains("red") {
-            true => outcome(Verdict::Works, quoted(&said)),
-            false => outcome(Verdict::Partly, format!("accepted, but not seen: {}", quoted(&said))),
+        let answer = self.ask(&mut conversation, SHORT).await?;
+        let said = answer.text();
+        Ok(match (said.to_lowercase().contains("red"), answer.notices.is_empty()) {
+            (_, false) => outcome(Verdict::Fails, "refused; sessions send a text in place of pictures"),
+            (true, true) => outcome(Verdict::Works, quoted(&said)),
+            (false, true) => outcome(Verdict::Partly, format!("accepted, but not seen: {}", quoted(&said))),
         })
     }
 
