@@ -157,6 +157,10 @@ fn split_string(words: &[Word]) -> Found {
     found.dynamic |= text.contains(['$', '\\', '"', '\'', '#']);
     let mut command: Vec<Word> = text.split_whitespace().map(Word::literal).collect();
     command.extend_from_slice(words.get(rest..).unwrap_or_default());
+    // Options in the text are options of `env`, another text among them.
+    if command.first().is_some_and(|word| word.known_start().starts_with('-')) {
+        command.insert(0, Word::literal("env"));
+    }
     let assigned = command.iter().take_while(|word| assignment_of(word).is_some()).count();
     let assignments = command.drain(..assigned).filter_map(|word| assignment_of(&word)).collect();
     if !command.is_empty() {
