@@ -115,7 +115,7 @@ def litellm(llama: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     config.write_text(
         json.dumps({
             "model_list": [{"model_name": "smol", "litellm_params": model}],
-            "litellm_settings": {"telemetry": False, "drop_params": True},
+            "litellm_settings": {"telemetry": False},
         })
     )
     program = Path(sys.executable).with_name("litellm")
