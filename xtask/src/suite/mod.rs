@@ -7,6 +7,7 @@ mod examples;
 mod load;
 mod newcomer;
 mod options;
+mod real_models;
 mod sdks;
 
 use std::path::Path;
@@ -39,7 +40,7 @@ pub(crate) fn run(root: &Path, options: Options) -> Result<ExitCode> {
         }
         all_tests(root, options.long, &mut total);
     }
-    println!("{} passed, {} failed", total.passed, total.failed);
+    println!("{total}");
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -54,35 +55,37 @@ fn all_tests(root: &Path, long: bool, total: &mut Counts) {
     total.add(step("Python SDK", || sdks::python(root)));
     total.add(step("TypeScript SDK", || sdks::typescript(root)));
     total.add(step("third-party client", || sdks::third_party(root)));
+    total.add(step("real model", || real_models::run(root)));
 }
 
-/// Runs one step under a heading. A step that cannot run, and one that ran nothing, counts as one failure.
+/// Runs one step under a heading. A step that cannot run, and one that ran nothing, counts as one failure; one that says
+/// that it cannot run on this machine counts as skipped.
 fn step(heading: &str, work: impl FnOnce() -> Result<Counts>) -> Counts {
     println!("== {heading}");
     let start = Instant::now();
     let counts = match work() {
-        Ok(counts) if counts.passed + counts.failed > 0 => counts,
+        Ok(counts) if counts != Counts::default() => counts,
         Ok(_) => {
             println!("nothing was run: a step without tests proves nothing");
-            Counts { passed: 0, failed: 1 }
+            Counts { passed: 0, failed: 1, skipped: 0 }
         }
         Err(error) => {
             println!("{error:#}");
-            Counts { passed: 0, failed: 1 }
+            Counts { passed: 0, failed: 1, skipped: 0 }
         }
     };
     let seconds = start.elapsed().as_secs_f64();
-    println!("   {} passed, {} failed, {seconds:.1} s\n", counts.passed, counts.failed);
+    println!("   {counts}, {seconds:.1} s\n");
     counts
 }
 
 fn one_command(root: &Path, arguments: &[&str]) -> Result<Counts> {
     let finished = process::capture(&mut process::cargo(root, arguments))?;
     if finished.succeeded() {
-        return Ok(Counts { passed: 1, failed: 0 });
+        return Ok(Counts { passed: 1, failed: 0, skipped: 0 });
     }
     println!("{}", finished.output.trim_end());
-    Ok(Counts { passed: 0, failed: 1 })
+    Ok(Counts { passed: 0, failed: 1, skipped: 0 })
 }
 
 fn house_rules(root: &Path) -> Result<Counts> {
@@ -98,7 +101,7 @@ fn house_rules(root: &Path) -> Result<Counts> {
 fn mcp_servers(root: &Path) -> Result<Counts> {
     packages::mcp_servers(root)?;
     packages::strace()?;
-    Ok(Counts { passed: 1, failed: 0 })
+    Ok(Counts { passed: 1, failed: 0, skipped: 0 })
 }
 
 /// All tests but the documentation's: by nextest where it is installed, else by cargo itself.
@@ -146,19 +149,25 @@ mod tests {
     #[test]
     fn a_step_that_runs_nothing_fails() {
         let counts = step("empty", || Ok(Counts::default()));
-        assert_eq!(counts, Counts { passed: 0, failed: 1 });
+        assert_eq!(counts, Counts { passed: 0, failed: 1, skipped: 0 });
+    }
+
+    #[test]
+    fn a_step_that_is_skipped_is_neither_passed_nor_failed() {
+        let skipped = Counts { skipped: 3, ..Counts::default() };
+        assert_eq!(step("elsewhere", || Ok(skipped)), skipped);
     }
 
     #[test]
     fn a_step_that_cannot_run_fails() {
         let counts = step("broken", || anyhow::bail!("no such program"));
-        assert_eq!(counts, Counts { passed: 0, failed: 1 });
+        assert_eq!(counts, Counts { passed: 0, failed: 1, skipped: 0 });
     }
 
     #[test]
     fn a_failure_without_a_failed_test_counts() {
         let finished = process::Finished { code: Some(101), output: "error: could not compile".to_owned() };
-        let counts = report(&finished, Counts { passed: 7, failed: 0 });
-        assert_eq!(counts, Counts { passed: 7, failed: 1 });
+        let counts = report(&finished, Counts { passed: 7, failed: 0, skipped: 0 });
+        assert_eq!(counts, Counts { passed: 7, failed: 1, skipped: 0 });
     }
 }

@@ -187,10 +187,9 @@ impl Setup {
         let (model, models, turn_models) = self.chosen_models(&callbacks)?;
         let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
         let servers = Arc::new(self.servers(&callbacks, &questions));
-        let family = self.family(&callbacks, &questions);
-        let (image_model, environment) =
-            (self.image_model(&callbacks)?, Arc::new(self.command_environment()));
+        let (family, image_model) = (self.family(&callbacks, &questions), self.image_model(&callbacks)?);
         let extensions = self.live_extensions(callbacks.agents, &redacted)?;
+        let environment = Arc::new(self.command_environment());
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
         let gate = Arc::new(self.gate(&servers, &extensions.current())?);
         let ((for_agents, offered), (thinking, effort)) = (self.offered(&gate), self.thinking());
