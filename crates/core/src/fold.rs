@@ -95,6 +95,11 @@ impl State {
                 self.permissions.end_turn();
                 self.last_turn = Some((**ended).clone());
             }
+            RecordBody::ModelNoticed(noticed) => {
+                if let Some(compat) = &noticed.compat {
+                    self.learned.insert(noticed.place.clone(), compat.clone());
+                }
+            }
             RecordBody::Cut(cut) => self.apply_cut(cut),
             RecordBody::FileKept(_) | RecordBody::FilesRewound(_) | RecordBody::Unknown(_) => {}
         }

@@ -182,6 +182,8 @@ pub struct State {
     pub epoch: Option<EpochState>,
     /// The conversation as the model reads it.
     pub prompt: Vec<Arc<PromptMessage>>,
+    /// What was learned about model servers, by server and model.
+    pub learned: BTreeMap<String, Value>,
     /// The last entry of the transcript chain.
     pub leaf: Option<String>,
     /// The first prompt, for lists.

@@ -211,14 +211,7 @@ impl HttpBackend {
                 Ok(Ok(response)) => break response,
                 // A server may close a kept connection just when the next request goes out. That says nothing.
                 Ok(Err(error)) if may_resend && failure::is_closed(&error) => may_resend = false,
-                Ok(Err(error)) => {
-                    let mut failed = failure::from_sending(&error, &self.route);
-                    // Where nobody ever listened nobody will in a second; a server that was there may come back.
-                    if failed.is_refused && !self.is_reached.load(Ordering::Relaxed) {
-                        failed.should_retry = Some(false);
-                    }
-                    return Err(failed);
-                }
+                Ok(Err(error)) => return Err(failure::from_sending(&error, &self.route)),
                 Err(_) => return Err(body::silence(&self.route, self.timeouts.idle).into()),
             }
         };

@@ -98,6 +98,7 @@ fn seen(body: &RecordBody) -> Seen {
         | RecordBody::System(_)
         | RecordBody::ModelRequested(_)
         | RecordBody::ModelFailed(_)
+        | RecordBody::ModelNoticed(_)
         | RecordBody::Decided(_)
         | RecordBody::Asked(_)
         | RecordBody::Answered(_)

@@ -96,6 +96,8 @@ impl SessionChoice {
     pub fn open(&self, setup: &Setup) -> Result<Session, SessionError> {
         let mut session = self.open_unobserved(setup)?;
         setup.observe(&mut session);
+        let learned = &setup.model_options().learned;
+        session.state.learned.iter().for_each(|(place, compat)| learned.restore(place, compat));
         Ok(session)
     }
 

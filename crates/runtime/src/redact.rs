@@ -27,6 +27,7 @@ impl Records<'_> {
             RecordBody::InputAdmitted(input) => self.content(&mut input.message.content),
             RecordBody::Assistant(entry) => self.reply(&mut entry.message.content),
             RecordBody::ModelFailed(failed) => self.string(&mut failed.failure.message),
+            RecordBody::ModelNoticed(noticed) => self.string(&mut noticed.message),
             RecordBody::TurnEnded(ended) => ended.errors.iter_mut().for_each(|error| self.string(error)),
             RecordBody::Epoch(epoch) => epoch.system.iter_mut().for_each(|text| self.string(text)),
             RecordBody::Answered(answer) => {

@@ -42,6 +42,7 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::InputWithdrawn(_)
         | RecordBody::ModelRequested(_)
         | RecordBody::ModelFailed(_)
+        | RecordBody::ModelNoticed(_)
         | RecordBody::Decided(_)
         | RecordBody::Asked(_)
         | RecordBody::SideCalled(_)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use qoder_types::record::{
     Answered, Asked, AssistantEntry, Cut, Decided, ElicitationAnswered, Elicited, Epoch, FileKept,
-    FilesRewound, InputAdmitted, Interrupted, ModelFailed, ModelRequested, PermissionsChanged,
+    FilesRewound, InputAdmitted, Interrupted, ModelFailed, ModelNoticed, ModelRequested, PermissionsChanged,
     SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded, UserEntry,
 };
 use qoder_types::{Hooked, TaskEnded, TaskStarted};
@@ -44,6 +44,7 @@ fn every_example_is_read_and_written_alike() {
             "system" => again::<SystemEntry>(&line),
             "model-request" => again::<ModelRequested>(&line),
             "model-failure" => again::<ModelFailed>(&line),
+            "model-notice" => again::<ModelNoticed>(&line),
             "decision" => again::<Decided>(&line),
             "permission-ask" => again::<Asked>(&line),
             "permission-answer" => again::<Answered>(&line),
@@ -69,7 +70,7 @@ fn every_example_is_read_and_written_alike() {
         assert_eq!(written.unwrap(), documented, "{kind}");
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 24, "every type has an example: {kinds:?}");
+    assert_eq!(kinds.len(), 25, "every type has an example: {kinds:?}");
 }
 
 #[test]

@@ -172,6 +172,21 @@ pub enum ModelFailureClass {
     Configuration,
 }
 
+/// Something that a model call did otherwise than asked, so that the server takes the request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelNoticed {
+    /// The model that was asked.
+    pub model: String,
+    /// For people: what happened and what to do.
+    pub message: String,
+    /// The server and model that it is about.
+    pub place: String,
+    /// What was learned about the server, as `compat` of a provider in the settings has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compat: Option<serde_json::Value>,
+}
+
 /// A model call that failed for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

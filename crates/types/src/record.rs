@@ -16,6 +16,7 @@ use crate::tool::{CallOutcome, Observation, ReplayClass, ToolDefinition};
 
 pub use crate::answer::{Answered, Asked, ElicitationAnswered, Elicited, PermissionsChanged};
 pub use crate::cut::Cut;
+pub use crate::model::ModelNoticed;
 pub use crate::rewound::{FileKept, FilesRewound};
 pub use crate::turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 
@@ -54,6 +55,8 @@ pub enum RecordBody {
     ModelRequested(ModelRequested),
     /// A model call failed for good (`model-failure`).
     ModelFailed(ModelFailed),
+    /// A model call did something otherwise than asked (`model-notice`).
+    ModelNoticed(Box<ModelNoticed>),
     /// The gate decided about a call (`decision`).
     Decided(Decided),
     /// A call waits for somebody's answer (`permission-ask`).

@@ -50,6 +50,8 @@ mod killed_with_tasks;
 #[cfg(test)]
 mod model_faults;
 #[cfg(test)]
+mod model_profiles;
+#[cfg(test)]
 mod models_check;
 #[cfg(test)]
 mod move_to_background;

@@ -154,7 +154,7 @@ impl Tracker {
                 }
             }
             RecordBody::FilesRewound(rewound) => self.mark(MarkKind::Rewound, in_words(rewound), out),
-            RecordBody::Unknown(_) => {}
+            RecordBody::ModelNoticed(_) | RecordBody::Unknown(_) => {}
         }
     }
 

@@ -11,11 +11,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use crate::profile::Profile;
+use crate::profile::{Profile, overrides};
 
 /// What was learned about servers. Clones share it, so that it outlives a change of the model.
 #[derive(Debug, Clone, Default)]
-pub struct Learned(Arc<Mutex<BTreeMap<String, Known>>>, Arc<Mutex<BTreeSet<String>>>);
+pub struct Learned(Arc<Mutex<Memory>>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    servers: BTreeMap<String, Known>,
+    /// Notes that were given.
+    notes: BTreeSet<String>,
+    /// What an earlier run of the session learned, as `compat`.
+    restored: BTreeMap<String, Value>,
+}
 
 #[derive(Debug, Clone)]
 struct Known {
@@ -27,22 +36,28 @@ struct Known {
 impl Learned {
     /// The profile that is in force at `place`, which starts as `configured`.
     pub(crate) fn profile(&self, place: &str, configured: Profile) -> Profile {
-        let all = self.lock();
+        let mut memory = self.lock();
+        if let Some(compat) = memory.restored.remove(place)
+            && let Ok(profile) = overrides::apply(configured, &compat, "compat")
+        {
+            memory.servers.insert(place.to_owned(), Known { profile, taught: BTreeSet::new() });
+        }
         // What holds for the server holds for its models, unless more is known about one of them.
-        let server = || place.rsplit_once(' ').and_then(|(server, _)| all.get(server));
-        all.get(place).or_else(server).map_or(configured, |known| known.profile)
+        let server = || place.rsplit_once(' ').and_then(|(server, _)| memory.servers.get(server));
+        memory.servers.get(place).or_else(server).map_or(configured, |known| known.profile)
     }
 
     /// Notes the profile that a response told.
     pub(crate) fn recognise(&self, server: &str, profile: Profile) {
-        let mut all = self.lock();
-        all.entry(server.to_owned()).or_insert_with(|| Known { profile, taught: BTreeSet::new() });
+        let mut memory = self.lock();
+        memory.servers.entry(server.to_owned()).or_insert_with(|| Known { profile, taught: BTreeSet::new() });
     }
 
     /// Notes a lesson; false when it was taught before, so that asking again would not help.
     pub(crate) fn teach(&self, place: &str, lesson: &lesson::Lesson) -> bool {
-        let mut all = self.lock();
-        let known = all
+        let mut memory = self.lock();
+        let known = memory
+            .servers
             .entry(place.to_owned())
             .or_insert_with(|| Known { profile: lesson.profile, taught: BTreeSet::new() });
         known.profile = lesson.profile;
@@ -51,10 +66,15 @@ impl Learned {
 
     /// True for a note that was not given yet.
     pub(crate) fn is_news(&self, place: &str, note: &str) -> bool {
-        self.1.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{place} {note}"))
+        self.lock().notes.insert(format!("{place} {note}"))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Known>> {
+    /// Takes up what an earlier run of the session learned about the server and model at `place`.
+    pub fn restore(&self, place: &str, compat: &Value) {
+        self.lock().restored.insert(place.to_owned(), compat.clone());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -53,6 +53,8 @@ pub(crate) const UNKNOWN_MESSAGES: Profile = Profile {
     title: "unknown server, Messages",
     call_ids: STRICT_IDS,
     images: Images::Everywhere,
+    // The protocol itself takes several messages of one role and reads them as one.
+    roles_alternate: false,
     think_tags: false,
     ..UNKNOWN_CHAT
 };
@@ -63,6 +65,7 @@ pub(crate) const UNKNOWN_RESPONSES: Profile = Profile {
     title: "unknown server, Responses",
     call_ids: STRICT_IDS,
     images: Images::Everywhere,
+    roles_alternate: false,
     unsigned_reasoning: false,
     think_tags: false,
     ..UNKNOWN_CHAT

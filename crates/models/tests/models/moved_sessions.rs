@@ -154,7 +154,9 @@ async fn what_the_new_side_does_not_take_is_reported_once() {
 async fn after_a_failed_turn_roles_alternate_and_no_message_is_empty() {
     for style in STYLES {
         let server = Server::start(vec![reply(style, 0)]).await;
-        let model = resolve(&server.styled(style, "m")).unwrap();
+        let mut options = server.styled(style, "m");
+        options.compat = json!({"rolesAlternate": true});
+        let model = resolve(&options).unwrap();
         let empty = Arc::new(qoder_core::ports::PromptMessage::new(Message {
             role: Role::Assistant,
             content: MessageContent::Blocks(vec![ContentBlock::text("")]),
@@ -175,5 +177,30 @@ async fn after_a_failed_turn_roles_alternate_and_no_message_is_empty() {
         for word in ["first", "again", "once more"] {
             assert!(users[0].to_string().contains(word), "{style}: {body}");
         }
+    }
+}
+
+// https://docs.claude.com/en/api/messages and https://github.com/vllm-project/vllm/issues/6862, in the words of both.
+#[tokio::test]
+async fn a_server_that_demands_alternation_is_obeyed_after_its_first_refusal() {
+    for (style, words) in [
+        (
+            "anthropic",
+            "messages: roles must alternate between \"user\" and \"assistant\", but found multiple \"user\" roles in a row",
+        ),
+        (
+            "openai-responses",
+            "After the optional system message, conversation roles must alternate user/assistant/user/assistant/...",
+        ),
+    ] {
+        let refused = crate::support::status(400, &[], &json!({"error": {"message": words}}).to_string());
+        let server = Server::start(vec![refused, reply(style, 0)]).await;
+        let told =
+            ask(&resolve(&server.styled(style, "m")).unwrap(), request(vec![user("a"), user("b")])).await;
+        told.reply();
+        assert!(told.notices[0].contains("\"rolesAlternate\":true"), "{:?}", told.notices);
+        let body = server.requests()[1].json();
+        let list = body.get("messages").or_else(|| body.get("input")).unwrap().as_array().unwrap().clone();
+        assert_eq!(list.len(), 1, "{style}: {body}");
     }
 }

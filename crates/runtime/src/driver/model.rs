@@ -7,7 +7,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use qoder_core::ports::{Model, ModelEvent, ModelRequest};
 use qoder_core::render;
-use qoder_types::record::{AssistantEntry, AssistantMessage, ModelFailed, ModelRequested, RecordBody};
+use qoder_types::record::{
+    AssistantEntry, AssistantMessage, ModelFailed, ModelNoticed, ModelRequested, RecordBody,
+};
 use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{ModelFailure, ModelFailureClass, ModelReply, Role};
 
@@ -111,6 +113,12 @@ impl Driver<'_> {
                 }
                 Some(Ok(ModelEvent::Notice(notice))) => {
                     let text = self.session.redactor().text(&notice.text).into_owned();
+                    self.session.append(RecordBody::ModelNoticed(Box::new(ModelNoticed {
+                        model: self.engine.model.facts().name,
+                        message: notice.text,
+                        place: notice.place,
+                        compat: notice.compat,
+                    })))?;
                     self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
                 }
                 Some(Ok(ModelEvent::Reply(mut reply))) => {

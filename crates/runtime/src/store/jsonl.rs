@@ -282,6 +282,7 @@ fn is_acted_upon(record: &Record) -> bool {
         | RecordBody::Hooked(_)
         | RecordBody::FileKept(_)
         | RecordBody::SideCalled(_)
+        | RecordBody::ModelNoticed(_)
         | RecordBody::ModelFailed(_) => false,
         RecordBody::SessionStarted(_)
         | RecordBody::InputAdmitted(_)
