@@ -53,21 +53,35 @@ impl ModelPolicyResult {
         Self { model: ModelChoice::Custom(model), parameters: None }
     }
 
+    /// The same for a server with this compatibility profile: its name, or an object of the fields that differ. A model that
+    /// is named alone has the profile that the settings give it.
+    ///
+    /// ```
+    /// use qoder_agent_sdk::{CustomModel, ModelPolicyResult};
+    /// let custom = CustomModel { provider: "mine".into(), model: "qwen3".into(), ..CustomModel::default() };
+    /// let choice = ModelPolicyResult::custom(custom).with_compat(serde_json::json!({"profile": "vllm"}));
+    /// ```
+    #[must_use]
+    pub fn with_compat(mut self, compat: impl Into<Value>) -> Self {
+        let compat = compat.into();
+        self.model = match self.model {
+            ModelChoice::Name(name) => ModelChoice::Name(name),
+            ModelChoice::Custom(model) | ModelChoice::Adapted(AdaptedModel { model, compat: _ }) => {
+                ModelChoice::Adapted(AdaptedModel { model, compat })
+            }
+        };
+        self
+    }
+
     /// The shape in which it travels: the name alone under `model`, the rest as credentials.
     pub(crate) fn wire(&self) -> Value {
         let mut answer = match &self.model {
             ModelChoice::Name(name) => json!({ "model": name }),
-            ModelChoice::Custom(custom) => {
-                let mut credentials = json!({ "provider": custom.provider, "api_key": custom.api_key });
-                for (key, value) in [("url", &custom.url), ("style", &custom.style)] {
-                    if let Some(value) = value {
-                        credentials[key] = json!(value);
-                    }
-                }
-                if let Some(compat) = &custom.compat {
-                    credentials["compat"] = compat.clone();
-                }
-                json!({ "model": custom.model, "credentials": credentials })
+            ModelChoice::Custom(custom) => custom.wire(),
+            ModelChoice::Adapted(AdaptedModel { model, compat }) => {
+                let mut answer = model.wire();
+                answer["credentials"]["compat"] = compat.clone();
+                answer
             }
         };
         if let Some(parameters) = &self.parameters {
@@ -83,8 +97,20 @@ impl ModelPolicyResult {
 pub enum ModelChoice {
     /// A name or tier.
     Name(String),
+    /// A model on a key of your own, at a server with a compatibility profile.
+    Adapted(AdaptedModel),
     /// A model on a key of your own.
     Custom(CustomModel),
+}
+
+/// A model on a key of your own, and the compatibility profile of its server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdaptedModel {
+    /// The model.
+    #[serde(flatten)]
+    pub model: CustomModel,
+    /// The name of a profile, or an object of the fields that differ.
+    pub compat: Value,
 }
 
 impl From<&str> for ModelPolicyResult {
@@ -114,9 +140,18 @@ pub struct CustomModel {
     /// `openai` (the default) or `anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style: Option<String>,
-    /// The compatibility profile of the server: its name, or an object of the fields that differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compat: Option<Value>,
+}
+
+impl CustomModel {
+    fn wire(&self) -> Value {
+        let mut credentials = json!({ "provider": self.provider, "api_key": self.api_key });
+        for (key, value) in [("url", &self.url), ("style", &self.style)] {
+            if let Some(value) = value {
+                credentials[key] = json!(value);
+            }
+        }
+        json!({ "model": self.model, "credentials": credentials })
+    }
 }
 
 impl std::fmt::Debug for CustomModel {
@@ -128,7 +163,6 @@ impl std::fmt::Debug for CustomModel {
             .field("model", &self.model)
             .field("url", &self.url)
             .field("style", &self.style)
-            .field("compat", &self.compat)
             .finish_non_exhaustive()
     }
 }
@@ -226,12 +260,13 @@ mod tests {
             model: "m".to_owned(),
             api_key: "k".to_owned(),
             style: Some("anthropic".to_owned()),
-            compat: Some(json!({ "profile": "vllm", "images": "none" })),
             ..CustomModel::default()
         };
         assert!(!format!("{custom:?}").contains("\"k\""));
         assert_eq!(
-            ModelPolicyResult::custom(custom).wire(),
+            ModelPolicyResult::custom(custom)
+                .with_compat(json!({ "profile": "vllm", "images": "none" }))
+                .wire(),
             json!({ "model": "m", "credentials": {
                 "provider": "p", "api_key": "k", "style": "anthropic",
                 "compat": { "profile": "vllm", "images": "none" },
