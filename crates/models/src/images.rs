@@ -50,7 +50,7 @@ pub fn resolve_image(options: &ModelOptions, name: &str) -> Result<Arc<dyn Image
         let entry = catalog::lookup(options, "scripted");
         return Ok(Arc::new(ScriptedImages::open(Path::new(path), entry, policy)?));
     }
-    let route = find_route(options, name, tier)?
+    let route = image_route(options, name, tier)?
         .filter(|_| !name.starts_with("replay:"))
         .ok_or_else(|| ModelConfigError::NoProvider { model: name.to_owned() })?;
     let route = with_options(route, options)?;
@@ -67,6 +67,22 @@ pub fn resolve_image(options: &ModelOptions, name: &str) -> Result<Arc<dyn Image
         client: OnceLock::new(),
         unknown: Mutex::default(),
     }))))
+}
+
+/// The route for a name. One that names no provider goes to an OpenAI provider where there is one beside Anthropic, which
+/// makes no pictures.
+fn image_route(
+    options: &ModelOptions,
+    name: &str,
+    tier: Option<&str>,
+) -> Result<Option<Route>, ModelConfigError> {
+    let found = find_route(options, name, tier)?;
+    let is_unlikely = found.as_ref().is_some_and(|route| route.known_provider() == "anthropic");
+    if is_unlikely && options.base_url.is_none() && !name.contains('/') {
+        let other = find_route(options, &format!("openai/{name}"), None).ok().flatten();
+        return Ok(other.filter(|route| route.model == name).or(found));
+    }
+    Ok(found)
 }
 
 /// What pictures cost.
@@ -337,6 +353,23 @@ mod tests {
             text.contains("name=\"image\"; filename=\"a%22%0D%0Ab.png\"\r\ncontent-type: image/png\r\n\r\n")
         );
         assert!(text.ends_with("PNG\r\n--edge--\r\n"), "{text}");
+    }
+
+    #[test]
+    fn a_name_without_a_provider_goes_where_pictures_are_made() {
+        let place = |variables: &[&str], name: &str| {
+            let mut options = ModelOptions::default();
+            options.environment.extend(variables.iter().map(|name| ((*name).to_owned(), "key".to_owned())));
+            let route = image_route(&options, name, None).unwrap();
+            route.map(|route| (route.place(), route.model))
+        };
+        let (openai, anthropic) = ("api.openai.com:443".to_owned(), "api.anthropic.com:443".to_owned());
+        let both = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+        assert_eq!(place(&both, "dall-e-3"), Some((openai.clone(), "dall-e-3".to_owned())));
+        assert_eq!(place(&both, "openai/dall-e-3"), Some((openai, "dall-e-3".to_owned())));
+        assert_eq!(place(&both[..1], "dall-e-3"), Some((anthropic.clone(), "dall-e-3".to_owned())));
+        assert_eq!(place(&both, "anthropic/x"), Some((anthropic, "x".to_owned())));
+        assert_eq!(place(&[], "dall-e-3"), None);
     }
 
     #[test]
