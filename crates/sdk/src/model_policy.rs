@@ -7,6 +7,9 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+/// The parameter that is about the server and no parameter of the model.
+const COMPAT: &str = "compat";
+
 /// Chooses the model for one call. The answer is final: there is no fallback.
 pub type ModelPolicyProvider =
     Arc<dyn Fn(ModelPolicyContext) -> BoxFuture<'static, Result<ModelPolicyResult, String>> + Send + Sync>;
@@ -55,6 +58,8 @@ impl ModelPolicyResult {
 
     /// The shape in which it travels: the name alone under `model`, the rest as credentials.
     pub(crate) fn wire(&self) -> Value {
+        let mut parameters = self.parameters.clone();
+        let compat = parameters.as_mut().and_then(|parameters| parameters.remove(COMPAT));
         let mut answer = match &self.model {
             ModelChoice::Name(name) => json!({ "model": name }),
             ModelChoice::Custom(custom) => {
@@ -64,13 +69,13 @@ impl ModelPolicyResult {
                         credentials[key] = json!(value);
                     }
                 }
-                if let Some(compat) = &custom.compat {
-                    credentials["compat"] = compat.clone();
+                if let Some(compat) = compat {
+                    credentials[COMPAT] = compat;
                 }
                 json!({ "model": custom.model, "credentials": credentials })
             }
         };
-        if let Some(parameters) = &self.parameters {
+        if let Some(parameters) = parameters.filter(|parameters| !parameters.is_empty()) {
             answer["parameters"] = json!(parameters);
         }
         answer
@@ -114,9 +119,16 @@ pub struct CustomModel {
     /// `openai` (the default) or `anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style: Option<String>,
-    /// The compatibility profile of the server: its name, or an object of the fields that differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compat: Option<Value>,
+}
+
+impl CustomModel {
+    /// The choice of this model at a server with this compatibility profile: its name, or an object of the fields that
+    /// differ.
+    #[must_use]
+    pub fn with_compat(self, compat: impl Into<Value>) -> ModelPolicyResult {
+        let parameters = Map::from_iter([(COMPAT.to_owned(), compat.into())]);
+        ModelPolicyResult { model: ModelChoice::Custom(self), parameters: Some(parameters) }
+    }
 }
 
 impl std::fmt::Debug for CustomModel {
@@ -128,7 +140,6 @@ impl std::fmt::Debug for CustomModel {
             .field("model", &self.model)
             .field("url", &self.url)
             .field("style", &self.style)
-            .field("compat", &self.compat)
             .finish_non_exhaustive()
     }
 }
@@ -226,12 +237,11 @@ mod tests {
             model: "m".to_owned(),
             api_key: "k".to_owned(),
             style: Some("anthropic".to_owned()),
-            compat: Some(json!({ "profile": "vllm", "images": "none" })),
             ..CustomModel::default()
         };
         assert!(!format!("{custom:?}").contains("\"k\""));
         assert_eq!(
-            ModelPolicyResult::custom(custom).wire(),
+            custom.with_compat(json!({ "profile": "vllm", "images": "none" })).wire(),
             json!({ "model": "m", "credentials": {
                 "provider": "p", "api_key": "k", "style": "anthropic",
                 "compat": { "profile": "vllm", "images": "none" },
