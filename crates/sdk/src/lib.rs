@@ -68,7 +68,7 @@ pub use messages::{
     SystemMessage, ToolResultContent, Usage, UserContent, UserMessage,
 };
 pub use model_policy::{
-    AdaptedModel, ByokFieldInfo, ByokModelInfo, ByokModelTypeInfo, ByokProviderInfo, CustomModel,
+    ByokFieldInfo, ByokModelInfo, ByokModelTypeInfo, ByokProviderInfo, CustomModel,
     ModelChoice, ModelInfo, ModelPolicyContext, ModelPolicyProvider, ModelPolicyResult,
 };
 pub use options::{

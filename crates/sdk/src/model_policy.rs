@@ -7,6 +7,9 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+/// The parameter that is about the server and no parameter of the model.
+const COMPAT: &str = "compat";
+
 /// Chooses the model for one call. The answer is final: there is no fallback.
 pub type ModelPolicyProvider =
     Arc<dyn Fn(ModelPolicyContext) -> BoxFuture<'static, Result<ModelPolicyResult, String>> + Send + Sync>;
@@ -53,38 +56,26 @@ impl ModelPolicyResult {
         Self { model: ModelChoice::Custom(model), parameters: None }
     }
 
-    /// The same for a server with this compatibility profile: its name, or an object of the fields that differ. A model that
-    /// is named alone has the profile that the settings give it.
-    ///
-    /// ```
-    /// use qoder_agent_sdk::{CustomModel, ModelPolicyResult};
-    /// let custom = CustomModel { provider: "mine".into(), model: "qwen3".into(), ..CustomModel::default() };
-    /// let choice = ModelPolicyResult::custom(custom).with_compat(serde_json::json!({"profile": "vllm"}));
-    /// ```
-    #[must_use]
-    pub fn with_compat(mut self, compat: impl Into<Value>) -> Self {
-        let compat = compat.into();
-        self.model = match self.model {
-            ModelChoice::Name(name) => ModelChoice::Name(name),
-            ModelChoice::Custom(model) | ModelChoice::Adapted(AdaptedModel { model, compat: _ }) => {
-                ModelChoice::Adapted(AdaptedModel { model, compat })
-            }
-        };
-        self
-    }
-
     /// The shape in which it travels: the name alone under `model`, the rest as credentials.
     pub(crate) fn wire(&self) -> Value {
+        let mut parameters = self.parameters.clone();
+        let compat = parameters.as_mut().and_then(|parameters| parameters.remove(COMPAT));
         let mut answer = match &self.model {
             ModelChoice::Name(name) => json!({ "model": name }),
-            ModelChoice::Custom(custom) => custom.wire(),
-            ModelChoice::Adapted(AdaptedModel { model, compat }) => {
-                let mut answer = model.wire();
-                answer["credentials"]["compat"] = compat.clone();
-                answer
+            ModelChoice::Custom(custom) => {
+                let mut credentials = json!({ "provider": custom.provider, "api_key": custom.api_key });
+                for (key, value) in [("url", &custom.url), ("style", &custom.style)] {
+                    if let Some(value) = value {
+                        credentials[key] = json!(value);
+                    }
+                }
+                if let Some(compat) = compat {
+                    credentials[COMPAT] = compat;
+                }
+                json!({ "model": custom.model, "credentials": credentials })
             }
         };
-        if let Some(parameters) = &self.parameters {
+        if let Some(parameters) = parameters.filter(|parameters| !parameters.is_empty()) {
             answer["parameters"] = json!(parameters);
         }
         answer
@@ -97,20 +88,8 @@ impl ModelPolicyResult {
 pub enum ModelChoice {
     /// A name or tier.
     Name(String),
-    /// A model on a key of your own, at a server with a compatibility profile.
-    Adapted(AdaptedModel),
     /// A model on a key of your own.
     Custom(CustomModel),
-}
-
-/// A model on a key of your own, and the compatibility profile of its server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AdaptedModel {
-    /// The model.
-    #[serde(flatten)]
-    pub model: CustomModel,
-    /// The name of a profile, or an object of the fields that differ.
-    pub compat: Value,
 }
 
 impl From<&str> for ModelPolicyResult {
@@ -143,14 +122,12 @@ pub struct CustomModel {
 }
 
 impl CustomModel {
-    fn wire(&self) -> Value {
-        let mut credentials = json!({ "provider": self.provider, "api_key": self.api_key });
-        for (key, value) in [("url", &self.url), ("style", &self.style)] {
-            if let Some(value) = value {
-                credentials[key] = json!(value);
-            }
-        }
-        json!({ "model": self.model, "credentials": credentials })
+    /// The choice of this model at a server with this compatibility profile: its name, or an object of the fields that
+    /// differ.
+    #[must_use]
+    pub fn with_compat(self, compat: impl Into<Value>) -> ModelPolicyResult {
+        let parameters = Map::from_iter([(COMPAT.to_owned(), compat.into())]);
+        ModelPolicyResult { model: ModelChoice::Custom(self), parameters: Some(parameters) }
     }
 }
 
@@ -264,9 +241,7 @@ mod tests {
         };
         assert!(!format!("{custom:?}").contains("\"k\""));
         assert_eq!(
-            ModelPolicyResult::custom(custom)
-                .with_compat(json!({ "profile": "vllm", "images": "none" }))
-                .wire(),
+            custom.with_compat(json!({ "profile": "vllm", "images": "none" })).wire(),
             json!({ "model": "m", "credentials": {
                 "provider": "p", "api_key": "k", "style": "anthropic",
                 "compat": { "profile": "vllm", "images": "none" },

@@ -33,7 +33,9 @@ const OBJECTIONS: [&str; 23] = [
 /// The field among `sent` that the error names and refuses. `param` of the error decides where it is one of them.
 pub(super) fn refused<'a>(body: &str, sent: &[&'a str]) -> Option<&'a str> {
     let lower = body.to_ascii_lowercase();
-    if !OBJECTIONS.iter().any(|words| lower.contains(words)) {
+    // The type that every such error has is no objection to a field.
+    let said = lower.replace("invalid_request", "");
+    if !OBJECTIONS.iter().any(|words| said.contains(words)) {
         return None;
     }
     if let Some(param) = param(body)
@@ -109,6 +111,7 @@ mod tests {
             (r#"{"error":"please include a message; this is not supported"}"#, None),
             (r#"{"error":"the store of thinking is full"}"#, None),
             (r#"{"error":"stream_options"}"#, None),
+            (r#"{"error":{"type":"invalid_request_error","message":"thinking: needs a budget"}}"#, None),
         ] {
             assert_eq!(refused(body, &sent), expected, "{body}");
         }

@@ -79,3 +79,12 @@ async fn damaged_and_unknown_encodings_are_failures_in_words() {
         assert!(!told.failure().message.is_empty());
     }
 }
+
+#[tokio::test]
+async fn brotli_is_unpacked() {
+    // An error document of nine bytes as Node's zlib packs it: `data: x` and two line ends.
+    let body = [11, 4, 128, 100, 97, 116, 97, 58, 32, 120, 10, 10, 3];
+    let server = Server::start(vec![answer(400, "br", "text/plain", &body, 3)]).await;
+    let told = ask_once(&server.options()).await;
+    assert!(told.failure().message.contains("data: x"), "{}", told.failure().message);
+}

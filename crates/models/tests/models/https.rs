@@ -75,5 +75,8 @@ async fn an_unknown_certificate_is_refused_with_its_cause() {
     let failure = told.failure();
     assert_eq!(failure.class, ModelFailureClass::Network);
     assert!(failure.message.to_lowercase().contains("certificate"), "{}", failure.message);
+    for variable in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+        assert!(failure.message.contains(variable), "{}", failure.message);
+    }
     assert!(server.requests().is_empty());
 }

@@ -92,3 +92,82 @@ async fn what_came_with_a_call_goes_back_with_it() {
     assert_eq!(sent["tool_calls"][1].get("extra_content"), None);
     assert_eq!(sent.get("reasoning_content"), None);
 }
+
+// https://docs.litellm.ai/docs/reasoning_content: pieces of `thinking_blocks` end with a signature.
+#[tokio::test]
+async fn signed_blocks_of_a_gateway_go_back_whole_and_to_messages_too() {
+    let (told, sent) = round(&[
+        json!({"reasoning_content": "a", "thinking_blocks": [{"type": "thinking", "thinking": "a"}]}),
+        json!({"reasoning_content": "b", "thinking_blocks": [{"type": "thinking", "thinking": "b"}]}),
+        json!({"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "c2ln"}]}),
+        json!({"content": "answer"}),
+    ])
+    .await;
+    let block = json!({"type": "thinking", "thinking": "ab", "signature": "c2ln"});
+    assert_eq!(sent["thinking_blocks"], json!([block]));
+    assert_eq!(sent["reasoning_content"], "ab");
+    let server = Server::start(vec![events(&crate::support::anthropic_text("ok"))]).await;
+    let model = resolve(&server.options()).unwrap();
+    ask(&model, request(vec![user("go"), message(Role::Assistant, told.reply().content.clone()), user("b")]))
+        .await
+        .reply();
+    assert_eq!(server.requests()[0].json()["messages"][1]["content"][0], block);
+}
+
+#[tokio::test]
+async fn reasoning_in_the_text_is_shown_as_thinking_and_goes_back_where_it_stood() {
+    let (told, sent) = round(&[
+        json!({"content": "<thi"}),
+        json!({"content": "nk>hm</th"}),
+        json!({"content": "ink>\n\nanswer"}),
+    ])
+    .await;
+    assert_eq!(told.partial_text(), "answer");
+    assert!(matches!(&told.reply().content[0], ContentBlock::Thinking { thinking, .. } if thinking == "hm"));
+    assert_eq!(sent["content"], "<think>hm</think>\n\nanswer");
+}
+
+// Servers of open models sign nothing: https://github.com/sgl-project/sglang/pull/21902 (Messages), and
+// https://github.com/vllm-project/vllm (Responses: `reasoning_text` without `encrypted_content`).
+#[tokio::test]
+async fn unsigned_reasoning_goes_back_where_the_server_signs_none() {
+    let messages = vec![
+        json!({"type": "message_start", "message": {"id": "m", "model": "x"}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "hm"}}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "a"}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+        json!({"type": "message_stop"}),
+    ];
+    let responses = vec![
+        json!({"type": "response.output_item.done", "output_index": 0, "item": {"type": "reasoning", "id": "rs_1",
+            "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}}),
+        json!({"type": "response.output_item.done", "output_index": 1, "item": {"type": "message",
+            "content": [{"type": "output_text", "text": "a"}]}}),
+        json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}),
+    ];
+    for (style, reply, signs) in [
+        ("anthropic", &messages, "vllm"),
+        ("openai-responses", &responses, "vllm"),
+        ("anthropic", &messages, "anthropic"),
+        ("openai-responses", &responses, "openai"),
+    ] {
+        let server = Server::start(vec![events(reply), events(reply)]).await;
+        let mut options = server.styled(style, "m");
+        options.compat = json!(signs);
+        let model = resolve(&options).unwrap();
+        let content = ask(&model, request(vec![user("go")])).await.reply().content.clone();
+        ask(&model, request(vec![user("go"), message(Role::Assistant, content), user("b")])).await.reply();
+        let body = server.requests()[1].json();
+        let sent = if style == "anthropic" { &body["messages"][1]["content"][0] } else { &body["input"][1] };
+        let expected = match (style, signs) {
+            ("anthropic", "vllm") => json!({"type": "thinking", "thinking": "hm"}),
+            (_, "vllm") => json!({"type": "reasoning", "id": "rs_1", "summary": [],
+                "content": [{"type": "reasoning_text", "text": "hm"}]}),
+            ("anthropic", _) => json!({"type": "text", "text": "a"}),
+            _ => {
+                json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]})
+            }
+        };
+        assert_eq!(*sent, expected, "{style} {signs}");
+    }
+}
