@@ -68,8 +68,8 @@ pub use messages::{
     SystemMessage, ToolResultContent, Usage, UserContent, UserMessage,
 };
 pub use model_policy::{
-    ByokFieldInfo, ByokModelInfo, ByokModelTypeInfo, ByokProviderInfo, CustomModel,
-    ModelChoice, ModelInfo, ModelPolicyContext, ModelPolicyProvider, ModelPolicyResult,
+    ByokFieldInfo, ByokModelInfo, ByokModelTypeInfo, ByokProviderInfo, CustomModel, ModelChoice, ModelInfo,
+    ModelPolicyContext, ModelPolicyProvider, ModelPolicyResult,
 };
 pub use options::{
     Effort, OnStderr, QoderAgentOptions, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt,
