@@ -35,11 +35,15 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(words: &[&str]) -> Result<ExitCode> {
+    if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        println!("{USAGE}");
+        return Ok(ExitCode::SUCCESS);
+    }
     match words {
         ["test", options @ ..] => suite::run(&repository_root()?, suite::Options::read(options)?),
         ["check"] => check::run(&repository_root()?),
         ["bench", options @ ..] => bench::run(&repository_root()?, options),
-        ["help" | "--help" | "-h"] => {
+        ["help"] => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }

@@ -299,7 +299,7 @@ pub(super) static PROFILES: &[Profile] = &[
     },
     Profile { name: "vllm", title: "vLLM", ..LOCAL },
     Profile { name: "sglang", title: "SGLang", ..LOCAL },
-    Profile { name: "llamacpp", title: "llama.cpp", ..LOCAL },
+    Profile { name: "llamacpp", title: "llama.cpp", null_content: false, ..LOCAL },
     Profile {
         name: "ollama",
         title: "Ollama",

@@ -139,7 +139,7 @@ async fn one_more_request_goes_out_without_what_was_refused() {
     }
 }
 
-// https://github.com/enricoros/big-AGI and the error of the API: "supports at most 4096 completion tokens".
+// https://github.com/tailcallhq/forgecode/issues/1185: "supports at most 16384 completion tokens".
 #[tokio::test]
 async fn a_limit_that_is_named_is_kept_to() {
     for (style, field, body) in [

@@ -136,7 +136,7 @@ async fn deepseek_and_kimi_want_reasoning_beside_every_call() {
     assert_eq!(body["messages"][2]["content"], "(no output)");
 }
 
-// https://github.com/deepseek-ai/awesome-deepseek-integration and the API reference: content parts are text alone.
+// https://github.com/lessweb/deepcode-cli/issues/50: "unknown variant image_url, expected text".
 #[tokio::test]
 async fn a_text_stands_for_images_where_none_are_taken() {
     for (profile, style) in
@@ -204,10 +204,13 @@ async fn local_and_unknown_servers_get_alternating_roles() {
     assert_eq!(roles(&body), ["user", "assistant", "tool", "user", "user"]);
 }
 
-// https://github.com/lmstudio-ai/lmstudio-bug-tracker: "'content' field must be a string or an array".
+// https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/261: "'content' field must be a string or an array", and
+// https://github.com/ggml-org/llama.cpp/issues/13471, which words it alike.
 #[tokio::test]
-async fn lm_studio_gets_an_empty_text_in_place_of_null() {
-    assert_eq!(body("lmstudio", "openai").await["messages"][1]["content"], "");
+async fn servers_that_refuse_null_get_an_empty_text() {
+    for profile in ["lmstudio", "llamacpp"] {
+        assert_eq!(body(profile, "openai").await["messages"][1]["content"], "", "{profile}");
+    }
     assert_eq!(body("vllm", "openai").await["messages"][1]["content"], Value::Null);
 }
 

@@ -128,7 +128,7 @@ async fn reasoning_in_the_text_is_shown_as_thinking_and_goes_back_where_it_stood
 }
 
 // Servers of open models sign nothing: https://github.com/sgl-project/sglang/pull/21902 (Messages), and
-// https://github.com/vllm-project/vllm (Responses: `reasoning_text` without `encrypted_content`).
+// https://github.com/vllm-project/vllm/pull/28248 (Responses: `encrypted_content` is refused, text is read).
 #[tokio::test]
 async fn unsigned_reasoning_goes_back_where_the_server_signs_none() {
     let messages = vec![

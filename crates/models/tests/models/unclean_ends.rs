@@ -76,7 +76,7 @@ async fn a_last_word_without_a_stop_reason_is_not_enough() {
     assert!(told.failure().message.contains("[DONE]"), "{}", told.failure().message);
 }
 
-// https://github.com/vllm-project/vllm/issues and https://github.com/ollama/ollama/issues: streams without a reason.
+// https://github.com/vllm-project/vllm/issues/27572 and https://github.com/waybarrios/vllm-mlx/issues/628: no reason at the end.
 #[tokio::test]
 async fn everything_said_without_a_formal_end_is_taken_and_noted() {
     let done = || Value::String("[DONE]".into());
