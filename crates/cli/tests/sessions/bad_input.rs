@@ -250,7 +250,8 @@ fn a_word_near_a_command_is_not_sent_to_a_model() {
         (&["Plugin"], "qodercli plugins"),
         (&["permision", "list"], "qodercli permissions list"),
         (&["doctor"], "qodercli sandbox status"),
-        (&["models"], "qodercli --list-models"),
+        (&["model"], "qodercli models list"),
+        (&["modles"], "qodercli models"),
     ] {
         let first = format!("`{}` is not a command", arguments[0]);
         refused(&sandbox, run(&sandbox, arguments), &[&first, meant, "use -p"]);
@@ -274,6 +275,7 @@ fn every_command_is_in_the_list_of_commands() {
         "hooks",
         "skills",
         "commands",
+        "models",
         "mcp",
         "plugins",
         "trust",
