@@ -4,13 +4,14 @@
 use serde_json::Value;
 
 /// Words, in lower case, by which servers refuse a field.
-const OBJECTIONS: [&str; 23] = [
+const OBJECTIONS: [&str; 24] = [
     "unknown",
     "unrecognized",
     "unrecognised",
     "unsupported",
     "not supported",
     "not support",
+    "n't support",
     "not permitted",
     "not allowed",
     "not accepted",
@@ -76,7 +77,9 @@ pub(super) fn mention(text: &str, field: &str) -> Option<usize> {
             return false;
         }
         let quote = |c: Option<char>| matches!(c, Some('\'' | '"' | '`' | '\\'));
-        !is_word || (quote(before) && quote(after)) || before == Some('.') || after == Some(':')
+        // `reasoning.effort` is about `reasoning`.
+        let ends = quote(after) || matches!(after, Some('.' | '['));
+        !is_word || (quote(before) && ends) || before == Some('.') || after == Some(':')
     })
 }
 
@@ -86,7 +89,15 @@ mod tests {
 
     #[test]
     fn the_field_is_found_in_the_words_of_many_servers() {
-        let sent = ["stream_options", "include", "store", "reasoning_content", "cache_control", "thinking"];
+        let sent = [
+            "stream_options",
+            "include",
+            "store",
+            "reasoning_content",
+            "cache_control",
+            "thinking",
+            "reasoning",
+        ];
         for (body, expected) in [
             (
                 r#"{"error":{"message":"property 'store' is unsupported, did you mean 'stop'?"}}"#,
@@ -108,6 +119,7 @@ mod tests {
                 r#"{"error":{"message":"Unsupported parameter","param":"include","code":"unsupported_parameter"}}"#,
                 Some("include"),
             ),
+            (r#"{"error":{"message":"smol doesn't support `reasoning.effort`"}}"#, Some("reasoning")),
             (r#"{"error":"please include a message; this is not supported"}"#, None),
             (r#"{"error":"the store of thinking is full"}"#, None),
             (r#"{"error":"stream_options"}"#, None),
