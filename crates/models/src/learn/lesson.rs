@@ -376,7 +376,21 @@ fn fields(refusal: &Refusal<'_>, _: &str, profile: &Profile) -> Option<(String, 
     let asked = refusal.request.parameters.keys().map(String::as_str);
     let sent: Vec<&str> = own.chain(asked).filter(|field| profile.sends(field)).collect();
     let field = refused(refusal.body, &sent)?;
-    Some((field.to_owned(), format!("without `{field}`"), without(profile, &[field])))
+    let meant = meant_by(refusal.protocol, &field);
+    let how = meant.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(" and ");
+    Some((field.to_owned(), format!("without {how}"), without(profile, meant)))
+}
+
+/// The fields of this protocol that a refusal is about. Gateways name the field of the protocol that they translate to.
+fn meant_by<'a>(protocol: Protocol, field: &'a &'a str) -> &'a [&'a str] {
+    match (protocol, *field) {
+        (Protocol::AnthropicMessages, "reasoning" | "reasoning_effort") => &["thinking", "output_config"],
+        (Protocol::OpenAiChat, "reasoning" | "thinking" | "output_config") => &["reasoning_effort"],
+        (Protocol::OpenAiResponses, "reasoning_effort" | "thinking" | "output_config") => &["reasoning"],
+        (Protocol::AnthropicMessages | Protocol::OpenAiChat | Protocol::OpenAiResponses, _) => {
+            std::slice::from_ref(field)
+        }
+    }
 }
 
 fn numbers(text: &str) -> impl Iterator<Item = u64> {

@@ -93,6 +93,30 @@ const CASES: &[Case] = &[
         gone: "/include",
         compat: r#""neverSent":["include"]"#,
     },
+    Case {
+        source: "https://docs.litellm.ai/docs/completion/drop_params (as LiteLLM 1.8x words it)",
+        style: "openai",
+        status: 400,
+        body: r#"{"error":{"message":"litellm.UnsupportedParamsError: smol doesn't support `reasoning.effort`","type":"invalid_request_error","param":null,"code":"400"}}"#,
+        gone: "/reasoning_effort",
+        compat: r#""neverSent":["reasoning_effort"]"#,
+    },
+    Case {
+        source: "https://docs.litellm.ai/docs/completion/drop_params (as LiteLLM 1.8x words it)",
+        style: "openai-responses",
+        status: 400,
+        body: r#"{"error":{"message":"litellm.UnsupportedParamsError: smol doesn't support `reasoning.effort`","type":"invalid_request_error","param":null,"code":"400"}}"#,
+        gone: "/reasoning",
+        compat: r#""neverSent":["reasoning"]"#,
+    },
+    Case {
+        source: "https://docs.litellm.ai/docs/completion/drop_params (as LiteLLM 1.8x words it)",
+        style: "anthropic",
+        status: 400,
+        body: r#"{"error":{"message":"litellm.UnsupportedParamsError: smol doesn't support `reasoning.effort`","type":"invalid_request_error","param":null,"code":"400"}}"#,
+        gone: "/output_config",
+        compat: r#""neverSent":["thinking","output_config"]"#,
+    },
 ];
 
 fn conversation(style: &str) -> qoder_core::ports::ModelRequest {
@@ -111,6 +135,7 @@ fn conversation(style: &str) -> qoder_core::ports::ModelRequest {
         user("go on"),
     ]);
     asked.max_output_tokens = Some(100);
+    asked.effort = Some("high".into());
     asked
 }
 

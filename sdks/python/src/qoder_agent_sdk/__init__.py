@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         UserMessage,
     )
     from ._model_types import (
+        AdaptedModel,
         BYOKFieldInfo,
         BYOKModelInfo,
         BYOKModelTypeInfo,
@@ -216,7 +217,7 @@ _HOMES = {
             "UserMessage"
         ),
         "_model_types": (
-            "BYOKFieldInfo BYOKModelInfo BYOKModelTypeInfo BYOKProviderInfo CustomModel ModelInfo "
+            "AdaptedModel BYOKFieldInfo BYOKModelInfo BYOKModelTypeInfo BYOKProviderInfo CustomModel ModelInfo "
             "ModelPolicyContext ModelPolicyProvider ModelPolicyResult QoderModelPurpose "
             "SDKControlGetByokConfigResponse"
         ),
@@ -250,6 +251,7 @@ __all__ = [
     "__version__",
     "access_token",
     "access_token_from_env",
+    "AdaptedModel",
     "AgentDefinition",
     "AssistantMessage",
     "AuthAccessTokenEnvVarError",

@@ -58,16 +58,18 @@ class ModelPolicyContext(TypedDict, total=False):
 
 
 class CustomModel(TypedDict, total=False):
-    """Credentials and model of a third-party provider; `style` defaults to "openai".
-
-    `compat` is the compatibility profile of the server: its name, or a dict of the fields that differ.
-    """
+    """Credentials and model of a third-party provider; `style` defaults to "openai"."""
 
     provider: str
     model: str
     api_key: str
     url: str
     style: str
+
+
+class AdaptedModel(CustomModel, total=False):
+    """A `CustomModel` with the compatibility profile of its server: a name, or a dict of the fields that differ."""
+
     compat: Union[str, dict[str, Any]]
 
 
