@@ -161,8 +161,8 @@ fn print_summary(report: &CheckReport, base_url: Option<&str>, paint: Paint) -> 
         screen::say_painted(
             &paint.line().plain("profile: ").ink(Ink::Bold, name).plain(&format!(" ({reason})")),
         )?;
-        // A profile that responses tell is told again the next time; what was refused is not.
-        if compat.keys().any(|key| key != "profile") {
+        // A session reads neither the list of models nor this report.
+        if !compat.is_empty() {
             let settings = match base_url {
                 Some(url) => json!({"protocol": protocol, "baseUrl": url, "compat": compat}),
                 None => json!({"compat": compat}),
