@@ -105,7 +105,15 @@ fn spread_bundle(bundle: &str, rest: &[Word]) -> Vec<Word> {
 
 fn zip(invocation: &Invocation<'_>, effects: &mut Effects) {
     let Some((archive, files)) = invocation.operands.split_first() else { return };
+    // `-TT` is an option of its own, whose value names a program: then the next operand is the archive.
+    if invocation.given.iter().filter(|given| given.setting.canonical() == "T").count() > 1 {
+        effects.incomplete("`zip -TT` runs a program");
+        files.iter().for_each(|word| effects.edit(word, false));
+    }
     effects.edit(archive, false);
+    if let Some(name) = archive.as_literal().filter(|name| !name.ends_with(".zip")) {
+        effects.edit(&Word::literal(format!("{name}.zip")), false);
+    }
     for word in files {
         effects.read(word, invocation.has(&["r", "R"]));
         if invocation.has(&["m"]) {
