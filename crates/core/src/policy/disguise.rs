@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::found::Known;
-use super::words::{CommandPattern, may_be_code};
+use super::words::{CommandPattern, may_be_code, without_expansions};
 use crate::shell::knowledge::{runs_arbitrary_code, takes_code};
 use crate::shell::{Redirection, RedirectionKind, SimpleCommand, Word, alternatives};
 
@@ -138,5 +138,7 @@ fn input(command: &SimpleCommand) -> impl Iterator<Item = &str> {
 
 /// True when the text, or a part of it behind an operator, is the command that the rule names.
 fn starts_it(pattern: &CommandPattern, text: &str) -> bool {
-    text.split([';', '|', '&', '\n', '!', '(', ':', '=']).any(|part| pattern.begins(part))
+    let starts =
+        |text: &str| text.split([';', '|', '&', '\n', '!', '(', ':', '=']).any(|part| pattern.begins(part));
+    starts(text) || (text.contains('$') && starts(&without_expansions(text)))
 }

@@ -154,7 +154,9 @@ impl CommandPattern {
         may_be_code(code)
             && (self.has_words_in(code)
                 // A shell takes quotes and escapes out of its words.
-                || (code.contains(is_quote) && self.has_words_in(&code.replace(is_quote, ""))))
+                || (code.contains(is_quote) && self.has_words_in(&code.replace(is_quote, "")))
+                // What it expands may be nothing: `can${x}ary`.
+                || (code.contains('$') && self.has_words_in(&without_expansions(code))))
     }
 
     fn has_words_in(&self, code: &str) -> bool {
@@ -197,6 +199,29 @@ pub(super) fn may_be_code(text: &str) -> bool {
 /// True for characters that stand between words of code.
 fn is_between(c: char) -> bool {
     !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | ':' | '+'))
+}
+
+/// Text of a shell without quotes, escapes, variables and substitutions, each taken for nothing.
+pub(super) fn without_expansions(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, characters.peek().copied()) {
+            ('$', Some(open @ ('{' | '('))) => {
+                let close = if open == '{' { '}' } else { ')' };
+                let _ = characters.by_ref().find(|it| *it == close);
+            }
+            ('$', Some(first)) if first.is_ascii_alphanumeric() || first == '_' => {
+                while characters.next_if(|it| it.is_ascii_alphanumeric() || *it == '_').is_some() {}
+            }
+            ('$', Some('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
+                characters.next();
+            }
+            _ if is_quote(character) => {}
+            _ => kept.push(character),
+        }
+    }
+    kept
 }
 
 fn is_quote(c: char) -> bool {
