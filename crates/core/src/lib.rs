@@ -18,6 +18,7 @@ pub mod recover;
 pub mod redact;
 pub mod render;
 pub mod shell;
+pub mod spelling;
 pub mod state;
 pub mod structured;
 mod tasks;

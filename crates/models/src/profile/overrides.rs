@@ -1,6 +1,7 @@
 //! What settings and SDKs write under `compat`: the name of a profile, or an object of fields that differ, with the
 //! profile they differ from under `profile`. A name or a field that does not exist is an error that names the nearest.
 
+use qoder_core::spelling::distance;
 use serde_json::{Map, Value};
 
 use super::{Profile, profiles};
@@ -99,21 +100,6 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
         })
         .unwrap_or_default()
         .to_owned()
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut previous = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let change = previous + usize::from(x != *y);
-            previous = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(previous + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! name: a misspelt key that is ignored in silence is a setting that does not hold. The page about settings is made
 //! from this table.
 
+use qoder_core::spelling::distance;
 use serde_json::Value;
 
 use super::Layer;
@@ -396,22 +397,6 @@ fn nearest(path: &str) -> Option<&'static str> {
         .min()
         .filter(|(distance, _)| *distance <= 3)
         .map(|(_, path)| path)
-}
-
-/// Levenshtein distance.
-pub(super) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut previous = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = previous + usize::from(x != *y);
-            previous = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(previous + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
