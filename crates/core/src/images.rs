@@ -71,7 +71,7 @@ pub struct ImageReply {
 /// An image request that failed for good.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImageFailure {
-    /// There is no image model.
+    /// No image model is configured.
     #[error("no image model can be used: {0}")]
     NoModel(String),
     /// The provider does not make this picture.

@@ -1,5 +1,5 @@
 //! A host that chooses models chooses the image model too, with the purpose `image_gen`. It is asked before the first
-//! turn whether it has one, where somebody names the tool; without an answer there is no tool.
+//! turn whether it has one, where the host names the tool; without an answer the tool is not offered.
 
 use qoder_testkit::{Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn a_host_without_an_answer_has_no_tool_and_the_session_goes_on() {
 #[test]
 fn nobody_is_asked_about_pictures_unless_the_tool_is_named() {
     let sandbox = Sandbox::new();
-    let (purposes, tools, _) = session(&sandbox, &[], &|_| panic!("nobody wants pictures"));
+    let (purposes, tools, _) = session(&sandbox, &[], &|_| panic!("no picture was asked for"));
     assert_eq!(purposes, ["main", "main"]);
     assert!(!tools.iter().any(|tool| tool == "ImageGen"));
 }

@@ -25,7 +25,7 @@ fn expect(reply: ImageReply, code: &str, asked: usize) -> String {
     assert_eq!(turn.output()["code"], code, "{:#}", turn.output());
     assert_eq!(studio.painted().len(), asked);
     assert_eq!(studio.file("cat.png"), None);
-    assert_eq!(turn.result()["subtype"], "success", "the turn goes on");
+    assert_eq!(turn.result()["subtype"], "success", "the turn continues");
     studio.failure()
 }
 

@@ -127,7 +127,10 @@ fn a_refusal_is_learned_once_reported_and_kept_for_a_resume() {
     let notice = lines.iter().find(|line| line["subtype"] == "notice").expect("a notice");
     let message = notice["message"].as_str().unwrap();
     assert!(message.contains("without `stream_options`") && message.contains("\"neverSent\""), "{message}");
-    assert!(!lines.iter().any(|line| line["subtype"] == "api_retry"), "it is no attempt");
+    assert!(
+        !lines.iter().any(|line| line["subtype"] == "api_retry"),
+        "the resend does not count as an attempt"
+    );
     let session = lines[0]["session_id"].as_str().unwrap().to_owned();
     let mut second = command_at(&sandbox, &server.address, Wire::Chat);
     second.args(["-p", "again", "--output-format", "json", "--resume", &session]);

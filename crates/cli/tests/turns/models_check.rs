@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 const STYLES: [&str; 3] = ["anthropic", "openai-chat", "openai-responses"];
 
-/// A server that can do everything, or one that is told what to answer in some probe.
+/// A server that passes every probe, except where `special` returns another reply.
 fn server(special: impl Fn(&str) -> Option<Reply> + Send + Sync + 'static) -> ScriptedServer {
     let sum = |a: u32, b: u32| ("add".to_owned(), json!({"a": a, "b": b}));
     ScriptedServer::start(Script::by(move |request, _| {
