@@ -31,7 +31,7 @@ from qoder_agent_sdk import (
 )
 
 
-@tool("what_time_is_it", "Tells the current time in UTC. Use it when the user asks for the time.", {"city": str})
+@tool("what_time_is_it", "Returns the current time in UTC. Use it when the user asks for the time.", {"city": str})
 async def what_time_is_it(args: dict[str, Any]) -> dict[str, Any]:
     """The one tool that this program adds."""
     now = datetime.now(timezone.utc).strftime("%H:%M")
@@ -76,7 +76,7 @@ async def main() -> None:
     """Talk until the user has nothing more to say."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="the model to use; without it the configured one")
-    parser.add_argument("--resume", help="the id of a session to go on with")
+    parser.add_argument("--resume", help="the ID of a session to continue")
     arguments = parser.parse_args()
     options = QoderAgentOptions(
         model=arguments.model,

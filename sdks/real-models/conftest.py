@@ -36,7 +36,7 @@ def wait_until(what: str, holds: Callable[[], bool]) -> None:
 
 
 def get(url: str) -> Any:
-    """The JSON at an address; `None` when there is none."""
+    """The JSON at an address; `None` when the request fails or the body is not JSON."""
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return json.load(answer)
@@ -57,7 +57,7 @@ class Server:
 
     url: str
     key: str
-    #: The server that has the model, whatever stands in front of it.
+    #: The server that has the model, also when a proxy is in front of it.
     model_url: str
 
     def is_free(self) -> bool:

@@ -15,11 +15,14 @@ use anyhow::{Context, Result};
 
 const USAGE: &str = "usage: cargo xtask <command>
 
+  test --quick                              format, house rules, units of the crates that changed against HEAD and of
+                                            their dependants, changed tests, properties, the scenario files
   test [--long] [--load N] [--times N]      format, house rules, lints, all tests, documentation examples;
                                             --long runs 100,000 scripts against the gate instead of 2,000,
                                             --load keeps the machine busy with N threads meanwhile, and
                                             --times runs the tests N times
-  check                                     the house rules alone
+  check [--known]                           the house rules alone; --known prints the table of known exceptions
+                                            as it is now
   bench [--only NAME] [--quick] [--write]   the benchmarks; --write puts the table into docs/benchmarks.md";
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn dispatch(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["test", options @ ..] => suite::run(&repository_root()?, suite::Options::read(options)?),
         ["check"] => check::run(&repository_root()?),
+        ["check", "--known"] => check::print_known(&repository_root()?),
         ["bench", options @ ..] => bench::run(&repository_root()?, options),
         ["help"] => {
             println!("{USAGE}");

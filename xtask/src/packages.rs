@@ -12,10 +12,9 @@ use crate::process;
 pub(crate) fn python(root: &Path, name: &str, binary: &Path) -> Result<Environment> {
     let environment = Environment::make(root, name)?;
     let package = root.join("sdks/python");
-    let mut install = environment.pip(&["install", "--upgrade", "--force-reinstall", "--no-deps"]);
-    process::insist(install.arg(&package).env("QODERCLI_BINARY", binary))?;
-    let mut needed = environment.pip(&["install"]);
-    process::insist(needed.arg(format!("{}[test]", package.display())).env("QODERCLI_BINARY", binary))?;
+    // One command builds one wheel; pip installs a folder anew even if its version is there already.
+    let mut install = environment.pip(&["install"]);
+    process::quietly(install.arg(format!("{}[test]", package.display())).env("QODERCLI_BINARY", binary))?;
     Ok(environment)
 }
 
@@ -26,7 +25,7 @@ pub(crate) fn typescript(root: &Path) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// MCP servers that nobody here wrote, and the public suite for MCP clients with the Node that it needs.
+/// MCP servers by other authors, and the public suite for MCP clients with the Node that it needs.
 const MCP_SERVERS: [&str; 3] = [
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
@@ -38,7 +37,7 @@ const PYTHON_MCP_SERVERS: [&str; 4] =
 /// Newer than what a machine may have.
 const NODE_VERSION: &str = "22";
 
-/// Tells the tests where the servers are.
+/// The variable that gives the tests the folder of the servers.
 pub(crate) const MCP_VARIABLE: &str = "QODER_TEST_MCP";
 
 /// Where the servers are installed.
@@ -49,7 +48,7 @@ pub(crate) fn mcp_folder(root: &Path) -> PathBuf {
 /// A folder with `node_modules` and `venv` that hold the servers; kept between runs.
 pub(crate) fn mcp_servers(root: &Path) -> Result<PathBuf> {
     let environment = Environment::make(root, "mcp/venv")?;
-    process::insist(environment.pip(&["install"]).args(PYTHON_MCP_SERVERS))?;
+    process::quietly(environment.pip(&["install"]).args(PYTHON_MCP_SERVERS))?;
     let folder = mcp_folder(root);
     let manifest = folder.join("package.json");
     if !manifest.exists() {
@@ -61,14 +60,14 @@ pub(crate) fn mcp_servers(root: &Path) -> Result<PathBuf> {
     let mut install = Command::new("npm");
     install.args(["install", "--no-audit", "--no-fund", "--loglevel", "error"]).args(MCP_SERVERS);
     install.arg(format!("node-{platform}-{machine}@{NODE_VERSION}"));
-    process::insist(install.current_dir(&folder))?;
+    process::quietly(install.current_dir(&folder))?;
     Ok(folder)
 }
 
 /// The type checker of editors, beside mypy.
 const PYRIGHT: &str = "pyright@^1.1.400";
 
-/// Tells the Python tests where it is.
+/// The variable that gives the Python tests its path.
 pub(crate) const PYRIGHT_VARIABLE: &str = "QODER_TEST_PYRIGHT";
 
 /// Installs it, unless it is there, and says where its program is.
@@ -80,7 +79,7 @@ pub(crate) fn pyright(root: &Path) -> Result<PathBuf> {
         std::fs::write(folder.join("package.json"), "{ \"private\": true }\n")?;
         let mut install = Command::new("npm");
         install.args(["install", "--no-audit", "--no-fund", "--loglevel", "error", PYRIGHT]);
-        process::insist(install.current_dir(&folder))?;
+        process::quietly(install.current_dir(&folder))?;
     }
     Ok(program)
 }
@@ -91,7 +90,7 @@ pub(crate) fn strace() -> Result<()> {
     if is_there || !cfg!(target_os = "linux") {
         return Ok(());
     }
-    process::insist(Command::new("apt-get").args(["install", "-y", "--no-install-recommends", "strace"]))
+    process::quietly(Command::new("apt-get").args(["install", "-y", "--no-install-recommends", "strace"]))
 }
 
 /// A Python environment of its own, kept between runs.
@@ -110,9 +109,15 @@ impl Environment {
             std::fs::create_dir_all(&folder)
                 .with_context(|| format!("cannot create {}", folder.display()))?;
             let mut make = Command::new("python3");
-            process::insist(make.args(["-m", "venv"]).arg(&folder))?;
+            process::quietly(make.args(["-m", "venv"]).arg(&folder))?;
         }
         Ok(Self { folder, interpreter })
+    }
+
+    /// Whether a package can be imported in it.
+    pub(crate) fn has(&self, package: &str) -> bool {
+        let import = self.python(&["-c", &format!("import {package}")]).output();
+        import.is_ok_and(|output| output.status.success())
     }
 
     /// Its interpreter with arguments.

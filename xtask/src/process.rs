@@ -87,6 +87,15 @@ pub(crate) fn insist(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command and fails if it fails, with what it wrote. Nothing is printed, because other commands run meanwhile.
+pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+    let finished = capture(command)?;
+    if !finished.succeeded() {
+        bail!("{command:?} ended with {:?}\n{}", finished.code, finished.output.trim_end());
+    }
+    Ok(())
+}
+
 /// Where cargo puts what it builds.
 pub(crate) fn target_directory(root: &Path) -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
@@ -139,6 +148,13 @@ mod tests {
         assert_eq!(finished.code, Some(3));
         assert_eq!(finished.output, "out\nerr\n");
         assert!(!finished.succeeded());
+    }
+
+    #[test]
+    fn a_failed_command_is_an_error_with_its_output() {
+        let mut command = Command::new("sh");
+        let error = quietly(command.args(["-c", "echo reason; exit 3"])).unwrap_err().to_string();
+        assert!(error.contains("Some(3)") && error.ends_with("reason"), "{error}");
     }
 
     #[test]

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use qoder_config::agents::{AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing};
+use qoder_config::extensions::Loaded;
+use qoder_config::sources::{Origin, Problem};
 use qoder_core::display::escaped_line;
-use qoder_runtime::agent::{AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing};
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::engine::Engine;
-use qoder_runtime::extensions::{Loaded, Origin, Problem};
-use qoder_runtime::setup::Setup;
 use qoder_types::PermissionMode;
 use serde_json::{Map, Value, json};
 
@@ -21,23 +20,13 @@ use crate::screen::{say, say_json, tell};
 /// How much of a purpose the list shows.
 const LONGEST: usize = 100;
 
-/// Adds the agents of `--agents`, and makes the one of `--agent` or of the settings the main one. Answers with the prompt
-/// that it begins with.
-pub fn bring(
-    arguments: &Arguments,
-    setup: &mut Setup,
-    mut callbacks: Callbacks,
-) -> Result<(Callbacks, Option<String>), Fault> {
+/// Adds the agents of `--agents`.
+pub fn bring(arguments: &Arguments, callbacks: &mut Callbacks) -> Result<(), Fault> {
     for (name, definition) in of_flag(arguments.agents.as_deref())? {
         // What the program declares in its handshake is nearer than its flags.
         callbacks.agents.entry(name).or_insert(definition);
     }
-    let told = setup.warnings.len();
-    let initial = setup.become_main(arguments.agent.as_deref(), &callbacks.agents)?;
-    for warning in &setup.warnings[told..] {
-        tell(&format!("warning: {warning}"));
-    }
-    Ok((callbacks, initial))
+    Ok(())
 }
 
 fn of_flag(text: Option<&str>) -> Result<BTreeMap<String, AgentDefinition>, Fault> {
@@ -49,19 +38,6 @@ fn of_flag(text: Option<&str>) -> Result<BTreeMap<String, AgentDefinition>, Faul
         )
     })?;
     Ok(read.into_iter().collect())
-}
-
-/// The first prompt of a new session: that of the main agent goes before the given one.
-pub fn begun(initial: Option<String>, given: Option<String>) -> Option<String> {
-    match (initial, given) {
-        (Some(initial), Some(given)) => Some(format!("{initial}\n\n{given}")),
-        (initial, given) => initial.or(given),
-    }
-}
-
-/// Warns about definitions that cannot be used.
-pub fn tell_problems(engine: &Engine) {
-    tell_all(&engine.extensions.current().problems);
 }
 
 pub fn tell_all(problems: &[Problem]) {
@@ -135,7 +111,7 @@ fn as_json(loaded: &Loaded) -> Value {
     json!({ "agents": agents, "problems": problems })
 }
 
-/// A definition with all that was written. What its servers are told stays in its file: it may hold keys.
+/// A definition with all that was written. The values for its servers stay in its file: they may be keys.
 fn row(one: &Listed) -> Value {
     let definition = &one.definition;
     let mut row = Map::new();
@@ -188,7 +164,7 @@ fn row(one: &Listed) -> Value {
     Value::Object(row)
 }
 
-/// Nothing for an empty list: nobody wrote it.
+/// Null for an empty list, which the definition does not have.
 fn listed(texts: &[String]) -> Value {
     if texts.is_empty() { Value::Null } else { json!(texts) }
 }

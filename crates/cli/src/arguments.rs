@@ -10,7 +10,7 @@ Commands (each has its own --help):
   qodercli sessions list|show|export|delete|prune   the sessions on this machine
   qodercli config [KEY]                             effective settings and where they come from
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
-  qodercli permissions pending|answer               calls that wait for somebody, and answering them
+  qodercli permissions pending|answer               pending calls, and how to answer them
   qodercli sandbox status                           what the sandbox for commands enforces on this machine
   qodercli agents list                              agents, where they come from, and which definitions are shadowed
   qodercli hooks list                               hooks: what runs around the steps of a turn, with file and line
@@ -26,7 +26,7 @@ Examples:
   git diff | qodercli -p \"review this change\"
   qodercli -p \"fix the failing test\" --permission-mode acceptEdits --allowed-tools 'Bash(cargo test:*)'
   qodercli -p \"build it and fix what fails\" --permission-mode acceptEdits --sandbox
-  qodercli -p \"go on\" --continue --output-format stream-json
+  qodercli -p \"now the tests\" --continue --output-format stream-json
 
 What runs without permission: reading in the working directory, and commands that are known to only read there. The rest
 needs a rule, a mode or the sandbox. On a terminal you are asked; elsewhere what would ask is denied (see docs/permissions.md).
@@ -119,7 +119,7 @@ pub struct Arguments {
     #[arg(long, value_name = "STYLE", help_heading = "Model")]
     pub api_style: Option<String>,
 
-    /// Environment variable that holds the key for --base-url. Keys themselves never go on the command line.
+    /// Environment variable that holds the key for --base-url. Never pass a key itself on the command line.
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub api_key_env: Option<String>,
 
@@ -131,7 +131,7 @@ pub struct Arguments {
     #[arg(long, value_name = "HOW", help_heading = "Model")]
     pub thinking: Option<String>,
 
-    /// Most tokens to think with.
+    /// Maximum thinking tokens.
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_thinking_tokens: Option<u32>,
 
@@ -180,7 +180,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Prompt")]
     pub task_budget: Option<String>,
 
-    /// The answer is to fit this JSON Schema of an object; it is `structured_output` in the result.
+    /// The answer must match this JSON Schema of an object; the result has it as `structured_output`.
     #[arg(long, value_name = "SCHEMA", help_heading = "Output")]
     pub json_schema: Option<String>,
 
@@ -249,15 +249,15 @@ pub struct Arguments {
     #[arg(long, value_name = "ID", help_heading = "Session")]
     pub session_id: Option<String>,
 
-    /// Go on with a session. Without a prompt its unfinished turn is continued.
+    /// Continue a session. Without a prompt, continue its unfinished turn.
     #[arg(short, long, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = "Session")]
     pub resume: Option<String>,
 
-    /// Go on with the newest session of this directory.
+    /// Continue the newest session of this directory.
     #[arg(short, long, conflicts_with = "resume", help_heading = "Session")]
     pub r#continue: bool,
 
-    /// Go on from this entry of the session to go on with; what came after it is left out of the conversation.
+    /// Continue the resumed session from this entry; what came after it is left out of the conversation.
     #[arg(long, value_name = "UUID", help_heading = "Session")]
     pub resume_session_at: Option<String>,
 

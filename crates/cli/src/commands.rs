@@ -76,7 +76,7 @@ pub enum Command {
         #[command(subcommand)]
         action: crate::hooks::HooksAction,
     },
-    /// Agents: those there are, where they come from, and what hides what.
+    /// List agents, where they are defined, and which definitions are shadowed.
     ///
     /// They come with the program, from `agents/*.md` of your configuration and of a trusted project, and from plugins.
     /// docs/subagents.md has the rest.
@@ -143,7 +143,7 @@ pub struct PlaceArguments {
 }
 
 impl PlaceArguments {
-    /// What a session there would begin with. What it warns about is told.
+    /// What a session there would begin with. Prints its warnings.
     pub fn prepare(self, environment: BTreeMap<String, String>) -> Result<Setup, Fault> {
         self.prepare_with(Options { environment, ..Options::default() })
     }
@@ -231,29 +231,42 @@ pub enum PermissionsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Answer a call that waits; the first answer counts. `qodercli -p --resume SESSION` then goes on.
-    Answer {
-        /// The session's ID, or its first characters.
-        session: String,
-        /// The call's ID, or its first characters, as `pending` prints it.
-        #[arg(value_name = "CALL")]
-        tool_use_id: String,
-        /// allow or deny.
-        #[arg(value_parser = ["allow", "deny"])]
-        answer: String,
-        /// With allow: also keep what `pending` suggests, so that it is not asked again.
-        #[arg(long)]
-        always: bool,
-        /// With deny: what the model is told.
-        #[arg(long)]
-        message: Option<String>,
-        /// With allow: the input to use in place of the model's, as JSON. It is judged again.
-        #[arg(long, value_name = "JSON")]
-        input: Option<String>,
-        /// Who answers; the user's name without it.
-        #[arg(long, value_name = "NAME")]
-        by: Option<String>,
-    },
+    /// Answer a call that waits; the first answer counts. Then continue with `qodercli -p --resume SESSION`.
+    Answer(AnswerArguments),
+}
+
+/// An answer to a call that waits.
+#[derive(Debug, clap::Args)]
+pub struct AnswerArguments {
+    /// The session's ID, or its first characters.
+    pub session: String,
+    /// The call's ID, or its first characters, as `pending` prints it.
+    #[arg(value_name = "CALL")]
+    pub tool_use_id: String,
+    /// allow or deny; result for a call that runs outside the runtime.
+    #[arg(value_parser = ["allow", "deny", "result"])]
+    pub answer: String,
+    /// The agent that made the call, or the first characters of its ID; needed when several agents wait with such a call.
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// With allow: also keep what `pending` suggests, so that it is not asked again.
+    #[arg(long)]
+    pub always: bool,
+    /// With deny: what the model reads.
+    #[arg(long)]
+    pub message: Option<String>,
+    /// With allow: the input to use in place of the model's, as JSON. It is judged again.
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
+    /// With result: what the model reads.
+    #[arg(long, value_name = "TEXT")]
+    pub content: Option<String>,
+    /// With result: the call failed.
+    #[arg(long, requires = "content")]
+    pub is_error: bool,
+    /// Who answers; the user's name without it.
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
 }
 
 /// What to do with skills or commands.
@@ -266,7 +279,7 @@ pub enum DefinitionsAction {
 /// What to do with sessions.
 #[derive(Debug, Subcommand)]
 pub enum SessionsAction {
-    /// List sessions, newest first.
+    /// List sessions, newest first, with what each is doing and since when.
     List {
         /// Of all projects.
         #[arg(long)]
@@ -304,8 +317,44 @@ pub enum SessionsAction {
         #[arg(long)]
         json: bool,
     },
+    /// Follow a session that another process drives: its messages from the start, then as they come.
+    Watch(WatchArguments),
+    /// Send a message to a session that another process drives.
+    Send {
+        /// The session's ID, or its first characters.
+        #[arg(value_name = "SESSION")]
+        id: String,
+        /// The message; read from stdin without it.
+        text: Option<String>,
+        /// Resume the session here when no process drives it.
+        #[arg(long)]
+        resume: bool,
+    },
+    /// Stop the turn of a session that another process drives. Messages that wait keep their place.
+    Interrupt {
+        /// The session's ID, or its first characters.
+        #[arg(value_name = "SESSION")]
+        id: String,
+    },
     /// Take a session back to one of its messages: files, conversation, or both. docs/checkpoints.md explains it.
     Rewind(RewindArguments),
+}
+
+/// What to follow.
+#[derive(Debug, Args)]
+pub struct WatchArguments {
+    /// The session's ID, or its first characters.
+    #[arg(value_name = "SESSION")]
+    pub id: String,
+    /// Begin after this record; the first is 1.
+    #[arg(long, value_name = "N")]
+    pub after: Option<u64>,
+    /// Wait for a process when none drives the session.
+    #[arg(long)]
+    pub follow: bool,
+    /// text or stream-json.
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub output_format: Option<crate::arguments::OutputFormat>,
 }
 
 /// What to show of a session.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use qoder_config::home;
+use qoder_config::server_config::without_credentials;
+use qoder_config::settings::{KNOWN_KEYS, holds_secret};
 use qoder_runtime::error::SessionError;
-use qoder_runtime::layout;
-use qoder_runtime::mcp::config::without_credentials;
-use qoder_runtime::settings::{KNOWN_KEYS, holds_secret};
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
 
@@ -23,9 +23,9 @@ pub fn show(
     let as_json = at.json;
     let setup = at.prepare(environment)?;
     let mut rows: Vec<(String, Value, String)> = Vec::new();
-    flatten(&setup.settings.effective, "", &mut rows);
+    flatten(&setup.config.settings.effective, "", &mut rows);
     for row in &mut rows {
-        row.2 = setup.settings.origin(&row.0).map(|layer| place(layer, &row.0)).unwrap_or_default();
+        row.2 = setup.config.settings.origin(&row.0).map(|layer| place(layer, &row.0)).unwrap_or_default();
     }
     for known in KNOWN_KEYS.iter().filter(|known| !known.default.is_empty()) {
         if !rows.iter().any(|row| row.0 == known.path)
@@ -61,7 +61,7 @@ pub fn show(
     }
     if key.is_none() {
         screen::say_row(&format!("folder: {} ({})", setup.cwd.display(), trust_text(&setup)))?;
-        screen::say_row(&format!("config: {}", setup.config_root.display()))?;
+        screen::say_row(&format!("config: {}", setup.config.config_root.display()))?;
     }
     for (key, value, origin) in rows {
         let note = if has_effect(&key) { "" } else { "  (no effect yet)" };
@@ -99,15 +99,15 @@ fn has_effect(key: &str) -> bool {
 }
 
 fn trust_text(setup: &Setup) -> &'static str {
-    match setup.trust {
-        qoder_runtime::trust::Trust::No => "not trusted: its settings, AGENTS.md and rules are not used",
-        qoder_runtime::trust::Trust::ThisRun | qoder_runtime::trust::Trust::Host => "trusted for this run",
-        qoder_runtime::trust::Trust::Listed | qoder_runtime::trust::Trust::Configured => "trusted",
-        qoder_runtime::trust::Trust::SwitchedOff => "folder trust is switched off",
+    match setup.config.trust {
+        qoder_config::trust::Trust::No => "not trusted: its settings, AGENTS.md and rules are not used",
+        qoder_config::trust::Trust::ThisRun | qoder_config::trust::Trust::Host => "trusted for this run",
+        qoder_config::trust::Trust::Listed | qoder_config::trust::Trust::Configured => "trusted",
+        qoder_config::trust::Trust::SwitchedOff => "folder trust is switched off",
     }
 }
 
-fn place(layer: &qoder_runtime::settings::Layer, key: &str) -> String {
+fn place(layer: &qoder_config::settings::Layer, key: &str) -> String {
     let line = layer.lines.get(&format!("/{}", key.replace('.', "/")));
     line.map_or_else(|| layer.name(), |line| format!("{}:{line}", layer.name()))
 }
@@ -150,16 +150,16 @@ fn masked(value: &Value) -> Value {
 /// Puts a folder on the list of trusted ones.
 pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
     let folder = print::current_directory(folder)?;
-    let root = layout::config_root(environment);
-    let trusted = match qoder_runtime::trust::add(&folder, &root, &layout::home(environment)) {
+    let root = home::config_root(environment);
+    let trusted = match qoder_config::trust::add(&folder, &root, &home::home(environment)) {
         // The folder was refused; anything else is about the place where the list is kept.
-        Err(error @ SessionError::Io { what: "trust", .. }) => {
+        Err(error) if error.what == "trust" => {
             return Err(Fault::input(error.to_string(), "trust a project's own folder"));
         }
-        added => added?,
+        added => added.map_err(SessionError::from)?,
     };
     screen::say_row(&format!("trusted: {}", trusted.display()))?;
-    let (found, problems) = qoder_runtime::hooks::hooks_of_folder(&trusted);
+    let (found, problems) = qoder_config::hooks::hooks_of_folder(&trusted);
     hooks::tell_problems(&problems);
     if !found.is_empty() {
         screen::say("its hooks run as they are now; when they change, trust it again:")?;
@@ -167,7 +167,7 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
     for hook in &found {
         screen::say(&hooks::line(hook))?;
     }
-    let scripts = qoder_runtime::hooks::script_digests_of_folder(&trusted);
+    let scripts = qoder_config::hooks::script_digests_of_folder(&trusted);
     if !scripts.is_empty() {
         screen::say(
             "the scripts that they run, as they are now; one that changes is not run until you trust it again:",
@@ -176,7 +176,7 @@ pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -
     for script in scripts.keys() {
         screen::say_row(&format!("  {script}"))?;
     }
-    let unbound = qoder_runtime::hooks::unbound_parts_of_folder(&trusted);
+    let unbound = qoder_config::hooks::unbound_parts_of_folder(&trusted);
     if !found.is_empty() {
         screen::say(
             "not bound: what these programs load by themselves, other than scripts of this folder that they name",

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use qoder_config::commands::{Command, Local};
+use qoder_config::extensions::Loaded;
+use qoder_config::skills::Skill;
+use qoder_config::sources::{Kind, Origin, Problem};
 use qoder_core::display::escaped_line;
-use qoder_runtime::commands::{Command, Local};
-use qoder_runtime::extensions::{Kind, Loaded, Origin, Problem};
-use qoder_runtime::skills::Skill;
 use qoder_types::RuleValue;
 use serde_json::{Value, json};
 

@@ -1,11 +1,14 @@
-//! Exit codes and the way errors are told: one line that names the thing, one that says what to do. The codes are
+//! Exit codes and the form of errors: one line that names the thing, one that says what to do. The codes are
 //! documented in `docs/exit-codes.md`.
 
 use std::process::ExitCode;
 
 use qoder_core::OptionNames;
 use qoder_runtime::error::{DriveError, SessionError, WaitingCall};
+use qoder_runtime::sessions::OpenError;
 use qoder_runtime::setup::SetupError;
+use qoder_runtime::store::StoreError;
+use qoder_types::AskKind;
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
 
 use crate::screen::tell;
@@ -27,7 +30,7 @@ pub enum Exit {
     Configuration = 52,
     /// The turn limit was reached.
     MaxTurns = 53,
-    /// A call waits in the session for somebody's answer.
+    /// A call in the session is pending until it gets an answer.
     Waiting = 54,
     /// The session is locked, unknown, damaged or cannot be written.
     Session = 55,
@@ -60,7 +63,7 @@ impl Fault {
         Self { exit: Exit::Input, message: message.into(), hint: hint.into() }
     }
 
-    /// Whoever read the output is gone.
+    /// The reader of the output is gone.
     pub fn output(error: &std::io::Error) -> Self {
         Self {
             exit: Exit::OutputClosed,
@@ -76,7 +79,7 @@ impl Fault {
         Self { exit: self.exit, message, hint }
     }
 
-    /// Tells it on stderr, if that is still open.
+    /// Prints it on stderr, if that is still open.
     pub fn report(&self) {
         tell(&format!("error: {}", self.message));
         if !self.hint.is_empty() {
@@ -85,18 +88,37 @@ impl Fault {
     }
 }
 
+impl From<OpenError> for Fault {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Setup(error) => error.into(),
+            OpenError::NoPrompt => {
+                Self::input("there is no prompt", "give one: qodercli -p \"…\", or pipe one in")
+            }
+            OpenError::Session(error) => error.into(),
+            OpenError::Begin { error, .. } => error.into(),
+        }
+    }
+}
+
 impl From<SessionError> for Fault {
     fn from(error: SessionError) -> Self {
         let exit = match &error {
-            SessionError::BadId { .. }
-            | SessionError::Ambiguous { .. }
-            | SessionError::Exists { .. }
+            SessionError::Storage(
+                StoreError::BadId { .. } | StoreError::Ambiguous { .. } | StoreError::Exists { .. },
+            )
             | SessionError::NoSuchEntry { .. }
             | SessionError::NoPlaceForCheckpoints
             | SessionError::DropsMore { .. } => Exit::Input,
             _ => Exit::Session,
         };
         Self { exit, message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        SessionError::from(error).into()
     }
 }
 
@@ -117,8 +139,11 @@ impl From<DriveError> for Fault {
             DriveError::Output(error) => Self {
                 exit: Exit::OutputClosed,
                 message: format!("the output was closed before the turn ended ({error})"),
-                hint: "nothing is lost; --resume with the session's ID goes on".to_owned(),
+                hint: "nothing is lost; continue with --resume and the session's ID".to_owned(),
             },
+            error @ DriveError::Internal(_) => {
+                Self { exit: Exit::General, message: error.to_string(), hint: String::new() }
+            }
             error @ DriveError::Ended(_) => Self {
                 exit: Exit::Interrupted,
                 message: error.to_string(),
@@ -127,14 +152,20 @@ impl From<DriveError> for Fault {
             },
             DriveError::Waiting(calls) => {
                 let answer = |call: &WaitingCall| {
-                    format!("qodercli permissions answer {} {} allow|deny", call.session_id, call.tool_use_id)
+                    let agent = call.agent_id.as_ref().map(|id| format!(" --agent {id}")).unwrap_or_default();
+                    let (session, id) = (&call.session_id, &call.tool_use_id);
+                    let what = match call.kind {
+                        AskKind::Permission => "allow|deny",
+                        AskKind::External => "result --content TEXT",
+                    };
+                    format!("qodercli permissions answer {session} {id} {what}{agent}")
                 };
                 let hint: Vec<String> = calls.iter().map(answer).collect();
                 let message = DriveError::Waiting(calls).to_string();
                 Self {
                     exit: Exit::Waiting,
                     message,
-                    hint: format!("{}; then --resume goes on", hint.join("; ")),
+                    hint: format!("{}; then continue with --resume", hint.join("; ")),
                 }
             }
         }

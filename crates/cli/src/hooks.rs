@@ -1,13 +1,13 @@
 //! `qodercli hooks`: which hooks settings define here, who wrote each, for which event and what it is about, and what runs.
-//! The same list is shown when somebody trusts a folder: a person who vouches for hooks has to see them whole.
+//! The same list is shown when a person trusts a folder: to vouch for hooks they have to see them whole.
 
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
+use qoder_config::hooks::Background;
+use qoder_config::hooks::{Hook, HookEvent, OnFailure};
+use qoder_config::sources::Problem;
 use qoder_core::display::{escaped_for_display, escaped_line};
-use qoder_runtime::extensions::Problem;
-use qoder_runtime::hooks::action::Background;
-use qoder_runtime::hooks::{Hook, HookEvent, OnFailure};
 use serde_json::{Value, json};
 
 use crate::commands::PlaceArguments;

@@ -21,7 +21,7 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 /// How far the type of a line that is not JSON is looked for.
 const LONGEST_START: usize = 64 * 1024;
 
-/// The prompt from the command line and stdin together; `None` when there is none.
+/// The prompt from the command line and stdin together; `None` without a prompt.
 pub fn prompt(argument: Option<&str>, optional: bool) -> Result<Option<String>, Fault> {
     let piped = match argument {
         Some(_) if !begins_soon() => None,
@@ -228,10 +228,9 @@ fn parse(bytes: &[u8]) -> Option<Line> {
             if text.contains('\0') {
                 return Some(Line::Refused("a user message contains a NUL character".to_owned()));
             }
-            Some(Line::User(InputAdmitted {
-                input_id: line.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id),
-                message: Message { role: Role::User, content: message.content },
-            }))
+            let input_id = line.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id);
+            let message = Message { role: Role::User, content: message.content };
+            Some(Line::User(InputAdmitted::user(input_id, message)))
         }
         "control_request" => Some(match line.request_id {
             Some(id) => Line::Control { id, request: line.request.unwrap_or_default() },
@@ -244,7 +243,7 @@ fn parse(bytes: &[u8]) -> Option<Line> {
     }
 }
 
-/// A line that cannot be read. Whoever sent a user message waits for its result, so one that begins like such a message is
+/// A line that cannot be read. The sender of a user message waits for its result, so one that begins like such a message is
 /// answered.
 fn unreadable(bytes: &[u8], problem: String) -> Line {
     let value: Option<Value> = serde_json::from_slice(bytes).ok();

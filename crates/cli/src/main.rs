@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Parser;
-use qoder_runtime::extensions::Kind;
+use qoder_config::sources::Kind;
 use qoder_runtime::setup::Setup;
 
 use arguments::Arguments;

@@ -42,5 +42,5 @@ pub fn run(words: &[OsString], environment: &BTreeMap<String, String>) -> Result
         // What stays is in the system's temporary folder.
         let _ = std::fs::remove_dir_all(&temporary);
     }
-    outcome.map(|()| Exit::Success).map_err(general)
+    outcome.map(|()| Exit::Success).map_err(|error| general(error.to_string()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use qoder_models::{Check, CheckReport, CheckedProfile, Finding, Probe, Verdict};
+use qoder_models::{Check, CheckReport, CheckedProfile, Finding, Probe, Progress, Verdict};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_types::{ModelFailure, ModelFailureClass};
 use serde_json::{Value, json};
@@ -141,9 +141,13 @@ fn check(
         screen::say_painted(&paint.line().ink(Ink::Bold, &model).plain(&format!(" at {provider}")))?;
     }
     let mut printed = Ok(());
-    let report = runtime()?.block_on(check.run(|finding| {
-        if !as_json && printed.is_ok() {
+    let report = runtime()?.block_on(check.run(|progress| match progress {
+        Progress::Found(finding) if !as_json && printed.is_ok() => {
             printed = screen::say_painted(&row(paint, finding));
+        }
+        Progress::Found(_) => {}
+        Progress::Waiting { probe, elapsed } => {
+            screen::tell(&format!("{}: no answer yet after {} s", probe.name(), elapsed.as_secs()));
         }
     }));
     printed?;

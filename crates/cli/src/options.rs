@@ -6,14 +6,12 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use qoder_core::OptionNames;
 use qoder_core::ports::Thinking;
-use qoder_runtime::notice::Notice;
 use qoder_runtime::setup::{Options, Setup, TOOL_NAMES};
 use qoder_types::{PermissionMode, RuleSource};
 use serde_json::Value;
 
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::Fault;
-use crate::screen;
 
 /// The options that the flags and the environment ask for.
 pub fn from_arguments(
@@ -130,7 +128,7 @@ fn betas(arguments: &Arguments) -> Vec<String> {
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// `None` is every tool; an empty list is none.
+/// `None` offers every tool; an empty list offers no tool.
 fn tools(arguments: &Arguments) -> Result<Option<Vec<String>>, Fault> {
     let Some(lists) = &arguments.tools else { return Ok(None) };
     let names: Vec<String> = lists
@@ -192,20 +190,12 @@ fn effort(arguments: &Arguments) -> Result<Option<String>, Fault> {
     }
 }
 
-/// Prints warnings that came up after the setup was prepared, and keeps them for the message stream.
-pub fn tell_warnings(setup: &mut Setup, warnings: Vec<String>) {
-    for warning in warnings {
-        screen::tell(&format!("warning: {warning}"));
-        setup.warnings.push(Notice::from(warning));
-    }
-}
-
 /// The output format: the flag, else the setting.
 pub fn output_format(arguments: &Arguments, setup: &Setup) -> Result<OutputFormat, Fault> {
     if let Some(format) = arguments.output_format {
         return Ok(format);
     }
-    match setup.settings.text("output.format") {
+    match setup.config.settings.text("output.format") {
         None => Ok(OutputFormat::default()),
         Some(text) => OutputFormat::from_str(text, true).map_err(|_| Fault {
             exit: crate::exit::Exit::Configuration,

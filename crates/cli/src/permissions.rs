@@ -1,25 +1,36 @@
-//! `qodercli permissions`: decide a case, list the rules in force, and answer calls that wait; `explain` tells of a past
-//! call.
+//! `qodercli permissions`: decide a case, list the rules in force, and answer calls that wait; `explain` prints why a past
+//! call ran or did not.
 
 mod explain;
+mod pending;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
+use qoder_config::home;
+use qoder_core::state::Call;
+use qoder_runtime::agent::AgentLog;
+use qoder_runtime::catalog;
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::permission_check::Checker;
 use qoder_runtime::session::{Keep, Session};
 use qoder_runtime::setup::{Options, Setup};
-use qoder_runtime::{catalog, layout};
+use qoder_runtime::store::StoreError;
 use qoder_types::record::{Answered, RecordBody};
-use qoder_types::{Behavior, PermissionUpdate};
+use qoder_types::{
+    Actor, AskKind, Behavior, ExternalResult, InboxBody, InboxOutcome, InboxReply, PermissionUpdate,
+    ToolResultContent,
+};
 use serde_json::{Value, json};
 
-use crate::commands::PermissionsAction;
+use crate::commands::{AnswerArguments, PermissionsAction};
 use crate::exit::{Exit, Fault};
 use crate::screen::{Document, say, say_json, say_json_line, say_row, tell};
-use crate::sessions::{locate, read};
+use crate::sessions::inbox::{self, Letter};
+use crate::sessions::locate;
+
+use pending::Target;
 
 /// The longest case that is read.
 const LONGEST_CASE: u64 = 8 * 1024 * 1024;
@@ -35,17 +46,14 @@ pub fn run(action: PermissionsAction, environment: BTreeMap<String, String>) -> 
             let json = place.json;
             list(&place.prepare(environment)?, json)
         }
-        PermissionsAction::Pending { session, json } => pending(&environment, &session, json),
-        PermissionsAction::Answer { session, tool_use_id, answer, always, message, input, by } => {
-            let given = Given { allow: answer == "allow", always, message, input, by };
-            self::answer(environment, &session, &tool_use_id, given)
-        }
+        PermissionsAction::Pending { session, json } => pending::run(&environment, &session, json),
+        PermissionsAction::Answer(arguments) => answer(environment, &arguments),
     }
 }
 
 fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fault> {
     let cwd = crate::print::current_directory(None)?;
-    let mut checker = Checker::new(cwd, layout::home(environment));
+    let mut checker = Checker::new(cwd, home::home(environment));
     let mut input = BufReader::with_capacity(256 * 1024, std::io::stdin().lock());
     if !batch {
         let mut text = String::new();
@@ -73,7 +81,7 @@ fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fa
         }
         let checked = checker.check(&text);
         let mut told = out.write_json(&checked.line).and_then(|()| out.write_json("\n"));
-        // Whoever waits for each answer before the next case gets it at once.
+        // A caller that waits for each answer before the next case gets it at once.
         if input.buffer().is_empty() {
             told = told.and_then(|()| out.flush());
         }
@@ -114,13 +122,13 @@ fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
             })
             .collect();
         let value = json!({
-            "mode": setup.mode().as_str(), "trusted": setup.trust.is_trusted(), "cwd": setup.cwd,
-            "projectRoot": setup.project_root, "rules": rows,
+            "mode": setup.mode().as_str(), "trusted": setup.config.trust.is_trusted(), "cwd": setup.cwd,
+            "projectRoot": setup.config.project_root, "rules": rows,
         });
         say_json(&value)?;
         return Ok(Exit::Success);
     }
-    let trust = if setup.trust.is_trusted() { "trusted" } else { "not trusted" };
+    let trust = if setup.config.trust.is_trusted() { "trusted" } else { "not trusted" };
     say_row(&format!("folder {} ({trust}), mode {}", setup.cwd.display(), setup.mode().as_str()))?;
     let mut any = false;
     for (behavior, rules) in lists {
@@ -131,38 +139,6 @@ fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
     }
     if !any {
         say("no rules; `permissions.allow`, `ask` and `deny` in the settings hold them")?;
-    }
-    Ok(Exit::Success)
-}
-
-fn pending(environment: &BTreeMap<String, String>, session: &str, as_json: bool) -> Result<Exit, Fault> {
-    let (session, paths) = locate(environment, session)?;
-    let state = read(&paths, |_| {})?;
-    let waiting: Vec<_> = state
-        .open_calls()
-        .filter(|call| call.answer.is_none())
-        .filter_map(|call| call.asked.as_ref().map(|asked| (call, asked)))
-        .collect();
-    if as_json {
-        let rows: Vec<Value> = waiting
-            .iter()
-            .map(|(call, asked)| {
-                json!({"toolUseId": call.id, "tool": call.name, "input": call.input, "reason": asked.decision.reason,
-                       "suggestions": asked.suggestions})
-            })
-            .collect();
-        say_json(&Value::Array(rows))?;
-        return Ok(Exit::Success);
-    }
-    if waiting.is_empty() {
-        tell(&format!("no call of session {session} waits for an answer"));
-    }
-    for (call, asked) in waiting {
-        say_row(&format!("{}  {} {}", call.id, call.name, call.input))?;
-        say_row(&format!("    {}", asked.decision.reason))?;
-        for update in &asked.suggestions {
-            say_row(&format!("    --always would keep: {}", in_words(update)))?;
-        }
     }
     Ok(Exit::Success)
 }
@@ -186,93 +162,192 @@ fn in_words(update: &PermissionUpdate) -> String {
     }
 }
 
-/// An answer from the command line.
-struct Given {
-    allow: bool,
-    always: bool,
-    message: Option<String>,
-    input: Option<String>,
-    by: Option<String>,
-}
-
-fn answer(
-    environment: BTreeMap<String, String>,
-    session: &str,
-    tool_use_id: &str,
-    given: Given,
-) -> Result<Exit, Fault> {
-    let (session, paths) = locate(&environment, session)?;
+fn answer(environment: BTreeMap<String, String>, given: &AnswerArguments) -> Result<Exit, Fault> {
+    let (session, paths) = locate(&environment, &given.session)?;
     let session = session.as_str();
-    if given.input.is_some() && !given.allow {
+    let allow = given.answer == "allow";
+    if given.input.is_some() && !allow {
         return Err(Fault::input("`--input` can only be used with `allow`", "a denied call does not run"));
     }
     let updated_input = given.input.as_deref().map(changed_input).transpose()?;
-    let cwd = catalog::info(&layout::config_root(&environment), None, session)
+    let result = given.result()?;
+    let cwd = catalog::info(&home::config_root(&environment), None, session)
         .and_then(|info| info.cwd)
         .unwrap_or_default();
     let options = Options { cwd: cwd.into(), environment, ..Options::default() };
     let setup = Setup::prepare(options)?;
-    let tool_use_id = &explain::full_id(&paths, tool_use_id)?;
-    let mut open = opened(&setup, session, &paths, tool_use_id)?;
-    let call = open.state.call(tool_use_id).filter(|call| call.answer.is_none());
-    let Some(asked) = call.and_then(|call| call.asked.clone()) else {
-        return Err(match winner(&paths, tool_use_id) {
-            Some(first) => lost(session, &first),
-            None => Fault::input(
-                format!("the call {tool_use_id} of session {session} waits for no answer"),
-                format!("`qodercli permissions pending {session}` shows what waits"),
-            ),
-        });
-    };
-    let updates = if given.always && given.allow { asked.suggestions } else { Vec::new() };
-    if given.always && given.allow && updates.is_empty() {
-        tell("warning: there is nothing that --always could keep for this call; it is allowed this once");
-    }
-    let by = given.by.unwrap_or_else(|| format!("{} on the command line", user(&setup)));
+    let target = pending::find(&paths, &given.tool_use_id, given.agent.as_deref())?;
+    let by = given.by.as_deref().map_or_else(|| inbox::user(&setup.options.environment), Actor::parse);
     let body = Answered {
-        tool_use_id: tool_use_id.to_owned(),
-        allow: given.allow,
-        message: given.message,
+        tool_use_id: target.tool_use_id.clone(),
+        allow,
+        message: given.message.clone(),
         updated_input,
-        updated_permissions: updates.clone(),
+        updated_permissions: Vec::new(),
         interrupt: false,
+        result,
         by,
     };
+    if let Some(first) = winner(target.paths(&paths), &target.tool_use_id) {
+        return Err(lost(session, &first));
+    }
+    if let Some(kind) = target.kind.filter(|kind| !body.answers(*kind)) {
+        return Err(wrong_kind(&target.tool_use_id, kind));
+    }
+    let mut letter: Option<Letter<'_>> = None;
+    // Each round ends because the process that held the session has ended, so that it can be opened here.
+    let open = loop {
+        if let Some(open) = opened(&setup, session, &paths)? {
+            break open;
+        }
+        let letter = match &mut letter {
+            Some(letter) => letter,
+            None => {
+                let entry = entry(&body, target.agent.as_ref(), given.always);
+                letter.insert(Letter::leave(&paths, body.by.to_string(), entry)?)
+            }
+        };
+        if let Some(reply) = letter.wait()? {
+            return heard(session, target.paths(&paths), &body, reply);
+        }
+    };
+    if let Some(letter) = &mut letter {
+        if let Some(reply) = letter.take_back()? {
+            return heard(session, target.paths(&paths), &body, reply);
+        }
+        // The process that took it may have ended before it could say so.
+        if winner(target.paths(&paths), &target.tool_use_id).is_some_and(|first| is_of(&body, &first)) {
+            return taken(&body);
+        }
+    }
+    record(&setup, (session, &paths), open, &target, body, given.always)
+}
+
+fn wrong_kind(tool_use_id: &str, wanted: AskKind) -> Fault {
+    match wanted {
+        AskKind::Permission => Fault::input(
+            format!("the call `{tool_use_id}` waits for permission, not for a result"),
+            "answer `allow` or `deny`",
+        ),
+        AskKind::External => Fault::input(
+            format!("the call `{tool_use_id}` runs outside the runtime and waits for its result"),
+            "answer `result --content TEXT`",
+        ),
+    }
+}
+
+/// Records the answer in a session that no other process drives. Its lease holds for the logs of its agents, too.
+fn record(
+    setup: &Setup,
+    (session, paths): (&str, &SessionPaths),
+    main: Session,
+    target: &Target,
+    mut body: Answered,
+    always: bool,
+) -> Result<Exit, Fault> {
+    let (tool_use_id, word) = (body.tool_use_id.clone(), past_word(&body));
+    let (mut open, _lease) = match &target.agent {
+        None => (main, None),
+        Some(log) => {
+            let keep = Keep::Files { paths: log.paths.clone(), durability: setup.durability };
+            let redactor = setup.redactor();
+            let agent = Session::open_of_agent(&log.agent_id, session, keep, redactor, &setup.cwd)?;
+            (agent, Some(main))
+        }
+    };
+    let Some(asked) = open.state.call(&tool_use_id).and_then(Call::waiting_ask).cloned() else {
+        return Err(match winner(target.paths(paths), &tool_use_id) {
+            Some(first) => lost(session, &first),
+            None => not_pending(session, &tool_use_id),
+        });
+    };
+    if !body.answers(asked.kind) {
+        return Err(wrong_kind(&tool_use_id, asked.kind));
+    }
+    let updates = if always && body.allow { asked.suggestions } else { Vec::new() };
+    if always && body.allow && updates.is_empty() {
+        tell("warning: there is nothing that --always could keep for this call; it is allowed this once");
+    }
+    body.updated_permissions.clone_from(&updates);
     open.append(RecordBody::Answered(Box::new(body))).map_err(SessionError::Store)?;
     open.sync().map_err(SessionError::Store)?;
     for problem in setup.updates().persist(&updates) {
         tell(&format!("warning: {problem}"));
     }
-    say(&format!(
-        "{} {tool_use_id}; go on with: qodercli -p --resume {session}",
-        if given.allow { "allowed" } else { "denied" }
-    ))?;
+    say(&format!("{word} {tool_use_id}; continue with: qodercli -p --resume {session}"))?;
     Ok(Exit::Success)
 }
 
-/// How often and how long the process is waited for that holds the session and may be putting its answer on record.
-const TRIES: u32 = 100;
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
-
-/// The session, to be answered in. While another process holds it, its log says whether that one has answered.
-fn opened(setup: &Setup, session: &str, paths: &SessionPaths, tool_use_id: &str) -> Result<Session, Fault> {
-    let mut attempt = 1;
-    loop {
-        let keep = Keep::Files { paths: paths.clone(), durability: setup.durability };
-        match Session::open(session, keep, setup.redactor(), &setup.cwd) {
-            Err(error @ SessionError::Locked { .. }) => {
-                if let Some(first) = winner(paths, tool_use_id) {
-                    return Err(lost(session, &first));
-                }
-                if attempt >= TRIES {
-                    return Err(error.into());
-                }
-                std::thread::sleep(PAUSE);
-                attempt += 1;
-            }
-            other => return Ok(other?),
-        }
+fn past_word(body: &Answered) -> &'static str {
+    match (&body.result, body.allow) {
+        (Some(_), _) => "recorded the result of",
+        (None, true) => "allowed",
+        (None, false) => "denied",
     }
+}
+
+/// The session, to be answered in. `None` while another process drives it.
+fn opened(setup: &Setup, session: &str, paths: &SessionPaths) -> Result<Option<Session>, Fault> {
+    let keep = Keep::Files { paths: paths.clone(), durability: setup.durability };
+    match Session::open(session, keep, setup.redactor(), &setup.cwd) {
+        Err(SessionError::Storage(StoreError::Locked { .. })) => Ok(None),
+        other => Ok(Some(other?)),
+    }
+}
+
+/// The answer, to be left for the process that drives the session.
+fn entry(body: &Answered, agent: Option<&AgentLog>, always: bool) -> InboxBody {
+    let (tool_use_id, agent_id) = (body.tool_use_id.clone(), agent.map(|log| log.agent_id.clone()));
+    match body.result.clone() {
+        Some(result) => InboxBody::Result { tool_use_id, agent_id, result },
+        None => InboxBody::Answer {
+            tool_use_id,
+            agent_id,
+            allow: body.allow,
+            message: body.message.clone(),
+            updated_input: body.updated_input.clone(),
+            updated_permissions: Vec::new(),
+            always,
+            interrupt: false,
+        },
+    }
+}
+
+/// True when a recorded answer says what this one says, by the same person.
+fn is_of(body: &Answered, first: &Answered) -> bool {
+    let parts = |answer: &Answered| {
+        let Answered { allow, message, updated_input, result, by, .. } = answer.clone();
+        (allow, message, updated_input, result, by.to_string())
+    };
+    parts(body) == parts(first)
+}
+
+/// Says what the process that drives the session made of the answer.
+fn heard(session: &str, paths: &SessionPaths, body: &Answered, reply: InboxReply) -> Result<Exit, Fault> {
+    let first = || winner(paths, &body.tool_use_id).map(|first| lost(session, &first));
+    match reply.outcome {
+        InboxOutcome::Accepted => taken(body),
+        InboxOutcome::Lost => {
+            Err(first().unwrap_or_else(|| Fault::input(reply.message, "your answer changes nothing")))
+        }
+        InboxOutcome::Refused => Err(first().unwrap_or_else(|| match reply.details["code"].as_str() {
+            Some("answer_not_pending" | "answer_withdrawn") | None => not_pending(session, &body.tool_use_id),
+            Some(_) => Fault::input(reply.message, "`qodercli permissions pending` prints what waits"),
+        })),
+    }
+}
+
+fn taken(body: &Answered) -> Result<Exit, Fault> {
+    let word = past_word(body);
+    say(&format!("{word} {}; the process that drives the session continues", body.tool_use_id))?;
+    Ok(Exit::Success)
+}
+
+fn not_pending(session: &str, tool_use_id: &str) -> Fault {
+    Fault::input(
+        format!("the call {tool_use_id} of session {session} waits for no answer"),
+        format!("`qodercli permissions pending {session}` shows what waits"),
+    )
 }
 
 /// The answer that counts for a call, also when the session has gone on since.
@@ -281,9 +356,9 @@ fn winner(paths: &SessionPaths, tool_use_id: &str) -> Option<Answered> {
     explain::answer_of(paths, tool_use_id)
 }
 
-/// Somebody else has answered first.
+/// Another answer was first.
 fn lost(session: &str, first: &Answered) -> Fault {
-    let word = if first.allow { "allow" } else { "deny" };
+    let word = first.word();
     let mut text = format!("the call {} was answered before: {word} by {}", first.tool_use_id, first.by);
     if let Some(input) = &first.updated_input {
         text.push_str(&format!(", with the input {input}"));
@@ -298,6 +373,27 @@ fn lost(session: &str, first: &Answered) -> Fault {
     Fault::input(text, format!("your answer changes nothing; continue with qodercli -p --resume {session}"))
 }
 
+impl AnswerArguments {
+    /// The result of a call that runs outside.
+    fn result(&self) -> Result<Option<ExternalResult>, Fault> {
+        match (self.answer.as_str(), &self.content) {
+            ("result", Some(text)) => Ok(Some(ExternalResult {
+                content: ToolResultContent::Text(text.clone()),
+                is_error: self.is_error,
+            })),
+            ("result", None) => Err(Fault::input(
+                "`result` needs `--content`",
+                "give what the model reads with --content TEXT",
+            )),
+            (_, Some(_)) => Err(Fault::input(
+                "`--content` can only be used with `result`",
+                "leave it out, or answer `result`",
+            )),
+            (_, None) => Ok(None),
+        }
+    }
+}
+
 /// An input is an object; anything else could never run and would use the answer up.
 fn changed_input(text: &str) -> Result<Value, Fault> {
     let hint = "give the whole input as one JSON object";
@@ -306,9 +402,4 @@ fn changed_input(text: &str) -> Result<Value, Fault> {
         Ok(_) => Err(Fault::input("--input is not a JSON object", hint)),
         Err(error) => Err(Fault::input(format!("--input is not JSON: {error}"), hint)),
     }
-}
-
-fn user(setup: &Setup) -> String {
-    let name = setup.options.environment.get("USER").or_else(|| setup.options.environment.get("LOGNAME"));
-    name.cloned().unwrap_or_else(|| "somebody".to_owned())
 }

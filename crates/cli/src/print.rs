@@ -5,27 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use qoder_core::State;
-use qoder_core::ports::Model;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::driver::{Driver, emit_result, is_command};
-use qoder_runtime::engine::Engine;
-use qoder_runtime::error::{DriveError, SessionError};
-use qoder_runtime::hooks::HookEvent;
-use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::live::inner_inbox;
-use qoder_runtime::mcp::config::Transport;
 use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::retention::Retention;
-use qoder_runtime::session::{Session, new_id};
+use qoder_runtime::retention::{self, Retention};
+use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::{
+    Finished, Finishing, FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionHandle, Sessions,
+    Stopped, Stopper,
+};
 use qoder_runtime::setup::Setup;
 use qoder_runtime::telemetry::Telemetry;
-use qoder_types::Message;
-use qoder_types::record::{InputAdmitted, RecordBody, TurnEnded};
+use qoder_types::record::TurnEnded;
 
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::{Exit, Fault, is_denied, of_turn};
 use crate::host::{self, View};
-use crate::{agents, control, input, options, screen, signals};
+use crate::signals::{self, Signal, Signals};
+use crate::{agents, control, input, options, screen};
 
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
@@ -47,7 +43,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     exit
 }
 
-/// What is done once everybody has their answer.
+/// What is done after the answer is printed.
 struct AfterRun {
     retention: Option<Retention>,
     config_root: PathBuf,
@@ -57,15 +53,19 @@ struct AfterRun {
 impl AfterRun {
     fn of(setup: &Setup, choice: &SessionChoice) -> Self {
         // A run that keeps nothing leaves everything else alone as well.
-        let retention = (!choice.forget).then(|| Retention::of(&setup.settings));
-        Self { retention, config_root: setup.config_root.clone(), telemetry: setup.telemetry().cloned() }
+        let retention = (!choice.forget).then(|| retention::configured(&setup.config.settings));
+        Self {
+            retention,
+            config_root: setup.config.config_root.clone(),
+            telemetry: setup.telemetry().cloned(),
+        }
     }
 
     fn finish(self) {
         if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
             screen::tell(&format!("warning: telemetry: {problem}"));
         }
-        // Only what was deleted is told; what could not be is tried again.
+        // Only what was deleted is reported; what could not be is tried again.
         if let Some(text) = self.retention.and_then(|retention| retention.after_run(&self.config_root)) {
             screen::tell(&text);
         }
@@ -74,72 +74,112 @@ impl AfterRun {
 
 fn one_prompt(
     arguments: &Arguments,
-    mut setup: Setup,
+    setup: Setup,
     choice: &SessionChoice,
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
-    let (mut callbacks, initial) = agents::bring(arguments, &mut setup, Callbacks::default())?;
-    let prompt = input::prompt(arguments.prompt.as_deref(), choice.resumes() || initial.is_some())?;
-    let prompt = agents::begun(initial.filter(|_| !choice.resumes()), prompt);
-    if prompt.is_none() && !choice.resumes() {
-        return Err(Fault::input("there is no prompt", "give one: qodercli -p \"…\", or pipe one in"));
-    }
-    let host = host::make(View {
+    let mut callbacks = Callbacks::default();
+    agents::bring(arguments, &mut callbacks)?;
+    let optional = choice.resumes() || setup.has_main(arguments.agent.as_deref());
+    let first = match input::prompt(arguments.prompt.as_deref(), optional)? {
+        Some(text) => FirstPrompt::Text(text),
+        None => FirstPrompt::Continue,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
+    let exit = runtime.block_on(one_turn(arguments, setup, callbacks, (choice, first), format));
+    // A blocking read of stdin or a walk of a tree must not hold the exit up.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn one_turn(
+    arguments: &Arguments,
+    setup: Setup,
+    callbacks: Callbacks,
+    (choice, first): (&SessionChoice, FirstPrompt),
+    format: OutputFormat,
+) -> Result<Exit, Fault> {
+    let sink = host::make(View {
         format,
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
         hook_events: arguments.protocol.include_hook_events,
         last_result: true,
     });
-    let warnings = setup.bring_servers(&control::flags(&arguments.protocol), &mut callbacks)?;
-    options::tell_warnings(&mut setup, warnings);
-    // Nobody answers for servers inside a program that did not shake hands.
-    callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
-    let engine = setup.engine(Arc::clone(&host), callbacks)?;
-    agents::tell_problems(&engine);
-    tell_offline(&engine);
-    let mut session = match choice.open(&setup) {
-        Ok(session) => session,
-        Err(error) => return Err(announce_failure(error.into(), format, "", &State::default())),
-    };
-    if arguments.debug {
-        debug(&setup, &engine, &session);
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault { exit: Exit::General, message: error.to_string(), hint: String::new() })?;
-    let exit = runtime.block_on(async {
-        let _moves = signals::watch_moves(Arc::clone(&engine.shared));
-        engine.toolbox.servers().start();
-        let driven = one_turn(&engine, &mut session, prompt, format).await;
-        let told = Driver::new(&engine, &mut session, Interrupt::default()).end_session().await;
-        driven.and_then(|exit| told.map(|()| exit).map_err(Fault::from))
+    let about = arguments.debug.then(|| debug_setup(&setup));
+    let opened = Sessions::default().open(OpenRequest {
+        setup,
+        callbacks,
+        agent: arguments.agent.clone(),
+        servers: control::flags(&arguments.protocol),
+        // No program shook hands that could answer for servers inside of it.
+        answers_own_servers: false,
+        choice: choice.clone(),
+        kept: None,
+        first,
+        sink,
+        mirror: None,
+        report: Arc::new(screen::tell),
     });
-    // A blocking read of stdin or a walk of a tree must not hold the exit up.
-    runtime.shutdown_background();
-    if arguments.no_session_persistence {
-        // Often there is none; one that cannot be removed is in the system's temporary folder.
-        let _ = std::fs::remove_dir_all(session.outputs());
-    }
-    match exit {
-        // A turn that was started ends with a result, also when its log cannot be written any more.
-        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting | Exit::Interrupted) => {
-            Err(announce_failure(fault, format, &session.id, &session.state))
+    let OpenedSession { handle, attachment: _attached } = match opened {
+        Ok(opened) => opened,
+        Err(OpenError::Begin { session_id, error }) => {
+            return Err(announce_failure(error.into(), format, &session_id, &State::default()));
         }
-        other => {
-            engine.host.end().map_err(DriveError::Output)?;
+        Err(OpenError::Session(error)) => {
+            return Err(announce_failure(error.into(), format, "", &State::default()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    tell_offline(&handle);
+    about
+        .into_iter()
+        .flatten()
+        .chain(arguments.debug.then(|| debug_session(&handle)).into_iter().flatten())
+        .for_each(|line| screen::tell(&format!("debug: {line}")));
+    let _moves = signals::watch_moves(handle.mover());
+    let (finished, stop) = (handle.finished(), handle.stopper());
+    // Nothing else is asked: the session ends when it is idle.
+    drop(handle);
+    let finished = attend(finished, &stop).await;
+    match finished.take_error().map(Fault::from) {
+        // A turn that was started ends with a result, also when its log can no longer be written.
+        Some(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting | Exit::Interrupted) => {
+            Err(announce_failure(fault, format, &finished.session_id, &finished.state))
+        }
+        Some(fault) => Err(fault),
+        None => {
             if format == OutputFormat::Text && !arguments.no_session_persistence {
-                print_id(&session.id);
+                print_id(&finished.session_id);
             }
-            other
+            Ok(finished.last.as_ref().map_or(Exit::Success, |end| exit_of(end, format)))
+        }
+    }
+}
+
+/// Waits for the end of the session, and passes signals on.
+async fn attend(finished: Finishing, stop: &Stopper) -> Arc<Finished> {
+    let mut signals = Signals::new();
+    loop {
+        tokio::select! {
+            finished = finished.clone() => return finished,
+            signal = signals.next() => match signal {
+                Signal::Interrupt => match stop.interrupt() {
+                    Stopped::Turn | Stopped::Idle => {}
+                    Stopped::Again => std::process::exit(Exit::Interrupted as i32),
+                },
+                Signal::End(name) => stop.end(name),
+            },
         }
     }
 }
 
 /// Says on stderr that no language model answers.
-pub fn tell_offline(engine: &Engine) {
-    if engine.model.facts().provider == "offline" {
+pub fn tell_offline(session: &SessionHandle) {
+    if session.model().provider == "offline" {
         screen::tell(
             "note: the built-in offline model answers, which is not a language model. Set ANTHROPIC_API_KEY or \
              OPENAI_API_KEY, or add `providers` to the settings, to use one.",
@@ -155,27 +195,30 @@ fn print_id(id: &str) {
     }
 }
 
-/// What was decided before the first step, for whoever wonders.
-fn debug(setup: &Setup, engine: &Engine, session: &Session) {
-    let facts = engine.model.facts();
+/// What was decided before the session was opened.
+fn debug_setup(setup: &Setup) -> Vec<String> {
     let layers: Vec<String> =
-        setup.settings.layers.iter().map(qoder_runtime::settings::Layer::name).collect();
-    let tools = engine.toolbox.names();
-    for line in [
-        format!("session {} at record {}", session.id, session.state.last_seq),
-        format!("config root {}, settings [{}]", setup.config_root.display(), layers.join(", ")),
+        setup.config.settings.layers.iter().map(qoder_config::settings::Layer::name).collect();
+    vec![
+        format!("config root {}, settings [{}]", setup.config.config_root.display(), layers.join(", ")),
         format!(
             "folder {}, project {}, trust {:?}",
             setup.cwd.display(),
-            setup.project_root.display(),
-            setup.trust
+            setup.config.project_root.display(),
+            setup.config.trust
         ),
+        format!("mode {}, durability {:?}", setup.mode().as_str(), setup.durability),
+    ]
+}
+
+/// What the session begins with.
+fn debug_session(session: &SessionHandle) -> Vec<String> {
+    let facts = session.model();
+    vec![
+        format!("session {}", session.session_id()),
         format!("model {}, window {}, key from {}", facts.name, facts.context_window, facts.key_source),
-        format!("mode {}, tools [{}]", engine.gate.mode.as_str(), tools.join(", ")),
-        format!("durability {:?}", setup.durability),
-    ] {
-        screen::tell(&format!("debug: {line}"));
-    }
+        format!("tools [{}]", session.tools().join(", ")),
+    ]
 }
 
 fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
@@ -194,7 +237,7 @@ fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
     }
 }
 
-/// Programs that read JSON learn of a session that cannot be opened, be written or go on by a result message, too. It has
+/// Programs that read JSON learn of a session that cannot be opened, written or continued by a result message, too. It has
 /// what the unfinished turn came to so far.
 pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, state: &State) -> Fault {
     let fault = fault.reworded(options::option_names(&crate::environment()));
@@ -206,38 +249,10 @@ pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, st
             "uuid": new_id(), "errors": [fault.message], "usage": turn.usage, "total_cost_usd": state.total_cost_usd,
             "modelUsage": state.totals, "permission_denials": turn.denials,
         });
-        // The fault itself is told on stderr, whether or not anybody reads this.
+        // The fault itself is printed on stderr, whether or not this is read.
         let _ = screen::say_json_line(message.to_string());
     }
     fault
-}
-
-/// Takes the prompt, if there is one, and goes on until the session is idle.
-async fn one_turn(
-    engine: &Engine,
-    session: &mut Session,
-    prompt: Option<String>,
-    format: OutputFormat,
-) -> Result<Exit, Fault> {
-    let interrupt = Interrupt::default();
-    let _signals = signals::watch(interrupt.clone(), engine.ending.clone());
-    if let Some(text) = prompt {
-        take_prompt(engine, session, &interrupt, text)?;
-    } else if !session.state.is_unfinished() {
-        // The turn was finished by a process that could not say so any more.
-        let Some(end) = &session.state.last_turn else {
-            return Err(SessionError::NothingToResume { id: session.id.clone() }.into());
-        };
-        emit_result(&*engine.host, &session.id, end)?;
-        return Ok(exit_of(end, format));
-    }
-    tokio::select! {
-        () = engine.toolbox.servers().ready() => {}
-        // The turn meets the interrupt at once and says so.
-        () = interrupt.cancelled() => {}
-    }
-    let ended = Driver::new(engine, session, interrupt).with_inbox(inner_inbox(engine)).run().await?;
-    Ok(ended.map_or(Exit::Success, |end| exit_of(&end, format)))
 }
 
 /// The exit code of a run with one prompt. A script that asked for a change and got none has to notice.
@@ -252,30 +267,6 @@ fn exit_of(end: &TurnEnded, format: OutputFormat) -> Exit {
     screen::tell(&format!("error: nothing ran: {count} of the model {were} denied"));
     screen::tell("  hint: `qodercli permissions explain` prints why");
     Exit::General
-}
-
-fn take_prompt(
-    engine: &Engine,
-    session: &mut Session,
-    interrupt: &Interrupt,
-    text: String,
-) -> Result<(), Fault> {
-    if session.state.turn.is_some() {
-        Driver::new(engine, session, interrupt.clone()).close_unfinished_turn()?;
-    }
-    // Behind waiting inputs it waits too; an echo needs the turn to be announced first, hooks come before the log, and so
-    // does what a command stands for.
-    let listens = |event: HookEvent| engine.hooks.listens(event.as_str());
-    let watched =
-        listens(HookEvent::UserPromptSubmit) || listens(HookEvent::SessionStart) || is_command(&text);
-    let message = Message::user(text);
-    let taken = if session.state.inputs.is_empty() && !engine.replay_user_messages && !watched {
-        session.prompt(message)
-    } else {
-        session.append(RecordBody::InputAdmitted(InputAdmitted { input_id: new_id(), message }))
-    };
-    taken.map_err(SessionError::Store)?;
-    Ok(())
 }
 
 /// The folder of the current project's sessions, for commands.

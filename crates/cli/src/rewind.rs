@@ -1,4 +1,4 @@
-//! `qodercli sessions rewind`: takes a session that nobody drives back to one of its messages, or lists the messages that
+//! `qodercli sessions rewind`: takes a session that no process drives back to one of its messages, or lists the messages that
 //! there are. The same rewind as the one over the pipes.
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
         user_message_id: to.clone(),
         scope,
         dry_run: arguments.dry_run,
-        by: "command line".to_owned(),
+        by: "command line".into(),
     };
     let report = rewind(&mut session, &request, &Checkpoints::of(&setup))?;
     if arguments.json {

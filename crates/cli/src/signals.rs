@@ -3,34 +3,56 @@
 //! to the background. SIGXFSZ does nothing, so that a write beyond the limit on file sizes fails like one on a full disk.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use qoder_runtime::interrupt::{Ending, Interrupt};
-use qoder_tools::SessionShared;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{Signal as Receiver, SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use crate::exit::Exit;
 use crate::screen;
 
-/// Watches for signals until it is dropped.
-pub struct Watch {
-    task: Option<JoinHandle<()>>,
-    interrupt: Interrupt,
+/// A signal that stops something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT: the turn shall stop.
+    Interrupt,
+    /// The program ends by this one.
+    End(&'static str),
 }
 
-impl Watch {
-    /// Completes at the first signal.
-    pub async fn interrupted(&self) {
-        self.interrupt.cancelled().await;
+/// The signals that stop something, as they come.
+pub struct Signals {
+    interrupt: Option<Receiver>,
+    terminate: Option<Receiver>,
+    hang_up: Option<Receiver>,
+}
+
+impl Signals {
+    /// Takes the signals over. Without handlers a signal ends the program, which is safe: the session is resumed from its
+    /// log.
+    pub fn new() -> Self {
+        Self {
+            interrupt: signal(SignalKind::interrupt()).ok(),
+            terminate: signal(SignalKind::terminate()).ok(),
+            hang_up: hang_up().ok().flatten(),
+        }
+    }
+
+    /// The next one.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            () = received(&mut self.interrupt) => Signal::Interrupt,
+            () = received(&mut self.terminate) => Signal::End("SIGTERM"),
+            () = received(&mut self.hang_up) => Signal::End("SIGHUP"),
+        }
     }
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
+async fn received(receiver: &mut Option<Receiver>) {
+    let received = match receiver {
+        Some(receiver) => receiver.recv().await,
+        None => None,
+    };
+    if received.is_none() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -49,40 +71,14 @@ pub fn survive_file_limits() {
     }
 }
 
-/// Turns signals into `interrupt`; those that end the program are named in `ending` first.
-pub fn watch(interrupt: Interrupt, ending: Ending) -> Watch {
-    let told = interrupt.clone();
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), hang_up());
-    let (Ok(mut int), Ok(mut term), Ok(mut hang_up)) = signals else {
-        // Without handlers a signal ends the program, which is safe: the session is resumed from its log.
-        return Watch { task: None, interrupt };
-    };
-    let asked = Arc::new(AtomicBool::new(false));
-    let task = tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = int.recv() => {
-                    if asked.swap(true, Ordering::Relaxed) {
-                        std::process::exit(Exit::Interrupted as i32);
-                    }
-                }
-                _ = term.recv() => ending.begin("SIGTERM"),
-                Some(()) = async { hang_up.as_mut()?.recv().await } => ending.begin("SIGHUP"),
-            }
-            told.trigger();
-        }
-    });
-    Watch { task: Some(task), interrupt }
-}
-
 /// Turns SIGUSR2 into moves of foreground commands to the background, until it is dropped.
-pub fn watch_moves(shared: Arc<SessionShared>) -> Moves {
+pub fn watch_moves(moves: Arc<dyn Fn() -> usize + Send + Sync>) -> Moves {
     // Without a handler the signal ends the program, which is what it does to programs that know nothing of it.
     let asked = signal(SignalKind::user_defined2()).ok();
     Moves(asked.map(|mut asked| {
         tokio::spawn(async move {
             while asked.recv().await.is_some() {
-                let text = match shared.move_to_background(None) {
+                let text = match moves() {
                     0 => "no command that could be moved runs in the foreground".to_owned(),
                     1 => "a command moves to the background".to_owned(),
                     count => format!("{count} commands move to the background"),
@@ -105,7 +101,7 @@ impl Drop for Moves {
 }
 
 /// The hang-up signal, unless it is to be ignored: taking it over would undo what the parent asked for.
-fn hang_up() -> std::io::Result<Option<Signal>> {
+fn hang_up() -> std::io::Result<Option<Receiver>> {
     let kind = SignalKind::hangup();
     if is_ignored(kind.as_raw_value()) { Ok(None) } else { signal(kind).map(Some) }
 }

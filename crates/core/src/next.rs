@@ -2,12 +2,12 @@
 //! functions in [`next`]; the first that answers decides.
 
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
-use qoder_types::{Behavior, ModelFailureClass, PermissionMode, StopReason};
+use qoder_types::{Actor, Behavior, ModelFailureClass, PermissionMode, StopReason};
 
 use crate::option_names::OptionNames;
 use crate::recover::{CloseReason, Recovery, recovery};
+use crate::state::structured::MOST_ATTEMPTS;
 use crate::state::{ReplySummary, State, Turn};
-use crate::structured;
 
 /// Replies in a row that the output limit may cut before the turn ends.
 pub(crate) const MAX_CONTINUATIONS: u32 = 3;
@@ -27,7 +27,7 @@ pub struct Limits {
     pub max_output_tokens: u64,
     /// The mode in force, for the record of the turn's end.
     pub permission_mode: PermissionMode,
-    /// Set when what may be spent is spent; no model is asked any more.
+    /// Set when what may be spent is spent; the model is no longer asked.
     pub exhausted: Option<Exhausted>,
     /// How messages name the options that would raise a limit.
     pub option_names: OptionNames,
@@ -94,10 +94,12 @@ pub enum Step {
     Close(Vec<String>, CloseReason),
     /// Decide about these calls.
     Decide(Vec<String>),
-    /// Ask somebody about these calls; the questions are on record.
+    /// Ask the host or person about these calls; the questions are on record.
     Ask(Vec<String>),
     /// Answer these calls with the denial that is on record.
     Refuse(Vec<String>),
+    /// Give these calls the results that came from outside.
+    Deliver(Vec<String>),
     /// Run these calls; each has an allowing decision. Some may have run before and are repeatable.
     Run(Vec<String>),
     /// Say this to the model inside the turn.
@@ -122,7 +124,7 @@ pub fn next(state: &State, limits: &Limits) -> Step {
         .or_else(|| stopped(state, turn))
         .or_else(|| open_calls(state))
         .or_else(|| failed(state, turn))
-        .or_else(|| structured::answered(state, turn))
+        .or_else(|| answered(state, turn))
         .or_else(|| replied(state, turn))
         .or_else(|| limited(turn, limits))
         .or_else(|| full(state, limits))
@@ -131,8 +133,8 @@ pub fn next(state: &State, limits: &Limits) -> Step {
 }
 
 fn interrupted(state: &State, turn: &Turn) -> Option<Step> {
-    let by = turn.interrupted.as_deref()?;
-    let reason = if by == "resume" { CloseReason::NewPrompt } else { CloseReason::Interrupted };
+    let by = turn.interrupted.as_ref()?;
+    let reason = if *by == Actor::Resume { CloseReason::NewPrompt } else { CloseReason::Interrupted };
     let open: Vec<String> = state.open_calls().map(|call| call.id.clone()).collect();
     if !open.is_empty() {
         return Some(Step::Close(open, reason));
@@ -149,7 +151,7 @@ fn interrupted(state: &State, turn: &Turn) -> Option<Step> {
     Some(Step::End(if tools { EndReason::AbortedTools } else { EndReason::AbortedStreaming }))
 }
 
-/// A hook ended the turn: what is open gets an outcome, and nothing else happens any more.
+/// A hook ended the turn: what is open gets an outcome, and nothing else happens.
 fn stopped(state: &State, turn: &Turn) -> Option<Step> {
     let reason = turn.stopped.as_ref()?;
     let open: Vec<String> = state.open_calls().map(|call| call.id.clone()).collect();
@@ -190,7 +192,12 @@ fn open_calls(state: &State) -> Option<Step> {
     if !refused.is_empty() {
         return Some(Step::Refuse(ids(refused)));
     }
-    Some(Step::Run(ids(allowed)))
+    let (delivered, runnable): (Vec<_>, Vec<_>) =
+        allowed.into_iter().partition(|call| call.external_result().is_some());
+    if !delivered.is_empty() {
+        return Some(Step::Deliver(ids(delivered)));
+    }
+    Some(Step::Run(ids(runnable)))
 }
 
 fn failed(state: &State, turn: &Turn) -> Option<Step> {
@@ -229,7 +236,7 @@ fn replied(state: &State, turn: &Turn) -> Option<Step> {
             "Your reply was cut off by the output limit. Continue exactly where it stopped, without repeating anything.",
         ));
     }
-    Some(structured::missing(state, turn).unwrap_or(Step::End(EndReason::Completed)))
+    Some(missing_answer(state, turn).unwrap_or(Step::End(EndReason::Completed)))
 }
 
 /// True when an empty reply is the end that the model wanted: its tools have done the work, and it stopped by itself.
@@ -287,7 +294,7 @@ pub fn turn_end(state: &State, limits: &Limits, reason: &EndReason, duration_ms:
         describe(reason, limits.option_names);
     let success = subtype == TurnSubtype::Success;
     let structured_output = turn.structured.answer.filter(|_| success);
-    // Whoever reads text alone gets the answer too.
+    // A reader of text alone gets the answer too.
     let text = match &structured_output {
         Some(answer) if turn.last_text.trim().is_empty() => answer.to_string(),
         Some(_) | None => turn.last_text,
@@ -382,10 +389,7 @@ fn describe(reason: &EndReason, names: OptionNames) -> Description {
         EndReason::NoStructuredOutput => (
             TurnSubtype::ErrorMaxStructuredOutputRetries,
             TerminalReason::StructuredOutputRetries,
-            vec![format!(
-                "The model gave no answer that fits the schema in {} attempts.",
-                structured::MOST_ATTEMPTS
-            )],
+            vec![format!("The model gave no answer that fits the schema in {} attempts.", MOST_ATTEMPTS)],
             None,
             None,
         ),
@@ -411,4 +415,24 @@ fn failure_code(class: ModelFailureClass) -> Option<u32> {
             None
         }
     }
+}
+
+/// What the model reads when it ends without having given its answer.
+const REMINDER: &str = "You have not given your final answer yet. Give it now by calling the tool StructuredOutput; its input \
+is the answer, and it must fit the tool's schema.";
+
+/// The turn ends as soon as the answer is there, or when it was tried often enough.
+fn answered(state: &State, turn: &Turn) -> Option<Step> {
+    let structured = &turn.structured;
+    if structured.is_fresh {
+        return Some(Step::End(EndReason::Completed));
+    }
+    let given_up = structured.answer.is_none() && structured.fruitless >= MOST_ATTEMPTS;
+    (given_up && state.wants_structured_output()).then_some(Step::End(EndReason::NoStructuredOutput))
+}
+
+/// The model ended without a call: it is reminded while its answer is missing.
+fn missing_answer(state: &State, turn: &Turn) -> Option<Step> {
+    let missing = turn.structured.answer.is_none() && state.wants_structured_output();
+    missing.then_some(Step::Notice(REMINDER))
 }

@@ -1,11 +1,10 @@
 //! What a session's records have changed about its permissions: rules, mode and directories on top of what it was
 //! started with. Part of the folded state, so a restart keeps every answer that was given.
 
-use qoder_types::{
-    Behavior, PermissionMode, PermissionUpdate, RuleOrigin, RuleSource, RuleValue, UpdateDestination,
-};
+use qoder_types::{PermissionMode, PermissionUpdate, RuleValue};
 
-use crate::policy::{Rule, RuleSet, Workspace};
+use qoder_policy::RuleSet;
+use qoder_types::workspace::Workspace;
 
 /// The changes so far.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +44,7 @@ impl SessionPermissions {
         }
     }
 
-    /// What was allowed until the end of a turn is not allowed any more.
+    /// What was allowed until the end of a turn is no longer allowed.
     pub fn end_turn(&mut self) {
         if !self.turn_rules.is_empty() {
             self.version += 1;
@@ -59,39 +58,16 @@ impl SessionPermissions {
         &self.updates
     }
 
-    /// The rules with the changes. A rule that cannot be read is left out; it was refused when it was given.
+    /// What calls are allowed until the turn ends.
+    #[must_use]
+    pub fn turn_rules(&self) -> &[RuleValue] {
+        &self.turn_rules
+    }
+
+    /// The rules with the changes.
     #[must_use]
     pub fn rules(&self, started: &RuleSet) -> RuleSet {
-        let mut rules = started.clone();
-        for update in &self.updates {
-            let source = source(update.destination());
-            match update {
-                PermissionUpdate::AddRules { rules: added, behavior, .. } => {
-                    add(&mut rules, *behavior, added, source);
-                }
-                PermissionUpdate::ReplaceRules { rules: added, behavior, .. } => {
-                    list(&mut rules, *behavior).retain(|rule| rule.origin.source != source);
-                    add(&mut rules, *behavior, added, source);
-                }
-                PermissionUpdate::RemoveRules { rules: removed, behavior, .. } => {
-                    let texts: Vec<Rule> = removed
-                        .iter()
-                        .filter_map(|value| Rule::parse(&value.text(), origin(source)).ok())
-                        .collect();
-                    list(&mut rules, *behavior).retain(|rule| {
-                        rule.origin.source != source
-                            || !texts
-                                .iter()
-                                .any(|gone| gone.tool == rule.tool && gone.content == rule.content)
-                    });
-                }
-                PermissionUpdate::SetMode { .. }
-                | PermissionUpdate::AddDirectories { .. }
-                | PermissionUpdate::RemoveDirectories { .. } => {}
-            }
-        }
-        add(&mut rules, Behavior::Allow, &self.turn_rules, RuleSource::Command);
-        rules
+        started.with_updates(&self.updates, &self.turn_rules)
     }
 
     /// The places with the changes. Directories that a session was started in stay.
@@ -123,39 +99,16 @@ impl SessionPermissions {
     }
 }
 
-fn add(rules: &mut RuleSet, behavior: Behavior, added: &[RuleValue], source: RuleSource) {
-    for value in added {
-        if let Ok(rule) = Rule::parse(&value.text(), origin(source)) {
-            rules.add(behavior, rule);
-        }
-    }
-}
-
-fn list(rules: &mut RuleSet, behavior: Behavior) -> &mut Vec<Rule> {
-    match behavior {
-        Behavior::Allow => &mut rules.allow,
-        Behavior::Ask => &mut rules.ask,
-        Behavior::Deny => &mut rules.deny,
-    }
-}
-
-fn origin(source: RuleSource) -> RuleOrigin {
-    RuleOrigin { source, file: None, line: None }
-}
-
-fn source(destination: UpdateDestination) -> RuleSource {
-    match destination {
-        UpdateDestination::UserSettings => RuleSource::UserSettings,
-        UpdateDestination::ProjectSettings => RuleSource::ProjectSettings,
-        UpdateDestination::LocalSettings => RuleSource::LocalSettings,
-        UpdateDestination::Session => RuleSource::Session,
-        UpdateDestination::CliArg => RuleSource::CliArg,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use qoder_policy::Rule;
+    use qoder_types::{Behavior, RuleOrigin, RuleSource, UpdateDestination};
+
     use super::*;
+
+    fn origin(source: RuleSource) -> RuleOrigin {
+        RuleOrigin { source, file: None, line: None }
+    }
 
     fn value(text: &str) -> RuleValue {
         let rule = Rule::parse(text, origin(RuleSource::Session)).unwrap();

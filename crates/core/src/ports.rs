@@ -17,10 +17,12 @@ use qoder_types::Record;
 use qoder_types::record::SideCalled;
 use qoder_types::{
     CallOutcome, ContentBlock, Message, ModelFailure, ModelReply, Observation, PermissionMode,
-    PermissionUpdate, Purpose, ReplayClass, RuleValue, TaskEnded, TaskStarted, ToolAnnotations,
+    PermissionUpdate, Purpose, ReplayClass, RuleValue, TaskEnded, TaskParked, TaskStarted, ToolAnnotations,
     ToolDefinition, ToolResultContent, Worktree, WorktreeChange,
 };
 use serde_json::Value;
+
+pub use qoder_types::{Access, CommandEnvironment};
 
 use crate::permissions::SessionPermissions;
 use crate::redact::Redactor;
@@ -87,7 +89,7 @@ pub struct ModelRequest {
     pub effort: Option<String>,
     /// What the provider's request gets besides, such as `temperature`; usually nothing.
     pub parameters: BTreeMap<String, Value>,
-    /// False when nobody reads partial replies; the model then sends no [`ModelEvent::Partial`].
+    /// False when no one reads partial replies; the model then sends no [`ModelEvent::Partial`].
     pub partial: bool,
 }
 
@@ -123,7 +125,7 @@ pub enum ModelEvent {
     Reply(Box<ModelReply>),
 }
 
-/// What a model tells besides its reply.
+/// What a model reports besides its reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelNotice {
     /// For people: what happened and what to do.
@@ -160,43 +162,6 @@ pub trait Model: Send + Sync {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelFailure>>;
 }
 
-/// What a call would touch. The gate judges exactly this.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Access {
-    /// Reads this file or folder. The path may be relative to the working directory and is not resolved yet.
-    Read(PathBuf),
-    /// Creates or changes this file.
-    Edit(PathBuf),
-    /// Runs this shell command.
-    Command(String),
-    /// Sends a request to this URL.
-    Fetch(String),
-    /// Starts an agent of this name.
-    Agent(String),
-    /// Brings the text of a skill to the model.
-    Skill {
-        /// The skill.
-        name: String,
-        /// It brings nothing but text: no rules that allow calls.
-        only_text: bool,
-    },
-    /// Asks a server for its resources; nothing there is changed.
-    Resource {
-        /// The server; none for all of them.
-        server: Option<String>,
-        /// It asks which there are, and for none of them.
-        lists: bool,
-    },
-    /// Stands for another tool and is judged under its name, so that no rule about that tool is passed by.
-    As(String),
-    /// Needs a person's answer each time, whatever the rules and the mode: no rule allows it ahead.
-    Person,
-    /// Touches nothing outside the session.
-    Internal,
-    /// Something the gate has no words for; it asks.
-    Other,
-}
-
 /// A question to a model beside the conversation.
 #[derive(Debug, Clone)]
 pub struct SideQuestion {
@@ -216,7 +181,7 @@ pub type Spent = Arc<Mutex<Vec<SideCalled>>>;
 /// Asks a model beside the conversation; the error is for the model that called the tool. The cost is put on record.
 pub type SideModel = Arc<dyn Fn(SideQuestion) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// What somebody waits for until something is on record. Dropped unconfirmed, with all its clones, it says that this
+/// Lets a caller wait until something is on record. Dropped unconfirmed, with all its clones, it says that this
 /// will never be.
 #[derive(Debug, Clone)]
 pub struct Receipt(Arc<Mutex<Option<oneshot::Sender<()>>>>);
@@ -228,7 +193,7 @@ impl Receipt {
         (Self(Arc::new(Mutex::new(Some(sender)))), receiver)
     }
 
-    /// It is on record. Whoever waited may be gone.
+    /// It is on record. The caller that waited may be gone.
     pub fn confirm(&self) {
         if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = sender.send(());
@@ -263,6 +228,8 @@ pub enum ToolProgress {
         /// The tool that it called last, of an agent.
         last_tool: Option<String>,
     },
+    /// An agent ended its drive because calls of it wait.
+    TaskParked(TaskParked),
     /// A background task ended.
     TaskEnded(TaskEnded),
 }
@@ -289,15 +256,6 @@ pub struct BeforeChange<'a> {
 
 /// Keeps a file as it is before a change. The error says why it cannot be kept; the change is then not made.
 pub type KeepBefore = Arc<dyn Fn(&BeforeChange<'_>) -> Result<(), String> + Send + Sync>;
-
-/// How the environment of commands differs from that of this process.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CommandEnvironment {
-    /// Names of variables that commands must not have.
-    pub hidden: Vec<String>,
-    /// Variables that have another value for them; `None` takes one away.
-    pub changed: BTreeMap<String, Option<String>>,
-}
 
 /// Where outputs are kept that are too long for the model, and what must not be kept with them.
 #[derive(Debug, Clone, Default)]
@@ -335,7 +293,7 @@ pub struct ToolContext {
     pub progress: ProgressSink,
     /// How the environment of commands differs from that of this process.
     pub environment: Arc<CommandEnvironment>,
-    /// Asks a model beside the conversation; `None` where there is none.
+    /// Asks a model beside the conversation; `None` where no model is available.
     pub side_model: Option<SideModel>,
     /// What models the call asked besides; the side model adds itself.
     pub spent: Spent,
@@ -368,12 +326,14 @@ pub struct ToolOutcome {
     pub permission_updates: Vec<PermissionUpdate>,
     /// A worktree that was entered or left.
     pub worktree: Option<WorktreeChange>,
-    /// Background tasks whose end the content tells; the model needs no other notice of it.
+    /// Background tasks whose end the content reports; the model needs no other notice of it.
     pub ended_tasks: Vec<String>,
     /// Rules that allow calls until the turn ends.
     pub turn_rules: Vec<RuleValue>,
     /// Why the turn ends with this call: a hook has stopped the agent that the call started.
     pub stop: Option<String>,
+    /// True when the call has no result yet: the agent that it started waits for an answer.
+    pub parked: bool,
 }
 
 impl ToolOutcome {
@@ -390,6 +350,7 @@ impl ToolOutcome {
             ended_tasks: Vec::new(),
             turn_rules: Vec::new(),
             stop: None,
+            parked: false,
         }
     }
 
@@ -407,6 +368,7 @@ impl ToolOutcome {
             ended_tasks: Vec::new(),
             turn_rules: Vec::new(),
             stop: None,
+            parked: false,
         }
     }
 
@@ -434,6 +396,10 @@ pub trait Tool: Send + Sync {
     fn is_offered(&self) -> bool {
         true
     }
+    /// True for a tool that runs outside the runtime: its call is asked for like a question and never run here.
+    fn runs_outside(&self) -> bool {
+        false
+    }
     /// Finds out, before a turn of the session `session_id` announces its tools, what [`Tool::is_offered`] depends on.
     /// `None` when that is known.
     fn learn(&self, session_id: &str) -> Option<BoxFuture<'static, ()>> {
@@ -450,7 +416,7 @@ pub trait Tool: Send + Sync {
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome>;
 }
 
-/// Why a store cannot go on.
+/// Why a store cannot continue.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogStoreError {
     /// A write or sync failed; the session is read-only from now on.
@@ -460,6 +426,12 @@ pub enum LogStoreError {
         place: String,
         /// What the system said.
         problem: String,
+    },
+    /// Another holder has a newer lease of the session; nothing of this one is accepted.
+    #[error("the session log {place} was taken over by another process")]
+    Fenced {
+        /// The file or table.
+        place: String,
     },
     /// An earlier write failed; nothing more is accepted.
     #[error("the session log {place} is closed because an earlier write failed")]
@@ -471,11 +443,19 @@ pub enum LogStoreError {
 
 /// Keeps the records of one session.
 ///
-/// Contract: `append` returns after the record was handed over completely, in order; after any error every later call
-/// fails. Records are never changed or removed.
+/// Contract: `append` hands records over, completely and in order; `barrier` completes when everything handed over is
+/// durable, by the grade that the store was opened with. Effects that a record announces wait for the barrier. After any
+/// error every later call fails; [`LogStoreError::Fenced`] says that a newer lease exists. Records are never changed or
+/// removed.
 pub trait LogStore: Send {
-    /// Appends records, all of them in one write.
+    /// Hands records over, all of them in one write.
     fn append(&mut self, records: &[Record]) -> Result<(), LogStoreError>;
+    /// Appends a line without number, such as a title. It is no record, and nothing waits for it.
+    fn note(&mut self, line: &Value) -> Result<(), LogStoreError>;
     /// Makes everything appended so far survive a loss of power.
     fn sync(&mut self) -> Result<(), LogStoreError>;
+    /// Completes when everything handed over so far is durable. A store whose `append` makes it so is ready at once.
+    fn barrier(&mut self) -> BoxFuture<'static, Result<(), LogStoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }

@@ -85,7 +85,7 @@ pub fn compaction_request(
     ModelRequest { purpose: Purpose::Compact, partial: false, messages, ..request(state, options) }
 }
 
-/// The message that stands for everything before it.
+/// The message that replaces everything before it.
 #[must_use]
 pub fn summary_message(summary: &str, last_prompt: &str, mid_turn: bool) -> Message {
     let mut text = format!(

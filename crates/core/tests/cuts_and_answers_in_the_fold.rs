@@ -50,7 +50,7 @@ fn result(uuid: &str, id: &str, outcome: &str, output: &Value) -> RecordBody {
 }
 
 fn cut(at: &str, messages: u64, results: Vec<ContentBlock>) -> RecordBody {
-    RecordBody::Cut(Box::new(Cut { at: Some(at.to_owned()), messages, results, by: "test".to_owned() }))
+    RecordBody::Cut(Box::new(Cut { at: Some(at.to_owned()), messages, results, by: "test".into() }))
 }
 
 fn shaped() -> RecordBody {
@@ -138,7 +138,7 @@ fn an_answer_ends_the_turn_unless_something_is_said_after_it() {
     assert_eq!(next(&state, &limits()), Step::End(EndReason::Completed));
     let end = turn_end(&state, &limits(), &EndReason::Completed, 0);
     assert_eq!((end.structured_output, end.result.as_deref()), (Some(answer.clone()), Some("{\"n\":1}")));
-    apply(&mut state, user("n", UserOrigin::Notice, &json!("go on"), &json!({})));
+    apply(&mut state, user("n", UserOrigin::Notice, &json!("continue"), &json!({})));
     assert_eq!(next(&state, &limits()), Step::CallModel);
     apply(&mut state, said("b"));
     assert_eq!(next(&state, &limits()), Step::End(EndReason::Completed), "the answer still stands");

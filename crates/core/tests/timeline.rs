@@ -5,7 +5,7 @@
 
 use qoder_core::timeline::{Happening, Span, Tracker, TurnEnd, What};
 use qoder_testkit::LogBuilder;
-use qoder_types::record::{Answered, Asked, RecordBody};
+use qoder_types::record::{Answered, AskKind, Asked, RecordBody};
 use qoder_types::{
     Behavior, CallOutcome, Decision, DecisionLayer, HookOutcome, HookRun, HookVerdict, Hooked,
     PermissionMode, Record, ReplayClass, TaskEnded, TaskStarted, TaskStatus,
@@ -38,7 +38,13 @@ fn asked() -> Asked {
         considered: Vec::new(),
         answered_by: None,
     };
-    Asked { tool_use_id: "b".to_owned(), tool_name: "Bash".to_owned(), decision, suggestions: Vec::new() }
+    Asked {
+        tool_use_id: "b".to_owned(),
+        tool_name: "Bash".to_owned(),
+        kind: AskKind::Permission,
+        decision,
+        suggestions: Vec::new(),
+    }
 }
 
 fn answered() -> Answered {

@@ -16,7 +16,7 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 use rustls_platform_verifier::Verifier;
 use url::{Host, Url};
 
-/// How long connecting may take unless somebody says otherwise.
+/// How long connecting may take unless the caller says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Variables that name further certificates.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];

@@ -2,6 +2,7 @@
 //! of `rmcp` and once behind a [`RemotePeer`](qoder_mcp::remote::RemotePeer), in rounds that take turns. The program is
 //! its own server when it is started with `serve`.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, Write};
 use std::process::Stdio;
@@ -10,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use qoder_mcp::ToolCall;
-use qoder_mcp::config::{NamedServer, Scope, ServerConfig};
 use qoder_mcp::questions::Nobody;
 use qoder_mcp::remote::{PeerContext, peer};
+use qoder_types::server::{NamedServer, Scope, ServerConfig, Transport};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
@@ -44,8 +45,13 @@ async fn measure() -> Result<Value, Box<dyn Error>> {
         return Err("the server has no pipes".into());
     };
     let bare = ().serve((output, input)).await?;
-    let description = json!({ "command": program.to_string_lossy(), "args": ["serve"] });
-    let config = ServerConfig::parse("echo", &description)?;
+    let transport = Transport::Stdio {
+        command: program.to_string_lossy().into_owned(),
+        args: vec!["serve".to_owned()],
+        env: BTreeMap::new(),
+        cwd: None,
+    };
+    let config = ServerConfig::new(transport, json!({ "type": "stdio" }));
     let named = NamedServer { name: "echo".to_owned(), config, scope: Scope::Flag };
     let ours = peer(&named, &PeerContext::new(std::env::current_dir()?, Arc::new(Nobody)));
     ours.connect(Arc::new(|_| {})).await.map_err(|error| error.to_string())?;

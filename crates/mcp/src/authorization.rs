@@ -59,7 +59,7 @@ pub enum Callback {
 
 /// What the beginning of an authorization came to.
 pub enum Begun {
-    /// A token was there or could be renewed: nobody has to do anything.
+    /// A token was there or could be renewed: no one has to do anything.
     Silent,
     /// A person must go to `auth_url`.
     Redirect {
@@ -120,7 +120,7 @@ impl AuthorizationError {
 
 /// The credentials of one remote server.
 pub trait Authorizer: Send + Sync {
-    /// The token to send now, renewed when it is about to expire; `None` when there is none.
+    /// The token to send now, renewed when it is about to expire; `None` without credentials.
     fn token(&self) -> BoxFuture<'static, Result<Option<SecretString>, AuthorizationError>>;
     /// The server refused a request with the token `sent`, or without one. True when another token is there now (renewed here, or by another process) and the
     /// request is worth sending again.

@@ -41,7 +41,7 @@ impl fmt::Debug for ByName {
 
 impl ByName {
     /// These servers, with the tools that are `offered`. Of a server that a rule denies as a whole, or wants to be asked
-    /// about, the name with an empty tool is `guarded`: its resources are listed only for whoever asks for them by name.
+    /// about, the name with an empty tool is `guarded`: its resources are listed only for a call that names the server.
     #[must_use]
     pub fn new(servers: Arc<McpServers>, offered: Offers, guarded: Offers) -> Self {
         let watched = Arc::new(Watched::default());

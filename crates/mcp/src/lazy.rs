@@ -12,7 +12,7 @@ pub const LOOK_UP: &str = "Mcp";
 const SHARE: u64 = 10;
 /// Bytes that count as a token, as everywhere where nothing better is known.
 const BYTES_PER_TOKEN: u64 = 4;
-/// Names of servers that the model is told.
+/// The most names of servers in the prompt.
 const MOST_NAMES: usize = 100;
 
 /// Whether tools are looked up.
@@ -27,7 +27,7 @@ pub enum LazyLoad {
     Auto,
 }
 
-/// Tells how many tokens the model's context has.
+/// Returns how many tokens the model's context has.
 pub type Window = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Decides whether tools are looked up.

@@ -1,12 +1,11 @@
 //! MCP servers of a session: who they are, how they are doing, and the tools they bring. A server is reached through
-//! [`McpPeer`], whatever carries the messages; its tools stand beside the built-in ones and pass the same gate.
+//! [`McpPeer`], whatever carries the messages; its tools are offered beside the built-in ones and pass the same gate.
 //!
-//! * [`config`]: how a server is described. * [`peer`]: how one is spoken with. * [`questions`]: what servers ask of us.
+//! * [`peer`]: how one is spoken with. * [`questions`]: what servers ask of us.
 //! * [`authorization`]: credentials of remote servers. * [`McpServers`]: all servers of a session.
 
 pub mod authorization;
 mod by_name;
-pub mod config;
 pub mod conformance;
 pub mod lazy;
 pub mod names;
@@ -24,12 +23,13 @@ mod tunnel;
 pub use by_name::{ByName, Offers};
 pub use names::tool_name;
 pub use peer::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvent, PeerEvents, ToolCall};
+pub use result::plain;
 pub use servers::{
-    Authentication, EventListener, Made, McpServers, RefusedServer, Replaced, START_WAIT, ServerMaker,
-    ServerStatus, StatusListener,
+    Authentication, EventListener, Made, McpServers, RefusedServer, Replaced, START_WAIT, ServerError,
+    ServerMaker, ServerStatus, StatusListener,
 };
-pub use tool::{McpTool, plain};
+pub use tool::McpTool;
 pub use tunnel::{Tunnel, TunnelSend};
 
-/// The version that servers are told.
+/// The version that servers get.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -108,7 +108,7 @@ impl From<String> for PeerError {
     }
 }
 
-/// What a server tells without being asked.
+/// What a server sends without being asked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PeerEvent {
     /// Its list of tools is another one now.
@@ -117,7 +117,7 @@ pub enum PeerEvent {
     ResourcesChanged,
     /// Its list of prompts is another one now.
     PromptsChanged,
-    /// A resource that somebody subscribed to has changed.
+    /// A resource with a subscription has changed.
     ResourceUpdated(String),
     /// A message for a log: level and text.
     Log {
@@ -130,7 +130,7 @@ pub enum PeerEvent {
     Closed(String),
 }
 
-/// Receives what a server tells; must not block.
+/// Receives what a server sends without being asked; must not block.
 pub type PeerEvents = Arc<dyn Fn(PeerEvent) + Send + Sync>;
 
 /// How far a call has come, in the server's words.
@@ -151,14 +151,14 @@ pub struct ToolCall {
     pub tool: String,
     /// Its arguments: a JSON object.
     pub arguments: Value,
-    /// Completes when the call shall stop; the server is told.
+    /// Completes when the call must stop; the server gets a cancellation.
     pub cancelled: Cancelled,
     /// Receives progress; must not block. Progress resets the timer of the call.
     pub progress: Arc<dyn Fn(CallProgress) + Send + Sync>,
 }
 
 impl ToolCall {
-    /// A call that nobody watches.
+    /// A call whose progress is not watched.
     pub fn new(tool: impl Into<String>, arguments: Value, cancelled: Cancelled) -> Self {
         Self { tool: tool.into(), arguments, cancelled, progress: Arc::new(|_| {}) }
     }
@@ -178,7 +178,7 @@ pub trait McpPeer: Send + Sync {
     /// Any other request of the protocol, such as `resources/list`, `resources/read`, `resources/subscribe`, `prompts/list`
     /// and `prompts/get`; the answer is its `result`.
     fn request(&self, method: &'static str, params: Value) -> BoxFuture<'static, Result<Value, PeerError>>;
-    /// The session's directories are others now; a server that asked for them is told.
+    /// The session's directories are others now; a server that asked for them gets a notification.
     fn roots_changed(&self) -> BoxFuture<'static, ()> {
         std::future::ready(()).boxed()
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::resources::{offers, pages, unusable};
 use crate::result::block;
-use crate::{McpServers, plain, tool_name};
+use crate::{McpServers, PeerError, plain, tool_name};
 
 /// How every command begins.
 pub const COMMAND_START: &str = "/mcp__";
@@ -66,7 +66,7 @@ impl PromptCommand {
     }
 
     /// The words of a command as arguments, by position; the last argument takes all that is left.
-    fn arguments(&self, words: Vec<String>) -> Result<Map<String, Value>, String> {
+    fn arguments(&self, words: Vec<String>) -> Result<Map<String, Value>, PromptError> {
         let mut words = words.into_iter();
         let mut given = Map::new();
         for (index, (name, required)) in self.arguments.iter().enumerate() {
@@ -77,12 +77,74 @@ impl PromptCommand {
                 given.insert(name.clone(), json!(rest.join(" ")));
             } else if *required {
                 let name = plain(name, 100);
-                return Err(format!("/{} needs `{name}`. Usage: /{} {}", self.name, self.name, self.hint()));
+                let usage = self.hint();
+                return Err(PromptError::Missing { command: self.name.clone(), argument: name, usage });
             }
         }
         match words.next() {
-            Some(_) => Err(format!("/{} takes no arguments", self.name)),
+            Some(_) => Err(PromptError::TakesNone(self.name.clone())),
             None => Ok(given),
+        }
+    }
+}
+
+/// Why a prompt of a server cannot be used. The text is for the person who wrote the command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// There is no such command; the text names those of the server.
+    #[error("{0}")]
+    Unknown(String),
+    /// An argument that the prompt needs is not given.
+    #[error("/{command} needs `{argument}`. Usage: /{command} {usage}")]
+    Missing {
+        /// The command.
+        command: String,
+        /// The argument.
+        argument: String,
+        /// All arguments, as a hint.
+        usage: String,
+    },
+    /// The prompt takes no arguments, and there are some.
+    #[error("/{0} takes no arguments")]
+    TakesNone(String),
+    /// The server refused to make it, or could not be asked.
+    #[error("/{command} was not made: {error}")]
+    Refused {
+        /// The command.
+        command: String,
+        /// Why.
+        error: PeerError,
+    },
+    /// The server took too long.
+    #[error("/{0} was not made within {seconds} s", seconds = PATIENCE.as_secs())]
+    TooLate(String),
+    /// The server made nothing of it.
+    #[error("/{0} is empty: the server made no message of it")]
+    Empty(String),
+}
+
+impl PromptError {
+    /// A stable name.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "mcp_prompt_unknown",
+            Self::Missing { .. } | Self::TakesNone(_) => "mcp_prompt_arguments",
+            Self::Refused { .. } => "mcp_prompt_refused",
+            Self::TooLate(_) => "mcp_prompt_late",
+            Self::Empty(_) => "mcp_prompt_empty",
+        }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "use a command that is listed",
+            Self::Missing { .. } | Self::TakesNone(_) => "write the command as its usage says",
+            Self::Refused { .. } | Self::TooLate(_) | Self::Empty(_) => {
+                "`qodercli mcp get NAME` shows the state of the server"
+            }
         }
     }
 }
@@ -91,7 +153,7 @@ impl PromptCommand {
 pub struct Prompts {
     servers: Arc<McpServers>,
     known: RwLock<BTreeMap<String, Vec<PromptCommand>>>,
-    /// Servers that did not answer in time; they hold nobody up a second time.
+    /// Servers that did not answer in time; listings do not wait for them again.
     slow: RwLock<BTreeSet<String>>,
 }
 
@@ -143,31 +205,27 @@ impl Prompts {
         self.known.read().unwrap_or_else(PoisonError::into_inner).values().flatten().cloned().collect()
     }
 
-    /// What a command stands for; the error is for the person who wrote it.
+    /// What a command expands to; the error is for the person who wrote it.
     ///
     /// # Errors
     /// When there is no such command, its words do not fit, or the server does not make it.
-    pub async fn expand(&self, text: &str) -> Result<Vec<ContentBlock>, String> {
+    pub async fn expand(&self, text: &str) -> Result<Vec<ContentBlock>, PromptError> {
         self.ask(PATIENCE, true).await;
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let name = word.trim_start_matches('/');
         let commands = self.commands();
         let Some(command) = commands.iter().find(|command| command.name == name) else {
-            return Err(self.unknown(name, &commands));
+            return Err(PromptError::Unknown(self.unknown(name, &commands)));
         };
         let arguments = command.arguments(words(rest))?;
         let params = json!({ "name": command.prompt, "arguments": arguments });
         let asked = self.servers.request(&command.server, "prompts/get", params);
         let answer = match tokio::time::timeout(PATIENCE, asked).await {
-            Ok(answer) => answer.map_err(|error| format!("/{name} was not made: {error}"))?,
-            Err(_) => return Err(format!("/{name} was not made within {} s", PATIENCE.as_secs())),
+            Ok(answer) => answer.map_err(|error| PromptError::Refused { command: name.to_owned(), error })?,
+            Err(_) => return Err(PromptError::TooLate(name.to_owned())),
         };
         let blocks = content(&answer);
-        if blocks.is_empty() {
-            Err(format!("/{name} is empty: the server made no message of it"))
-        } else {
-            Ok(blocks)
-        }
+        if blocks.is_empty() { Err(PromptError::Empty(name.to_owned())) } else { Ok(blocks) }
     }
 
     fn unknown(&self, name: &str, commands: &[PromptCommand]) -> String {
@@ -259,9 +317,11 @@ mod tests {
         let given = |text: &str| command.arguments(words(text)).map(Value::Object);
         assert_eq!(given("Ann"), Ok(json!({ "who": "Ann" })));
         assert_eq!(given("'Ann B' very warmly"), Ok(json!({ "who": "Ann B", "how": "very warmly" })));
-        assert!(given("").unwrap_err().contains("needs `who`. Usage: /mcp__kb__greet <who> [how]"));
+        assert!(
+            given("").unwrap_err().to_string().contains("needs `who`. Usage: /mcp__kb__greet <who> [how]")
+        );
         let bare = PromptCommand::read("kb", &json!({ "name": "bare" })).unwrap();
-        assert_eq!(bare.arguments(words("x")).unwrap_err(), "/mcp__kb__bare takes no arguments");
+        assert_eq!(bare.arguments(words("x")).unwrap_err().to_string(), "/mcp__kb__bare takes no arguments");
     }
 
     #[test]

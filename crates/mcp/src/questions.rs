@@ -1,5 +1,5 @@
-//! What servers ask of us: input of a person, the session's folders, and credentials. Whoever owns the session answers;
-//! where nobody can be asked, [`Nobody`] cancels.
+//! What servers ask of us: input of a person, the session's folders, and credentials. The owner of the session answers;
+//! where no one can be asked, [`Nobody`] cancels.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ pub struct ElicitationAnswer {
 }
 
 impl ElicitationAnswer {
-    /// Nobody answered.
+    /// No one answered.
     #[must_use]
     pub fn cancel() -> Self {
         Self { action: ElicitationAction::Cancel, content: None }
@@ -137,7 +137,7 @@ pub trait ServerQuestions: Send + Sync {
     fn elicit(&self, question: Elicitation) -> BoxFuture<'static, ElicitationAnswer>;
     /// The directories that the session works in, real paths.
     fn roots(&self) -> Vec<PathBuf>;
-    /// True when [`authorize`](Self::authorize) reaches somebody; otherwise a server that wants credentials stays in
+    /// True when [`authorize`](Self::authorize) reaches a person or host; otherwise a server that wants credentials stays in
     /// `needs-auth`.
     fn can_authorize(&self) -> bool;
     /// Credentials for a server.
@@ -148,7 +148,7 @@ pub trait ServerQuestions: Send + Sync {
     }
 }
 
-/// Nobody can be asked.
+/// Answers when no one can be asked.
 #[derive(Debug, Default)]
 pub struct Nobody;
 

@@ -1,5 +1,5 @@
 //! Resources of servers: listing and reading them for the model. Everything is bounded; what is no text and no image is
-//! kept in a file. A resource that was read is subscribed to where the server offers it, and the model hears with its next
+//! kept in a file. A resource that was read is subscribed to where the server offers it, and the model reads with its next
 //! listing or reading that one has changed.
 
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ const LONGEST_IMAGE: usize = 5 * 1024 * 1024;
 /// Kinds of images that models read.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Which resources are watched, and which of them have changed since the model last heard of them. By server and address.
+/// Which resources are watched, and which of them have changed since the model last read of them. By server and address.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     subscribed: Mutex<BTreeSet<(String, String)>>,
@@ -36,7 +36,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// A server says that a resource has changed. One that nobody reads is of no interest.
+    /// A server says that a resource has changed. Without a subscription to it the change is ignored.
     pub(crate) fn tell(&self, server: &str, uri: &str) {
         let key = (server.to_owned(), uri.to_owned());
         if self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
@@ -44,7 +44,7 @@ impl Watched {
         }
     }
 
-    /// What has changed, told once. What is read right now needs no telling.
+    /// What has changed, returned once. What is read right now is left out.
     fn take(&self, read: Option<(&str, &str)>) -> Option<String> {
         let changed = std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner));
         let other = changed.iter().filter(|(server, uri)| read != Some((server, uri)));
@@ -250,7 +250,7 @@ fn content(part: &Value, left: usize, outputs: &Outputs) -> (ContentBlock, Value
             }
             Err(problem) => (
                 ContentBlock::text(format!("[content that is no text: {problem}]")),
-                row(json!({ "error": problem })),
+                row(json!({ "error": problem.to_string() })),
             ),
         },
         (None, None) => (ContentBlock::text("[a part without content]"), row(json!({}))),
@@ -276,7 +276,7 @@ pub(crate) fn unusable(servers: &McpServers, name: &str) -> String {
         );
     }
     let known: Vec<String> = rows.iter().map(|row| text(row, "name")).collect();
-    let known = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     format!("There is no MCP server named `{name}`; known are: {known}.")
 }
 

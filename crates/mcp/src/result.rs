@@ -118,6 +118,28 @@ fn resource(value: &Value) -> ContentBlock {
     }
 }
 
+/// A text of a server without control characters, at most so many bytes.
+#[must_use]
+pub fn plain(text: &str, most: usize) -> String {
+    let mut plain = String::with_capacity(text.len().min(most));
+    for letter in text.chars() {
+        if letter.is_control() && !matches!(letter, '\n' | '\t') || is_invisible(letter) {
+            continue;
+        }
+        if plain.len() + letter.len_utf8() > most {
+            plain.push('…');
+            break;
+        }
+        plain.push(letter);
+    }
+    plain
+}
+
+/// Letters that change how others are shown without being seen.
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +153,13 @@ mod tests {
 
     fn outputs(directory: &std::path::Path) -> Outputs {
         Outputs { directory: directory.to_path_buf(), ..Outputs::default() }
+    }
+
+    #[test]
+    fn what_a_server_says_is_bounded_and_plain() {
+        assert_eq!(plain("a\u{1b}[31mb\u{202e}c\n\u{0}d", 100), "a[31mbc\nd");
+        let long = plain(&"ü".repeat(5_000), 100);
+        assert!(long.len() <= 100 + '…'.len_utf8() && long.ends_with('…'));
     }
 
     #[test]

@@ -12,13 +12,23 @@ use serde_json::{Value, json};
 
 use crate::names::tool_name;
 use crate::peer::CallProgress;
-use crate::servers::Inner;
-use crate::{ListedTool, ToolCall, result};
+use crate::result::plain;
+use crate::{CallToolResult, ListedTool, ToolCall, result};
 
 /// Bytes of a description that the model reads.
 const LONGEST_DESCRIPTION: usize = 2048;
 /// Bytes of a schema. One that is longer would fill the context by itself.
 const LONGEST_SCHEMA: usize = 256 * 1024;
+
+/// Calls tools of servers by their names there. The session's servers do.
+pub(crate) trait ToolCaller: Send + Sync {
+    /// Calls a tool of `server`; the error is for the model.
+    fn call_tool<'a>(
+        &'a self,
+        server: &'a str,
+        call: ToolCall,
+    ) -> BoxFuture<'a, Result<CallToolResult, String>>;
+}
 
 /// A tool of an MCP server.
 pub struct McpTool {
@@ -27,7 +37,7 @@ pub struct McpTool {
     server: String,
     tool: String,
     limit: usize,
-    servers: Weak<Inner>,
+    servers: Weak<dyn ToolCaller>,
 }
 
 impl McpTool {
@@ -35,7 +45,11 @@ impl McpTool {
     ///
     /// # Errors
     /// When it cannot be offered, and why.
-    pub(crate) fn new(server: &str, listed: &ListedTool, servers: Weak<Inner>) -> Result<Self, String> {
+    pub(crate) fn new(
+        server: &str,
+        listed: &ListedTool,
+        servers: Weak<dyn ToolCaller>,
+    ) -> Result<Self, String> {
         let hint = |name: &str| {
             listed.annotations.as_ref().and_then(|hints| hints.get(name)).and_then(Value::as_bool)
         };
@@ -67,29 +81,7 @@ impl McpTool {
     }
 }
 
-/// A text of a server without control characters, at most so many bytes.
-#[must_use]
-pub fn plain(text: &str, most: usize) -> String {
-    let mut plain = String::with_capacity(text.len().min(most));
-    for letter in text.chars() {
-        if letter.is_control() && !matches!(letter, '\n' | '\t') || is_invisible(letter) {
-            continue;
-        }
-        if plain.len() + letter.len_utf8() > most {
-            plain.push('…');
-            break;
-        }
-        plain.push(letter);
-    }
-    plain
-}
-
-/// Letters that change how others are shown without being seen.
-fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// How far a call has come, for whoever watches.
+/// How far a call has come, for those who watch it.
 fn report(progress: &CallProgress) -> String {
     let done = match progress.total {
         Some(total) => format!("{}/{total}", progress.progress),
@@ -138,7 +130,7 @@ impl Tool for McpTool {
         let servers = self.servers.upgrade();
         async move {
             let called = match servers {
-                Some(servers) => servers.call(&server, call).await,
+                Some(servers) => servers.call_tool(&server, call).await,
                 None => Err("the session has ended".to_owned()),
             };
             match called {
@@ -162,13 +154,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_says_is_bounded_and_plain() {
-        assert_eq!(plain("a\u{1b}[31mb\u{202e}c\n\u{0}d", 100), "a[31mbc\nd");
-        let long = plain(&"ü".repeat(5_000), LONGEST_DESCRIPTION);
-        assert!(long.len() <= LONGEST_DESCRIPTION + '…'.len_utf8() && long.ends_with('…'));
-    }
-
-    #[test]
     fn progress_is_told_with_what_is_known_of_it() {
         let progress =
             CallProgress { progress: 2.0, total: Some(5.0), message: Some("half\u{7}".to_owned()) };
@@ -185,7 +170,7 @@ mod tests {
             annotations: None,
             meta: None,
         };
-        let problem = McpTool::new("kb", &listed, Weak::new()).err().unwrap();
+        let problem = McpTool::new("kb", &listed, Weak::<crate::servers::Inner>::new()).err().unwrap();
         assert!(problem.contains("300"), "{problem}");
     }
 }

@@ -1,7 +1,7 @@
 //! Runs one model call: attempts, waits, the fallback model, and the stream of events the engine reads.
 //!
 //! The work is a future that is polled by the stream itself and never spawned, so dropping the stream stops all of it,
-//! and it only goes on when the reader has taken what is there.
+//! and it only continues when the reader has taken what is there.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -132,8 +132,8 @@ impl Drop for Tape {
         line.body = self.route.mask(&String::from_utf8_lossy(&self.request.1));
         line.response = self.route.mask(&String::from_utf8_lossy(&self.response));
         if let Err(error) = self.recorder.append(&line) {
-            // A recording is an aid; the conversation goes on without it, but not silently.
-            // Nobody is left to tell when stderr is closed.
+            // A recording is an aid; the conversation continues without it, but not silently.
+            // A closed stderr leaves no one to report it to.
             let text = format!("cannot record to {}: {error}", self.recorder.path.display());
             let _ = writeln!(std::io::stderr(), "{}", qoder_core::display::escaped_line(&text));
         }

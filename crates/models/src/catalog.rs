@@ -6,9 +6,9 @@ use qoder_types::Usage;
 
 use crate::settings::{ModelOptions, Price};
 
-/// The window of a model that nobody described.
+/// The window of a model without a description.
 const UNKNOWN_WINDOW: u64 = 200_000;
-/// The output limit of a model that nobody described, and the most that is asked for unless a request says more.
+/// The output limit of a model without a description, and the most that is asked for unless a request says more.
 pub(crate) const DEFAULT_OUTPUT: u64 = 32_000;
 
 /// What is known about one model.
@@ -16,7 +16,7 @@ pub(crate) const DEFAULT_OUTPUT: u64 = 32_000;
 pub(crate) struct Entry {
     pub(crate) context_window: u64,
     pub(crate) max_output_tokens: u64,
-    /// True when somebody or the table says how long a reply may be.
+    /// True when the settings or the table say how long a reply may be.
     pub(crate) has_output_limit: bool,
     pub(crate) price: Option<Price>,
 }
@@ -68,7 +68,7 @@ pub(crate) fn lookup(options: &ModelOptions, model: &str) -> Entry {
     let known = FAMILIES
         .iter()
         .filter(|family| {
-            // `o3` must not claim `o3x-custom`: an id goes on with a separator or ends.
+            // `o3` must not claim `o3x-custom`: after the prefix the id ends or has a separator.
             model
                 .strip_prefix(family.prefix)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.', '@', ':']))

@@ -2,7 +2,7 @@
 //! one. One request is one attempt; what may pass by itself is tried again by the policy of all models.
 //!
 //! `response_format` and `output_format` are wishes of ours that some servers do not know: a server that names one of
-//! them in a 400 is asked again without it, and not asked for it any more.
+//! them in a 400 is asked again without it, and later requests leave it out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

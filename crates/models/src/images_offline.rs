@@ -24,7 +24,7 @@ use crate::retry::{Attempts, RetryPolicy, Verdict};
 use crate::scripted::Scripted;
 use crate::settings::{ModelConfigError, Price};
 
-/// The side of a picture whose size nobody names.
+/// The side of a picture when the request has no size.
 const USUAL_SIDE: u32 = 256;
 /// The longest side that is drawn.
 const LONGEST_SIDE: u32 = 4_096;

@@ -43,8 +43,8 @@ pub(crate) fn quote_into(out: &mut String, text: &str) {
     }
 }
 
-/// A text that borrows from the input unless it holds escapes; empty when there is none. Lists of text parts become one
-/// text.
+/// A text that borrows from the input unless it holds escapes; empty when the field is missing. Lists of text parts become
+/// one text.
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 

@@ -39,9 +39,11 @@ mod retry;
 mod route;
 mod scripted;
 mod settings;
+mod side;
+mod switched;
 mod unpack;
 
-pub use check::{Check, CheckReport, CheckedProfile, Finding, Probe, Verdict};
+pub use check::{Check, CheckReport, CheckedProfile, Finding, Probe, Progress, Verdict};
 pub use images::resolve_image;
 pub use learn::Learned;
 pub use list::{ListedModel, list_models};
@@ -51,3 +53,5 @@ pub use profile::{
 };
 pub use resolve::{SECRET_ENVIRONMENT, check_compat, configured_secrets, resolve, unpriced_model};
 pub use settings::{ModelConfigError, ModelOptions, ModelSettings, Price, ProviderSettings};
+pub use side::{ModelByName, side_model};
+pub use switched::SwitchedModel;

@@ -7,13 +7,13 @@ use qoder_types::{ContentBlock, ToolResultContent};
 
 use crate::profile::{Images, Profile};
 
-/// What stands for an image that is not sent.
+/// The text that replaces an image that is not sent.
 const NO_IMAGE: &str = "[An image was here. It was left out because this model does not take images.]";
-/// What stands for a document that is not sent.
+/// The text that replaces a document that is not sent.
 const NO_DOCUMENT: &str = "[A document was here. It was left out because this model takes text alone.]";
-/// What stands in a result whose image is in the message behind it.
+/// The text of a result whose image is in the message behind it.
 pub(crate) const FOLLOWS: &str = "(the image follows)";
-/// What stands for the empty result of a tool where an empty text is refused.
+/// The text that replaces the empty result of a tool where an empty text is refused.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
 /// True for what a model that takes text alone refuses.

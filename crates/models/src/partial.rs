@@ -1,7 +1,7 @@
-//! Puts a reply together from pieces and, where somebody reads along, tells it as Anthropic-shaped stream events.
+//! Puts a reply together from pieces and, when the caller reads a stream, emits it as Anthropic-shaped stream events.
 //!
-//! Used by every source that does not speak Anthropic itself. Only one block is open at a time, blocks are told in the
-//! order of their indices, and nothing is told twice: pieces for a block that cannot be open yet wait for their turn.
+//! Used by every source that does not speak Anthropic itself. Only one block is open at a time, blocks are emitted in the
+//! order of their indices, and nothing is emitted twice: pieces for a block that cannot be open yet wait for their turn.
 
 use qoder_types::{ContentBlock, StopReason, Usage};
 use serde_json::Value;
@@ -19,7 +19,7 @@ struct Block {
     kind: Kind,
     /// Text, reasoning or arguments, by kind.
     body: String,
-    /// How many bytes of `body` have been told.
+    /// How many bytes of `body` have been emitted.
     told: usize,
     closed: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Starts empty; `sink` is given when somebody reads along.
+    /// Starts empty; `sink` is given when the caller reads a stream.
     pub(crate) fn new(sink: Option<Sink>) -> Self {
         Self { id: String::new(), model: String::new(), blocks: Vec::new(), open: None, started: false, sink }
     }
@@ -301,7 +301,7 @@ pub(crate) fn parse_input(text: &str) -> Value {
     }
 }
 
-/// Tells a complete reply as the events of a stream, with texts and arguments in `chunks` pieces. The reply itself stays
+/// Emits a complete reply as the events of a stream, with texts and arguments in `chunks` pieces. The reply itself stays
 /// as it is: blocks that have no events of their own must not get lost.
 pub(crate) fn tell_whole(sink: Sink, reply: &Decoded, chunks: usize) {
     let mut assembly = Assembly::new(Some(sink));

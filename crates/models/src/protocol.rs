@@ -23,7 +23,7 @@ pub(crate) enum Protocol {
 pub(crate) struct HeadOptions {
     pub(crate) model: String,
     pub(crate) max_tokens: u64,
-    /// True when somebody asked for the limit or it is known: only then it is sent where it can be left out.
+    /// True when the request set the limit or it is known: only then it is sent where it can be left out.
     pub(crate) is_limited: bool,
     pub(crate) profile: Profile,
 }
@@ -126,7 +126,7 @@ impl Protocol {
         }
     }
 
-    /// The model to ask for when nobody named one.
+    /// The model to ask for when the user named none.
     pub(crate) fn default_model(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "claude-sonnet-4-5",

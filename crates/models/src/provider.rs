@@ -1,5 +1,5 @@
 //! Who is asked: the provider behind a route, by the name that the GenAI conventions of OpenTelemetry give it. The host
-//! says it, then the name that somebody gave the provider in the settings, then the protocol that is spoken. The name of
+//! says it, then the name that the provider has in the settings, then the protocol that is spoken. The name of
 //! a model says nothing: models are served by others than those who made them.
 
 use crate::protocol::Protocol;

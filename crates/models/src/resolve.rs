@@ -94,7 +94,7 @@ pub fn configured_secrets(options: &ModelOptions) -> Vec<String> {
     secrets
 }
 
-/// The model that the options name, when it is asked over a network and nobody knows what it costs.
+/// The model that the options name, when it is asked over a network and has no known price.
 #[must_use]
 pub fn unpriced_model(options: &ModelOptions) -> Option<String> {
     let route = named_route(options).ok().flatten()?;

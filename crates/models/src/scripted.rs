@@ -1,7 +1,7 @@
 //! The `scripted` model: answers from a playbook, for testing agents without a provider.
 //!
-//! Which reply comes next follows from the request alone: the turns so far are matched again in thought, so a session
-//! that is resumed in another process goes on at the right place. Errors take the same path as an endpoint's.
+//! Which reply comes next follows from the request alone: the turns so far are matched again, so a session
+//! that is resumed in another process continues at the right place. Errors take the same path as an endpoint's.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Bodies that a server or a proxy compressed although nobody asked for it. They are unpacked piece by piece, so that a
+//! Bodies that a server or a proxy compressed although no request asked for it. They are unpacked piece by piece, so that a
 //! stream stays one; what cannot be unpacked is a failure that names the encoding.
 
 use std::io::Write;

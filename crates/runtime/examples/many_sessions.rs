@@ -1,32 +1,27 @@
 //! Opens many sessions in one process, gives each a prompt that the embedded model answers, keeps them all open, and
 //! prints what that costs. `cargo run --release -p qoder-runtime --example many_sessions [COUNT]`
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use qoder_config::servers::Flags;
+use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::driver::Driver;
-use qoder_runtime::events::{Event, Host};
-use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::layout::{SessionPaths, project_folder};
-use qoder_runtime::session::{Keep, Session, new_id};
+use qoder_runtime::events::{Event, Sink};
+use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::sessions::{FirstPrompt, OpenRequest, Sessions};
 use qoder_runtime::setup::{Options, Setup};
-use qoder_types::Message;
+use tokio::sync::Notify;
 
-/// Hears everything and says nothing.
-struct Silent;
+/// Notices the result and nothing else.
+#[derive(Default)]
+struct ResultSeen(Notify);
 
-impl Host for Silent {
-    fn wants_partial(&self) -> bool {
-        false
-    }
-
-    fn wants_tool_output(&self) -> bool {
-        false
-    }
-
-    fn emit(&self, _event: Event<'_>) -> std::io::Result<()> {
+impl Sink for ResultSeen {
+    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
+        if let Event::Message(StreamMessage::Result(_)) = event {
+            self.0.notify_one();
+        }
         Ok(())
     }
 }
@@ -55,27 +50,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let environment = environment.map(|(name, path)| (name.to_owned(), path.display().to_string()));
     let options =
         Options { cwd: project, environment: environment.into_iter().collect(), ..Options::default() };
-    let outcome = open_all(options, count);
+    let outcome = open_all(&options, count);
     std::fs::remove_dir_all(&folder)?;
     outcome
 }
 
-fn open_all(options: Options, count: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let setup = Setup::prepare(options)?;
-    let engine = setup.engine(Arc::new(Silent), Callbacks::default())?;
-    let folder = project_folder(Path::new(&setup.config_root), &setup.cwd);
+fn open_all(options: &Options, count: usize) -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let all = Sessions::default();
     let before = resident_kib();
     let start = Instant::now();
     let mut sessions = Vec::with_capacity(count);
-    for _ in 0..count {
-        let id = new_id();
-        let keep = Keep::Files { paths: SessionPaths::new(&folder, &id), durability: setup.durability };
-        let mut session = Session::open(&id, keep, setup.redactor(), &setup.cwd)?;
-        session.prompt(Message::user("show me a.txt"))?;
-        runtime.block_on(Driver::new(&engine, &mut session, Interrupt::default()).run())?;
-        sessions.push(session);
-    }
+    runtime.block_on(async {
+        for _ in 0..count {
+            let sink = Arc::new(ResultSeen::default());
+            sessions.push(all.open(OpenRequest {
+                setup: Setup::prepare(options.clone())?,
+                callbacks: Callbacks::default(),
+                agent: None,
+                servers: Flags::default(),
+                answers_own_servers: false,
+                choice: SessionChoice::default(),
+                kept: None,
+                first: FirstPrompt::Text("show me a.txt".to_owned()),
+                sink: Arc::clone(&sink) as Arc<dyn Sink>,
+                mirror: None,
+                report: Arc::new(|_| ()),
+            })?);
+            sink.0.notified().await;
+        }
+        Ok::<(), Box<dyn std::error::Error>>(())
+    })?;
     let elapsed = start.elapsed();
     let grown = resident_kib().saturating_sub(before);
     let per = |total: f64| total / sessions.len().max(1) as f64;

@@ -1,5 +1,5 @@
 //! Ids for the calls of a reply: what the endpoint gave, where no other call of the session has it, else one of ours. The
-//! pieces of a reply are told with the same ids as the reply itself.
+//! pieces of a reply are sent with the same ids as the reply itself.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::agent::AgentDefinition;
-use crate::hooks::Hook;
-use crate::mcp::config::NamedServer;
 use crate::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use crate::mcp::{McpPeer, RefusedServer};
-use crate::mcp_sources::Flags;
+use qoder_config::agents::AgentDefinition;
+use qoder_config::hooks::Hook;
+use qoder_config::servers::Flags;
+use qoder_types::server::NamedServer;
 
 /// What a front brings to a session. `Default` is nothing.
 #[derive(Clone, Default)]
@@ -31,7 +31,7 @@ pub struct Callbacks {
     pub agents: BTreeMap<String, AgentDefinition>,
     /// Chooses the model before each call of one.
     pub model_policy: Option<ModelPolicy>,
-    /// Told once when the provider does not accept the credentials any more; may bring new ones.
+    /// Called once when the provider no longer accepts the credentials; may bring new ones.
     pub auth_expired: Option<AuthExpired>,
     /// Puts questions of servers to a person; without it they are cancelled.
     pub elicitation: Option<OnElicitation>,
@@ -46,7 +46,7 @@ pub type OwnServers = Arc<dyn Fn(&str) -> Option<Arc<dyn McpPeer>> + Send + Sync
 /// optional `parameters` and `credentials`; an error ends the run.
 pub type ModelPolicy = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
-/// Told that the credentials are not accepted any more, with the reason.
+/// Called with the reason when the credentials are no longer accepted.
 pub type AuthExpired = Arc<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Puts a question of a server to a person. An error counts as no answer.

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::settings::{Change, KNOWN_KEYS, change, check_change, is_known_key};
 use crate::setup::Setup;
+use qoder_config::settings::{Change, KNOWN_KEYS, change, check_change, is_known_key};
 
 /// The name the model calls.
 pub(crate) const NAME: &str = "Config";
@@ -40,7 +40,7 @@ struct ConfigInput {
     scope: Option<ConfigScope>,
 }
 
-/// A value that is given, also when it is null: only a field that is left out is none.
+/// A value that is given, also when it is null: `None` only for a field that is left out.
 fn also_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -75,7 +75,7 @@ impl ConfigTool {
     pub(crate) fn new(setup: &Setup) -> Self {
         let updates = setup.updates();
         Self {
-            effective: without_secrets(&setup.settings.effective),
+            effective: without_secrets(&setup.config.settings.effective),
             user: updates.user,
             project: updates.project,
             local: updates.local,
@@ -239,7 +239,9 @@ fn without_secrets(value: &Value) -> Value {
 /// A value as it may be shown under its name. A secret is a text or a list of them; a number is at most a count of tokens.
 fn shown(name: &str, value: &Value) -> Value {
     match value {
-        Value::String(_) | Value::Array(_) if crate::settings::holds_secret(name) => Value::from("***"),
+        Value::String(_) | Value::Array(_) if qoder_config::settings::holds_secret(name) => {
+            Value::from("***")
+        }
         other => without_secrets(other),
     }
 }

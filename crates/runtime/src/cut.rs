@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use qoder_core::State;
 use qoder_types::record::{Cut, RecordBody, UserEntry, UserOrigin};
-use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
+use qoder_types::{
+    Actor, CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent,
+};
 
 use crate::error::SessionError;
 use crate::session::{Session, apply_line};
@@ -16,7 +18,7 @@ use crate::store::line::Line;
 const LEFT_OUT: &str = "The result of this call is not known: the conversation was taken back to this point. What the call \
 did, if it ran, was not undone.";
 
-/// An entry of the conversation as it stands.
+/// An entry of the present conversation.
 struct Mark {
     uuid: String,
     /// The prompt of its turn.
@@ -28,7 +30,7 @@ struct Mark {
 impl Mark {
     /// The cut after this entry, and the calls that it leaves without a result. The log is read up to the entry for that:
     /// keeping the results of every entry until one is chosen would take many times the room of the log.
-    fn cut(self, session: &Session, by: &str) -> Result<(Cut, Vec<String>), SessionError> {
+    fn cut(self, session: &Session, by: &Actor) -> Result<(Cut, Vec<String>), SessionError> {
         let (mut state, mut results, mut open, mut found) = (State::default(), Vec::new(), Vec::new(), false);
         if let Some(paths) = session.files() {
             scan(paths, |line| {
@@ -44,11 +46,11 @@ impl Mark {
             })?;
         }
         let (at, messages) = (Some(self.uuid), self.messages as u64);
-        Ok((Cut { at, messages, results, by: by.to_owned() }, open))
+        Ok((Cut { at, messages, results, by: by.clone() }, open))
     }
 }
 
-/// The entries of the conversation as it stands: without what summaries replaced and earlier cuts left out.
+/// The entries of the present conversation: without what summaries replaced and earlier cuts left out.
 #[derive(Default)]
 struct Marks(Vec<Mark>);
 
@@ -56,7 +58,7 @@ struct Marks(Vec<Mark>);
 enum Seen {
     /// A prompt: it opens a turn.
     Prompt(String),
-    /// A summary: it stands for everything before it.
+    /// A summary: it replaces everything before it.
     Summary(String),
     /// An entry inside a turn.
     Within(String),
@@ -108,6 +110,7 @@ fn seen(body: &RecordBody) -> Seen {
         | RecordBody::SideCalled(_)
         | RecordBody::ToolStarted(_)
         | RecordBody::TaskStarted(_)
+        | RecordBody::TaskParked(_)
         | RecordBody::TaskEnded(_)
         | RecordBody::Hooked(_)
         | RecordBody::Interrupted(_)
@@ -173,19 +176,19 @@ pub(crate) fn before_prompt(session: &Session, id: &str) -> Result<Option<Before
     let Some(place) = marks.0.iter().position(is_prompt) else { return Ok(None) };
     marks.0.truncate(place);
     let (cut, open) = match marks.0.pop() {
-        Some(last) => last.cut(session, "")?,
-        None => (Cut { at: None, messages: 0, results: Vec::new(), by: String::new() }, Vec::new()),
+        Some(last) => last.cut(session, &Actor::Resume)?,
+        None => (Cut { at: None, messages: 0, results: Vec::new(), by: Actor::Resume }, Vec::new()),
     };
     let removed = (session.state.prompt.len() as u64).saturating_sub(cut.messages);
     Ok(Some(BeforePrompt { cut, open, removed }))
 }
 
 /// Takes the conversation back.
-pub(crate) fn go_back(session: &mut Session, back: BeforePrompt, by: &str) -> Result<(), SessionError> {
-    keep(session, Cut { by: by.to_owned(), ..back.cut }, back.open)
+pub(crate) fn go_back(session: &mut Session, back: BeforePrompt, by: &Actor) -> Result<(), SessionError> {
+    keep(session, Cut { by: by.clone(), ..back.cut }, back.open)
 }
 
-/// Goes on from the entry `at`. With `drops_turn`, everything that this leaves out has to belong to the turn of that
+/// Continues from the entry `at`. With `drops_turn`, everything that this leaves out has to belong to the turn of that
 /// prompt.
 pub(crate) fn go_on_from(
     session: &mut Session,
@@ -200,7 +203,7 @@ pub(crate) fn go_on_from(
         return Err(SessionError::DropsMore { at: at.to_owned(), turn: turn.to_owned() });
     }
     let Some(last) = marks.0.pop().filter(|_| !left_out.is_empty()) else { return Ok(()) };
-    let (cut, open) = last.cut(session, "resume")?;
+    let (cut, open) = last.cut(session, &Actor::Resume)?;
     keep(session, cut, open)
 }
 

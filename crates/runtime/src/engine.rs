@@ -11,25 +11,25 @@ use qoder_tools::SessionShared;
 use qoder_types::Purpose;
 use serde_json::{Map, Value};
 
-use crate::agent::ModelByName;
 use crate::callbacks::AuthExpired;
 use crate::checkpoints::Checkpoints;
-use crate::events::Host;
-use crate::extensions::Extensions;
+use crate::events::{Hub, Outlet};
 use crate::gate::Gate;
-use crate::hooks::Hooks;
 use crate::interrupt::Ending;
-use crate::memory::Memory;
 use crate::permission_updates::PermissionUpdates;
 use crate::questions::Questions;
 use crate::session::Mirror;
 use crate::spending::Spending;
-use crate::switched_model::SwitchedModel;
 use crate::toolbox::Toolbox;
+use qoder_config::extensions::Extensions;
+use qoder_config::memory::Memory;
+use qoder_hooks::Hooks;
+use qoder_models::ModelByName;
+use qoder_models::SwitchedModel;
 
 /// What a session is driven with.
 pub struct Engine {
-    /// The model. Somebody may switch it while the session runs.
+    /// The model. It may be switched while the session runs.
     pub model: Arc<SwitchedModel>,
     /// Finds the model that a command names for its turn. None where a front chooses the model before each call, and for
     /// an agent, which has no commands.
@@ -72,16 +72,20 @@ pub struct Engine {
     pub system: SystemPrompt,
     /// How the environment of commands differs from that of this process.
     pub environment: Arc<CommandEnvironment>,
-    /// Told once when the provider does not accept the credentials any more.
+    /// Called once when the provider no longer accepts the credentials.
     pub auth_expired: Mutex<Option<AuthExpired>>,
-    /// Keeps files before tools change them; `None` when nobody asked for it.
+    /// Keeps files before tools change them; `None` unless the caller asked for it.
     pub checkpoints: Option<Arc<Checkpoints>>,
     /// What the tools share: background tasks.
     pub shared: Arc<SessionShared>,
-    /// Whoever listens.
-    pub host: Arc<dyn Host>,
+    /// Where events leave: the hub, or for an agent the way through its parent.
+    pub(crate) outlet: Arc<dyn Outlet>,
+    /// The session's hub, to which sinks are attached.
+    pub hub: Arc<Hub>,
     /// Memory files and rules, and where more of them are found.
     pub memory: Arc<Memory>,
+    /// True when a prompt that begins with `/` is text like any other.
+    pub no_commands: bool,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
     /// What the host wants to find on every user message.
@@ -90,7 +94,7 @@ pub struct Engine {
     pub prompt_suggestions: bool,
     /// True when the provider's request id goes onto assistant messages.
     pub expose_request_id: bool,
-    /// Is shown the logs of agents, when somebody keeps sessions elsewhere.
+    /// Gets the logs of agents, when sessions are copied elsewhere.
     pub mirror: Arc<OnceLock<Mirror>>,
     /// That the process is about to end.
     pub ending: Ending,
@@ -108,7 +112,7 @@ pub struct Classifier {
     pub hints: String,
 }
 
-/// An agent as hooks are told of it.
+/// An agent as hooks get it.
 #[derive(Debug, Clone)]
 pub struct AgentIdentity {
     /// Identifies the agent.

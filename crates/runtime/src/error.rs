@@ -2,72 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
+use qoder_config::trust::TrustError;
 use qoder_core::ports::LogStoreError;
+use qoder_store::StoreError;
+use qoder_types::AskKind;
 
 /// Something about a session cannot be done.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SessionError {
-    /// No such session here.
-    #[error("No conversation found with session ID: {id}")]
-    NotFound {
-        /// The id that was asked for.
-        id: String,
-        /// The project it was looked for in.
-        project: PathBuf,
-        /// Another project that has it.
-        elsewhere: Option<String>,
-    },
-    /// There is no session to continue.
+    /// The store cannot do it.
+    #[error(transparent)]
+    Storage(#[from] StoreError),
+    /// The directory has no session that could be continued.
     #[error("No conversation found to continue in {project}")]
     NoneToContinue {
         /// The project.
         project: PathBuf,
     },
-    /// The id is taken.
-    #[error("Session ID {id} is already in use")]
-    Exists {
-        /// The id.
-        id: String,
-    },
-    /// The id is not one.
-    #[error("`{id}` is not a valid session ID")]
-    BadId {
-        /// What was given.
-        id: String,
-    },
-    /// The beginning of an id that several sessions have.
-    #[error("`{prefix}` is the beginning of {} session IDs", ids.len())]
-    Ambiguous {
-        /// What was given.
-        prefix: String,
-        /// The sessions.
-        ids: Vec<String>,
-    },
-    /// Another process drives the session.
-    #[error("Session {id} is in use by {}", holder_text(*holder))]
-    Locked {
-        /// The session.
-        id: String,
-        /// The other process.
-        holder: Option<u32>,
-    },
-    /// The log is damaged before its end.
-    #[error("the session log {} is damaged at line {line}: {problem}", path.display())]
-    Corrupt {
-        /// The log.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Nothing to go on with.
+    /// The session has no turn to resume.
     #[error("session {id} has no unfinished turn and no finished one either")]
     NothingToResume {
         /// The session.
         id: String,
     },
-    /// The conversation has no such entry to go on from.
+    /// The conversation has no such entry to continue from.
     #[error("the conversation of session {id} has no entry {at}")]
     NoSuchEntry {
         /// The session.
@@ -80,7 +38,7 @@ pub enum SessionError {
         "Resume rejected by --resume-drops-turn: after {at} the conversation has more than the turn of {turn}"
     )]
     DropsMore {
-        /// The entry to go on from.
+        /// The entry to continue from.
         at: String,
         /// The prompt of the turn that may be left out.
         turn: String,
@@ -98,13 +56,15 @@ pub enum SessionError {
         /// What the system said.
         problem: String,
     },
-    /// The log cannot be written any more.
+    /// The log can no longer be written.
     #[error(transparent)]
     Store(#[from] LogStoreError),
 }
 
-fn holder_text(holder: Option<u32>) -> String {
-    holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+impl From<TrustError> for SessionError {
+    fn from(error: TrustError) -> Self {
+        Self::Io { what: error.what, path: error.path, problem: error.problem }
+    }
 }
 
 impl SessionError {
@@ -116,19 +76,14 @@ impl SessionError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NotFound { .. } => "session_not_found",
+            Self::Storage(error) => error.code(),
             Self::NoneToContinue { .. } => "session_none_to_continue",
-            Self::Exists { .. } => "session_exists",
-            Self::BadId { .. } => "session_bad_id",
-            Self::Ambiguous { .. } => "session_ambiguous_id",
-            Self::Locked { .. } => "session_locked",
-            Self::Corrupt { .. } => "session_corrupt",
             Self::NothingToResume { .. } => "session_nothing_to_resume",
             Self::NoSuchEntry { .. } => "session_no_such_entry",
             Self::DropsMore { .. } => "session_drops_more",
             Self::NoPlaceForCheckpoints => "session_no_place_for_checkpoints",
             Self::Io { .. } => "session_io",
-            Self::Store(_) => "session_store",
+            Self::Store(error) => StoreError::from(error.clone()).code(),
         }
     }
 
@@ -136,27 +91,8 @@ impl SessionError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::NotFound { elsewhere: Some(project), .. } => {
-                format!("it belongs to {project}; sessions are resumed from the directory they were started in")
-            }
-            Self::NotFound { .. } => "`qodercli sessions list` shows the sessions of this project".to_owned(),
+            Self::Storage(error) => error.hint(),
             Self::NoneToContinue { .. } => "start one with `qodercli -p \"…\"`".to_owned(),
-            Self::Exists { id } => format!("continue it with --resume {id}, or leave --session-id out"),
-            Self::BadId { .. } => {
-                "a session ID is a UUID such as 123e4567-e89b-42d3-a456-426614174000, or its first characters, at least 4"
-                    .to_owned()
-            }
-            Self::Ambiguous { ids, .. } => {
-                let shown: Vec<&str> = ids.iter().take(5).map(String::as_str).collect();
-                let more = if ids.len() > shown.len() { ", …" } else { "" };
-                format!("give more of it: {}{more}", shown.join(", "))
-            }
-            Self::Locked { .. } => {
-                "wait until it ends, stop that process, or use --fork-session to work on a copy".to_owned()
-            }
-            Self::Corrupt { .. } => {
-                "nothing was changed; `qodercli sessions repair ID` saves what is readable as a new session".to_owned()
-            }
             Self::NothingToResume { id } => format!("give a prompt: qodercli -p \"…\" --session-id {id}"),
             Self::NoSuchEntry { .. } => {
                 "take the uuid of a message; one that a summary replaced, or that was left out before, cannot be gone on from"
@@ -171,9 +107,7 @@ impl SessionError {
             Self::Io { .. } => {
                 "check that the directory exists, is writable and the disk has room; QODER_CONFIG_DIR moves it".to_owned()
             }
-            Self::Store(_) => {
-                "check the disk; nothing already written is lost, and --resume goes on from there".to_owned()
-            }
+            Self::Store(error) => StoreError::from(error.clone()).hint(),
         }
     }
 }
@@ -181,38 +115,56 @@ impl SessionError {
 /// Why a turn could not be driven to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The session cannot go on.
+    /// The session cannot continue.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// Whoever reads the messages is gone. The turn stays open and can be resumed.
+    /// The reader of the messages is gone. The turn stays open and can be resumed.
     #[error("the output was closed: {0}")]
     Output(std::io::Error),
-    /// Calls wait in the log for somebody's answer. The turn stays open and can be resumed.
+    /// Calls in the log are pending until they get an answer. The turn stays open and can be resumed.
     #[error("{}", waiting_text(.0))]
     Waiting(Vec<WaitingCall>),
+    /// The drive broke off by a fault in this program.
+    #[error("internal error: {0}. This is a bug; please report it")]
+    Internal(String),
     /// A signal ends the process. The turn stays open and can be resumed.
     #[error("Interrupted by {0} before the turn was finished")]
     Ended(&'static str),
 }
 
-/// A call that waits in the log for somebody's answer.
+/// A call in the log that is pending until it gets an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingCall {
     /// The session.
     pub session_id: String,
+    /// The agent that made the call, when it is not the main one.
+    pub agent_id: Option<String>,
     /// The call.
     pub tool_use_id: String,
     /// Its tool.
     pub tool_name: String,
+    /// What is wanted: permission, or the result of a call that runs outside the runtime.
+    pub kind: AskKind,
     /// Why it asks.
     pub reason: String,
 }
 
 fn waiting_text(calls: &[WaitingCall]) -> String {
     let told = calls.iter().map(|call| {
-        format!("{} ({}) waits for an answer: {}", call.tool_name, call.tool_use_id, call.reason)
+        let by = call.agent_id.as_ref().map(|id| format!(" of agent {id}")).unwrap_or_default();
+        let wanted = match call.kind {
+            AskKind::Permission => "an answer",
+            AskKind::External => "its result",
+        };
+        format!("{} ({}){by} waits for {wanted}: {}", call.tool_name, call.tool_use_id, call.reason)
     });
     told.collect::<Vec<_>>().join("; ")
+}
+
+impl From<StoreError> for DriveError {
+    fn from(error: StoreError) -> Self {
+        Self::Session(error.into())
+    }
 }
 
 impl From<LogStoreError> for DriveError {

@@ -17,13 +17,13 @@ mod advice;
 
 pub(crate) use advice::OpenQuestion;
 
-/// What an ask means when nobody is there to answer.
+/// What an ask means when no one can answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unattended {
     /// The call is denied.
     #[default]
     Deny,
-    /// The call waits in the log until somebody answers; the process ends meanwhile.
+    /// The call is pending in the log until it gets an answer; the process ends meanwhile.
     Park,
 }
 
@@ -36,7 +36,7 @@ pub struct Gate {
     pub mode: PermissionMode,
     /// True when a person chose the mode for this very run.
     pub mode_is_explicit: bool,
-    /// True when the mode holds in a folder that nobody vouched for, because a person chose it for this run.
+    /// True when the mode holds in a folder that is not trusted, because a person chose it for this run.
     pub mode_holds_anywhere: bool,
     /// The mode after an approved plan, for a session that was started for planning.
     pub mode_after_plan: PermissionMode,
@@ -103,10 +103,10 @@ impl Gate {
     }
 
     /// The gate of a child session: the same rules and places, and the mode that the parent has now, whatever mode the
-    /// run was started in. Compiled rules are its own, because each session counts its changes by itself. Nobody can come
-    /// back to a child later, so a question of it cannot wait.
+    /// run was started in. Compiled rules are its own, because each session counts its changes by itself. `may_park` is
+    /// false for a child to which no process can come back later: a question of it cannot wait.
     #[must_use]
-    pub fn of_child(&self, mode: PermissionMode) -> Self {
+    pub fn of_child(&self, mode: PermissionMode, may_park: bool) -> Self {
         Self {
             rules: RwLock::new(self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()),
             mode,
@@ -115,7 +115,7 @@ impl Gate {
             mode_after_plan: self.mode_after_plan,
             trusted: self.trusted,
             workspace: self.workspace.clone(),
-            unattended: Unattended::Deny,
+            unattended: if may_park { self.unattended } else { Unattended::Deny },
             option_names: self.option_names,
             compiled: Mutex::default(),
         }

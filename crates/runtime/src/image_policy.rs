@@ -1,5 +1,5 @@
 //! An image model that a front chooses anew before each call, as it chooses every model. Whether it answers for that
-//! purpose is asked once, before the first turn; where the settings name an image model nobody needs to ask.
+//! purpose is asked once, before the first turn; where the settings name an image model the front is not asked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::model_policy::PolicyModel;
 pub(crate) struct PolicyImages {
     policy: PolicyModel,
     is_known: Arc<AtomicBool>,
-    /// True when nobody has been asked and somebody has to be.
+    /// True until the front was asked, when it has to be.
     is_open: Mutex<bool>,
 }
 

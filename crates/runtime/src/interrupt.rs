@@ -52,7 +52,7 @@ impl Interrupt {
     pub fn cancelled(&self) -> Cancelled {
         let mut receiver = self.0.subscribe();
         async move {
-            // The sender lives in `self`; if every clone is gone nobody can ask any more.
+            // The sender lives in `self`; if every clone is gone no interrupt can come.
             if receiver.wait_for(|asked| *asked).await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -18,7 +18,7 @@ use crate::callbacks::ModelPolicy;
 
 /// A list of models that is not older counts as present: calls that begin together share one.
 const LIST_AGE: Duration = Duration::from_secs(1);
-/// How long nobody is asked again after a list could not be fetched.
+/// How long no list is requested after one could not be fetched.
 const LIST_PAUSE: Duration = Duration::from_secs(60);
 /// How long listing may take before the question goes out without a list.
 const LIST_PATIENCE: Duration = Duration::from_secs(2);
@@ -277,7 +277,7 @@ impl Inner {
         }
     }
 
-    /// What can be chosen now; what was known last, or nothing, when nobody can say.
+    /// What can be chosen now; the last known list, or nothing, when the present one is unknown.
     async fn available(&self) -> Vec<Value> {
         let listed = &self.memory.0.listed;
         let kept = listed.lock().unwrap_or_else(PoisonError::into_inner).clone();

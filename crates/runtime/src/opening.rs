@@ -1,4 +1,4 @@
-//! Which session a front works with: a new one, one to go on with, or a copy. Combinations that make no sense are refused
+//! Which session a front works with: a new one, one to resume, or a copy. Combinations that make no sense are refused
 //! before anything is opened.
 
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use crate::error::SessionError;
 use crate::layout::{SessionPaths, project_folder};
 use crate::session::{Keep, Session, new_id};
 use crate::setup::Setup;
+use crate::store::StoreError;
 use crate::{catalog, cut};
 
 /// Which session is wanted. `Default` is a new one under a new id, kept in files.
@@ -16,15 +17,15 @@ use crate::{catalog, cut};
 pub struct SessionChoice {
     /// The id of a new session, or of a copy.
     pub session_id: Option<String>,
-    /// The session to go on with: its id, or its title.
+    /// The session to resume: its id, or its title.
     pub resume: Option<String>,
-    /// Go on with the newest session of the directory.
+    /// Resume the newest session of the directory.
     pub continue_newest: bool,
     /// Work on a copy, under a new id.
     pub fork: bool,
     /// Keep nothing on disk.
     pub forget: bool,
-    /// The entry to go on from; what came after it is left out.
+    /// The entry to continue from; what came after it is left out.
     pub resume_at: Option<String>,
     /// The prompt whose turn, and nothing else, may be left out.
     pub drops_turn: Option<String>,
@@ -75,7 +76,7 @@ impl SessionChoice {
             );
         }
         if self.resume_at.is_some() && !self.resumes() {
-            return bad("--resume-session-at needs --resume or --continue", "name the session to go on with");
+            return bad("--resume-session-at needs --resume or --continue", "name the session to continue");
         }
         if self.drops_turn.is_some() && self.resume_at.is_none() {
             return bad("--resume-drops-turn needs --resume-session-at", "name the last entry to keep");
@@ -94,16 +95,12 @@ impl SessionChoice {
     /// # Errors
     /// When it does not exist, is in use, is damaged, or its id is taken.
     pub fn open(&self, setup: &Setup) -> Result<Session, SessionError> {
-        let mut session = self.open_unobserved(setup)?;
-        setup.observe(&mut session);
-        let learned = &setup.model_options().learned;
-        session.state.learned.iter().for_each(|(place, compat)| learned.restore(place, compat));
-        Ok(session)
+        self.open_unobserved(setup).map(|session| setup.adopted(session))
     }
 
     fn open_unobserved(&self, setup: &Setup) -> Result<Session, SessionError> {
         if let Some(id) = self.session_id.as_ref().filter(|id| !catalog::is_session_id(id)) {
-            return Err(SessionError::BadId { id: id.clone() });
+            return Err(StoreError::BadId { id: id.clone() }.into());
         }
         let redactor = setup.redactor();
         let new = || self.session_id.clone().unwrap_or_else(new_id);
@@ -114,18 +111,18 @@ impl SessionChoice {
             let outputs = forgotten_outputs();
             return Session::open(&new(), Keep::Nowhere { outputs }, redactor, &setup.cwd);
         }
-        let folder = project_folder(&setup.config_root, &setup.cwd);
+        let folder = project_folder(&setup.config.config_root, &setup.cwd);
         let files = |paths: SessionPaths| Keep::Files { paths, durability: setup.durability };
         let Some(source) = self.source(setup)? else {
             let id = new();
             let session = Session::open(&id, files(SessionPaths::new(&folder, &id)), redactor, &setup.cwd)?;
             // A session whose prompt never reached the log is started now; any other is taken.
             if session.state.prompts > 0 || !session.state.inputs.is_empty() {
-                return Err(SessionError::Exists { id });
+                return Err(StoreError::Exists { id }.into());
             }
             return Ok(session);
         };
-        let mut paths = catalog::find_session(&setup.config_root, &setup.cwd, &source)?;
+        let mut paths = catalog::find_session(&setup.config.config_root, &setup.cwd, &source)?;
         let mut id = source;
         if self.fork {
             let source = std::mem::replace(&mut id, new());
@@ -138,7 +135,7 @@ impl SessionChoice {
         match cut::go_on_from(&mut session, at, self.drops_turn.as_deref()) {
             Err(error) if self.fork => {
                 drop(session);
-                // Nobody asked for a copy of the whole; one that cannot be removed does no harm.
+                // The caller did not ask for a copy of the whole; one that cannot be removed does no harm.
                 let _ = catalog::delete(&paths, &id);
                 Err(error)
             }
@@ -152,24 +149,35 @@ impl SessionChoice {
                 return Ok(Some(id.clone()));
             }
             // A title stands for its session, and so does the beginning of its id.
-            let mut sessions = catalog::newest_of(&setup.config_root, Some(slice::from_ref(&setup.cwd)));
+            let mut sessions =
+                catalog::newest_of(&setup.config.config_root, Some(slice::from_ref(&setup.cwd)));
             if let Some(titled) = sessions.find(|session| session.title.as_deref() == Some(id)) {
                 return Ok(Some(titled.id));
             }
-            return match catalog::complete_id(&setup.config_root, &setup.cwd, id) {
-                Err(SessionError::BadId { id }) => {
-                    Err(SessionError::NotFound { id, project: setup.cwd.clone(), elsewhere: None })
+            return match catalog::complete_id(&setup.config.config_root, &setup.cwd, id) {
+                Err(StoreError::BadId { id }) => {
+                    Err(StoreError::NotFound { id, project: setup.cwd.clone(), elsewhere: None }.into())
                 }
-                completed => completed.map(Some),
+                completed => Ok(Some(completed?)),
             };
         }
         if !self.continue_newest {
             return Ok(None);
         }
-        let newest = catalog::newest_of(&setup.config_root, Some(slice::from_ref(&setup.cwd))).next();
+        let newest = catalog::newest_of(&setup.config.config_root, Some(slice::from_ref(&setup.cwd))).next();
         newest
             .map(|session| Some(session.id))
             .ok_or_else(|| SessionError::NoneToContinue { project: setup.cwd.clone() })
+    }
+}
+
+impl Setup {
+    /// The session, watched by telemetry and with what it learned about servers before.
+    pub(crate) fn adopted(&self, mut session: Session) -> Session {
+        self.observe(&mut session);
+        let learned = &self.model_options().learned;
+        session.state.learned.iter().for_each(|(place, compat)| learned.restore(place, compat));
+        session
     }
 }
 

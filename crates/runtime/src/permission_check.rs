@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::agent;
 use crate::config_tool;
 use crate::gate::LocalFiles;
-use crate::skills;
+use crate::skill_tool;
 
 /// How many different sets of rules and places are kept compiled.
 const KEPT: usize = 32;
@@ -127,9 +127,9 @@ impl Checker {
         if tool == agent::NAME {
             return vec![Access::Agent(agent::named(input))];
         }
-        if tool == skills::NAME {
+        if tool == skill_tool::NAME {
             // Which skills there are is not known here, nor what they bring.
-            return vec![Access::Skill { name: skills::named(input), only_text: false }];
+            return vec![Access::Skill { name: skill_tool::named(input), only_text: false }];
         }
         if tool == config_tool::NAME {
             return config_tool::accesses(input);
@@ -172,7 +172,7 @@ impl Checker {
         let config_dir = home.join(".qoder");
         let cwd = cwd.to_path_buf();
         let protected = Vec::new();
-        let workspace = Workspace { cwd, project_root, home, roots, config_dir, protected };
+        let workspace = Workspace { cwd, project_root, home, roots, config_dir, protected, isolation: None };
         let policy = Arc::new(Policy::new(&rules, workspace));
         if self.policies.len() >= KEPT {
             self.policies.clear();

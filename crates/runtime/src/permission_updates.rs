@@ -9,7 +9,7 @@ use qoder_types::{
 };
 use serde_json::Value;
 
-use crate::settings::{Change, change};
+use qoder_config::settings::{Change, change};
 
 /// Where changes are written and what the settings forbid.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct PermissionUpdates {
     pub project: PathBuf,
     /// The project's private settings file.
     pub local: PathBuf,
-    /// False in a folder that nobody vouched for: its files are neither read nor written.
+    /// False in a folder that is not trusted: its files are neither read nor written.
     pub trusted: bool,
     /// True when `security.disableYoloMode` is set.
     pub no_bypass: bool,

@@ -6,7 +6,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::engine::SystemPrompt;
-use crate::memory::MemoryPiece;
+use qoder_config::memory::MemoryPiece;
 
 /// Raised when the text below changes in a way that running sessions should take over.
 const EDITION: &str = "1";
@@ -134,7 +134,7 @@ fn memory_text(memory: &[MemoryPiece]) -> String {
     text
 }
 
-/// What the prompt was made from, without the date: a session that goes on tomorrow keeps its text.
+/// What the prompt was made from, without the date: a session that is resumed tomorrow keeps its text.
 fn fingerprint(parts: &PromptParts<'_>, surroundings: &Surroundings<'_>) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {

@@ -1,5 +1,5 @@
 //! Who answers the questions of MCP servers: the front's callbacks, with the session in between. A question that waits is a
-//! parked action like an approval: on record before anybody is asked, told to hooks that observe, and on record again when
+//! parked action like an approval: on record before it is sent, reported to hooks that observe, and on record again when
 //! it is answered, taken back, or lost with the process.
 
 use std::path::PathBuf;
@@ -9,20 +9,18 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_core::ports::{SideQuestion, Spent};
 use qoder_types::record::Elicited;
-use qoder_types::{HookVerdict, Purpose};
+use qoder_types::{Actor, HookVerdict, Purpose};
 use serde_json::{Map, Value, json};
 
 use crate::callbacks::{Callbacks, OnElicitation, OnMcpOAuth};
-use crate::hooks::{ElicitationWord, Firing, HookEvent, Occasion};
-use crate::live::{InnerHandle, SigningIn};
 use crate::mcp::questions::{
     Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, SampleMessage, Sampled,
     Sampling, ServerQuestions,
 };
 use crate::session::new_id;
-
-/// Who answered when nobody did.
-const NOBODY: &str = "nobody";
+use crate::sessions::{InnerHandle, SigningIn};
+use qoder_config::hooks::HookEvent;
+use qoder_hooks::{ElicitationWord, Firing, Occasion};
 
 /// Answers the questions of servers.
 pub struct Questions {
@@ -33,7 +31,7 @@ pub struct Questions {
     signing_in: SigningIn,
 }
 
-/// What the session gives to whoever waits for an answer.
+/// What the session gives to the task that waits for an answer.
 pub(crate) struct Opened {
     pub(crate) firing: Firing,
     pub(crate) occasion: Option<Occasion>,
@@ -172,26 +170,26 @@ impl Parked {
         let said = observe(&firing, occasion, &self.session).await;
         let decided = said.and_then(|said| decided(&said, self.ask.is_some()));
         let (answer, by) = match (decided, self.ask.clone()) {
-            (Some(answer), _) => (answer, "hook"),
-            (None, None) => (cancel, NOBODY),
+            (Some(answer), _) => (answer, Actor::Named("hook".to_owned())),
+            (None, None) => (cancel, Actor::Nobody),
             (None, Some(ask)) => tokio::select! {
                 biased;
-                () = cancelled => (cancel, "interrupt"),
+                () = cancelled => (cancel, Actor::Interrupt),
                 answer = ask(question.clone()) => match answer {
-                    Ok(answer) => (answer, "host"),
-                    Err(_) => (cancel, NOBODY),
+                    Ok(answer) => (answer, Actor::Host),
+                    Err(_) => (cancel, Actor::Nobody),
                 },
             },
         };
         self.close(&question, answer, by).await
     }
 
-    /// Puts the answer on record and tells hooks, which may still take it back. Answers with what counts.
+    /// Puts the answer on record and calls hooks, which may still take it back. Answers with what counts.
     async fn close(
         &mut self,
         question: &Elicitation,
         answer: ElicitationAnswer,
-        by: &'static str,
+        by: Actor,
     ) -> ElicitationAnswer {
         self.open = false;
         let (id, action, input) = (self.id.clone(), word(answer.action), result(question, &answer));
@@ -214,7 +212,7 @@ impl Drop for Parked {
         }
         let id = self.id.clone();
         self.session
-            .send(move |driver| driver.close_elicitation(id, "cancel", "server", &Map::new()).map(drop));
+            .send(move |driver| driver.close_elicitation(id, "cancel", Actor::Server, &Map::new()).map(drop));
     }
 }
 
@@ -236,7 +234,7 @@ async fn observe(
     word
 }
 
-/// The answer that a hook gives to a question. It may always say no; where somebody else answers, a yes is theirs to give.
+/// The answer that a hook gives to a question. It may always decline; it accepts only where no one else would answer.
 fn decided(said: &ElicitationWord, is_answered: bool) -> Option<ElicitationAnswer> {
     match said.action.as_str() {
         "decline" => Some(ElicitationAnswer { action: ElicitationAction::Decline, content: None }),

@@ -35,6 +35,9 @@ impl Records<'_> {
                 if let Some(input) = &mut answer.updated_input {
                     self.values_in_json(input);
                 }
+                if let Some(result) = &mut answer.result {
+                    self.result(&mut result.content);
+                }
             }
             RecordBody::Elicited(question) => {
                 self.string(&mut question.message);
@@ -45,6 +48,12 @@ impl Records<'_> {
             RecordBody::TaskStarted(task) => {
                 self.string(&mut task.description);
                 self.string(&mut task.command);
+            }
+            RecordBody::TaskParked(parked) => {
+                parked.calls.iter_mut().for_each(|call| self.string(&mut call.reason));
+                if let Some(input) = &mut parked.input {
+                    self.values_in_json(input);
+                }
             }
             RecordBody::TaskEnded(task) => self.string(&mut task.summary),
             RecordBody::Hooked(hooked) => self.hooked(hooked),
@@ -108,16 +117,20 @@ impl Records<'_> {
     fn block(&self, block: &mut ContentBlock) {
         match block {
             ContentBlock::Text { text } => self.string(text),
-            ContentBlock::ToolResult { content: ToolResultContent::Text(text), .. } => self.string(text),
-            ContentBlock::ToolResult { content: ToolResultContent::Blocks(blocks), .. } => {
-                blocks.iter_mut().for_each(|block| self.block(block));
-            }
+            ContentBlock::ToolResult { content, .. } => self.result(content),
             ContentBlock::Image { .. }
             | ContentBlock::Document { .. }
             | ContentBlock::ToolUse { .. }
             | ContentBlock::Thinking { .. }
             | ContentBlock::RedactedThinking { .. }
             | ContentBlock::Unknown(_) => {}
+        }
+    }
+
+    fn result(&self, content: &mut ToolResultContent) {
+        match content {
+            ToolResultContent::Text(text) => self.string(text),
+            ToolResultContent::Blocks(blocks) => blocks.iter_mut().for_each(|block| self.block(block)),
         }
     }
 

@@ -11,7 +11,7 @@ use qoder_core::policy::{RuleSet, Workspace};
 use qoder_tools::sandbox::{SandboxPlaces, SandboxSettings};
 use serde_json::{Map, Value};
 
-use crate::settings::{Settings, SettingsError};
+use qoder_config::settings::{Settings, SettingsError};
 
 /// Names of what we have; each means: whatever of it this system offers.
 const BACKENDS: [&str; 6] = ["native", "landlock", "bwrap", "bubblewrap", "seatbelt", "sandbox-exec"];
@@ -98,6 +98,7 @@ pub fn places(rules: &RuleSet, workspace: &Workspace) -> SandboxPlaces {
         config_dir: workspace.config_dir.clone(),
         deny_read,
         protected: workspace.protected.clone(),
+        isolation: workspace.isolation.clone(),
     }
 }
 
@@ -189,6 +190,7 @@ mod tests {
             roots: vec!["/w/p".into()],
             config_dir: "/home/n/.qoder".into(),
             protected: Vec::new(),
+            isolation: None,
         };
         let named = |pattern: &str| named_place(pattern, &workspace);
         assert_eq!(named("~/.ssh/**"), Some("/home/n/.ssh".into()));

@@ -1,28 +1,32 @@
 //! A session in this process: its records' store and the fold of them. Every change goes through [`Session::append`]:
 //! redacted, numbered, written, and only then applied.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use qoder_core::State;
 use qoder_core::ports::{LogStore, LogStoreError, Outputs};
-use qoder_tools::read_regular;
-use qoder_types::record::{ElicitationAnswered, RecordBody, SessionStarted, UserEntry, UserOrigin};
-use qoder_types::{Message, Record, TaskEnded, TaskStarted, TaskStatus};
+use qoder_core::recover::{left_running, lost_end, recover};
+use qoder_core::state::TaskState;
+use qoder_files::read_regular;
+use qoder_store::inbox::SessionInbox;
+pub use qoder_store::{Keep, timestamp};
+use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
+use qoder_types::{AgentAccount, Message, Record, TaskEnded, TaskStarted};
 use serde_json::Value;
 
 use crate::VERSION;
 use crate::agent::lost;
 use crate::error::SessionError;
-use crate::hooks::Remembered;
 use crate::layout::SessionPaths;
 use crate::redact::{Redactor, redact_body};
-use crate::store::jsonl::{Durability, JsonlStore};
 use crate::store::line::{self, Line, Owner};
-use crate::store::memory::MemoryStore;
 use crate::task_events::TaskEvents;
 use crate::telemetry::SessionObserver;
-use crate::trust::is_repository;
+use qoder_config::trust::is_repository;
+use qoder_hooks::Remembered;
 
 /// A session that this process drives.
 pub struct Session {
@@ -34,10 +38,16 @@ pub struct Session {
     pub state: State,
     /// News of its background tasks.
     pub task_events: TaskEvents,
-    /// Tasks that an earlier process left running; their unknown end is on record and the host has not heard of it.
+    /// What others leave for it.
+    inbox: Option<Box<dyn SessionInbox>>,
+    /// True once it is on record what an earlier process left open.
+    is_recovered: bool,
+    /// Tasks that an earlier process left running; their unknown end is on record and was not reported to the host.
     pub(crate) lost_tasks: Vec<String>,
-    /// Questions of servers that an earlier process left open; their end is on record and the host has not heard of it.
+    /// Questions of servers that an earlier process left open; their end is on record and was not reported to the host.
     pub(crate) lost_elicitations: Vec<String>,
+    /// Agents that this process drove until they waited.
+    pub(crate) parked_here: BTreeSet<String>,
     /// True once the mode of this run has been compared with the recorded one; a later change is the host's.
     pub(crate) mode_is_settled: bool,
     mirror: Option<Mirror>,
@@ -64,23 +74,6 @@ pub struct Session {
 /// Is shown the log's path and lines that were just written to it.
 pub type Mirror = Arc<dyn Fn(&Path, &[Value]) + Send + Sync>;
 
-/// Where a session is kept.
-#[derive(Debug)]
-pub enum Keep {
-    /// In files.
-    Files {
-        /// The files.
-        paths: SessionPaths,
-        /// When a record counts as kept.
-        durability: Durability,
-    },
-    /// Nowhere; tool outputs go to this folder.
-    Nowhere {
-        /// A private temporary folder.
-        outputs: PathBuf,
-    },
-}
-
 impl Session {
     /// Opens a session, creating it if it has no records yet.
     pub fn open(id: &str, keep: Keep, redactor: Redactor, cwd: &Path) -> Result<Self, SessionError> {
@@ -106,40 +99,28 @@ impl Session {
         cwd: &Path,
     ) -> Result<Self, SessionError> {
         let mut state = State::default();
-        let mut files = None;
-        let (store, outputs): (Box<dyn LogStore>, PathBuf) = match keep {
-            Keep::Files { paths, durability } => {
-                let outputs = paths.outputs();
-                let store = JsonlStore::open(&paths, id, durability, |line| apply_line(&mut state, line))?;
-                let store = match main {
-                    Some(main) => store.of_agent(main, id),
-                    None => store,
-                };
-                files = Some(paths);
-                (Box::new(store), outputs)
-            }
-            Keep::Nowhere { outputs } => (Box::new(MemoryStore), outputs),
-        };
+        let kept = keep.open(id, main, |line| apply_line(&mut state, line))?;
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
-        let lost_tasks = left_running(&state).map(|start| start.task_id.clone()).collect();
-        let lost_elicitations = state.elicitations.iter().cloned().collect();
         let is_resumed = state.prompts > 0;
         let mut session = Self {
             id: id.to_owned(),
             main: main.map(str::to_owned),
             state,
             task_events,
-            lost_tasks,
-            lost_elicitations,
+            inbox: Some(kept.inbox),
+            is_recovered: false,
+            lost_tasks: Vec::new(),
+            lost_elicitations: Vec::new(),
+            parked_here: BTreeSet::new(),
             mode_is_settled: false,
             mirror: None,
             first: None,
-            store,
+            store: kept.log,
             redactor,
-            outputs,
+            outputs: kept.outputs,
             is_sidechain: main.is_some(),
-            files,
+            files: kept.files,
             is_resumed,
             has_begun: false,
             hook_context: Vec::new(),
@@ -156,28 +137,32 @@ impl Session {
             }))?;
             session.first = Some(first);
         }
-        session.end_lost_tasks()?;
-        session.cancel_lost_elicitations()?;
         Ok(session)
     }
 
-    /// A server whose connection is gone gets no answer any more.
-    fn cancel_lost_elicitations(&mut self) -> Result<(), LogStoreError> {
-        let cancelled = self.lost_elicitations.iter().map(|id| {
-            RecordBody::ElicitationAnswered(ElicitationAnswered {
-                elicitation_id: id.clone(),
-                action: "cancel".to_owned(),
-                by: "resume".to_owned(),
-            })
-        });
-        let cancelled: Vec<RecordBody> = cancelled.collect();
-        if !cancelled.is_empty() {
-            self.append_all(cancelled)?;
+    /// Puts on record what an earlier process left open, once. Driving begins with it; opening alone appends nothing.
+    pub fn recover(&mut self) -> Result<(), LogStoreError> {
+        if std::mem::replace(&mut self.is_recovered, true) {
+            return Ok(());
         }
+        let tasks: Vec<String> = left_running(&self.state).map(|start| start.task_id.clone()).collect();
+        let elicitations: Vec<String> = self.state.elicitations.iter().cloned().collect();
+        let recovered = recover(&self.state, &self.accounts_of_lost());
+        if !recovered.is_empty() {
+            self.write(recovered)?;
+        }
+        self.lost_tasks = tasks;
+        self.lost_elicitations = elicitations;
         Ok(())
     }
 
-    /// Puts on record that nobody knows how tasks ended that were left running.
+    /// What the agents that were left running had used.
+    fn accounts_of_lost(&self) -> BTreeMap<String, AgentAccount> {
+        let agents = left_running(&self.state).filter(|start| start.is_agent());
+        agents.map(|start| (start.task_id.clone(), lost::used(self.files(), start))).collect()
+    }
+
+    /// Records an unknown end for tasks that were left running.
     pub(crate) fn end_lost_tasks(&mut self) -> Result<(), LogStoreError> {
         let ends = left_running(&self.state).map(|start| RecordBody::TaskEnded(self.lost_end(start)));
         let ends: Vec<RecordBody> = ends.collect();
@@ -189,19 +174,34 @@ impl Session {
 
     /// The end of a task that was left running.
     pub(crate) fn lost_end(&self, start: &TaskStarted) -> TaskEnded {
-        if start.is_agent() {
-            return lost::end(self.folder(), start);
-        }
-        TaskEnded {
-            task_id: start.task_id.clone(),
-            status: TaskStatus::Unknown,
-            summary: format!(
-                "Background command \"{}\": outcome unknown: the program ended while the task ran",
-                start.description
-            ),
-            exit_code: None,
-            account: None,
-        }
+        let account = start.is_agent().then(|| lost::used(self.files(), start));
+        lost_end(start, account.as_ref())
+    }
+
+    /// Agents in the background that wait, as their logs were left.
+    pub(crate) fn parked_in_background(&self) -> impl Iterator<Item = &TaskState> {
+        let parked = self.state.running_tasks().filter(|task| task.parked.is_some());
+        parked.filter(|task| !self.state.is_resumable(&task.start.tool_use_id))
+    }
+
+    /// Those of them that this process has not driven since their last answer.
+    pub(crate) fn agents_to_resume(&self) -> impl Iterator<Item = &TaskState> {
+        self.parked_in_background().filter(|task| !self.parked_here.contains(&task.start.task_id))
+    }
+
+    /// What other processes leave for it; once, for whoever serves it.
+    pub(crate) fn take_inbox(&mut self) -> Option<Box<dyn SessionInbox>> {
+        self.inbox.take()
+    }
+
+    /// Appends a line that is no record, such as a title.
+    pub fn note(&mut self, line: &Value) -> Result<(), LogStoreError> {
+        self.store.note(line)
+    }
+
+    /// Completes when everything appended so far is durable. Effects that a record announces wait for it.
+    pub fn barrier(&mut self) -> BoxFuture<'static, Result<(), LogStoreError>> {
+        self.store.barrier()
     }
 
     /// Appends one record.
@@ -213,9 +213,27 @@ impl Session {
 
     /// Appends records in one write.
     pub fn append_all(&mut self, bodies: Vec<RecordBody>) -> Result<Vec<Record>, LogStoreError> {
+        // What an earlier process left open comes first, before any append.
+        self.recover()?;
+        let seq_before = self.state.last_seq;
+        let records = self.write(bodies)?;
+        if let (Some(mirror), Some(log)) = (&self.mirror, self.log_path()) {
+            let first = self.first.as_ref().filter(|_| seq_before == 1);
+            let mut lines: Vec<_> =
+                first.iter().flat_map(|first| self.lines(std::slice::from_ref(*first))).collect();
+            lines.extend(self.lines(&records));
+            mirror(log, &lines);
+        }
+        if let Some(observer) = &mut self.observer {
+            records.iter().for_each(|record| observer.see(record));
+        }
+        Ok(records)
+    }
+
+    /// Hands records over to the store and applies them.
+    fn write(&mut self, bodies: Vec<RecordBody>) -> Result<Vec<Record>, LogStoreError> {
         let timestamp = timestamp();
         let mut seq = self.state.last_seq;
-        let seq_before = seq;
         let records: Vec<Record> = bodies
             .into_iter()
             .map(|mut body| {
@@ -225,19 +243,7 @@ impl Session {
             })
             .collect();
         self.store.append(&records)?;
-        if let (Some(mirror), Some(log)) = (&self.mirror, self.log_path()) {
-            let first = self.first.as_ref().filter(|_| seq_before == 1);
-            let mut lines: Vec<_> =
-                first.iter().flat_map(|first| self.lines(std::slice::from_ref(*first))).collect();
-            lines.extend(self.lines(&records));
-            mirror(log, &lines);
-        }
-        for record in &records {
-            self.state.apply(record);
-            if let Some(observer) = &mut self.observer {
-                observer.see(record);
-            }
-        }
+        records.iter().for_each(|record| self.state.apply(record));
         Ok(records)
     }
 
@@ -312,10 +318,7 @@ impl Session {
 
     /// True when no other session of the folder is kept. One that is not kept itself cannot be known for the first.
     pub(crate) fn is_first_of_folder(&self) -> bool {
-        let Some(log) = self.log_path().filter(|_| !self.is_resumed) else { return false };
-        let Some(Ok(kept)) = log.parent().map(std::fs::read_dir) else { return true };
-        let mut others = kept.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path != log);
-        !others.any(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        self.files().is_some_and(|files| !self.is_resumed && !files.has_others())
     }
 
     /// The folder for tool outputs that are too long for the model.
@@ -360,12 +363,6 @@ impl Session {
     }
 }
 
-/// The tasks that an earlier process left running. Those of a call that goes on are not lost.
-fn left_running(state: &State) -> impl Iterator<Item = &TaskStarted> {
-    let starts = state.running_tasks().map(|task| &task.start);
-    starts.filter(|start| !start.is_agent() || !state.is_resumable(&start.tool_use_id))
-}
-
 /// Applies a line of the log; lines of other programs do not count as records.
 pub fn apply_line(state: &mut State, line: Line) {
     match line {
@@ -385,12 +382,6 @@ pub fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The present moment as records write it.
-#[must_use]
-pub fn timestamp() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
-}
-
 /// The longest `HEAD` that names a branch.
 const LONGEST_HEAD: u64 = 4 * 1024;
 
@@ -401,4 +392,73 @@ fn git_branch(cwd: &Path) -> Option<String> {
     let head =
         head.ok().filter(|(_, is_cut)| !is_cut).and_then(|(bytes, _)| String::from_utf8(bytes).ok())?;
     head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use qoder_store::jsonl::Durability;
+    use qoder_store::{MemorySessions, SessionKey, SessionStore, StoreError};
+    use qoder_types::record::Interrupted;
+
+    use super::*;
+
+    fn open(paths: &SessionPaths) -> Session {
+        let keep = Keep::Files { paths: paths.clone(), durability: Durability::Process };
+        Session::open("s", keep, Redactor::default(), Path::new("/")).unwrap()
+    }
+
+    fn started() -> RecordBody {
+        RecordBody::TaskStarted(TaskStarted {
+            task_id: "b1".to_owned(),
+            tool_use_id: "t".to_owned(),
+            description: "d".to_owned(),
+            task_type: "local_bash".to_owned(),
+            output_file: String::new(),
+            command: "c".to_owned(),
+        })
+    }
+
+    #[test]
+    fn a_session_in_any_store_is_resumed_with_an_equal_state() {
+        let store = Arc::new(MemorySessions::default());
+        let open = || {
+            let (key, outputs) = (SessionKey::main("s"), PathBuf::from("/nowhere"));
+            let keep = Keep::Store { store: Arc::clone(&store) as Arc<dyn SessionStore>, key, outputs };
+            Session::open("s", keep, Redactor::default(), Path::new("/"))
+        };
+        let mut session = open().unwrap();
+        assert!(matches!(open(), Err(SessionError::Storage(StoreError::Locked { .. }))));
+        session.prompt(Message::user("hello")).unwrap();
+        let (last, leaf) = (session.state.last_seq, session.state.leaf.clone());
+        drop(session);
+        let again = open().unwrap();
+        assert_eq!((again.state.last_seq, again.state.leaf.clone()), (last, leaf));
+        assert!(again.is_resumed && again.state.turn.is_some());
+    }
+
+    #[test]
+    fn opening_a_session_appends_nothing_and_the_first_append_says_what_was_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = SessionPaths::new(folder.path(), "s");
+        open(&paths).append(started()).unwrap();
+        let before = std::fs::read(&paths.log).unwrap();
+        let session = open(&paths);
+        assert_eq!(session.state.running_tasks().count(), 1);
+        drop(session);
+        assert_eq!(std::fs::read(&paths.log).unwrap(), before);
+
+        let mut session = open(&paths);
+        session.append(RecordBody::Interrupted(Interrupted { by: "me".into() })).unwrap();
+        assert_eq!(session.lost_tasks, ["b1"]);
+        session.recover().unwrap();
+        drop(session);
+        let mut kinds = Vec::new();
+        let see = |line: Line| {
+            if let Line::Record(record) = line {
+                kinds.push(line::kind(&record.body).to_owned());
+            }
+        };
+        qoder_store::scan(&paths, see).unwrap();
+        assert_eq!(kinds, ["session-start", "task-start", "task-end", "interrupt"]);
+    }
 }

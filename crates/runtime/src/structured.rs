@@ -18,7 +18,7 @@ const LARGEST: usize = 256 * 1024;
 pub(crate) struct StructuredOutput(ToolDefinition);
 
 impl StructuredOutput {
-    /// The tool for answers of this schema; the error says why it is none.
+    /// The tool for answers of this schema; the error says why the schema is invalid.
     pub(crate) fn new(schema: &Value) -> Result<Self, String> {
         let Value::Object(fields) = schema else {
             return Err("a schema is a JSON object".to_owned());

@@ -100,7 +100,7 @@ impl Toolbox {
     }
 
     /// How servers want to be used, for the end of the system prompt; in the order of their names. Nothing while their
-    /// tools are looked up by name: the beginning of the prompt then stays the same whoever comes and goes, and the words
+    /// tools are looked up by name: the beginning of the prompt then stays the same while servers come and go, and the words
     /// of a server come with the list of its tools.
     #[must_use]
     pub fn instructions(&self) -> Option<String> {
@@ -199,7 +199,7 @@ impl Toolbox {
             return Ok(Arc::clone(validator));
         }
         let validator = jsonschema::validator_for(&definition.input_schema)
-            .map_err(|error| format!("{} has a schema that is not one: {error}", definition.name))?;
+            .map_err(|error| format!("{} has an invalid input schema: {error}", definition.name))?;
         let validator = Arc::new(validator);
         let compiled = (definition.input_schema.clone(), Arc::clone(&validator));
         validators.insert(definition.name.clone(), compiled);
@@ -207,7 +207,7 @@ impl Toolbox {
     }
 }
 
-/// A tool as the model is told of it now.
+/// A tool as the model reads of it now.
 fn whole_definition(tool: &dyn Tool) -> ToolDefinition {
     let mut definition = tool.definition().clone();
     definition.description.extend(tool.addition());

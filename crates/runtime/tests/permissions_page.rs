@@ -162,8 +162,8 @@ fn modes_decide_as_the_page_says() {
 
 /// The texts of a list in the source of the policy.
 fn listed(name: &str) -> Vec<&'static str> {
-    let source = include_str!("../../core/src/policy/places.rs");
-    let start = source.find(&format!("const {name}: &[&str]")).unwrap();
+    let source = include_str!("../../types/src/workspace.rs");
+    let start = source.find(&format!("const PROTECTED_{name}: &[&str]")).unwrap();
     let body = source[start..].split_once("= &[").unwrap().1;
     body[..body.find("];").unwrap()].split('"').skip(1).step_by(2).collect()
 }

@@ -5,31 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use qoder_core::ports::{Access, Tool};
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
-use qoder_runtime::events::{Event, Host};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_types::ReplayClass;
 use serde_json::{Map, Value, json};
-
-struct Nobody;
-
-impl Host for Nobody {
-    fn wants_partial(&self) -> bool {
-        false
-    }
-
-    fn wants_tool_output(&self) -> bool {
-        false
-    }
-
-    fn emit(&self, _: Event<'_>) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// What a session in an empty folder is driven with.
 fn engine() -> Engine {
@@ -43,7 +25,7 @@ fn engine() -> Engine {
         settings: Some(json!({ "model": { "image": "offline" } }).to_string()),
         ..Options::default()
     };
-    Setup::prepare(options).unwrap().engine(Arc::new(Nobody), Callbacks::default()).unwrap()
+    Setup::prepare(options).unwrap().engine(Callbacks::default()).unwrap()
 }
 
 fn cell(text: &str) -> String {
@@ -127,11 +109,11 @@ fn replay(tool: &dyn Tool) -> &'static str {
     match tool.replay() {
         ReplayClass::Pure => "runs again",
         ReplayClass::Effectful => "outcome unknown",
-        ReplayClass::Resumable => "goes on",
+        ReplayClass::Resumable => "continues",
     }
 }
 
-/// What the gate judges, for every kind of call that the tool itself tells apart.
+/// What the gate judges, for every kind of call that the tool itself distinguishes.
 fn judged(tool: &dyn Tool) -> String {
     let schema = &tool.definition().input_schema;
     let mut said: Vec<String> = Vec::new();

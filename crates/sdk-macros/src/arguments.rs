@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[tool(…)]`: `name`, `title` and `description` with a text, the hints as words
+//! The arguments of `#[tool(…)]`: `name`, `title` and `description` with a text, the hints as words
 //! or with a boolean, and `max_result_size_chars` with a number. Anything else is an error that lists what is accepted.
 
 use syn::parse::{Parse, ParseStream};

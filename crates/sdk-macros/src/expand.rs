@@ -1,4 +1,4 @@
-//! Writes what `#[tool]` stands for: a function of the same name and visibility that returns the tool, with the
+//! Writes the expansion of `#[tool]`: a function of the same name and visibility that returns the tool, with the
 //! annotated function inside it. The description is the doc comment, because that is where people look for it.
 
 use proc_macro2::TokenStream;

@@ -1,6 +1,6 @@
 //! The attribute `#[tool]`: an async function with a documented argument type becomes a function that returns the
 //! tool. What the attribute accepts is read in `arguments`; what it writes is written in `expand`. Mistakes are
-//! reported at the place in the source where they stand.
+//! reported at their place in the source.
 
 mod arguments;
 mod expand;

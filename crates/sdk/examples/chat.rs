@@ -41,7 +41,7 @@ pub async fn run(
                 Message::Result(result) => format!("\n{}", result.errors.join("\n")),
                 _ => continue,
             };
-            // Whoever read it is gone; the conversation ends with the input.
+            // The reader of the output is gone; the conversation ends with the input.
             let _ = write!(output, "{text}").and_then(|()| output.flush());
         }
     }

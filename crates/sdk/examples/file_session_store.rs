@@ -85,7 +85,7 @@ impl FileSessionStore {
     }
 }
 
-/// A name for a text: its FNV-1a hash of 128 bits. Two texts with the same name are told apart by the first line.
+/// A name for a text: its FNV-1a hash of 128 bits. The first line distinguishes two texts with the same name.
 fn name(text: &str) -> String {
     let start = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
     let hash = text.bytes().fold(start, |hash, byte| {
@@ -108,15 +108,15 @@ fn key_of(log: &Path) -> StoreResult<SessionKey> {
 async fn main() -> Result<(), Error> {
     let store = FileSessionStore(std::env::temp_dir().join("qoder-sessions"));
     let session_id = run(QoderAgentOptions::new().session_store(store)).await?;
-    println!("{session_id} goes on wherever the directory is mounted");
+    println!("{session_id} continues wherever the directory is mounted");
     Ok(())
 }
 
-/// Asks, and goes on with what the store has. Returns the session's id.
+/// Asks, and resumes from what the store has. Returns the session's id.
 pub async fn run(options: QoderAgentOptions) -> Result<String, Error> {
     let first = ask("Say hello.", options.clone()).await?;
     let same = ask("Say it again.", options.resume(&first)).await?;
-    assert_eq!(first, same, "the same session goes on");
+    assert_eq!(first, same, "the same session continues");
     Ok(first)
 }
 

@@ -20,7 +20,7 @@ pub async fn run(options: QoderAgentOptions, place: SessionPlace) -> Result<Vec<
     let id = ask("Say hello.", options.clone()).await?;
     rename_session(&id, "A friendly session", &place)?;
     let again = ask("Say it again.", options.resume(&id)).await?;
-    assert_eq!(id, again, "the same session goes on");
+    assert_eq!(id, again, "the same session continues");
     let copy = fork_session(&id, None, Some("The copy"), &place)?;
     let mut lines: Vec<String> = list_sessions(&place)?
         .iter()

@@ -1,5 +1,5 @@
 //! The callbacks of a program, made safe to call: a panic or an error becomes the text that its question documents,
-//! and whoever is not waited for any more is told. Both kinds of sessions call them through here.
+//! and a callback whose answer is no longer needed is cancelled. Both kinds of sessions call them through here.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ pub(crate) async fn call_hook(
     serde_json::to_value(answered?).map_err(|error| error.to_string())
 }
 
-/// Asks for a model within the time that is given. One that comes too late is also told to whoever reads the stream.
+/// Asks for a model within the time that is given. A late answer is an error on the stream, too.
 pub(crate) async fn resolve_model(
     provider: &ModelPolicyProvider,
     question: Value,

@@ -1,4 +1,4 @@
-//! How callbacks and tools learn that nobody waits for them any more. A token is cheap to clone; it can be asked or
+//! How callbacks and tools learn that their answer is no longer needed. A token is cheap to clone; it can be asked or
 //! waited for. Work that a callback started elsewhere sees it too, also after the callback itself was dropped.
 
 use futures::FutureExt;
@@ -25,7 +25,7 @@ impl CancellationToken {
     /// True once the work shall stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        // A shared future knows that it is done only when somebody has asked it.
+        // A shared future completes only when it is polled.
         self.0.clone().now_or_never().is_some()
     }
 

@@ -3,7 +3,9 @@
 
 use qoder_core::OptionNames;
 use qoder_runtime::error::{DriveError, SessionError};
+use qoder_runtime::sessions::OpenError;
 use qoder_runtime::setup::SetupError;
+use qoder_runtime::store::StoreError;
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
@@ -155,6 +157,7 @@ impl Error {
             Self::Drive(DriveError::Output(_)) => "output_closed",
             Self::Drive(DriveError::Waiting(_)) => "waiting_for_answer",
             Self::Drive(DriveError::Ended(_)) => "process_ended",
+            Self::Drive(DriveError::Internal(_)) => "internal",
             Self::ToolServer { .. } => "tool_server",
             Self::NotConnected => "not_connected",
             Self::AlreadyConnected => "already_connected",
@@ -192,11 +195,13 @@ impl Error {
             Self::Drive(DriveError::Waiting(_)) => {
                 "resume the session with can_use_tool, which answers such questions".to_owned()
             }
-            Self::Drive(DriveError::Ended(_)) => "resume the session to continue the turn".to_owned(),
+            Self::Drive(DriveError::Ended(_) | DriveError::Internal(_)) => {
+                "resume the session to continue the turn".to_owned()
+            }
             Self::ToolServer { .. } => "correct the definition; nothing was started".to_owned(),
             Self::NotConnected => "call connect() first".to_owned(),
             Self::AlreadyConnected => "call disconnect() first".to_owned(),
-            Self::Closed => "start another one, with resume to go on where this one ended".to_owned(),
+            Self::Closed => "start another one, with resume to continue where this one ended".to_owned(),
             Self::CliNotFound { .. } => "give the path of the qodercli program".to_owned(),
             Self::QoderCliProcess { .. } => "its last words on stderr say why".to_owned(),
             Self::ProtocolVersionMismatch { .. } => {
@@ -216,13 +221,31 @@ impl Error {
     }
 }
 
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Setup(error) => error.into(),
+            OpenError::NoPrompt => Self::option("prompt", "it is missing", "say what the model shall do"),
+            OpenError::Session(error) => error.into(),
+            OpenError::Begin { error, .. } => error.into(),
+        }
+    }
+}
+
 impl From<DriveError> for Error {
     fn from(error: DriveError) -> Self {
         match error {
             DriveError::Session(error) => Self::Session(error),
-            other @ (DriveError::Output(_) | DriveError::Waiting(_) | DriveError::Ended(_)) => {
-                Self::Drive(other)
-            }
+            other @ (DriveError::Output(_)
+            | DriveError::Waiting(_)
+            | DriveError::Ended(_)
+            | DriveError::Internal(_)) => Self::Drive(other),
         }
     }
 }
@@ -249,15 +272,22 @@ fn setup_text(error: &SetupError) -> String {
 /// What a program can do, where the command line would say something else.
 fn session_hint(error: &SessionError) -> String {
     match error {
-        SessionError::NotFound { elsewhere: None, .. } | SessionError::NoneToContinue { .. } => {
-            "list_sessions() shows the sessions of a project".to_owned()
+        SessionError::Storage(StoreError::NotFound { elsewhere: None, .. })
+        | SessionError::NoneToContinue { .. } => "list_sessions() shows the sessions of a project".to_owned(),
+        SessionError::Storage(StoreError::Exists { .. }) => {
+            "continue it with resume, or leave session_id out".to_owned()
         }
-        SessionError::Exists { .. } => "go on with it with resume, or leave session_id out".to_owned(),
-        SessionError::Locked { .. } => "wait until it ends, or work on a copy with fork_session".to_owned(),
-        SessionError::NotFound { elsewhere: Some(_), .. }
-        | SessionError::BadId { .. }
-        | SessionError::Ambiguous { .. }
-        | SessionError::Corrupt { .. }
+        SessionError::Storage(StoreError::Locked { .. }) => {
+            "wait until it ends, or work on a copy with fork_session".to_owned()
+        }
+        SessionError::Storage(
+            StoreError::NotFound { elsewhere: Some(_), .. }
+            | StoreError::BadId { .. }
+            | StoreError::Ambiguous { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Io { .. }
+            | StoreError::Log(_),
+        )
         | SessionError::NothingToResume { .. }
         | SessionError::NoSuchEntry { .. }
         | SessionError::DropsMore { .. }

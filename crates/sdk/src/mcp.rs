@@ -1,5 +1,5 @@
-//! MCP servers: how a session is told of them, what it says about them, and the questions that servers put to the host
-//! (credentials and input of a person).
+//! MCP servers: how a program describes them to a session, what the session says about them, and the questions that
+//! servers put to the host (credentials and input of a person).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -104,7 +104,7 @@ pub struct McpServerToolPolicy {
 pub enum PermissionPolicy {
     /// It runs.
     AlwaysAllow,
-    /// Somebody is asked.
+    /// The host or person is asked.
     AlwaysAsk,
     /// It does not run.
     AlwaysDeny,
@@ -186,7 +186,7 @@ pub struct McpAuthenticateResult {
     /// Where the person has to go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_url: Option<String>,
-    /// False when credentials were renewed without anybody.
+    /// False when credentials were renewed without a person.
     pub requires_user_action: bool,
 }
 
@@ -311,5 +311,5 @@ pub type OnMcpOAuthRequired = Arc<
 >;
 /// Hears how servers are doing.
 pub type OnMcpStatusChange = Arc<dyn Fn(Vec<McpServerStatus>) + Send + Sync>;
-/// Hears, once, that the credentials are not accepted any more, and why.
+/// Called once when the credentials are no longer accepted, with the reason.
 pub type OnAuthExpired = Arc<dyn Fn(String) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;

@@ -18,10 +18,10 @@ pub type CanUseTool = Arc<
         + Sync,
 >;
 
-/// What else is known about a call that somebody has to decide about.
+/// What else is known about a call that needs a decision.
 #[derive(Debug, Clone)]
 pub struct ToolPermissionContext {
-    /// Cancelled when nobody waits for the answer any more.
+    /// Cancelled when the answer is no longer needed.
     pub signal: CancellationToken,
     /// Changes that would make the question unnecessary the next time.
     pub suggestions: Vec<PermissionUpdate>,
@@ -65,7 +65,7 @@ pub enum PermissionResult {
     },
     /// The call must not run.
     Deny {
-        /// What the model is told.
+        /// What the model reads.
         #[serde(default)]
         message: String,
         /// True: the turn stops as well.

@@ -1,4 +1,4 @@
-//! Files of a session that are nobody else's business: values that must not be arguments, because everybody on a machine
+//! Private files of a session: values that must not be arguments, because every user of a machine
 //! can read those, and logs that came from a store. Only this user can read them, and they vanish with the session.
 
 use std::io::Write;

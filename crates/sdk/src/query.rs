@@ -13,7 +13,7 @@ use crate::{Message, QoderAgentOptions, Result};
 /// Asks, and returns the messages of the session as they come. The stream ends after the last result; dropping it
 /// ends the session, stops what runs in the background and closes the log.
 ///
-/// A session that is a few hundred messages ahead of its reader waits for it, so what nobody reads does not pile up.
+/// A session that is a few hundred messages ahead of its reader waits for it, so unread messages do not pile up.
 ///
 /// Options that cannot be used are an error here, at the place where they are written, and nothing is started. What
 /// only the start itself can show (settings that cannot be read, an unknown model, a session that does not exist) is

@@ -1,6 +1,6 @@
 //! What the environment says about telemetry: whether it is wanted, where it goes and how much of it. The variables are
-//! those of the OpenTelemetry specification. Nothing of a project is looked at. What cannot be used is told and switches
-//! telemetry off; it stops nothing else.
+//! those of the OpenTelemetry specification. Nothing of a project is looked at. A value that cannot be used is reported and
+//! switches telemetry off; it stops nothing else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,11 +35,11 @@ pub(crate) struct Target {
 pub(crate) struct Sampler {
     /// The share of traces that begin here.
     pub(crate) share: f64,
-    /// True when whoever started us decides, if somebody did.
+    /// True when the process that started us decides, if it began a trace.
     pub(crate) parent_decides: bool,
 }
 
-/// The place in a trace that somebody else began.
+/// The place in a trace that another process began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parent {
     pub(crate) trace: [u8; 16],
@@ -61,7 +61,7 @@ pub(crate) struct Configuration {
     pub(crate) parent: Option<Parent>,
     /// True when texts of the conversation may be sent.
     pub(crate) content: bool,
-    /// Values that nobody should see.
+    /// Values that must not be sent.
     pub(crate) secrets: Vec<String>,
     /// What the environment says about proxies and certificates.
     pub(crate) network: BTreeMap<String, String>,
@@ -73,7 +73,7 @@ pub(crate) fn read(environment: &BTreeMap<String, String>) -> Result<Option<Conf
     if let Some(other) =
         variables.text(SWITCH).filter(|_| !variables.is_true(SWITCH) && !variables.is_false(SWITCH))
     {
-        // Whoever writes `off` must not be sent anywhere because a collector is named.
+        // A value such as `off` must not count as on because a collector is named.
         return Err(format!("{SWITCH} is `{}`; accepted are 1, true, 0 and false", plain(other)));
     }
     if variables.is_false(SWITCH) || variables.is_true("OTEL_SDK_DISABLED") || !variables.ask_for_it() {

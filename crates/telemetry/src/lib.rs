@@ -79,18 +79,23 @@ impl Drop for Inner {
     }
 }
 
+/// A variable of the environment that telemetry cannot use; the text names it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TelemetryError(String);
+
 /// The telemetry of a process.
 #[derive(Debug, Clone)]
 pub struct Telemetry(Arc<Inner>);
 
 impl Telemetry {
-    /// What the environment asks for: nothing unless it names a collector or sets [`SWITCH`]. The error is for people; a session goes on
-    /// without telemetry.
+    /// What the environment asks for: nothing unless it names a collector or sets [`SWITCH`]. The error is for people; a
+    /// session continues without telemetry.
     ///
     /// # Errors
     /// When a variable cannot be used.
-    pub fn from_environment(environment: &BTreeMap<String, String>) -> Result<Option<Self>, String> {
-        let configuration = configuration::read(environment)?;
+    pub fn from_environment(environment: &BTreeMap<String, String>) -> Result<Option<Self>, TelemetryError> {
+        let configuration = configuration::read(environment).map_err(TelemetryError)?;
         Ok(configuration.map(|configuration| {
             Self(Arc::new(Inner {
                 configuration: Arc::new(configuration),

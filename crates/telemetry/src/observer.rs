@@ -87,7 +87,7 @@ impl SessionObserver {
         self
     }
 
-    /// The session goes on with a turn that an earlier process began.
+    /// The session continues a turn that an earlier process began.
     #[must_use]
     pub fn going_on(mut self, turns: u64, prompt: &str, timestamp: &str) -> Self {
         for happening in self.tracker.go_on(turns, prompt, timestamp) {
@@ -220,7 +220,7 @@ impl SessionObserver {
             .with("gen_ai.provider.name", call.provider)
             .with("gen_ai.request.model", call.requested);
         if call.answered.is_empty() {
-            // Nobody knows what a call without an answer used.
+            // A call without an answer has no known usage.
             return attributes;
         }
         let usage = call.usage;
@@ -278,7 +278,7 @@ impl SessionObserver {
     }
 
     fn side_call(&mut self, call: &SideCall, span: &Span) {
-        // An agent has told all of it by itself.
+        // An agent has reported all of it by itself.
         if call.purpose == Purpose::Subagent {
             return;
         }
@@ -301,7 +301,7 @@ impl SessionObserver {
     fn tool(&mut self, call: &ToolCall, span: &Span) {
         let ended = call.outcome.map_or("unfinished", outcome);
         let decision = call.decision.as_ref();
-        // What ran, whoever changed what the model asked for.
+        // What ran, also when it is not what the model asked for.
         let arguments = self.content(&call.ran_input.as_ref().unwrap_or(&call.input).to_string());
         let result = self.content(&call.result);
         let attributes = self
@@ -336,7 +336,7 @@ impl SessionObserver {
                 .maybe("gen_ai.tool.call.id", span.tool_use_id.as_deref());
             let failed = match run.outcome {
                 HookOutcome::Error | HookOutcome::Timeout => true,
-                // What goes on in the background has not ended yet.
+                // A hook in the background has not ended yet.
                 HookOutcome::Success | HookOutcome::Background => false,
             };
             let text = run.problem.as_deref().unwrap_or_default();
@@ -421,7 +421,7 @@ impl SessionObserver {
         self.shared.configuration.content.then(|| shortened(&(self.clean)(text), MOST_TEXT))
     }
 
-    /// A message about an error: told without what might be secret.
+    /// A message about an error, without what might be secret.
     fn message(&self, text: &str) -> String {
         shortened(&(self.clean)(text), MOST_MESSAGE)
     }
@@ -435,7 +435,7 @@ impl Drop for SessionObserver {
     }
 }
 
-/// The span of a call that runs; made here when nobody has asked for it before.
+/// The span of a call that runs; made here on first use.
 fn span_of(running: &mut Running, tool_use_id: &str) -> [u8; 8] {
     if running.calls.len() >= MOST_CALLS {
         return running.turn.span;

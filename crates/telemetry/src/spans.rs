@@ -1,4 +1,4 @@
-//! A span as the protocol has it: where it stands in its trace, what it is called, when it was, and how it ended.
+//! A span as the protocol has it: its place in its trace, what it is called, when it was, and how it ended.
 
 use crate::SpanContext;
 use crate::attributes::Attributes;
@@ -9,7 +9,7 @@ use crate::otlp::{Field, Node, message, one};
 pub(crate) enum SpanKind {
     /// Inside the program.
     Internal,
-    /// A request to somebody else.
+    /// A request to another program.
     Client,
 }
 

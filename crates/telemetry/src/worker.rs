@@ -31,7 +31,7 @@ struct State {
     items: VecDeque<Item>,
     started: bool,
     closed: bool,
-    /// How often somebody wanted everything sent, and how often it was.
+    /// How often a caller asked to send everything, and how often that was done.
     wanted: u64,
     sent: u64,
     dropped: u64,
@@ -102,7 +102,7 @@ impl Queue {
         }
     }
 
-    /// Nobody will send anything any more; the thread sends what is left and ends.
+    /// Takes no more items; the thread sends what is left and ends.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -133,7 +133,7 @@ impl Worker<'_> {
             Err(problem) => {
                 let mut state = queue.lock();
                 state.problem = Some(problem);
-                // Nobody waits for what cannot be sent.
+                // Callers must not wait for what cannot be sent.
                 state.sent = u64::MAX;
                 queue.changed.notify_all();
             }
@@ -170,7 +170,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Waits until there is a batch, the time has come, or somebody wants everything sent.
+    /// Waits until there is a batch, the time has come, or a caller asks to send everything.
     fn next(&self) -> (VecDeque<Item>, Option<u64>, bool) {
         let patience = self.configuration.span_delay.min(self.configuration.metric_interval);
         let waits = |state: &mut State| {

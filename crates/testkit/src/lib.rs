@@ -1,6 +1,6 @@
 //! The test kit: a scripted model server that speaks three wire protocols, a sandbox to run the program in, a builder
-//! for well-formed logs, a collector of traces and metrics, and a stable text form of what the model saw. Made for this repository's tests and benchmarks
-//! and for everybody who tests an agent of their own. Functions here panic when the set-up itself is broken: in a test
+//! for well-formed logs, a collector of traces and metrics, a conformance suite for session stores, and a stable text form
+//! of what the model saw. Made for this repository's tests and benchmarks and for everybody who tests an agent of their own. Functions here panic when the set-up itself is broken: in a test
 //! that is the clearest report.
 
 mod collector;
@@ -12,6 +12,7 @@ mod sandbox;
 mod script;
 mod server;
 mod snapshot;
+mod store_conformance;
 
 pub use collector::{Collector, CollectorManner, ReceivedMetric, ReceivedSpan};
 pub use images::{FormFile, ImageCall, ImageReply};
@@ -22,3 +23,4 @@ pub use sandbox::Sandbox;
 pub use script::{Script, assistant_count};
 pub use server::{ReceivedRequest, ScriptedServer};
 pub use snapshot::prompt_snapshot;
+pub use store_conformance::{Awaited, StoreConformance};

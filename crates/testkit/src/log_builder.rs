@@ -87,7 +87,7 @@ impl LogBuilder {
     /// An input is accepted while a turn is running.
     #[must_use]
     pub fn input(self, input_id: &str, text: &str) -> Self {
-        let input = InputAdmitted { input_id: input_id.to_owned(), message: Message::user(text) };
+        let input = InputAdmitted::user(input_id, Message::user(text));
         self.push(RecordBody::InputAdmitted(input))
     }
 
@@ -260,7 +260,7 @@ impl LogBuilder {
     /// The turn is interrupted.
     #[must_use]
     pub fn interrupted(self, by: &str) -> Self {
-        self.push(RecordBody::Interrupted(Interrupted { by: by.to_owned() }))
+        self.push(RecordBody::Interrupted(Interrupted { by: by.into() }))
     }
 
     /// The turn ends well.

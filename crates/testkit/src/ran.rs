@@ -11,14 +11,14 @@ pub struct Ran {
     pub code: i32,
     /// What it said.
     pub stdout: String,
-    /// What it told people.
+    /// What it printed for people.
     pub stderr: String,
 }
 
 impl From<Output> for Ran {
     /// # Panics
     /// When what it said is no text.
-    #[expect(clippy::expect_used, reason = "a test of a program that says nonsense cannot go on")]
+    #[expect(clippy::expect_used, reason = "a test of a program that says nonsense cannot continue")]
     fn from(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program says text");
         let code = output.status.code().unwrap_or(-1);
@@ -40,7 +40,7 @@ impl Ran {
     ///
     /// # Panics
     /// When it did not go well, or said something else.
-    #[expect(clippy::expect_used, reason = "a test of a program that says nonsense cannot go on")]
+    #[expect(clippy::expect_used, reason = "a test of a program that says nonsense cannot continue")]
     #[must_use]
     pub fn json(self) -> Value {
         serde_json::from_str(&self.ok()).expect("the program says JSON")
@@ -59,7 +59,7 @@ impl Ran {
     /// The message that opens a turn.
     ///
     /// # Panics
-    /// When there is none.
+    /// When the output has no such message.
     #[must_use]
     pub fn init(&self) -> Value {
         self.first("subtype", "init")
@@ -68,7 +68,7 @@ impl Ran {
     /// The result of a turn.
     ///
     /// # Panics
-    /// When there is none.
+    /// When the output has no such message.
     #[must_use]
     pub fn result(&self) -> Value {
         self.first("type", "result")

@@ -42,7 +42,7 @@ pub enum Reply {
         /// The reply that is cut.
         reply: Box<Reply>,
     },
-    /// The stream falls silent after some events of the reply, and then goes on.
+    /// The stream falls silent after some events of the reply, and then continues.
     StalledStream {
         /// How many events arrive before the silence.
         after_events: usize,

@@ -31,7 +31,7 @@ impl Default for Sandbox {
     }
 }
 
-#[expect(clippy::expect_used, reason = "a test whose sandbox is broken cannot go on")]
+#[expect(clippy::expect_used, reason = "a test whose sandbox is broken cannot continue")]
 impl Sandbox {
     /// Makes an empty home and an empty project.
     ///
@@ -174,7 +174,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-#[expect(clippy::expect_used, reason = "a test whose program hangs cannot go on")]
+#[expect(clippy::expect_used, reason = "a test whose program hangs cannot continue")]
 fn wait(child: &mut Child, command: &Command) -> std::process::ExitStatus {
     let start = Instant::now();
     loop {

@@ -52,6 +52,7 @@ fn link(record: &Record) -> Option<(String, Option<String>)> {
         | RecordBody::PermissionsChanged(_)
         | RecordBody::ToolStarted(_)
         | RecordBody::TaskStarted(_)
+        | RecordBody::TaskParked(_)
         | RecordBody::TaskEnded(_)
         | RecordBody::Hooked(_)
         | RecordBody::Interrupted(_)

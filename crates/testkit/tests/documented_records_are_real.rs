@@ -9,7 +9,7 @@ use qoder_types::record::{
     FilesRewound, InputAdmitted, Interrupted, ModelFailed, ModelNoticed, ModelRequested, PermissionsChanged,
     SessionStarted, SideCalled, SystemEntry, ToolStarted, TurnEnded, UserEntry,
 };
-use qoder_types::{Hooked, TaskEnded, TaskStarted};
+use qoder_types::{Hooked, TaskEnded, TaskParked, TaskStarted};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -54,6 +54,7 @@ fn every_example_is_read_and_written_alike() {
             "side-call" => again::<SideCalled>(&line),
             "tool-start" => again::<ToolStarted>(&line),
             "task-start" => again::<TaskStarted>(&line),
+            "task-parked" => again::<TaskParked>(&line),
             "task-end" => again::<TaskEnded>(&line),
             "hook" => again::<Hooked>(&line),
             "interrupt" => again::<Interrupted>(&line),
@@ -70,7 +71,7 @@ fn every_example_is_read_and_written_alike() {
         assert_eq!(written.unwrap(), documented, "{kind}");
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 25, "every type has an example: {kinds:?}");
+    assert_eq!(kinds.len(), 26, "every type has an example: {kinds:?}");
 }
 
 #[test]

@@ -2,11 +2,9 @@
 //! streams that break, stall or start late, and streams with very many
 //! pieces.
 
-mod client;
-
 use std::time::{Duration, Instant};
 
-use client::{exchange, post};
+use crate::client::{exchange, post};
 use qoder_testkit::{Reply, Script, ScriptedServer};
 use serde_json::json;
 

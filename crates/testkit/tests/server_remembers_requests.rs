@@ -2,9 +2,7 @@
 //! how many connections were made; and that a script without state answers a repeated request the
 //! same way.
 
-mod client;
-
-use client::post;
+use crate::client::post;
 use qoder_testkit::{Reply, Script, ScriptedServer};
 use serde_json::{Value, json};
 
@@ -13,7 +11,7 @@ fn requests_are_kept_with_their_moments() {
     let server = ScriptedServer::start(Script::list(vec![Reply::text("one"), Reply::text("two")]));
     let first = post(&server, "/v1/messages", &json!({ "n": 1, "stream": true }));
     let second = post(&server, "/v1/messages?beta=true", &json!({ "n": 2, "stream": true }));
-    let text = |answer: &client::Answer| -> String {
+    let text = |answer: &crate::client::Answer| -> String {
         answer.events().iter().filter_map(|event| event["delta"]["text"].as_str()).collect()
     };
     assert_eq!((text(&first), text(&second)), ("one".to_owned(), "two".to_owned()));
@@ -70,7 +68,7 @@ fn a_connection_serves_many_requests() {
     let server = ScriptedServer::start(Script::list(vec![Reply::text("one"), Reply::text("two")]));
     let first = "POST /v1/messages HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}";
     let second = "POST /v1/messages HTTP/1.1\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
-    let answers = client::exchange(&server, &format!("{first}{second}"));
+    let answers = crate::client::exchange(&server, &format!("{first}{second}"));
     assert!(answers.body.contains("\"one\"") && answers.body.contains("\"two\""), "{}", answers.body);
     assert_eq!((server.requests().len(), server.connections()), (2, 1));
 }

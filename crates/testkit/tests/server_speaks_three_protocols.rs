@@ -2,9 +2,7 @@
 //! streamed and whole, with arguments in several pieces that make up the
 //! JSON.
 
-mod client;
-
-use client::{exchange, post};
+use crate::client::{exchange, post};
 use qoder_testkit::{Reply, Script, ScriptedServer};
 use serde_json::{Value, json};
 

@@ -10,14 +10,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use qoder_core::ports::{Cancelled, CommandEnvironment};
-use qoder_core::shell::knowledge::safe_git_override;
+use qoder_policy::shell::knowledge::safe_git_override;
 use rustix::process::{Pid, Signal};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-use crate::environment;
-use crate::process::signal_group;
+use qoder_process::environment;
+use qoder_process::tree::signal_group;
 
 /// How long one git command may take.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
@@ -25,7 +25,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 const OUTPUT_BYTES: u64 = 1024 * 1024;
 
 /// Settings of a repository that would run programs, as git takes them in front of its command.
-const HARMLESS: [&str; 9] = [
+const SETTINGS_THAT_RUN_NOTHING: [&str; 9] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -159,7 +159,7 @@ impl<'a> Git<'a> {
         };
         let real = |line: &str| {
             let path = self.directory.join(line);
-            crate::paths::real(&path).unwrap_or(path)
+            crate::files::paths::real(&path).unwrap_or(path)
         };
         let mut lines = told.lines().rev();
         let (Some(common), Some(own), Some(top)) = (lines.next(), lines.next(), lines.next()) else {
@@ -189,7 +189,7 @@ impl<'a> Git<'a> {
             () = tokio::time::sleep(TIME_LIMIT) => return Err(GitError::TimedOut { command: name }),
             () = self.cancelled.clone() => return Err(GitError::Cancelled),
         };
-        // It has ended by itself; its number may belong to somebody else soon.
+        // It has ended by itself; its number may belong to another process soon.
         guard.0 = None;
         match status {
             Ok(status) if status.success() => Ok(output),
@@ -197,7 +197,7 @@ impl<'a> Git<'a> {
                 let message = if errors.trim().is_empty() { output } else { errors };
                 Err(GitError::Failed {
                     command: name,
-                    message: crate::bounds::first_characters(&message, 2_000).0.to_owned(),
+                    message: qoder_process::output::first_characters(&message, 2_000).0.to_owned(),
                 })
             }
             Err(error) => Err(GitError::Failed { command: name, message: error.to_string() }),
@@ -206,7 +206,7 @@ impl<'a> Git<'a> {
 
     fn command(&self) -> Command {
         let mut command = Command::new(program());
-        for setting in HARMLESS {
+        for setting in SETTINGS_THAT_RUN_NOTHING {
             command.args(["-c", setting]);
         }
         command
@@ -257,7 +257,7 @@ impl RepositoryPlace {
     /// True for the files that git itself keeps the configuration in. Git names them from the top.
     fn keeps_configuration_in(&self, file: &str) -> bool {
         let path = self.top.join(file);
-        let folder = path.parent().and_then(|folder| crate::paths::real(folder).ok());
+        let folder = path.parent().and_then(|folder| crate::files::paths::real(folder).ok());
         let named = matches!(path.file_name().and_then(OsStr::to_str), Some("config" | "config.worktree"));
         named && folder.is_some_and(|folder| folder == self.own || folder == self.common)
     }
@@ -281,7 +281,7 @@ fn overrides(listed: &str, place: Option<&RepositoryPlace>) -> Result<Vec<(Strin
     Ok(overridden)
 }
 
-/// Kills the group when nobody waits for it any more.
+/// Kills the group when its future is dropped.
 struct EndGroup(Option<Pid>);
 
 impl Drop for EndGroup {

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use base64::Engine as _;
 use futures::future::BoxFuture;
 use qoder_core::ports::{Access, ToolContext, ToolOutcome};
+use qoder_process::output::{first_characters, store};
 use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use thiserror::Error;
 
-use crate::bounds::{first_characters, store};
-use crate::declared::{BuiltIn, Facts};
+use crate::call::declared::{BuiltIn, Facts};
 
 /// The servers of a session, as tools reach them by name.
 pub trait McpPort: Debug + Send + Sync {
@@ -51,12 +52,41 @@ pub trait McpPort: Debug + Send + Sync {
 ///
 /// # Errors
 /// When it is not base64 or cannot be kept.
-pub fn keep_base64(data: &str, directory: &Path, stem: &str) -> Result<(PathBuf, usize), String> {
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(data.trim_ascii())
-        .map_err(|error| format!("it is not base64: {error}"))?;
-    let path = store(directory, stem, &bytes).ok_or_else(|| "it cannot be kept in a file".to_owned())?;
+pub fn keep_base64(data: &str, directory: &Path, stem: &str) -> Result<(PathBuf, usize), KeepError> {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim_ascii())?;
+    let path = store(directory, stem, &bytes).ok_or(KeepError::NotKept)?;
     Ok((path, bytes.len()))
+}
+
+/// Why content that a server sent is not in a file.
+#[derive(Debug, Error)]
+pub enum KeepError {
+    /// The server sent something else.
+    #[error("it is not base64: {0}")]
+    NotBase64(#[from] base64::DecodeError),
+    /// The system refused the file.
+    #[error("it cannot be kept in a file")]
+    NotKept,
+}
+
+impl KeepError {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotBase64(_) => "content_not_base64",
+            Self::NotKept => "content_not_kept",
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotBase64(_) => "Report it to the author of the server.",
+            Self::NotKept => "Check the permissions and the free space of the session's folder.",
+        }
+    }
 }
 
 /// Lists the resources that connected MCP servers offer: files, tables, pages and the like.

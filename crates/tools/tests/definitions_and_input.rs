@@ -2,9 +2,7 @@
 //! The schema is what the model sees, so its shape is part of the behaviour; bad input is answered by naming the field,
 //! and declaring accesses never fails whatever the input is.
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use qoder_core::ports::Access;
 use qoder_tools::{ToolSettings, built_in};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! The MCP tools while no server can be connected: both spellings of the server, and advice instead of a riddle.
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use serde_json::json;
 
 #[tokio::test]

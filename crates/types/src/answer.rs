@@ -1,10 +1,56 @@
-//! Records of questions and answers: a call that waits for somebody, what was answered, and what changed about the
+//! Records of questions and answers: a call that is pending, what was answered, and what changed about the
 //! session's permissions. They are parts of a session's log like every other record.
 
 use serde::{Deserialize, Serialize};
 
+use crate::actor::Actor;
+use crate::content::{ContentBlock, ToolResultContent};
 use crate::decision::Decision;
 use crate::permission::PermissionUpdate;
+
+/// What an ask wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    /// Permission: allow or deny.
+    #[default]
+    Permission,
+    /// The result of a call that runs outside the runtime.
+    External,
+}
+
+impl AskKind {
+    fn is_permission(&self) -> bool {
+        *self == Self::Permission
+    }
+}
+
+/// The result of a call that ran outside the runtime.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExternalResult {
+    /// What the model reads: text, or text, image and document blocks.
+    pub content: ToolResultContent,
+    /// True when the call failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+}
+
+impl ExternalResult {
+    /// The first block that a result cannot contain, by its type.
+    #[must_use]
+    pub fn unusable_block(&self) -> Option<&'static str> {
+        let ToolResultContent::Blocks(blocks) = &self.content else { return None };
+        blocks.iter().find_map(|block| match block {
+            ContentBlock::Text { .. } | ContentBlock::Image { .. } | ContentBlock::Document { .. } => None,
+            ContentBlock::ToolUse { .. } => Some("tool_use"),
+            ContentBlock::ToolResult { .. } => Some("tool_result"),
+            ContentBlock::Thinking { .. } => Some("thinking"),
+            ContentBlock::RedactedThinking { .. } => Some("redacted_thinking"),
+            ContentBlock::Unknown(_) => Some("unknown"),
+        })
+    }
+}
 
 /// A call waits for somebody's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +60,9 @@ pub struct Asked {
     pub tool_use_id: String,
     /// Its tool.
     pub tool_name: String,
+    /// What is wanted.
+    #[serde(default, skip_serializing_if = "AskKind::is_permission")]
+    pub kind: AskKind,
     /// Why it asks.
     pub decision: Decision,
     /// Changes that would make the question unnecessary the next time.
@@ -21,7 +70,7 @@ pub struct Asked {
     pub suggestions: Vec<PermissionUpdate>,
 }
 
-/// Somebody answered. The first answer to a call counts.
+/// An answer arrived. The first answer to a call counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
@@ -29,7 +78,7 @@ pub struct Answered {
     pub tool_use_id: String,
     /// True to let it run.
     pub allow: bool,
-    /// For a denial: what the model is told.
+    /// For a denial: what the model reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The input to use in place of the model's. It is judged again.
@@ -41,8 +90,29 @@ pub struct Answered {
     /// For a denial: stop the turn as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupt: bool,
+    /// The result of a call that runs outside the runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ExternalResult>,
     /// Who answered.
-    pub by: String,
+    pub by: Actor,
+}
+
+impl Answered {
+    /// What the answer says, in one word.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match (&self.result, self.allow) {
+            (Some(_), _) => "result",
+            (None, true) => "allow",
+            (None, false) => "deny",
+        }
+    }
+
+    /// True when it is an answer to an ask of this kind.
+    #[must_use]
+    pub fn answers(&self, kind: AskKind) -> bool {
+        self.result.is_some() == (kind == AskKind::External)
+    }
 }
 
 /// A server waits for input of a person.
@@ -69,7 +139,7 @@ pub struct ElicitationAnswered {
     /// `accept`, `decline` or `cancel`.
     pub action: String,
     /// Who answered, or what took the question back.
-    pub by: String,
+    pub by: Actor,
 }
 
 /// The session's permissions changed.
@@ -79,5 +149,5 @@ pub struct PermissionsChanged {
     /// The changes.
     pub updates: Vec<PermissionUpdate>,
     /// What brought them.
-    pub by: String,
+    pub by: Actor,
 }

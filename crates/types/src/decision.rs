@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::actor::Actor;
+
 /// The seven documented values; `yolo` is an alias and parses to [`PermissionMode::BypassPermissions`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -114,7 +116,7 @@ pub enum DecisionLayer {
     SafetyCheck,
     /// The permission mode.
     Mode,
-    /// The call was about to ask and nobody can answer.
+    /// The call was about to ask and no one can answer.
     Unattended,
     /// A person or the host that speaks for one.
     Person,
@@ -167,7 +169,7 @@ pub struct Decision {
     /// What else was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub considered: Vec<Considered>,
-    /// Who answered, when somebody was asked.
+    /// Who answered the question, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered_by: Option<String>,
+    pub answered_by: Option<Actor>,
 }

@@ -28,7 +28,7 @@ pub enum UpdateDestination {
 pub struct RuleValue {
     /// The tool.
     pub tool_name: String,
-    /// What stands in the parentheses.
+    /// The text in the parentheses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_content: Option<String>,
 }

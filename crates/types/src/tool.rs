@@ -1,7 +1,42 @@
 //! What a tool declares about itself and what a call to it came to.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// The names that permission configuration may use; a part of them comes with later versions.
+pub const TOOL_NAMES: [&str; 23] = [
+    "Bash",
+    "Read",
+    "Edit",
+    "Write",
+    "Glob",
+    "Grep",
+    "WebFetch",
+    "WebSearch",
+    "Agent",
+    "AskUserQuestion",
+    "NotebookEdit",
+    "TaskOutput",
+    "TaskStop",
+    "ExitPlanMode",
+    "EnterWorktree",
+    "ExitWorktree",
+    "Config",
+    "TodoWrite",
+    "ListMcpResources",
+    "ReadMcpResource",
+    "Mcp",
+    "Skill",
+    "ImageGen",
+];
+
+/// How long a command may run when neither the model nor the settings name a time, in milliseconds.
+pub const SHELL_TIMEOUT_MS: u64 = 120_000;
+/// How long a command may stay silent when the settings name no time, in seconds.
+pub const SHELL_INACTIVITY_SECONDS: u64 = 300;
 
 /// What may be done with a call that started and never finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,7 +46,7 @@ pub enum ReplayClass {
     Pure,
     /// Has effects: never run it again; its outcome is unknown.
     Effectful,
-    /// Finds what it did before and goes on from there: running it again repeats nothing.
+    /// Finds what it did before and continues from there: running it again repeats nothing.
     Resumable,
 }
 
@@ -55,7 +90,7 @@ pub enum CallOutcome {
     Interrupted,
     /// It never started.
     NotRun,
-    /// It started in a process that died; nobody knows how far it came.
+    /// It started in a process that died; how far it came is unknown.
     Unknown,
 }
 
@@ -77,4 +112,50 @@ pub struct Observation {
     /// The line range shown, as `(offset, limit)`, for noticing a repeated read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(u64, u64)>,
+}
+
+/// What a call would touch. The gate judges exactly this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Reads this file or folder. The path may be relative to the working directory and is not resolved yet.
+    Read(PathBuf),
+    /// Creates or changes this file.
+    Edit(PathBuf),
+    /// Runs this shell command.
+    Command(String),
+    /// Sends a request to this URL.
+    Fetch(String),
+    /// Starts an agent of this name.
+    Agent(String),
+    /// Brings the text of a skill to the model.
+    Skill {
+        /// The skill.
+        name: String,
+        /// It brings nothing but text: no rules that allow calls.
+        only_text: bool,
+    },
+    /// Asks a server for its resources; nothing there is changed.
+    Resource {
+        /// The server; none for all of them.
+        server: Option<String>,
+        /// It asks which there are, and for none of them.
+        lists: bool,
+    },
+    /// Stands for another tool and is judged under its name, so that no rule about that tool is passed by.
+    As(String),
+    /// Needs a person's answer each time, whatever the rules and the mode: no rule allows it ahead.
+    Person,
+    /// Touches nothing outside the session.
+    Internal,
+    /// Something the gate has no words for; it asks.
+    Other,
+}
+
+/// How the environment of commands differs from that of this process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandEnvironment {
+    /// Names of variables that commands must not have.
+    pub hidden: Vec<String>,
+    /// Variables that have another value for them; `None` takes one away.
+    pub changed: BTreeMap<String, Option<String>>,
 }

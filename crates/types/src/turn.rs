@@ -5,9 +5,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::account::AgentAccount;
 use crate::decision::PermissionMode;
 use crate::model::{ModelTotals, StopReason, Usage};
+use crate::task::AgentAccount;
 
 /// How a turn ended, in the words of the result message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ import pytest
 
 from qoder_agent_sdk import QoderAgentOptions
 
-pytest_plugins = ["support.server_fixtures"]
+pytest_plugins = ["support.server_fixtures", "support.sharing"]
 
 SUPPORT = Path(__file__).parent / "support"
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from qoder_agent_sdk import CLIConnectionError, CLINotFoundError, QoderAgentOptions, _binary, query
-from qoder_agent_sdk._binary import find_binary
+from qoder_agent_sdk import CLIConnectionError, CLINotFoundError, QoderAgentOptions, query
+from qoder_agent_sdk._process import binary
+from qoder_agent_sdk._process.binary import find_binary
 
 
 def executable(path: Path) -> Path:
@@ -27,7 +28,7 @@ def empty_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("QODERCLI_PATH", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     bundled = tmp_path / "package" / "qodercli"
-    monkeypatch.setattr(_binary, "bundled_binary", lambda: str(bundled))
+    monkeypatch.setattr(binary, "bundled_binary", lambda: str(bundled))
     return bundled
 
 

@@ -1,4 +1,4 @@
-"""Exceptions in tools, callbacks and hooks: where the developer sees them, and what the model is told.
+"""Exceptions in tools, callbacks and hooks: where the developer sees them, and what the model reads.
 
 The log has the traceback at ERROR, the model the type and the text. A run is
 otherwise silent about its own code.

@@ -45,7 +45,7 @@ async def test_enable_file_checkpointing_and_rewind_files(scripted: Any, project
         assert report["messagesRemoved"] == 4
         assert not file.exists()
         session_id = (await client.get_server_info())["session_id"]
-    # Whoever reads the session sees the conversation as it is now.
+    # Readers of the session see the conversation as it is now.
     assert [message.type for message in get_session_messages(session_id, directory=project)] == ["user", "assistant"]
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from qoder_agent_sdk import OptionValueError, QoderAgentOptions, create_sdk_mcp_server
-from qoder_agent_sdk._command import arguments_for, environment_for
-from qoder_agent_sdk._launch_files import LaunchFiles
+from qoder_agent_sdk._process.command import arguments_for, environment_for
+from qoder_agent_sdk._process.launch_files import LaunchFiles
 
 
 async def allow(_name: str, _arguments: Any, _context: Any) -> Any:

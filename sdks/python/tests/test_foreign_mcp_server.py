@@ -15,7 +15,7 @@ from mcp.shared.exceptions import McpError
 
 from qoder_agent_sdk import OptionTypeError
 from qoder_agent_sdk._backend import new_signal
-from qoder_agent_sdk._mcp_foreign import ForeignConnection
+from qoder_agent_sdk._mcp.foreign import ForeignConnection
 
 pytestmark = pytest.mark.anyio
 

@@ -27,8 +27,8 @@ from qoder_agent_sdk import (
     UnknownMessage,
     UserMessage,
 )
-from qoder_agent_sdk._lines import LineSplitter, decode_line, decode_rest
-from qoder_agent_sdk._parsing import parse_message
+from qoder_agent_sdk._process.lines import LineSplitter, decode_line, decode_rest
+from qoder_agent_sdk._session.parsing import parse_message
 
 
 def test_an_assistant_message_has_its_blocks() -> None:

@@ -1,4 +1,4 @@
-"""`resolve_model`: what the callback is told, and for which purposes it is asked.
+"""`resolve_model`: what the callback gets, and for which purposes it is asked.
 
 Each fact of the document about the context is looked at in a session with the real runtime.
 """

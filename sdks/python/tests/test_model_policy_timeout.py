@@ -32,7 +32,7 @@ async def slow(context: Any) -> Any:
 
 
 def blocking(context: Any) -> Any:
-    """Answers, but too late, and nobody can interrupt it."""
+    """Answers, but too late, and cannot be interrupted."""
     time.sleep(0.1)
     return {"model": "offline"}
 

@@ -1,6 +1,6 @@
 """Facts of the document about permissions, each looked at in a session with the real runtime.
 
-What a question tells the callback in the cases that are seldom: a subagent, a path outside, the end of planning;
+What a question gives the callback in rare cases: a subagent, a path outside, the end of planning;
 who else may answer; and that every runtime name of a tool is one for all lists.
 """
 
@@ -51,7 +51,7 @@ class Asked:
 
 
 async def offered(options: Any) -> set[str]:
-    """The tools that the model is told of."""
+    """The tools that the model is offered."""
     messages = await run("go", options)
     [opening] = [each for each in messages if isinstance(each, SystemMessage) and each.subtype == "init"]
     return set(opening.data["tools"])

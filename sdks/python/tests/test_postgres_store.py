@@ -96,5 +96,5 @@ async def test_a_session_is_changed_in_the_database(scripted: Any, store: Any, p
     assert info is not None and (info.summary, info.tag) == ("Kept elsewhere", "moved")
     await delete_session(session, project, session_store=store)
     assert [each.summary for each in await list_sessions(project, session_store=store)] == ["Kept elsewhere (fork)"]
-    resumed = await run("go on", scripted(hi, again, session_store=store, resume=fork.session_id))
+    resumed = await run("continue", scripted(hi, again, session_store=store, resume=fork.session_id))
     assert texts_of(resumed) == ["Again."]

@@ -125,7 +125,7 @@ async def test_a_query_that_is_cancelled_ends_the_process(fake_runtime: Any) -> 
 async def test_a_runtime_that_ignores_the_end_of_input_is_stopped(
     fake_runtime: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qoder_agent_sdk._transport.END_SECONDS", 0.5)
+    monkeypatch.setattr("qoder_agent_sdk._process.transport.END_SECONDS", 0.5)
     script = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nhandshake(pid=os.getpid())\ntime.sleep(600)"
     client = QoderSDKClient(QoderAgentOptions(cli_path=fake_runtime(script)))
     await client.connect()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from support.real_servers import installed, own
 from support.repository import repository
@@ -23,12 +25,14 @@ from qoder_agent_sdk import (
     ResultMessage,
     SystemMessage,
     TextBlock,
+    ToolPermissionContext,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
     create_sdk_mcp_server,
     tool,
 )
+from qoder_agent_sdk._process.binary import find_binary
 
 pytestmark = pytest.mark.anyio
 
@@ -36,9 +40,24 @@ pytestmark = pytest.mark.anyio
 #: The id of a prompt, by its number.
 MESSAGE = "c0ffee00-0000-4000-8000-{:012}"
 
+#: The session of a scenario that resumes one.
+SESSION = "5ce7a210-0000-4000-8000-000000000001"
+
+#: The exit code of a run whose question waits.
+WAITING = 54
+
+#: Fields of system messages that are not compared; the README of the scenarios says why.
+LEFT_OUT = frozenset(
+    "type uuid session_id cwd model apiKeySource qodercli_version claude_code_version "
+    "hook_id task_id output_file usage".split()
+)
+
+#: System messages that `system` does not have; the README of the scenarios says why.
+OTHERS = ("notice", "mcp_status_change", "task_progress")
+
 SCENARIOS: list[dict[str, Any]] = [
     scenario
-    for name in ("scenarios", "around-the-turn", "notices", "definitions", "external-servers")
+    for name in ("scenarios", "questions", "around-the-turn", "notices", "definitions", "external-servers")
     for scenario in json.loads((repository() / "sdks/scenarios" / f"{name}.json").read_text())
 ]
 
@@ -71,10 +90,19 @@ def external(described: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def permission_callback(answers: dict[str, Any]) -> Any:
-    """A callback that answers as the scenario says."""
+def given(tool_name: str, arguments: dict[str, Any], context: ToolPermissionContext) -> dict[str, Any]:
+    """Everything that a permission callback is given, but the signal."""
+    fields = {each.name: getattr(context, each.name) for each in dataclasses.fields(context) if each.name != "signal"}
+    known = {name: value for name, value in fields.items() if value is not None}
+    return {"tool": tool_name, "input": arguments, **known}
 
-    async def may(tool_name: str, _: dict[str, Any], __: Any) -> Any:
+
+def permission_callback(answers: dict[str, Any], asked: list[dict[str, Any]], may_answer: anyio.Event) -> Any:
+    """A callback that keeps what it is given, and answers as the scenario says."""
+
+    async def may(tool_name: str, arguments: dict[str, Any], context: ToolPermissionContext) -> Any:
+        asked.append(given(tool_name, arguments, context))
+        await may_answer.wait()
         answer = answers[tool_name]
         if "raises" in answer:
             raise RuntimeError(answer["raises"])
@@ -97,6 +125,14 @@ def hooks(described: dict[str, Any]) -> dict[Any, list[HookMatcher]]:
         return HookMatcher(matcher=entry.get("matcher"), hooks=[hook], on_failure=entry.get("on_failure"))
 
     return {event: [made(entry) for entry in entries] for event, entries in described.items()}
+
+
+async def park(prompt: str, model: str, project: Path) -> None:
+    """Run a turn in print mode whose question waits in the session."""
+    settings = json.dumps({"permissions": {"unattended": "park"}})
+    command = [find_binary(None, {}), "-p", prompt, "--session-id", SESSION, "--model", model, "--settings", settings]
+    finished = await anyio.run_process(command, cwd=project, check=False)
+    assert finished.returncode == WAITING, (finished.stdout, finished.stderr)
 
 
 async def rewound(client: QoderSDKClient, step: dict[str, Any]) -> dict[str, Any]:
@@ -127,13 +163,19 @@ def seen(messages: list[Any]) -> list[dict[str, Any]]:
                 if isinstance(block, ToolResultBlock):
                     content = block.content
                     text = content if isinstance(content, str) else json.dumps(content)
-                    name = names[block.tool_use_id]
+                    name = names.get(block.tool_use_id)
                     said.append({"result_of": name, "text": text, "is_error": bool(block.is_error)})
         elif isinstance(message, ResultMessage):
             denied = [denial["tool_name"] for denial in message.permission_denials or []]
             end = {"end": message.subtype, "result": message.result, "errors": message.errors or [], "denied": denied}
             said.append({**end, "structured": message.structured_output})
     return said
+
+
+def news(messages: list[Any]) -> list[dict[str, Any]]:
+    """The system messages, without what differs from run to run."""
+    of_system = [each for each in messages if isinstance(each, SystemMessage) and each.subtype not in OTHERS]
+    return [{name: value for name, value in each.data.items() if name not in LEFT_OUT} for each in of_system]
 
 
 def fits(expected: Any, actual: Any) -> bool:
@@ -149,6 +191,13 @@ def fits(expected: Any, actual: Any) -> bool:
             and all(fits(*pair) for pair in zip(expected, actual, strict=True))
         )
     return bool(expected == actual)
+
+
+def fits_whole(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> bool:
+    """Like `fits`, but every field must be named, except where the subtype stands alone."""
+    pairs = zip(expected, actual, strict=False)
+    named = all(set(one) == {"subtype"} or set(one) == set(other) for one, other in pairs)
+    return named and fits(expected, actual)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario["name"] for scenario in SCENARIOS])
@@ -182,10 +231,15 @@ async def test_scenario(
             return scenario["elicitation"]
 
         others["on_elicitation"] = on_elicitation
+    asked: list[dict[str, Any]] = []
+    may_answer = anyio.Event()
     if "can_use_tool" in scenario:
-        others["can_use_tool"] = permission_callback(scenario["can_use_tool"])
+        others["can_use_tool"] = permission_callback(scenario["can_use_tool"], asked, may_answer)
     if "hooks" in scenario:
         others["hooks"] = hooks(scenario["hooks"])
+    if "parked" in scenario:
+        await park(scenario["parked"], others["model"], project)
+        others["resume"] = SESSION
     options = QoderAgentOptions(cwd=project, **others)
     if "fails" in scenario:
         with pytest.raises(QoderSDKError) as failed:
@@ -196,13 +250,19 @@ async def test_scenario(
     messages: list[Any] = []
     async with QoderSDKClient(options=options) as client:
         for number, prompt in enumerate(scenario["prompts"], 1):
-            if isinstance(prompt, dict):
+            if isinstance(prompt, dict) and "rewind_files" in prompt:
                 messages.append(await rewound(client, prompt))
                 continue
-            await client.query(prompt, message_uuid=MESSAGE.format(number))
+            if isinstance(prompt, str):
+                await client.query(prompt, message_uuid=MESSAGE.format(number))
+            may_answer.set()
             messages.extend([message async for message in client.receive_response()])
     said = seen(messages)
     assert fits(scenario["expect"], said), json.dumps(said, indent=1)
+    reported = news(messages)
+    each_turn = [{"subtype": "init"} for prompt in scenario["prompts"] if isinstance(prompt, str)]
+    assert fits_whole(scenario.get("system", each_turn), reported), json.dumps(reported, indent=1)
+    assert fits_whole(scenario.get("asked", []), asked), json.dumps(asked, indent=1)
     if "notices" in scenario:
         warned = [each.data for each in messages if isinstance(each, SystemMessage) and each.subtype == "notice"]
         assert fits(scenario["notices"], warned), json.dumps(warned, indent=1)

@@ -27,7 +27,7 @@ from qoder_agent_sdk import (
     SystemMessage,
     query,
 )
-from qoder_agent_sdk._transcripts import project_key
+from qoder_agent_sdk._transcripts.files import project_key
 
 pytestmark = pytest.mark.anyio
 
@@ -112,7 +112,7 @@ async def test_a_store_that_fails_is_tried_again_and_never_stops_a_turn(
 
 
 class Noting(InMemorySessionStore):
-    """Notes how many entries come at once, and tells when a batch has come."""
+    """Notes how many entries come at once, and reports when a batch has come."""
 
     def __init__(self, told: Path) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ async def test_a_turn_is_one_batch_for_each_log(fake_runtime: Any, tmp_path: Pat
 
 
 async def test_a_store_that_hangs_is_not_tried_again(fake_runtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qoder_agent_sdk._mirror._ATTEMPT_SECONDS", 0.05)
+    monkeypatch.setattr("qoder_agent_sdk._stores.mirror._ATTEMPT_SECONDS", 0.05)
     calls = 0
 
     class Hanging(InMemorySessionStore):

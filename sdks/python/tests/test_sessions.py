@@ -30,7 +30,7 @@ from qoder_agent_sdk import (
     rename_session,
     tag_session,
 )
-from qoder_agent_sdk._transcripts import project_key
+from qoder_agent_sdk._transcripts.files import project_key
 
 pytestmark = pytest.mark.anyio
 

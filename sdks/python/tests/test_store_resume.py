@@ -19,7 +19,7 @@ from qoder_agent_sdk import (
     SessionStoreError,
     get_session_messages,
 )
-from qoder_agent_sdk._transcripts import project_key
+from qoder_agent_sdk._transcripts.files import project_key
 
 pytestmark = pytest.mark.anyio
 
@@ -117,7 +117,7 @@ async def answer_with_a_text() -> Any:
 async def test_a_store_that_cannot_load_is_an_error_that_names_it(
     answer: Any, text: str, fake_runtime: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qoder_agent_sdk._store_reading.ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr("qoder_agent_sdk._stores.reading.ANSWER_SECONDS", 0.05)
     session = str(uuid.uuid4())
     with pytest.raises(SessionStoreError, match=text):
         await found_by_runtime(fake_runtime, session_store=Answering(answer), cwd=project, resume=session)

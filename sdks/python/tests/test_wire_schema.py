@@ -79,7 +79,7 @@ def test_every_field_of_a_question_reaches_the_callback() -> None:
 
 
 def test_every_request_of_a_host_is_made_by_the_sdk() -> None:
-    source = "".join(path.read_text() for path in Path(inspect.getfile(qoder_agent_sdk)).parent.glob("*.py"))
+    source = "".join(path.read_text() for path in Path(inspect.getfile(qoder_agent_sdk)).parent.rglob("*.py"))
     subtypes = [entry["properties"]["subtype"]["const"] for entry in HOST["$defs"]["HostRequest"]["oneOf"]]
     missing = [name for name in subtypes if f'"{name}"' not in source]
     # What both SDKs read from the answer of the handshake needs no request.
@@ -87,6 +87,6 @@ def test_every_request_of_a_host_is_made_by_the_sdk() -> None:
 
 
 def test_every_request_of_the_runtime_is_answered_by_the_sdk() -> None:
-    source = "".join(path.read_text() for path in Path(inspect.getfile(qoder_agent_sdk)).parent.glob("*.py"))
+    source = "".join(path.read_text() for path in Path(inspect.getfile(qoder_agent_sdk)).parent.rglob("*.py"))
     subtypes = [entry["properties"]["subtype"]["const"] for entry in RUNTIME["$defs"]["RuntimeRequest"]["oneOf"]]
     assert [name for name in subtypes if f'"{name}"' not in source] == []

@@ -1,4 +1,4 @@
-"""An MCP server that asks its user and tells what it sees: forms, addresses to visit, headers, variables, failures.
+"""An MCP server that asks its user and reports what it gets: forms, addresses to visit, headers, variables, failures.
 
     python asking.py stdio|sse|http
 
@@ -46,13 +46,13 @@ async def visit(context: Context) -> str:
 
 @server.tool(annotations=ToolAnnotations(readOnlyHint=True))
 async def header(name: str, context: Context) -> str:
-    """Tells a header of the request."""
+    """Returns a header of the request."""
     return (context.headers or {}).get(name, "absent")
 
 
 @server.tool(annotations=ToolAnnotations(readOnlyHint=True))
 async def variable(name: str) -> str:
-    """Tells an environment variable, or the process by the name `pid`."""
+    """Returns an environment variable, or the process by the name `pid`."""
     return str(os.getpid()) if name == "pid" else os.environ.get(name, "absent")
 
 

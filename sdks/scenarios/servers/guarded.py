@@ -2,7 +2,7 @@
 
     python guarded.py http|sse
 
-`GET /seen` tells what came: registrations, requests for authorization,
+`GET /seen` returns what came: registrations, requests for authorization,
 exchanges and renewals; `POST /forget` makes all access tokens invalid, `POST /accept` with a token accepts it.
 Made with the official Python package; run by the interpreter that has it.
 """
@@ -131,7 +131,7 @@ def main() -> None:
 
     @server.tool()
     async def whoami() -> str:
-        """Tells whose token it was."""
+        """Returns whose token it was."""
         token = get_access_token()
         return "nobody" if token is None else ("the host" if token.client_id == "host" else "a client")
 

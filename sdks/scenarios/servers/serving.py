@@ -39,7 +39,7 @@ def address(listener: socket.socket) -> str:
 
 
 class _Announcing(uvicorn.Server):
-    """Tells its address when it is ready, and not before."""
+    """Prints its address when it is ready, and not before."""
 
     line = ""
 

@@ -6,7 +6,8 @@
  *
  * FOLDER is used again when it exists; without it a temporary one is made and removed. TEST is a part of the
  * names of the test files to run. The runtime is the one that QODERCLI_PATH names, or the one in FILE, an archive
- * made by platform-package.mjs. Beside FOLDER a second project is made, as a newcomer's; see prepareConsumer.
+ * made by platform-package.mjs. Beside FOLDER a second project is made for the tests
+ * that use it, as a newcomer's; see prepareConsumer.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -100,8 +101,6 @@ const manifest = {
 writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, null, 2));
 rmSync(join(project, 'node_modules/@qoder-ai'), { recursive: true, force: true });
 run('npm', [...installing, '--omit=optional'], { cwd: project });
-const consumer = `${project}-consumer`;
-prepareConsumer(consumer, archive);
 
 rmSync(join(project, 'tests'), { recursive: true, force: true });
 rmSync(join(project, 'compiled'), { recursive: true, force: true });
@@ -122,6 +121,9 @@ if (tests.length === 0) {
   console.error(`No test file has one of these in its name: ${positionals.join(', ')}`);
   process.exit(2);
 }
+const consumer = `${project}-consumer`;
+// The newcomer's project has the whole runtime packed into it, which takes a while: it is made for tests that use it.
+if (tests.some((path) => readFileSync(path, 'utf8').includes('QODER_TEST_CONSUMER'))) prepareConsumer(consumer, archive);
 run(process.execPath, ['--test', '--test-concurrency=2', ...tests], {
   cwd: project,
   env: { ...process.env, QODER_SDK_REPOSITORY: repository, QODER_TEST_CONSUMER: consumer },

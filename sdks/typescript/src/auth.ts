@@ -42,7 +42,7 @@ export function qodercliAuth(): QodercliAuth {
   return { type: 'qodercli' };
 }
 
-/** Turns the option into what travels; undefined when there is none. */
+/** Turns the option into what travels; undefined without the option. */
 export function resolveAuth(
   auth: AuthOptions | undefined,
   environment: Record<string, string | undefined>,

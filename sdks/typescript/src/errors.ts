@@ -137,7 +137,7 @@ export class MessageDecodeError extends QoderAgentError {
   }
 }
 
-/** There is no session with this id where it was looked for. */
+/** No session has this ID in the place that was searched. */
 export class SessionNotFoundError extends QoderAgentError {
   /** The id. */
   readonly sessionId: string;

@@ -34,8 +34,8 @@ export function findExecutable(options: CheckedOptions): Executable {
 }
 
 /**
- * What to tell somebody who starts the runtime in a way of their own: a path that was named is meant for the place
- * where it will run, which need not be this machine, and a runtime that is not found here may be there.
+ * What a start function of the caller gets: a path that was named is meant for the place where it will run, which need
+ * not be this machine, and a runtime that is not found here may be there.
  */
 export function proposeExecutable(options: CheckedOptions): Executable {
   if (options.pathToQoderCLIExecutable !== undefined) {
@@ -67,7 +67,7 @@ function findPath(options: CheckedOptions): string {
   );
 }
 
-/** A path that somebody named. A bare name is looked up on the `PATH`. */
+/** A path that the options or the environment name. A bare name is looked up on the `PATH`. */
 function demandFile(named: string, place: string, options: CheckedOptions): string {
   const bare = !named.includes('/') && !named.includes('\\');
   if (bare) {

@@ -1,6 +1,6 @@
 /**
  * One process of the runtime: its pipes, the last of its diagnostics, and its end. Nothing here knows what the
- * lines mean. A process that is still alive when this program exits is told to end.
+ * lines mean. When this program exits, it ends a process that is still alive.
  */
 import { spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -42,7 +42,7 @@ export interface SpawnedProcess {
 /** Starts the runtime in a way of your own. */
 export type SpawnQoderCLIProcess = (options: SpawnOptions) => SpawnedProcess;
 
-/** What a {@link RuntimeProcess} tells. */
+/** What a {@link RuntimeProcess} reports. */
 export interface ProcessListener {
   /** One line of output. */
   line(text: string): void;
@@ -218,7 +218,7 @@ export class RuntimeProcess {
       rest = lines.pop() ?? '';
       for (const line of lines) this.#listener.diagnostics(line);
     });
-    // Diagnostics are a convenience: when they cannot be read, the session goes on without them.
+    // Diagnostics are a convenience: when they cannot be read, the session continues without them.
     this.#child.stderr?.on('error', () => undefined);
     this.#child.stderr?.once('close', () => {
       if (rest !== '') this.#listener.diagnostics(rest);

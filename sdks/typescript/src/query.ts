@@ -53,7 +53,7 @@ export function queryOf(session: Session): Query {
   return new SessionQuery(session);
 }
 
-/** Refuses a prompt that is none. */
+/** Rejects a value that is not a prompt. */
 export function checkPrompt(prompt: unknown): asserts prompt is Prompt {
   if (typeof prompt === 'string') return;
   const iterable = typeof prompt === 'object' && prompt !== null && Symbol.asyncIterator in prompt;
@@ -62,8 +62,8 @@ export function checkPrompt(prompt: unknown): asserts prompt is Prompt {
   }
 }
 
-// Not exported: whether a class has all that generators have depends on the version of `@types/node`, which should not
-// matter to whoever reads the declarations.
+// Not exported: whether a class has all that generators have depends on the version of `@types/node`, which must not
+// change the public declarations.
 class SessionQuery implements Query {
   readonly #session: Session;
 

@@ -146,7 +146,7 @@ export class Session {
     if (!this.#closing) {
       this.#closing = true;
       if (this.#tracker.busy && this.#process?.inputOpen) {
-        // Closed input alone lets the runtime finish its turn, and nobody is there to read it.
+        // Closing the input alone would let the runtime finish its turn, whose messages no one reads.
         this.#channel.request({ subtype: 'interrupt' }, 0).catch(() => undefined);
       }
       this.#process?.stop();
@@ -264,7 +264,7 @@ export class Session {
       push();
       return;
     }
-    // Whoever sees a result can rely on the store having everything before it.
+    // A caller that sees a result can rely on the store having everything before it.
     const flushed = message['type'] === 'result' ? () => store.mirror.flush() : () => undefined;
     this.#delivered = this.#delivered.then(flushed).then(push);
   }

@@ -134,7 +134,7 @@ test('the environment says who is there, and env wins and removes', async () => 
   assert.equal('QODER_SDK_TEST_REMOVED' in env, false);
 });
 
-/** A runtime that tells its arguments, and what is in the file that the servers are in. */
+/** A runtime that reports its arguments, and what is in the file that the servers are in. */
 const TELLING_RUNTIME = `
 const { readFileSync, statSync } = require('node:fs');
 const send = (message) => process.stdout.write(JSON.stringify(message) + '\\n');

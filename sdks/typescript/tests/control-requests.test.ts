@@ -236,7 +236,7 @@ test('0 means no limit', () =>
     { controlRequestTimeoutMs: 0 },
   ));
 
-test('whoever waits for an answer learns that the session has ended', async () => {
+test('a caller that waits for an answer learns that the session has ended', async () => {
   const { options } = withPeer(async (peer) => {
     await peer.handshake();
     await peer.expect('set_model');
@@ -260,7 +260,7 @@ test('servers that the runtime refuses change nothing', () => {
   const named = (text: string): ReturnType<typeof createSdkMcpServer> =>
     createSdkMcpServer({
       name: 'kb',
-      tools: [tool('name', 'Tells which server it is.', {}, async () => ({ content: [{ type: 'text', text }] }))],
+      tools: [tool('name', 'Returns which server it is.', {}, async () => ({ content: [{ type: 'text', text }] }))],
     });
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'name', arguments: {} } };
   const whoAnswers = async (peer: Peer): Promise<string> => {

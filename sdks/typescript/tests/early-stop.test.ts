@@ -8,7 +8,7 @@ import { AbortError, ControlRequestError, query, type SDKUserMessage } from '@qo
 
 import { type Peer, withPeer } from './support/peer.js';
 
-/** Says something without an end, and stops when it is told to. */
+/** Sends messages endlessly, and stops when the client asks it to. */
 async function endless(peer: Peer): Promise<void> {
   await peer.handshake();
   await peer.read();

@@ -13,7 +13,7 @@ import { collect, resultOf, sandbox } from './support/runtime.js';
 
 function timeServer(): McpServer {
   const server = new McpServer({ name: 'clock', version: '2.0.0' });
-  server.registerTool('time', { description: 'Tells the time.', inputSchema: { zone: z.string() } }, async ({ zone }) => ({
+  server.registerTool('time', { description: 'Returns the time.', inputSchema: { zone: z.string() } }, async ({ zone }) => ({
     content: [{ type: 'text', text: `noon in ${zone}` }],
   }));
   server.registerTool('forever', { description: 'Never ends.' }, () => new Promise(() => undefined));

@@ -147,7 +147,7 @@ test('messages of the runtime reach the server, and notifications are acknowledg
   );
 });
 
-/** A tool that waits until it is cancelled, and tells when it starts and when it stops. */
+/** A tool that waits until it is cancelled, and reports when it starts and when it stops. */
 function waitingTool(): { definition: ReturnType<typeof tool<any>>; started: Promise<void>; stopped: Promise<void> } {
   let start: () => void = () => undefined;
   let stop: () => void = () => undefined;

@@ -1,5 +1,5 @@
 /**
- * `resolveModel` with the real runtime: what the callback is told and for which purposes it is asked, models on a key
+ * `resolveModel` with the real runtime: what the callback gets and for which purposes it is asked, models on a key
  * of one's own in both protocols, and what counts in the fixed mode only.
  */
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { collect, type Reply, resultOf, sandbox } from './support/runtime.js';
 /** Long enough for a machine that is busy; no test waits for it. */
 const resolveModelTimeoutMs = 30_000;
 
-/** Options whose callback chooses their own model and keeps what it is told. */
+/** Options whose callback chooses their own model and keeps what it gets. */
 function keeping(options: Options): { contexts: ModelPolicyContext[]; options: Options } {
   const contexts: ModelPolicyContext[] = [];
   const resolveModel = (context: ModelPolicyContext): { model: string } => {

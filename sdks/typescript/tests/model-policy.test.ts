@@ -1,5 +1,5 @@
 /**
- * `resolveModel`: what it is told, what its answers become, and how slowness and failures end the query.
+ * `resolveModel`: what it gets, what its answers become, and how slowness and failures end the query.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

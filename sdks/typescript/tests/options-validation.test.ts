@@ -36,7 +36,7 @@ const cases: Array<[name: string, options: unknown, expected: RegExp]> = [
   ['an unknown mode', { permissionMode: 'root' }, /options\.permissionMode must be one of "default"/],
   ['an unknown source', { settingSources: ['world'] }, /options\.settingSources must be an array of "user"/],
   ['a plugin of another kind', { plugins: [{ type: 'git', path: 'x' }] }, /type: "local"/],
-  ['a function that is none', { canUseTool: {} }, /options\.canUseTool must be a function/],
+  ['a value that is not a function', { canUseTool: {} }, /options\.canUseTool must be a function/],
   ['both spellings', { addDirs: [], additionalDirectories: [] }, /are the same option/],
   [
     'callback and prompt tool',

@@ -1,5 +1,5 @@
 /**
- * `canUseTool`: what it is told, what its answers become, and what its failures become.
+ * `canUseTool`: what it gets, what its answers become, and what its failures become.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -123,7 +123,7 @@ test('an error in the callback denies with its text', async () => {
   assert.deepEqual(rejected, { behavior: 'deny', message: 'later' });
 });
 
-test('an answer that is none denies', async () => {
+test('an answer without a decision denies', async () => {
   for (const wrong of [undefined, true, 'allow', {}, { behavior: 'ask' }]) {
     const answer = await answerTo(() => wrong as unknown as PermissionResult);
     assert.equal(answer['behavior'], 'deny');
@@ -178,7 +178,7 @@ test('a cancelled question aborts its signal and gets no answer', async () => {
   assert.equal(aborted, true);
 });
 
-test('a kind of request that is not known is answered with an error, and the session goes on', () =>
+test('a kind of request that is not known is answered with an error, and the session continues', () =>
   runtimeDoes(async (peer) => {
     const response = await peer.ask({ subtype: 'make_coffee' });
     assert.match(response['error'], /Unsupported control request subtype: make_coffee/);

@@ -42,7 +42,7 @@ test('it keeps every rule', async () => {
   assert.deepEqual(await runSessionStoreConformance(() => sessionStore), SESSION_STORE_RULES);
 });
 
-test('a session goes on after another host has taken it over', async (context) => {
+test('a session continues after another host has taken it over', async (context) => {
   // The playbook counts the turns of the conversation: its third can only follow the two that were restored.
   const work = sandbox(context, [
     { when: { turn: 1 }, toolCalls: [{ name: 'Bash', input: { command: "printf 'kept: caf\\303\\251'" } }] },
@@ -86,5 +86,5 @@ test('a session is changed in the database', async (context) => {
     ['Kept elsewhere (fork)'],
   );
   const options = work.options({ sessionStore, resume: fork.sessionId });
-  assert.equal(resultOf(await collect(query({ prompt: 'go on', options }))).result, 'Again.');
+  assert.equal(resultOf(await collect(query({ prompt: 'continue', options }))).result, 'Again.');
 });

@@ -84,7 +84,7 @@ test('pieces of a reply come before the whole, and add up to it', async (context
   }
 });
 
-test('interrupt ends the turn, and the session goes on', async (context) => {
+test('interrupt ends the turn, and the session continues', async (context) => {
   const project = sandbox(context, [
     { when: { contains: 'fast' }, text: 'In time.' },
     { when: { contains: 'slow' }, text: 'Too late.', delayMs: 20_000 },
@@ -182,7 +182,7 @@ test('setMcpServers replaces the servers of a running session', async (context) 
     { when: { lastToolResultContains: 'noon' }, text: 'Noon.' },
   ]);
   const prompts = new Prompts();
-  const now = tool('now', 'Tells the time.', {}, async () => ({ content: [{ type: 'text', text: 'noon' }] }));
+  const now = tool('now', 'Returns the time.', {}, async () => ({ content: [{ type: 'text', text: 'noon' }] }));
   const session = query({ prompt: prompts, options: project.options({ allowedTools: ['mcp__late__now'] }) });
   context.after(() => session.close());
   const changed = await session.setMcpServers({ late: createSdkMcpServer({ name: 'late', tools: [now] }) });

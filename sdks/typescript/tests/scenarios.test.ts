@@ -2,11 +2,13 @@
  * The scenarios that all SDKs share: what a user sees, described once in the files of `sdks/scenarios`.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 
 import {
+  type CanUseToolOptions,
   createSdkMcpServer,
   type Options,
   type Query,
@@ -24,9 +26,24 @@ type Data = Record<string, any>;
 
 const repository = process.env['QODER_SDK_REPOSITORY'];
 assert.ok(repository, 'QODER_SDK_REPOSITORY names the repository');
-const scenarios = ['scenarios', 'around-the-turn', 'notices', 'definitions', 'external-servers'].flatMap(
+const scenarios = ['scenarios', 'questions', 'around-the-turn', 'notices', 'definitions', 'external-servers'].flatMap(
   (name) => JSON.parse(readFileSync(join(repository, `sdks/scenarios/${name}.json`), 'utf8')) as Data[],
 );
+
+/** The session of a scenario that resumes one. */
+const SESSION = '5ce7a210-0000-4000-8000-000000000001';
+
+/** The exit code of a run whose question waits. */
+const WAITING = 54;
+
+/** Fields of system messages that are not compared; the README of the scenarios says why. */
+const LEFT_OUT = new Set(
+  ('type uuid session_id cwd model apiKeySource qodercli_version claude_code_version ' +
+    'hook_id task_id output_file usage').split(' '),
+);
+
+/** System messages that `system` does not have; the README of the scenarios says why. */
+const OTHERS = ['notice', 'mcp_status_change', 'task_progress'];
 
 const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -65,7 +82,32 @@ function external({ own: file, program, ...config }: Data): Data {
   return program ? { command: installed(program), ...config } : config;
 }
 
-function callbacks(scenario: Data): Options {
+const snakeCase = (name: string): string =>
+  name.replace('ID', 'Id').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Everything that a permission callback is given, but the signal. */
+function given(toolName: string, input: Data, { signal: _, ...context }: CanUseToolOptions): Data {
+  const known = Object.entries(context).filter(([, value]) => value !== undefined && value !== null);
+  return { tool: toolName, input, ...Object.fromEntries(known.map(([name, value]) => [snakeCase(name), value])) };
+}
+
+/** Runs a turn in print mode whose question waits in the session. */
+function park(prompt: string, { cwd, model, env }: Options): void {
+  const settings = JSON.stringify({ permissions: { unattended: 'park' } });
+  const args = ['-p', prompt, '--session-id', SESSION, '--model', String(model), '--settings', settings];
+  const program = process.env['QODERCLI_PATH'];
+  assert.ok(program, 'QODERCLI_PATH names the program');
+  const finished = spawnSync(program, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  });
+  assert.equal(finished.status, WAITING, `${finished.stdout}\n${finished.stderr}`);
+}
+
+/** `asked` keeps what the permission callback is given; it answers after `mayAnswer`. */
+function callbacks(scenario: Data, asked: Data[], mayAnswer: Promise<void>): Options {
   const options: Data = {};
   for (const [name, value] of Object.entries(scenario['options'] ?? {})) options[camelCase(name)] = value;
   if (scenario['trusted']) options['extraArgs'] = { trust: null };
@@ -79,7 +121,9 @@ function callbacks(scenario: Data): Options {
   }
   if ('elicitation' in scenario) options['onElicitation'] = async () => scenario['elicitation'];
   if (scenario['can_use_tool']) {
-    options['canUseTool'] = async (toolName: string) => {
+    options['canUseTool'] = async (toolName: string, input: Data, context: CanUseToolOptions) => {
+      asked.push(given(toolName, input, context));
+      await mayAnswer;
       const answer = scenario['can_use_tool'][toolName] as Data;
       if (answer['raises']) throw new Error(answer['raises']);
       if (answer['deny']) return { behavior: 'deny', message: answer['message'], interrupt: answer['interrupt'] ?? false };
@@ -122,7 +166,7 @@ function said(message: SDKMessage, names: Map<string, string>): Data[] {
     }
     if (block['type'] !== 'tool_result') return [];
     const text = typeof block['content'] === 'string' ? block['content'] : JSON.stringify(block['content']);
-    return [{ result_of: names.get(block['tool_use_id']), text, is_error: block['is_error'] ?? false }];
+    return [{ result_of: names.get(block['tool_use_id']) ?? null, text, is_error: block['is_error'] ?? false }];
   });
 }
 
@@ -141,6 +185,17 @@ function fits(expected: unknown, actual: unknown): boolean {
   return expected === actual;
 }
 
+/** Like `fits`, but every field must be named, except where the subtype stands alone. */
+function fitsWhole(expected: Data[], actual: Data[]): boolean {
+  const names = (one: Data | undefined): string => Object.keys(one ?? {}).sort().join();
+  const named = expected.every((one, at) => names(one) === 'subtype' || names(one) === names(actual[at]));
+  return named && fits(expected, actual);
+}
+
+/** A system message without what differs from run to run. */
+const news = (message: SDKMessage): Data =>
+  Object.fromEntries(Object.entries(message).filter(([name]) => !LEFT_OUT.has(name)));
+
 /** The id of a prompt, by its number. */
 const messageId = (number: number): string => `c0ffee00-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
@@ -158,18 +213,26 @@ for (const scenario of scenarios) {
       mkdirSync(dirname(join(project.directory, name)), { recursive: true });
       writeFileSync(join(project.directory, name), text);
     }
-    let answered: () => void = () => {};
+    const ended: Array<() => void> = [];
+    const turns = (scenario['prompts'] as unknown[]).map(() => new Promise<void>((resolve) => ended.push(resolve)));
+    let [finishing, finished] = [0, 0];
+    let answer: () => void = () => {};
+    const mayAnswer = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const asked: Data[] = [];
+    const reported: Data[] = [];
     async function* prompts(): AsyncGenerator<SDKUserMessage> {
       for (const [index, content] of (scenario['prompts'] as Array<string | Data>).entries()) {
-        if (typeof content !== 'string') {
+        if (typeof content !== 'string' && 'rewind_files' in content) {
           seen.push(await rewound(running, content));
           continue;
         }
-        const turn = new Promise<void>((resolve) => {
-          answered = resolve;
-        });
-        yield { type: 'user', message: { role: 'user', content }, uuid: messageId(index + 1) };
-        await turn;
+        if (typeof content === 'string') {
+          yield { type: 'user', message: { role: 'user', content }, uuid: messageId(index + 1) };
+        }
+        answer();
+        await turns[finishing++];
       }
     }
     const names = new Map<string, string>();
@@ -178,15 +241,21 @@ for (const scenario of scenarios) {
       type: 'local' as const,
       path: join(project.directory, name),
     }));
-    const options = { ...callbacks(scenario), ...(plugins.length > 0 ? { plugins } : {}) };
+    const called = callbacks(scenario, asked, mayAnswer);
+    const options = project.options({ ...called, ...(plugins.length > 0 ? { plugins } : {}) });
+    if (scenario['parked']) {
+      park(scenario['parked'], options);
+      options.resume = SESSION;
+    }
     const warned: Data[] = [];
     const logged = context.mock.method(console, 'warn', () => undefined);
-    const running = query({ prompt: prompts(), options: project.options(options) });
+    const running = query({ prompt: prompts(), options });
     try {
       for await (const message of running) {
         seen.push(...said(message, names));
         if (message.type === 'system' && message.subtype === 'notice') warned.push(message);
-        if (message.type === 'result') answered();
+        if (message.type === 'system' && !OTHERS.includes(message.subtype)) reported.push(news(message));
+        if (message.type === 'result') ended[finished++]?.();
       }
     } catch (error) {
       if (scenario['fails']) {
@@ -198,6 +267,10 @@ for (const scenario of scenarios) {
     }
     assert.ok(!scenario['fails'], 'it did not fail');
     assert.ok(fits(scenario['expect'], seen), JSON.stringify(seen, null, 1));
+    const steps = scenario['prompts'] as Array<string | Data>;
+    const eachTurn = steps.filter((step) => typeof step === 'string').map(() => ({ subtype: 'init' }));
+    assert.ok(fitsWhole(scenario['system'] ?? eachTurn, reported), JSON.stringify(reported, null, 1));
+    assert.ok(fitsWhole(scenario['asked'] ?? [], asked), JSON.stringify(asked, null, 1));
     if (scenario['notices']) {
       assert.ok(fits(scenario['notices'], warned), JSON.stringify(warned, null, 1));
       const lines = logged.mock.calls.map((call) => call.arguments[0]);

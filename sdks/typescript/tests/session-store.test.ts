@@ -1,5 +1,5 @@
 /**
- * Session stores: copies of what the runtime writes, and sessions that go on from a store.
+ * Session stores: copies of what the runtime writes, and sessions that resume from a store.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -157,7 +157,7 @@ function hurry(context: TestContext): void {
   });
 }
 
-test('a store that hangs is not tried again, and the session goes on', async (context) => {
+test('a store that hangs is not tried again, and the session continues', async (context) => {
   const { cwd, root, projectKey, env } = place(context);
   let attempts = 0;
   const append = (): Promise<void> => {
@@ -183,7 +183,7 @@ test('a store that hangs is not tried again, and the session goes on', async (co
   assert.match(report.error, /did not answer within 60 s/);
 });
 
-test('a store that fails is tried again, then reported, and the session goes on', async (context) => {
+test('a store that fails is tried again, then reported, and the session continues', async (context) => {
   const { cwd, root, projectKey, env } = place(context);
   let attempts = 0;
   const store: SessionStore = {
@@ -282,7 +282,7 @@ test('entries that came twice are restored once, with the type in front', async 
   assert.equal((await getSessionInfo(SESSION, where))?.tag, 'a');
 });
 
-test('continue believes no name that is no session', async (context) => {
+test('continue believes no name that is not a session', async (context) => {
   const { cwd, env } = place(context);
   const store = Object.assign(new InMemorySessionStore(), {
     listSessions: async () => [{ sessionId: '../../evil', mtime: 1 }],
@@ -383,7 +383,7 @@ test('the session functions work on a store', async (context) => {
   assert.deepEqual(await sessionStore.listSubkeys({ projectKey, sessionId: SESSION }), []);
 });
 
-test('the real runtime: a session goes on from the store after its files are gone', async (context) => {
+test('the real runtime: a session continues from the store after its files are gone', async (context) => {
   const work = sandbox(context, [
     { when: { contains: 'first' }, text: 'One.' },
     { when: { contains: 'second' }, text: 'Two.' },

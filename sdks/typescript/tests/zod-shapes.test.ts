@@ -30,7 +30,7 @@ const shape3 = {
   strict: z3.boolean().nullable().optional(),
 };
 
-/** The schema that the server tells for a shape. */
+/** The schema that the server lists for a shape. */
 async function schemaOf(shape: Parameters<typeof tool>[2]): Promise<any> {
   const server = createSdkMcpServer({
     name: 's',

@@ -31,7 +31,7 @@ fn calls(bench: &Bench) -> Result<Vec<Row>> {
     ])
 }
 
-/// Half of them are programs that do not exist, half are ports that nobody listens on.
+/// Half of them are programs that do not exist, half are ports without a listener.
 fn dead_servers(bench: &Bench) -> Result<Vec<Row>> {
     let servers: Map<String, Value> = (0..100)
         .map(|number| {

@@ -30,7 +30,7 @@ pub(super) fn run(command: &mut Command) -> Result<Cost> {
     let (ended, watched) = mpsc::channel::<()>();
     let watchdog = std::thread::spawn(move || {
         if watched.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
-            // SAFETY: `kill` has no memory effects, and the child is not reaped before the watchdog is told.
+            // SAFETY: `kill` has no memory effects; `ended` is dropped as soon as the child is reaped.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
     });

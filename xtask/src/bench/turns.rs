@@ -14,7 +14,7 @@ use super::measure::{Cost, median};
 use super::table::{Row, size as megabytes, time};
 use super::{Bench, measure};
 
-/// Rules and no mode: a mode that loosens counts for nothing in a folder that nobody vouched for.
+/// Rules and no mode: a mode that loosens has no effect in a folder that is not trusted.
 pub(super) const ALLOWED: &str = "Read,Grep,Glob,Bash";
 
 /// A loop that was run.

@@ -1,6 +1,5 @@
 //! The glossary (docs/glossary.md): a line `**term**: meaning` per term. Each term
-//! stands there once, and a word that the glossary tells writers to avoid is not itself
-//! a term.
+//! is listed once, and a word to avoid is not itself a term.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,6 +13,12 @@ pub(super) fn judge(root: &Path) -> Result<Verdict> {
     let path = root.join("docs/glossary.md");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Verdict { rule: "the glossary lists each term once", violations: violations(&text) })
+}
+
+/// The words that the glossary lists as avoided, in lower case.
+pub(super) fn avoided(text: &str) -> Vec<String> {
+    let lists = text.lines().filter_map(|line| line.rsplit_once("Not: "));
+    lists.flat_map(|(_, words)| words.trim_end_matches('.').split(", ")).map(str::to_lowercase).collect()
 }
 
 fn violations(text: &str) -> Vec<String> {
@@ -62,6 +67,14 @@ mod tests {
     fn an_avoided_word_that_is_a_term_is_named() {
         let found = violations("**turn**: a. Not: step, round.\n**step**: b.\n");
         assert_eq!(found, ["docs/glossary.md:1: \"step\" is both a term and avoided"]);
+    }
+
+    #[test]
+    fn avoided_words_are_those_behind_not() {
+        assert_eq!(
+            avoided("**hook**: a.\nNot: Callback.\n**a**: b. Not: c d, e.\n"),
+            ["callback", "c d", "e"]
+        );
     }
 
     #[test]

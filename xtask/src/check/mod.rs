@@ -1,10 +1,16 @@
-//! The house rules that a machine can judge: which crate may use which, how long files and functions may be,
-//! that every file says what it owns, which words must not appear, and that the glossary names each term
-//! once.
+//! The house rules that a machine can judge: which crate and which module may use which, how long files and functions
+//! and how full folders may be, what public functions return, and which words and phrases must not appear.
 
 mod edges;
+mod folders;
 mod glossary;
+mod identifiers;
+mod items;
+mod known;
+mod modules;
+mod phrases;
 mod scanner;
+mod signatures;
 mod sources;
 
 use std::path::Path;
@@ -22,10 +28,34 @@ pub(crate) struct Verdict {
 
 /// Judges every rule.
 pub(crate) fn verdicts(root: &Path) -> Result<Vec<Verdict>> {
+    let sources = sources::read_sources(root)?;
     let mut verdicts = vec![edges::judge(root)?];
-    verdicts.extend(sources::judge(root)?);
+    verdicts.extend(sources::judge(root, &sources)?);
     verdicts.push(glossary::judge(root)?);
+    verdicts.extend(counted(root, &sources)?.iter().map(|rule| known::compare(rule, known::KNOWN)));
     Ok(verdicts)
+}
+
+/// The rules that some code still breaks.
+fn counted(root: &Path, sources: &[sources::Source]) -> Result<Vec<known::Counted>> {
+    let texts = sources::read_texts(root, phrases::ENDINGS)?;
+    let paths: Vec<String> = texts.iter().map(|(path, _)| path.clone()).collect();
+    Ok(vec![
+        modules::judge(sources),
+        folders::judge(&paths),
+        signatures::judge(sources),
+        identifiers::judge(root, sources)?,
+        phrases::judge(&texts),
+    ])
+}
+
+/// `cargo xtask check --known`.
+pub(crate) fn print_known(root: &Path) -> Result<ExitCode> {
+    let sources = sources::read_sources(root)?;
+    for line in known::table(&counted(root, &sources)?) {
+        println!("{line}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `cargo xtask check`.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Verdict, scanner};
+use super::{Verdict, items, scanner};
 
 const MOST_FILE_LINES: usize = 500;
 const MOST_FUNCTION_LINES: usize = 80;
@@ -21,15 +21,30 @@ const SCREEN: &str = "crates/cli/src/screen/";
 const WAYS_OUT: &[&str] =
     &["stdout()", "stderr()", "print!", "println!", "eprint!", "eprintln!", "error.print()", "error.exit()"];
 /// Folders that hold no sources of ours.
-const SKIPPED: &[&str] = &["target", "node_modules"];
+const SKIPPED: &[&str] = &["target", "node_modules", "dist", "build", "__pycache__"];
 
 /// A source file.
-struct Source {
+pub(super) struct Source {
     /// Its path from the root, with `/`.
-    path: String,
-    text: String,
+    pub(super) path: String,
+    pub(super) text: String,
     /// The text without comments and literals.
-    code: String,
+    pub(super) code: String,
+    /// The code without tests.
+    pub(super) product: String,
+}
+
+impl Source {
+    pub(super) fn new(path: &str, text: &str) -> Self {
+        let code = scanner::code_only(text);
+        Self { path: path.to_owned(), text: text.to_owned(), product: items::without_tests(&code), code }
+    }
+
+    /// True for what a crate is made of: neither its tests nor its examples.
+    pub(super) fn is_of_crate(&self) -> bool {
+        (self.path.starts_with("crates/") && self.path.contains("/src/"))
+            || self.path.starts_with("xtask/src/")
+    }
 }
 
 /// One line of the list of exceptions.
@@ -39,29 +54,19 @@ enum Exception {
     Function { path: String, name: String, lines: usize },
 }
 
-/// Judges every source file below `root`.
-pub(super) fn judge(root: &Path) -> Result<Vec<Verdict>> {
+/// Judges the lengths, heads and marks of source files.
+pub(super) fn judge(root: &Path, sources: &[Source]) -> Result<Vec<Verdict>> {
     let list = root.join("xtask/exceptions.txt");
     let text = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
     let exceptions = read_exceptions(&text)?;
-    let sources = read_sources(root)?;
-    if sources.is_empty() {
-        bail!("no source files below {}", root.display());
-    }
     Ok(vec![
-        Verdict { rule: "files have at most 500 lines", violations: long_files(&sources, &exceptions) },
-        Verdict {
-            rule: "functions have at most 80 lines",
-            violations: long_functions(&sources, &exceptions),
-        },
-        Verdict { rule: "the list of exceptions only shrinks", violations: stale(&sources, &exceptions) },
-        Verdict { rule: "files open with a head", violations: headless(&sources) },
-        Verdict { rule: "no marks of unfinished work", violations: unfinished(&sources) },
-        Verdict { rule: "no ignored tests", violations: ignored(&sources) },
-        Verdict {
-            rule: "the program prints through its screen module",
-            violations: other_ways_out(&sources),
-        },
+        Verdict { rule: "files have at most 500 lines", violations: long_files(sources, &exceptions) },
+        Verdict { rule: "functions have at most 80 lines", violations: long_functions(sources, &exceptions) },
+        Verdict { rule: "the list of exceptions only shrinks", violations: stale(sources, &exceptions) },
+        Verdict { rule: "files open with a head", violations: without_head(sources) },
+        Verdict { rule: "no marks of unfinished work", violations: unfinished(sources) },
+        Verdict { rule: "no ignored tests", violations: ignored(sources) },
+        Verdict { rule: "the program prints through its screen module", violations: other_ways_out(sources) },
     ])
 }
 
@@ -89,28 +94,38 @@ fn read_exceptions(text: &str) -> Result<Vec<Exception>> {
     Ok(exceptions)
 }
 
-fn read_sources(root: &Path) -> Result<Vec<Source>> {
+/// Every Rust file below `root`.
+pub(super) fn read_sources(root: &Path) -> Result<Vec<Source>> {
+    let texts = read_texts(root, &[".rs"])?;
+    if texts.is_empty() {
+        bail!("no source files below {}", root.display());
+    }
+    Ok(texts.iter().map(|(path, text)| Source::new(path, text)).collect())
+}
+
+/// Every file below `root` whose name ends like this, with its path from there.
+pub(super) fn read_texts(root: &Path, endings: &[&str]) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
-    collect(root, &mut files)?;
+    collect(root, endings, &mut files)?;
     files.sort();
-    let mut sources = Vec::new();
+    let mut texts = Vec::new();
     for file in files {
         let text =
             std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().replace('\\', "/");
-        sources.push(Source { path, code: scanner::code_only(&text), text });
+        texts.push((path, text));
     }
-    Ok(sources)
+    Ok(texts)
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+fn collect(folder: &Path, endings: &[&str], files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let kind = entry.file_type()?;
         if kind.is_dir() && !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
-            collect(&entry.path(), files)?;
-        } else if kind.is_file() && name.ends_with(".rs") {
+            collect(&entry.path(), endings, files)?;
+        } else if kind.is_file() && endings.iter().any(|ending| name.ends_with(ending)) {
             files.push(entry.path());
         }
     }
@@ -159,7 +174,7 @@ fn long_functions(sources: &[Source], exceptions: &[Exception]) -> Vec<String> {
     found
 }
 
-/// Exceptions that nothing needs any more, and a list that has grown.
+/// Exceptions that are no longer needed, and a list that has grown.
 fn stale(sources: &[Source], exceptions: &[Exception]) -> Vec<String> {
     let needed = |exception: &Exception| match exception {
         Exception::File { path, .. } => {
@@ -184,7 +199,7 @@ fn stale(sources: &[Source], exceptions: &[Exception]) -> Vec<String> {
     found
 }
 
-fn headless(sources: &[Source]) -> Vec<String> {
+fn without_head(sources: &[Source]) -> Vec<String> {
     sources
         .iter()
         .filter(|source| !source.text.starts_with("//! "))
@@ -204,7 +219,7 @@ fn unfinished(sources: &[Source]) -> Vec<String> {
     found
 }
 
-/// True when `word` stands in `line` and is not the end of a longer name.
+/// True when `word` is in `line` and is not the end of a longer name.
 fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(start, _)| {
         !line[..start].chars().next_back().is_some_and(|before| before.is_alphanumeric() || before == '_')
@@ -244,7 +259,7 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Vec<Source> {
-        vec![Source { path: "a.rs".to_owned(), text: text.to_owned(), code: scanner::code_only(text) }]
+        vec![Source::new("a.rs", text)]
     }
 
     fn long_function(lines: usize) -> String {
@@ -285,9 +300,9 @@ mod tests {
 
     #[test]
     fn every_file_needs_a_head() {
-        assert_eq!(headless(&source("//! Owns this.\n")), [""; 0]);
-        assert_eq!(headless(&source("// Owns this.\n")).len(), 1);
-        assert_eq!(headless(&source("")).len(), 1);
+        assert_eq!(without_head(&source("//! Owns this.\n")), [""; 0]);
+        assert_eq!(without_head(&source("// Owns this.\n")).len(), 1);
+        assert_eq!(without_head(&source("")).len(), 1);
     }
 
     #[test]
@@ -301,7 +316,7 @@ mod tests {
     fn the_program_has_one_way_to_a_terminal() {
         let at = |path: &str| {
             let text = "use std::io;\nfn a() { writeln!(io::stdout(), \"println!\"); }\n";
-            vec![Source { path: path.to_owned(), text: text.to_owned(), code: scanner::code_only(text) }]
+            vec![Source::new(path, text)]
         };
         assert_eq!(other_ways_out(&at("crates/cli/src/a.rs")), ["crates/cli/src/a.rs:2: stdout()"]);
         assert_eq!(other_ways_out(&at("crates/cli/src/screen/mod.rs")), [""; 0]);

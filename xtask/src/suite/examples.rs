@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::counts::Counts;
 use super::newcomer;
+use super::report::Report;
 use crate::process::{self, Finished, Scratch};
 
 /// A guard against an example that hangs.
@@ -26,22 +26,22 @@ struct Example {
 }
 
 /// Runs every example of the documentation.
-pub(super) fn run(root: &Path) -> Result<Counts> {
-    let mut counts = Counts::default();
+pub(super) fn run(root: &Path) -> Result<Report> {
+    let mut report = Report::default();
     for page in pages(root)? {
         let text = std::fs::read_to_string(&page)?;
         for example in examples(&text) {
             let name = page.strip_prefix(root).unwrap_or(&page).display().to_string();
             let complaints = perform(root, &example)?;
             let word = if complaints.is_empty() { "ok" } else { "FAILED" };
-            println!("{word:>6}  {name}:{}", example.line);
+            report.line(format!("{word:>6}  {name}:{}", example.line));
             for complaint in &complaints {
-                println!("{complaint}");
+                report.line(complaint);
             }
-            counts.add(Counts::of(complaints.is_empty()));
+            report.add(&Report::of(complaints.is_empty()));
         }
     }
-    Ok(counts)
+    Ok(report)
 }
 
 fn pages(root: &Path) -> Result<Vec<PathBuf>> {

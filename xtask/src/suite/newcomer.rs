@@ -1,4 +1,4 @@
-//! What somebody does first, from nothing: the README's command installs the program into an empty prefix, and the
+//! What a new user does first, from nothing: the README's command installs the program into an empty prefix, and the
 //! programs of the Rust quickstart are built and run in a project outside the workspace, with the crates that the page
 //! names. Builds share the target folder, so that only what is new is compiled.
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::counts::Counts;
+use super::report::Report;
 use crate::process::{self, Finished, Scratch};
 
 /// Where programs are found besides those of the prefix.
@@ -17,7 +17,7 @@ const MISSING_DERIVE: [&str; 2] =
     ["cannot be the arguments of a tool", "#[derive(serde::Deserialize, schemars::JsonSchema)]"];
 
 /// Installs the program as the README says, into a prefix that did not exist.
-pub(super) fn install(root: &Path) -> Result<Counts> {
+pub(super) fn install(root: &Path) -> Result<Report> {
     let readme = std::fs::read_to_string(root.join("README.md"))?;
     let command = readme.lines().find(|line| line.starts_with("cargo install "));
     let command = command.context("the README has no `cargo install` command")?;
@@ -30,8 +30,13 @@ pub(super) fn install(root: &Path) -> Result<Counts> {
     install.args(["--debug", "--quiet", "--root"]).arg(&prefix);
     install.arg("--target-dir").arg(process::target_directory(root));
     let finished = process::capture(&mut install)?;
-    let is_there = prefix.join("bin/qodercli").is_file();
+    let is_there = installed(root).is_file();
     Ok(judge("README.md: cargo install", &finished, finished.succeeded() && is_there))
+}
+
+/// The installed program: the one that the SDKs in other languages are tested with.
+pub(super) fn installed(root: &Path) -> PathBuf {
+    prefix(root).join("bin/qodercli")
 }
 
 /// The search path of a machine that has only what [`install`] installed.
@@ -47,7 +52,7 @@ fn prefix(root: &Path) -> PathBuf {
 }
 
 /// Builds and runs every program of the Rust quickstart, and one whose argument type lacks its derives.
-pub(super) fn rust(root: &Path) -> Result<Counts> {
+pub(super) fn rust(root: &Path) -> Result<Report> {
     let page = std::fs::read_to_string(root.join("docs/quickstart-rust.md"))?;
     let manifest = blocks(&page, "toml").into_iter().next().context("the page names no crates")?;
     let programs = blocks(&page, "rust");
@@ -70,12 +75,12 @@ pub(super) fn rust(root: &Path) -> Result<Counts> {
     for (number, program) in programs.iter().enumerate() {
         std::fs::write(sources.join(format!("program_{number}.rs")), program)?;
     }
-    let mut total = Counts::default();
+    let mut total = Report::default();
     for (number, program) in programs.iter().enumerate() {
         let finished = cargo_in(&project, root, &["run", "--quiet", "--bin", &format!("program_{number}")])?;
         let expected = program.lines().filter_map(|line| line.strip_prefix("//=> "));
         let good = finished.succeeded() && expected.into_iter().all(|text| finished.output.contains(text));
-        total.add(judge(&format!("docs/quickstart-rust.md: program {}", number + 1), &finished, good));
+        total.add(&judge(&format!("docs/quickstart-rust.md: program {}", number + 1), &finished, good));
     }
     let tool = programs.iter().find(|program| program.contains("JsonSchema)]"));
     let tool = tool.context("the page has no tool")?;
@@ -83,7 +88,7 @@ pub(super) fn rust(root: &Path) -> Result<Counts> {
     std::fs::write(sources.join("without.rs"), without.join("\n"))?;
     let finished = cargo_in(&project, root, &["build", "--quiet", "--bin", "without"])?;
     let told = MISSING_DERIVE.iter().all(|text| finished.output.contains(text));
-    total.add(judge("a tool's argument without its derives", &finished, !finished.succeeded() && told));
+    total.add(&judge("a tool's argument without its derives", &finished, !finished.succeeded() && told));
     Ok(total)
 }
 
@@ -118,12 +123,13 @@ fn blocks(page: &str, kind: &str) -> Vec<String> {
     found
 }
 
-fn judge(name: &str, finished: &Finished, good: bool) -> Counts {
-    println!("{:>6}  {name}", if good { "ok" } else { "FAILED" });
+fn judge(name: &str, finished: &Finished, good: bool) -> Report {
+    let mut report = Report::of(good);
+    report.line(format!("{:>6}  {name}", if good { "ok" } else { "FAILED" }));
     if !good {
-        println!("exit code {:?}\n{}", finished.code, finished.output.trim_end());
+        report.line(format!("exit code {:?}\n{}", finished.code, finished.output.trim_end()));
     }
-    Counts::of(good)
+    report
 }
 
 #[cfg(test)]

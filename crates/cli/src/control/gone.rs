@@ -1,5 +1,5 @@
-//! Notices that nobody reads the output any more, also while nothing is written: a host that was killed leaves its pipes
-//! closed, and a turn that only it wanted must not go on for it.
+//! Notices that the output is no longer read, also while nothing is written: a host that was killed leaves its pipes
+//! closed, and a turn that only it wanted must not continue.
 
 use std::os::fd::AsFd;
 
@@ -19,7 +19,7 @@ impl ReaderGone {
         std::thread::spawn(move || {
             let stdout = stdout_descriptor();
             loop {
-                // No event is asked for: errors and hang-ups are told in any case, and nothing else wakes us.
+                // No event is asked for: errors and hang-ups are reported in any case, and nothing else wakes us.
                 let mut fds = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
                 match poll(&mut fds, None) {
                     Ok(_) if fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => break,
@@ -30,7 +30,7 @@ impl ReaderGone {
                     return;
                 }
             }
-            // Whoever waited may have ended at this moment.
+            // The receiver may have ended at this moment.
             let _ = sender.send(true);
         });
         Self(receiver)

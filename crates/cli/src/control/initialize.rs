@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use qoder_runtime::agent::AgentDefinition;
+use qoder_protocol::control::{Initialize, RuntimeRequest};
 use qoder_runtime::callbacks::{AuthExpired, Callbacks, ModelPolicy};
-use qoder_runtime::hooks::{Action, DEFAULT_TIMEOUT, Hook, OnFailure, Traits};
+use qoder_runtime::config::agents::AgentDefinition;
+use qoder_runtime::config::hooks::{Action, DEFAULT_TIMEOUT, Hook, OnFailure, Traits};
 use qoder_runtime::setup::Setup;
-use qoder_types::control::{Initialize, RuntimeRequest};
 use serde_json::Value;
 
 use super::channel::Channel;
@@ -109,7 +109,7 @@ impl Handshake<'_> {
     }
 }
 
-fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::hooks::HookFunction {
+fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::config::hooks::HookFunction {
     let (channel, id) = (Arc::clone(channel), id.to_owned());
     Arc::new(move |call| {
         let (input, _) = channel.output().bounded(call.input);

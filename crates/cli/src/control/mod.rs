@@ -5,6 +5,7 @@ mod asking;
 mod channel;
 mod gone;
 mod initialize;
+mod serve;
 mod servers;
 
 use std::collections::HashMap;
@@ -13,17 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::FutureExt;
 use qoder_core::State;
+use qoder_protocol::control::Initialize;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::driver::Driver;
-use qoder_runtime::engine::Engine;
-use qoder_runtime::events::Host;
-use qoder_runtime::interrupt::Interrupt;
-use qoder_runtime::live::{Desk, Live};
-use qoder_runtime::mcp::config::Transport;
+use qoder_runtime::events::Sink;
 use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::session::{Mirror, Session};
-use qoder_runtime::setup::{Setup, SetupError};
-use qoder_types::control::Initialize;
+use qoder_runtime::session::Mirror;
+use qoder_runtime::sessions::{
+    Finished, Finishing, FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionHandle, Sessions,
+    Stopped, Stopper, requests,
+};
+use qoder_runtime::setup::Setup;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -34,11 +34,10 @@ use crate::arguments::{Arguments, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
 use crate::host::{self, JsonLines, StateFor, View, Wanted};
 use crate::input::{self, Line};
-use crate::options;
 use crate::print::{announce_failure, tell_offline};
 use crate::screen;
-use crate::signals;
-use asking::{AskingHost, Asks};
+use crate::signals::{self, Signal, Signals};
+use asking::{AskingSink, Asks};
 use channel::Channel;
 use gone::ReaderGone;
 use initialize::Handshake;
@@ -90,45 +89,41 @@ impl Connection<'_> {
         let output = Arc::new(JsonLines::new(self.wanted(&setup)));
         let channel = Channel::new(Arc::clone(&output));
         let first = lines.recv().await;
-        let (handshake, callbacks, initial) = self.shake_hands(first.as_ref(), &channel, &mut setup)?;
-        let asking = Arc::new(AskingHost::new(Arc::clone(&output), Arc::clone(&channel), self.asks.clone()));
-        let host = self.host(&asking);
-        let made = self.with_servers(callbacks, &mut setup, handshake.is_some());
-        let made =
-            made.and_then(|all| setup.engine(Arc::clone(&host), all.clone()).map(|engine| (all, engine)));
-        let (callbacks, engine) = match made {
-            Ok((callbacks, engine)) => (callbacks, Arc::new(engine)),
+        let (handshake, callbacks) = self.shake_hands(first.as_ref(), &channel, &mut setup)?;
+        let refused = Arc::new(AtomicBool::new(false));
+        let asking = Arc::new(AskingSink::new(
+            Arc::clone(&output),
+            Arc::clone(&channel),
+            self.asks.clone(),
+            Arc::clone(&refused),
+        ));
+        let opened = self.open(setup, callbacks, (&asking, &output), handshake.is_some());
+        let OpenedSession { handle, attachment: _attached } = match opened {
+            Ok(opened) => opened,
+            Err(OpenError::Begin { session_id, error }) => {
+                return Err(announce_failure(error.into(), self.format, &session_id, &State::default()));
+            }
+            Err(OpenError::Session(error)) => {
+                return Err(announce_failure(error.into(), self.format, "", &State::default()));
+            }
             Err(error) => {
+                let fault = Fault::from(error);
                 if let Some(id) = &handshake {
-                    channel.respond(id, Err(format!("{error}. {}", error.hint())));
+                    channel.respond(id, Err(format!("{}. {}", fault.message, fault.hint)));
                 }
-                return Err(error.into());
+                return Err(fault);
             }
         };
-        agents::tell_problems(&engine);
-        tell_offline(&engine);
-        asking.know_servers(engine.toolbox.servers());
-        let mut session = match self.choice.open(&setup) {
-            Ok(session) => session,
-            Err(error) => return Err(announce_failure(error.into(), self.format, "", &State::default())),
-        };
-        self.mirror(&engine, &mut session, &output);
-        if handshake.is_some() {
-            close_old_turn(&engine, &mut session)?;
-        }
-        let outputs = self.choice.forget.then(|| session.outputs().to_path_buf());
-        let _moves = signals::watch_moves(Arc::clone(&engine.shared));
-        let (mut live, handle) = Live::new(engine, session);
-        if let Some(prompt) = initial {
-            live.begin_with(&prompt)?;
-        }
-        let desk = Arc::new(Desk::new(handle, Arc::new(setup), callbacks));
+        tell_offline(&handle);
+        asking.know_session(&handle);
+        let _moves = signals::watch_moves(handle.mover());
         if let Some(id) = &handshake {
-            channel.respond(id, Ok(desk.greeting()));
+            let greeting = handle.request(requests::Greeting {}).await;
+            channel.respond(id, greeting.map_err(|error| error.to_string()));
         }
-        let refused = Arc::new(AtomicBool::new(false));
+        let (finished, stop) = (handle.finished(), handle.stopper());
         let reader = Reader {
-            desk,
+            handle,
             channel,
             format: self.format,
             refused: Arc::clone(&refused),
@@ -136,24 +131,52 @@ impl Connection<'_> {
         };
         let first = first.filter(|_| handshake.is_none());
         let reading = tokio::spawn(reader.read(first, lines));
-        let driven = drive(live, self.format, &refused).await;
+        let ended = attend(finished, &stop, &refused).await;
         reading.abort();
-        if let Some(outputs) = outputs {
-            // Often there is none; one that cannot be removed is in the system's temporary folder.
-            let _ = std::fs::remove_dir_all(outputs);
+        let (finished, exit) = ended;
+        match (finished.take_error().map(Fault::from), exit) {
+            // A turn that was started ends with a result, also when its log can no longer be written.
+            (Some(fault), _) if matches!(fault.exit, Exit::Session | Exit::Waiting | Exit::Interrupted) => {
+                Err(announce_failure(fault, self.format, &finished.session_id, &finished.state))
+            }
+            (Some(fault), _) => Err(fault),
+            (None, Some(exit)) => Ok(exit),
+            (None, None) if refused.load(Ordering::Relaxed) => Ok(Exit::Input),
+            (None, None) => Ok(finished.last.as_ref().map_or(Exit::Success, of_turn)),
         }
-        let exit = driven?;
-        Ok(if exit == Exit::Success && refused.load(Ordering::Relaxed) { Exit::Input } else { exit })
     }
 
-    /// The handshake's id when the first line is one, what comes with it, and the prompt that the main agent begins with.
+    fn open(
+        &self,
+        setup: Setup,
+        callbacks: Callbacks,
+        (asking, output): (&Arc<AskingSink>, &Arc<JsonLines>),
+        shook_hands: bool,
+    ) -> Result<OpenedSession, OpenError> {
+        Sessions::default().open(OpenRequest {
+            setup,
+            callbacks,
+            agent: self.arguments.agent.clone(),
+            servers: flags(&self.arguments.protocol),
+            // Without a handshake no program answers for servers inside of it.
+            answers_own_servers: shook_hands,
+            choice: self.choice.clone(),
+            kept: None,
+            first: FirstPrompt::FromHost,
+            sink: self.sink(asking),
+            mirror: self.arguments.protocol.session_mirror.then(|| mirror(output)),
+            report: Arc::new(screen::tell),
+        })
+    }
+
+    /// The handshake's id when the first line is one, and what comes with it.
     fn shake_hands(
         &self,
         first: Option<&Line>,
         channel: &Arc<Channel>,
         setup: &mut Setup,
-    ) -> Result<(Option<String>, Callbacks, Option<String>), Fault> {
-        let (handshake, callbacks) = match first {
+    ) -> Result<(Option<String>, Callbacks), Fault> {
+        let (handshake, mut callbacks) = match first {
             Some(Line::Control { id, request }) if is_initialize(request) => {
                 let declared = declared(request, channel, setup).map_err(|problem| {
                     channel.respond(id, Err(problem.clone()));
@@ -163,22 +186,12 @@ impl Connection<'_> {
             }
             Some(_) | None => (None, Callbacks::default()),
         };
-        let (callbacks, initial) = agents::bring(self.arguments, setup, callbacks).inspect_err(|fault| {
+        agents::bring(self.arguments, &mut callbacks).inspect_err(|fault| {
             if let Some(id) = &handshake {
                 channel.respond(id, Err(format!("{}. {}", fault.message, fault.hint)));
             }
         })?;
-        Ok((handshake, callbacks, initial))
-    }
-
-    /// Repeats the session's log and those of its agents, when the program keeps sessions elsewhere.
-    fn mirror(&self, engine: &Engine, session: &mut Session, output: &Arc<JsonLines>) {
-        if self.arguments.protocol.session_mirror {
-            let mirror = mirror(output);
-            session.mirror_to(Arc::clone(&mirror));
-            // It is the first one.
-            let _ = engine.mirror.set(mirror);
-        }
+        Ok((handshake, callbacks))
     }
 
     fn wanted(&self, setup: &Setup) -> Wanted {
@@ -208,25 +221,9 @@ impl Connection<'_> {
         }
     }
 
-    /// The servers of the session. Without a handshake nobody answers for those inside the program.
-    fn with_servers(
-        &self,
-        mut callbacks: Callbacks,
-        setup: &mut Setup,
-        shook_hands: bool,
-    ) -> Result<Callbacks, SetupError> {
-        let flags = flags(&self.arguments.protocol);
-        let warnings = setup.bring_servers(&flags, &mut callbacks)?;
-        options::tell_warnings(setup, warnings);
-        if !shook_hands {
-            callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
-        }
-        Ok(callbacks)
-    }
-
-    fn host(&self, asking: &Arc<AskingHost>) -> Arc<dyn Host> {
+    fn sink(&self, asking: &Arc<AskingSink>) -> Arc<dyn Sink> {
         match self.format {
-            OutputFormat::StreamJson => Arc::clone(asking) as Arc<dyn Host>,
+            OutputFormat::StreamJson => Arc::clone(asking) as Arc<dyn Sink>,
             format @ (OutputFormat::Json | OutputFormat::Text) => host::make(View {
                 format,
                 partial: self.arguments.include_partial_messages,
@@ -253,16 +250,6 @@ fn declared(request: &Value, channel: &Arc<Channel>, setup: &mut Setup) -> Resul
     let callbacks = handshake.callbacks(channel)?;
     handshake.apply_options(setup)?;
     Ok(callbacks)
-}
-
-/// A host that resumes a session speaks next: a turn that an earlier process left open is closed, so that the next result
-/// is the answer to the host's own prompt. A question that waits stays: the host may be the one to answer it.
-fn close_old_turn(engine: &Engine, session: &mut Session) -> Result<(), Fault> {
-    let waits = session.state.open_calls().any(|call| call.asked.is_some() && call.answer.is_none());
-    if session.state.turn.is_some() && !waits {
-        Driver::new(engine, session, Interrupt::default()).close_unfinished_turn()?;
-    }
-    Ok(())
 }
 
 /// Lines of the log as frames of the stream. One that is too long for a line is cut and named on stderr; the log has it.
@@ -298,53 +285,40 @@ fn is_initialize(request: &Value) -> bool {
     request.get("subtype").and_then(Value::as_str) == Some("initialize")
 }
 
-/// Turns until nothing can come any more.
-async fn drive(mut live: Live, format: OutputFormat, refused: &AtomicBool) -> Result<Exit, Fault> {
-    let driven = turns(&mut live, refused).await;
-    let ended = live.end().await;
-    match driven.and_then(|exit| ended.map(|()| exit).map_err(Fault::from)) {
-        // A turn that was started ends with a result, also when its log cannot be written any more.
-        Err(fault) if matches!(fault.exit, Exit::Session | Exit::Waiting | Exit::Interrupted) => {
-            Err(announce_failure(fault, format, &live.session().id, &live.session().state))
-        }
-        other => other,
-    }
-}
-
-async fn turns(live: &mut Live, refused: &AtomicBool) -> Result<Exit, Fault> {
-    let mut exit = Exit::Success;
+/// Waits for the end of the session, and passes on what stops it from outside. The exit code is given when that decides.
+async fn attend(finished: Finishing, stop: &Stopper, refused: &AtomicBool) -> (Arc<Finished>, Option<Exit>) {
     let mut reader = ReaderGone::watch();
+    let mut signals = Signals::new();
+    let mut exit = None;
     loop {
-        let interrupt = Interrupt::default();
-        let watching = signals::watch(interrupt.clone(), live.ending());
-        let ready = tokio::select! {
-            ready = live.ready() => ready?,
-            () = watching.interrupted() => return Ok(Exit::Interrupted),
-            () = reader.gone() => return Ok(Exit::OutputClosed),
-        };
-        if !ready {
-            return Ok(exit);
-        }
-        let mut turn = Box::pin(live.turn(interrupt.clone()));
-        let ended = tokio::select! {
-            ended = &mut turn => ended?,
-            () = reader.gone() => {
+        tokio::select! {
+            finished = finished.clone() => return (finished, exit),
+            signal = signals.next() => match signal {
+                Signal::Interrupt => match stop.interrupt() {
+                    Stopped::Turn => refused.store(false, Ordering::Relaxed),
+                    Stopped::Idle => {
+                        exit = Some(Exit::Interrupted);
+                        stop.close();
+                    }
+                    Stopped::Again => std::process::exit(Exit::Interrupted as i32),
+                },
+                Signal::End(name) => {
+                    exit = Some(Exit::Interrupted);
+                    stop.end(name);
+                }
+            },
+            () = reader.gone(), if exit.is_none() => {
                 // Every running call gets its outcome on record before the end.
-                interrupt.trigger();
-                turn.await?
+                exit = Some(Exit::OutputClosed);
+                stop.close();
             }
-        };
-        if let Some(end) = ended {
-            exit = of_turn(&end);
-            // The last result decides, and a turn that ends has a newer one than lines that were refused before.
-            refused.store(false, Ordering::Relaxed);
         }
     }
 }
 
 /// Takes lines to where they belong.
 struct Reader {
-    desk: Arc<Desk>,
+    handle: SessionHandle,
     channel: Arc<Channel>,
     format: OutputFormat,
     refused: Arc<AtomicBool>,
@@ -360,14 +334,14 @@ impl Reader {
         while let Some(line) = lines.recv().await {
             self.take(line);
         }
-        // Nobody can answer any more. The session ends when the last request is served and its turns are done.
+        // No further answer can come. The session ends when the last request is served and its turns are done.
         self.channel.close();
     }
 
     fn take(&mut self, line: Line) {
         match line {
-            // A session that has ended takes nothing; its end is told elsewhere.
-            Line::User(input) => drop(self.desk.handle().submit(input)),
+            // A session that has ended takes nothing; its end is reported elsewhere.
+            Line::User(input) => drop(self.handle.submit(input)),
             Line::Control { id, request } => self.serve(id, request),
             Line::Response { id, answer } => self.channel.resolve(&id, answer),
             Line::Cancel(id) => {
@@ -377,7 +351,7 @@ impl Reader {
             }
             Line::Refused(problem) => {
                 self.refused.store(true, Ordering::Relaxed);
-                let id = self.desk.handle().session_id();
+                let id = self.handle.session_id();
                 announce_failure(Fault::input(problem, ""), self.format, id, &State::default()).report();
             }
             Line::Bad(problem) => {
@@ -392,9 +366,9 @@ impl Reader {
             return;
         }
         self.tasks.retain(|_, task| !task.is_finished());
-        let (desk, channel, name) = (Arc::clone(&self.desk), Arc::clone(&self.channel), id.clone());
+        let (handle, channel, name) = (self.handle.clone(), Arc::clone(&self.channel), id.clone());
         let mut serving = Box::pin(async move {
-            let answer = desk.answer(request).await;
+            let answer = serve::answer(&handle, request).await;
             channel.respond(&name, answer);
         });
         // The first step at once, so that what goes to the session keeps the order in which it came.

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
+use qoder_protocol::control::RuntimeRequest;
 use qoder_runtime::callbacks::{OnElicitation, OnMcpOAuth, OwnServers};
+use qoder_runtime::config::servers::Flags;
 use qoder_runtime::mcp::authorization::OAuthToken;
 use qoder_runtime::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
-use qoder_runtime::mcp_sources::Flags;
-use qoder_types::control::RuntimeRequest;
 use serde_json::Value;
 
 use super::channel::Channel;

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use qoder_core::display::escape_json;
-use qoder_runtime::events::{Event, Host};
+use qoder_protocol::messages::StreamMessage;
+use qoder_runtime::events::{Event, Sink, Wants};
 use qoder_runtime::session::new_id;
-use qoder_types::wire::StreamMessage;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ struct Lines {
 }
 
 impl JsonLines {
-    /// A host that prints what is wanted.
+    /// A sink that prints what is wanted.
     pub fn new(wanted: Wanted) -> Self {
         Self { wanted, early_status: AtomicBool::new(false), state: Mutex::default() }
     }
@@ -86,7 +86,7 @@ impl JsonLines {
         line_length::bounded(value)
     }
 
-    fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
+    fn message(&self, message: &StreamMessage) -> std::io::Result<()> {
         if self.wanted.first_retry {
             tell_first_retry(message);
         }
@@ -135,43 +135,39 @@ impl JsonLines {
 }
 
 /// The init message comes first and names the session.
-fn session_of<'a>(message: &StreamMessage<'a>) -> Option<&'a str> {
+fn session_of(message: &StreamMessage) -> Option<&str> {
     match message {
-        StreamMessage::System(qoder_types::wire::SystemMessage::Init(init)) => Some(init.session_id),
+        StreamMessage::System(qoder_protocol::messages::SystemMessage::Init(init)) => Some(&init.session_id),
         _ => None,
     }
 }
 
-fn is_status(message: &StreamMessage<'_>) -> bool {
-    matches!(message, StreamMessage::System(qoder_types::wire::SystemMessage::McpStatusChange { .. }))
+fn is_status(message: &StreamMessage) -> bool {
+    matches!(message, StreamMessage::System(qoder_protocol::messages::SystemMessage::McpStatusChange { .. }))
 }
 
-fn is_state(message: &StreamMessage<'_>) -> bool {
-    matches!(message, StreamMessage::System(qoder_types::wire::SystemMessage::SessionStateChanged { .. }))
+fn is_state(message: &StreamMessage) -> bool {
+    matches!(
+        message,
+        StreamMessage::System(qoder_protocol::messages::SystemMessage::SessionStateChanged { .. })
+    )
 }
 
-impl Host for JsonLines {
-    fn wants_partial(&self) -> bool {
-        self.wanted.partial
+impl Sink for JsonLines {
+    fn wants(&self) -> Wants {
+        Wants {
+            partial: self.wanted.partial,
+            tool_output: false,
+            session_state: self.wanted.session_state.is_some(),
+            hook_events: self.wanted.hook_events,
+        }
     }
 
-    fn wants_session_state(&self) -> bool {
-        self.wanted.session_state.is_some()
-    }
-
-    fn wants_hook_events(&self) -> bool {
-        self.wanted.hook_events
-    }
-
-    fn wants_tool_output(&self) -> bool {
-        false
-    }
-
-    fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
+    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message) => self.message(message),
             Event::Partial { event, parent_tool_use_id } => self.partial(event, parent_tool_use_id),
-            Event::ToolOutput { .. } => Ok(()),
+            Event::ToolOutput { .. } | Event::Asked(_) | Event::Resolved { .. } => Ok(()),
             Event::Warning(text) => {
                 if self.wanted.verbose {
                     tell(&format!("warning: {text}"));
@@ -190,22 +186,14 @@ pub struct ResultOnly {
 }
 
 impl ResultOnly {
-    /// A host that prints the result.
+    /// A sink that prints the result.
     pub fn new(verbose: bool, only_last: bool) -> Self {
         Self { verbose, held: only_last.then(Mutex::default) }
     }
 }
 
-impl Host for ResultOnly {
-    fn wants_partial(&self) -> bool {
-        false
-    }
-
-    fn wants_tool_output(&self) -> bool {
-        false
-    }
-
-    fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
+impl Sink for ResultOnly {
+    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message @ StreamMessage::Result(_)) => {
                 let mut line = serde_json::to_vec(message)?;
@@ -223,9 +211,12 @@ impl Host for ResultOnly {
                 tell_first_retry(message);
                 Ok(())
             }
-            Event::Message(_) | Event::Partial { .. } | Event::ToolOutput { .. } | Event::Warning(_) => {
-                Ok(())
-            }
+            Event::Message(_)
+            | Event::Partial { .. }
+            | Event::ToolOutput { .. }
+            | Event::Warning(_)
+            | Event::Asked(_)
+            | Event::Resolved { .. } => Ok(()),
         }
     }
 

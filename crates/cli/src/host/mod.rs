@@ -8,8 +8,8 @@ mod text;
 
 use std::sync::Arc;
 
-use qoder_runtime::events::Host;
-use qoder_types::wire::{StreamMessage, SystemMessage};
+use qoder_protocol::messages::{StreamMessage, SystemMessage};
+use qoder_runtime::events::Sink;
 
 use crate::arguments::OutputFormat;
 use crate::screen::tell;
@@ -17,7 +17,7 @@ use crate::screen::tell;
 pub use json_lines::{JsonLines, StateFor, Wanted};
 
 /// Says on stderr that a model call is tried again, the first time: what follows may take minutes of silence.
-fn tell_first_retry(message: &StreamMessage<'_>) {
+fn tell_first_retry(message: &StreamMessage) {
     if let StreamMessage::System(SystemMessage::ApiRetry { attempt: 1, max_retries, error, .. }) = message {
         tell(&format!("retrying a model call, at most {max_retries} times: {error}"));
     }
@@ -39,7 +39,7 @@ pub struct View {
 }
 
 /// The host for a view.
-pub fn make(view: View) -> Arc<dyn Host> {
+pub fn make(view: View) -> Arc<dyn Sink> {
     match view.format {
         OutputFormat::StreamJson => Arc::new(JsonLines::new(Wanted {
             partial: view.partial,

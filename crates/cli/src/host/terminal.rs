@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use qoder_runtime::events::{Answer, PermissionQuestion};
-use qoder_types::{PermissionUpdate, RuleValue};
+use qoder_protocol::{Answer, Question};
+use qoder_types::{Actor, PermissionUpdate, Place, RuleValue};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, mpsc};
 
@@ -13,7 +13,7 @@ use crate::screen;
 
 /// The person at the terminal.
 pub struct Person {
-    name: String,
+    name: Actor,
     /// The lines that the user types, read from the first question on.
     lines: OnceLock<Mutex<mpsc::UnboundedReceiver<String>>>,
     spinner: Option<Arc<Spinner>>,
@@ -32,12 +32,13 @@ impl Person {
         let attended = screen::stdin_is_terminal() && screen::stderr_is_terminal();
         let environment = crate::environment();
         let name = environment.get("USER").or_else(|| environment.get("LOGNAME"));
-        let name = format!("{} on the terminal", name.map_or("the user", String::as_str));
+        let name = name.map_or("the user", String::as_str).to_owned();
+        let name = Actor::Person { name, place: Place::Terminal };
         attended.then(|| Arc::new(Self { name, lines: OnceLock::new(), spinner }))
     }
 
     /// Puts a question; `None` when the terminal is gone.
-    pub async fn ask(self: Arc<Self>, question: PermissionQuestion) -> Option<Answer> {
+    pub async fn ask(self: Arc<Self>, question: Arc<Question>) -> Option<Answer> {
         let mut lines = self.lines.get_or_init(|| Mutex::new(screen::typed_lines())).lock().await;
         let _quiet = self.spinner.as_ref().map(Spinner::hush);
         screen::forget_typed();
@@ -59,7 +60,7 @@ impl Person {
             match word(&line) {
                 Some(Word::Yes) => return Some(answer),
                 Some(Word::Always) if always.is_some() => {
-                    return Some(Answer { updated_permissions: question.suggestions, ..answer });
+                    return Some(Answer { updated_permissions: question.suggestions.clone(), ..answer });
                 }
                 Some(Word::No) => return Some(Answer { allow: false, ..answer }),
                 Some(Word::Always) => screen::tell("There is nothing to keep for this call; answer y or n."),
@@ -107,8 +108,8 @@ fn word(line: &str) -> Option<Word> {
 }
 
 /// What a call would do, whole: what is not shown must not run.
-fn print_call(question: &PermissionQuestion) {
-    let PermissionQuestion { tool_name: tool, input, decision, .. } = question;
+fn print_call(question: &Question) {
+    let Question { tool_name: tool, input, decision, .. } = question;
     let by = question.agent_id.as_ref().map(|id| format!(" (agent {id})")).unwrap_or_default();
     screen::tell(&format!("{tool}{by} needs permission: {}", decision.reason));
     let Some(fields) = input.as_object() else { return screen::tell(&format!("  {input}")) };

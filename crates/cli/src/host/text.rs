@@ -4,11 +4,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use qoder_core::display::escaped_line;
-use qoder_runtime::events::{Answer as HostAnswer, Event, Host, PermissionQuestion};
-use qoder_types::wire::{StreamMessage, SystemMessage};
-use qoder_types::{ContentBlock, StopReason};
+use qoder_protocol::messages::{StreamMessage, SystemMessage};
+use qoder_runtime::events::{Answering, Event, Sink, Wants};
+use qoder_types::{AskKind, ContentBlock, StopReason};
 
 use super::tell_first_retry;
 use super::terminal::Person;
@@ -22,6 +21,7 @@ pub struct Text {
     verbose: bool,
     spinner: Option<Arc<Spinner>>,
     person: Option<Arc<Person>>,
+    answering: Answering,
     state: Mutex<Shown>,
 }
 
@@ -36,7 +36,7 @@ struct Shown {
 }
 
 impl Text {
-    /// A host for text.
+    /// A sink for text.
     pub fn new(verbose: bool) -> Self {
         let (out, err) = (screen::stdout_is_terminal(), screen::stderr_is_terminal());
         let spinner = (out && err).then(|| Arc::new(Spinner::start()));
@@ -46,6 +46,7 @@ impl Text {
             verbose,
             paint: Paint::of_stderr(&crate::environment()),
             person: Person::at_terminal(spinner.clone()),
+            answering: Answering::default(),
             spinner,
             state: Mutex::new(Shown {
                 answer: Answer::new(),
@@ -80,7 +81,7 @@ impl Text {
         }
     }
 
-    fn message(&self, message: &StreamMessage<'_>) -> std::io::Result<()> {
+    fn message(&self, message: &StreamMessage) -> std::io::Result<()> {
         match message {
             StreamMessage::System(SystemMessage::Init(_)) => self.spin(),
             // The result says what went wrong.
@@ -90,7 +91,7 @@ impl Text {
                     let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                     shown.streamed = std::mem::take(&mut shown.streams_now);
                 }
-                // A reply that the output limit cut goes on in the next one, on the same line.
+                // A reply that the output limit cut continues in the next one, on the same line.
                 if message.stop_reason != Some(StopReason::MaxTokens) {
                     self.end_line()?;
                 }
@@ -139,15 +140,15 @@ impl Text {
                 let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 let streamed = std::mem::take(&mut shown.streamed);
                 // An answer in a shape is the answer, whatever was said besides.
-                let shaped = result.structured_output.map(ToString::to_string);
-                if let Some(text) = shaped.as_deref().or(result.result.filter(|_| !streamed)) {
+                let shaped = result.structured_output.as_ref().map(ToString::to_string);
+                if let Some(text) = shaped.as_deref().or(result.result.as_deref().filter(|_| !streamed)) {
                     shown.answer.write(text)?;
                     shown.answer.finish()?;
                     if !text.ends_with('\n') {
                         shown.answer.write("\n")?;
                     }
                 }
-                for error in result.errors.unwrap_or_default() {
+                for error in result.errors.iter().flatten() {
                     tell(&format!("error: {error}"));
                 }
             }
@@ -206,28 +207,30 @@ fn brief(input: &serde_json::Value) -> String {
     text.map(first_line).unwrap_or_default()
 }
 
-impl Host for Text {
-    fn wants_partial(&self) -> bool {
-        self.streams
-    }
-
-    fn wants_tool_output(&self) -> bool {
-        self.verbose
+impl Sink for Text {
+    fn wants(&self) -> Wants {
+        Wants { partial: self.streams, tool_output: self.verbose, ..Wants::default() }
     }
 
     fn answers(&self) -> bool {
         self.person.is_some()
     }
 
-    fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<HostAnswer>> {
-        match &self.person {
-            Some(person) => Box::pin(Arc::clone(person).ask(question)),
-            None => Box::pin(std::future::ready(None)),
-        }
-    }
-
-    fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
+    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
+            Event::Asked(asking) => {
+                // The result of a call that runs outside comes from the program that declared its tool.
+                let person = self.person.as_ref().filter(|_| asking.question.kind == AskKind::Permission);
+                if let Some(person) = person {
+                    let answer = Arc::clone(person).ask(Arc::clone(&asking.question));
+                    self.answering.begin(asking, Box::pin(answer));
+                }
+                Ok(())
+            }
+            Event::Resolved { action, .. } => {
+                self.answering.resolved(action);
+                Ok(())
+            }
             Event::Message(message) => self.message(message),
             Event::Partial { event, parent_tool_use_id: None } => self.partial(event),
             // What agents say is not the answer.

@@ -1,9 +1,9 @@
 //! Describing servers and removing them: a change of one key in the file of the scope, everything else in it kept. What
 //! the person adds to a folder is approved by that.
 
-use qoder_runtime::mcp::config::{ServerConfig, unknown_fields};
-use qoder_runtime::mcp_sources::{Approvals, Described, approval_digest};
-use qoder_runtime::settings::{Change, WriteError, change, change_under, read_plain};
+use qoder_config::server_config::{expand_server, parse_server, unknown_fields};
+use qoder_config::servers::{Approvals, Described, approval_digest};
+use qoder_config::settings::{Change, WriteError, change, change_under, read_plain};
 use qoder_runtime::setup::Setup;
 use serde_json::{Map, Value, json};
 
@@ -54,14 +54,14 @@ pub fn remove(setup: &Setup, name: &str, scope: Option<ScopeName>) -> Result<Exi
     };
     write(setup, scope, name, &Change::Remove)?;
     if scope != ScopeName::User {
-        Approvals::remove(&setup.config_root, &setup.project_root, name)
+        Approvals::remove(&setup.config.config_root, &setup.config.project_root, name)
             .map_err(|error| cannot_write(&error))?;
     }
     say_row(&format!("removed the MCP server {name} from {}", file(setup, scope).display()))?;
     Ok(Exit::Success)
 }
 
-/// What the flags describe, as it stands in a file.
+/// What the flags describe, as a file has it.
 fn description(add: &Add) -> Result<Value, Fault> {
     let is_address = add.target.starts_with("http://") || add.target.starts_with("https://");
     let transport =
@@ -132,8 +132,7 @@ fn pairs(option: &str, given: &[String], separator: char) -> Result<Map<String, 
 }
 
 fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Exit, Fault> {
-    let config =
-        ServerConfig::parse(name, value).map_err(|error| Fault::input(error.to_string(), error.hint()))?;
+    let config = parse_server(name, value).map_err(|error| Fault::input(error.to_string(), error.hint()))?;
     if config.transport.kind() == "sdk" {
         return Err(Fault::input(
             "a server of type sdk lives in the program that starts qodercli; no file can describe one",
@@ -144,7 +143,7 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
         tell(&format!("warning: {text}"));
     }
     // Variables may be set elsewhere; what is wrong whatever they are is told now.
-    if let Err(error) = config.clone().expanded(name, &setup.options.environment) {
+    if let Err(error) = expand_server(config.clone(), name, &setup.options.environment) {
         match error.code() {
             "mcp_config_variable" => tell(&format!("warning: {error}; {}", error.hint())),
             _ => return Err(Fault::input(error.to_string(), error.hint())),
@@ -160,10 +159,10 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
     write(setup, scope, name, &Change::Set(value.clone()))?;
     if scope != ScopeName::User {
         // The person wrote it: that is the approval.
-        let mark = approval_digest(name, value, &setup.project_root);
-        Approvals::add(&setup.config_root, &setup.project_root, name, &mark)
+        let mark = approval_digest(name, value, &setup.config.project_root);
+        Approvals::add(&setup.config.config_root, &setup.config.project_root, name, &mark)
             .map_err(|error| cannot_write(&error))?;
-        if !setup.trust.is_trusted() {
+        if !setup.config.trust.is_trusted() {
             tell(&format!(
                 "warning: this folder is not trusted, so sessions here do not use {name} yet\n  hint: `qodercli trust` \
                  trusts the folder and shows what it brings; `-s user` describes a server for all folders, without trust"
@@ -179,7 +178,7 @@ fn write(setup: &Setup, scope: ScopeName, name: &str, what: &Change) -> Result<(
     let key = format!("mcpServers.{name}");
     match scope {
         ScopeName::User | ScopeName::Local => change(&path, &key, what),
-        ScopeName::Project => change_under(&setup.config_root, &path, &key, what),
+        ScopeName::Project => change_under(&setup.config.config_root, &path, &key, what),
     }
     .map_err(|error| cannot_write(&error))
 }

@@ -1,12 +1,14 @@
 //! Approving servers of a folder, those that its agents describe included: what would run is shown in full, and the
 //! approval holds for exactly that.
 
+use std::collections::BTreeMap;
+
 use std::path::Path;
 
-use qoder_runtime::mcp_sources::{
+use qoder_config::servers::{
     Approvals, Described, OfAgent, Standing, approval_digest, bound_files, of_agents, standing, unbound_parts,
 };
-use qoder_runtime::settings::WriteError;
+use qoder_config::settings::WriteError;
 use qoder_runtime::setup::Setup;
 
 use super::get::{described_as, plain};
@@ -16,14 +18,20 @@ use crate::screen::{say, say_row, tell};
 
 /// Approves servers by name, or all that wait; without either, shows those that wait.
 pub fn run(setup: &Setup, names: &[String], all: bool) -> Result<Exit, Fault> {
-    if !setup.trust.is_trusted() {
+    if !setup.config.trust.is_trusted() {
         return Err(Fault::input(
-            format!("{} is not trusted, so its servers are not looked at", setup.project_root.display()),
+            format!(
+                "{} is not trusted, so its servers are not looked at",
+                setup.config.project_root.display()
+            ),
             "trust it first with `qodercli trust`",
         ));
     }
     let described = described(setup);
-    let of_agents: Vec<OfAgent> = of_agents(setup)?.into_iter().filter(OfAgent::is_of_folder).collect();
+    let of_agents: Vec<OfAgent> = of_agents(&setup.extensions(BTreeMap::new())?.agents)
+        .into_iter()
+        .filter(OfAgent::is_of_folder)
+        .collect();
     let of_agents: Vec<&Described> = of_agents.iter().map(|one| &one.server).collect();
     if names.is_empty() {
         return waiting(setup, &described, &of_agents, all);
@@ -62,7 +70,7 @@ type Add = fn(&Path, &Path, &str, &str) -> Result<(), WriteError>;
 
 /// Approvals are read each time: one that was just given may have taken the place of another.
 fn stand(setup: &Setup, one: &Described) -> Standing {
-    standing(one, &setup.settings, &Approvals::load(&setup.config_root), setup)
+    standing(one, &setup.config.settings, &Approvals::load(&setup.config.config_root), &setup.config)
 }
 
 /// Shows what waits, and approves it when that is wanted.
@@ -89,8 +97,8 @@ fn waiting(
 }
 
 fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
-    let mark = approval_digest(&one.name, &one.value, &setup.project_root);
-    add(&setup.config_root, &setup.project_root, &one.name, &mark).map_err(|error| Fault {
+    let mark = approval_digest(&one.name, &one.value, &setup.config.project_root);
+    add(&setup.config.config_root, &setup.config.project_root, &one.name, &mark).map_err(|error| Fault {
         exit: Exit::Configuration,
         message: error.to_string(),
         hint: "check the configuration folder and its permissions".to_owned(),
@@ -106,10 +114,10 @@ fn show(setup: &Setup, one: &Described) -> Result<(), Fault> {
     for (field, value) in shown.as_object().into_iter().flatten() {
         say_row(&format!("  {field}: {}", plain(value)))?;
     }
-    for file in bound_files(&one.value, &setup.project_root).keys() {
+    for file in bound_files(&one.value, &setup.config.project_root).keys() {
         say_row(&format!("  bound: {file} (a change asks again)"))?;
     }
-    for part in unbound_parts(&one.value, &setup.project_root) {
+    for part in unbound_parts(&one.value, &setup.config.project_root) {
         say_row(&format!(
             "  known only when the server starts: {part} (a change of any script in the folder asks again)"
         ))?;

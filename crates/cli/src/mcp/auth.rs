@@ -3,11 +3,11 @@
 
 use std::process::{Command, Stdio};
 
+use qoder_config::servers::{self as mcp_sources, Flags};
 use qoder_runtime::mcp::authorization::{AuthorizationError, Authorizer, Begun};
-use qoder_runtime::mcp::config::{NamedServer, Transport};
 use qoder_runtime::mcp::oauth::{ServerAuthorizer, Vault};
-use qoder_runtime::mcp_sources::{self, Flags};
-use qoder_runtime::setup::Setup;
+use qoder_runtime::setup::{Setup, SetupError};
+use qoder_types::server::{NamedServer, Transport};
 
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
@@ -51,7 +51,7 @@ fn authorizer(setup: &Setup, name: &str) -> Result<ServerAuthorizer, Fault> {
             "it gets its keys through variables: `env` in its description",
         ));
     }
-    let made = ServerAuthorizer::for_server(&server, &Vault::new(&setup.config_root));
+    let made = ServerAuthorizer::for_server(&server, &Vault::new(&setup.config.config_root));
     match made {
         Some(made) => made.map_err(|error| fault(&error)),
         None => Err(Fault::input(
@@ -63,7 +63,8 @@ fn authorizer(setup: &Setup, name: &str) -> Result<ServerAuthorizer, Fault> {
 
 /// A described server that may be used.
 fn usable(setup: &Setup, name: &str) -> Result<NamedServer, Fault> {
-    let sources = mcp_sources::servers(setup, &Flags::default())?;
+    let sources = mcp_sources::servers(&setup.config, &setup.plugins().servers, &Flags::default())
+        .map_err(SetupError::from)?;
     if let Some(server) = sources.servers.into_iter().find(|server| server.name == name) {
         return Ok(server);
     }
@@ -77,7 +78,7 @@ fn fault(error: &AuthorizationError) -> Fault {
     Fault { exit: Exit::Authentication, message: error.to_string(), hint: error.hint().to_owned() }
 }
 
-/// Starts a browser. Where there is none the person opens the address that was shown.
+/// Starts a browser. Without a browser the person opens the address that was shown.
 fn open(address: &str) {
     if !(address.starts_with("https://") || address.starts_with("http://")) {
         return;

@@ -1,7 +1,7 @@
 //! How one server is described, in every place that describes it, and whether it may run.
 
-use qoder_runtime::mcp::config::{ServerConfig, shown};
-use qoder_runtime::mcp_sources::{Approvals, Described, Standing, standing};
+use qoder_config::server_config::{parse_server, shown};
+use qoder_config::servers::{Approvals, Described, Standing, standing};
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ use crate::screen::{say_json, say_row};
 /// Shows a server's description. Connects to nothing.
 pub fn run(setup: &Setup, name: &str, as_json: bool) -> Result<Exit, Fault> {
     let one = find(setup, name)?;
-    let approvals = Approvals::load(&setup.config_root);
-    let standing = standing(&one, &setup.settings, &approvals, setup);
+    let approvals = Approvals::load(&setup.config.config_root);
+    let standing = standing(&one, &setup.config.settings, &approvals, &setup.config);
     let (shown, problem) = described_as(&one);
     if as_json {
         let value = json!({
@@ -43,7 +43,7 @@ pub fn run(setup: &Setup, name: &str, as_json: bool) -> Result<Exit, Fault> {
 
 /// A description without secrets, and what is wrong with it.
 pub fn described_as(one: &Described) -> (Value, Option<String>) {
-    match ServerConfig::parse(&one.name, &one.value) {
+    match parse_server(&one.name, &one.value) {
         Ok(config) => (config.shown, None),
         Err(error) => (shown(&one.value), Some(error.to_string())),
     }

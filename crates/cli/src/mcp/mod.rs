@@ -10,7 +10,7 @@ mod status;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use qoder_runtime::mcp_sources::{self, Described, Place};
+use qoder_config::servers::{self as mcp_sources, Described, Place};
 use qoder_runtime::setup::{Options, Setup};
 
 use crate::exit::{Exit, Fault};
@@ -74,9 +74,9 @@ fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
 /// The file of a scope.
 fn file(setup: &Setup, scope: ScopeName) -> PathBuf {
     match scope {
-        ScopeName::User => setup.config_root.join("settings.json"),
-        ScopeName::Local => setup.project_root.join(".qoder").join("settings.local.json"),
-        ScopeName::Project => setup.project_root.join(".mcp.json"),
+        ScopeName::User => setup.config.config_root.join("settings.json"),
+        ScopeName::Local => setup.config.project_root.join(".qoder").join("settings.local.json"),
+        ScopeName::Project => setup.config.project_root.join(".mcp.json"),
     }
 }
 
@@ -93,7 +93,7 @@ fn scope_of(place: Place) -> Option<ScopeName> {
 /// Every description in force or waiting, the winning one of a name last.
 fn described(setup: &Setup) -> Vec<Described> {
     let mut warnings = Vec::new();
-    let all = mcp_sources::described(setup, &mut warnings);
+    let all = mcp_sources::described(&setup.config, &setup.plugins().servers, &mut warnings);
     for warning in warnings {
         tell(&format!("warning: {warning}"));
     }
@@ -113,7 +113,7 @@ fn unknown(setup: &Setup, name: &str, all: &[Described]) -> Fault {
     let mut known: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     known.sort_unstable();
     known.dedup();
-    let hint = match (known.is_empty(), setup.trust.is_trusted()) {
+    let hint = match (known.is_empty(), setup.config.trust.is_trusted()) {
         (false, _) => format!("known are: {}", known.join(", ")),
         (true, true) => format!("`qodercli mcp add {name} -- COMMAND` describes one"),
         (true, false) => {

@@ -1,12 +1,11 @@
 //! How servers are doing: all are connected at once, within a bound, and what came of it is shown. Colour is for terminals
 //! alone.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
+use qoder_config::servers::{Approvals, Flags, OfAgent, of_agents, standing};
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::engine::Engine;
-use qoder_runtime::events::{Event, Host};
-use qoder_runtime::mcp_sources::{Approvals, Flags, OfAgent, of_agents, standing};
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
 
@@ -14,23 +13,6 @@ use super::get::{described_as, plain};
 use super::{described, unknown};
 use crate::exit::{Exit, Fault};
 use crate::screen::{Ink, Paint, say, say_json, say_painted, say_row, tell};
-
-/// Nobody watches: what a server would tell a session goes nowhere.
-struct Unwatched;
-
-impl Host for Unwatched {
-    fn wants_partial(&self) -> bool {
-        false
-    }
-
-    fn wants_tool_output(&self) -> bool {
-        false
-    }
-
-    fn emit(&self, _: Event<'_>) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// One line for each server.
 pub fn list(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
@@ -97,10 +79,10 @@ pub fn status(setup: &Setup, name: Option<&str>, as_json: bool) -> Result<Exit, 
 
 /// Says why a list is empty, and what an untrusted folder leaves out of one that is not.
 fn explain_missing(setup: &Setup, is_empty: bool) -> Result<(), Fault> {
-    let folder = &setup.project_root;
+    let folder = &setup.config.project_root;
     let names = [".mcp.json", ".qoder/settings.json", ".qoder/settings.local.json"];
     // Whether they are there is all that is looked at: nothing in such a folder is read.
-    let unread: Vec<&str> = match setup.trust.is_trusted() {
+    let unread: Vec<&str> = match setup.config.trust.is_trusted() {
         true => Vec::new(),
         false => names.into_iter().filter(|name| folder.join(name).exists()).collect(),
     };
@@ -115,7 +97,7 @@ fn explain_missing(setup: &Setup, is_empty: bool) -> Result<(), Fault> {
     match (is_empty, unread) {
         (true, Some(unread)) => say(&format!("no MCP servers: {unread}")),
         (true, None) => {
-            let user = setup.config_root.join("settings.json");
+            let user = setup.config.config_root.join("settings.json");
             say(&format!(
                 "no MCP servers: neither {} nor the files of this folder (.mcp.json, .qoder/settings.local.json) describe \
                  one; `qodercli mcp add NAME -- COMMAND` does",
@@ -143,17 +125,18 @@ fn rows(setup: &Setup, name: Option<&str>) -> Result<Vec<Value>, Fault> {
             return Err(unknown(setup, name, &described(setup)));
         }
     }
-    let engine = setup.engine(Arc::new(Unwatched), callbacks)?;
+    let engine = setup.engine(callbacks)?;
     let connected = super::block_on(connect(&engine))?;
     Ok(connected)
 }
 
 /// The servers that agents describe for themselves. They run while their agent works, so nothing is connected.
 fn rows_of_agents(setup: &Setup) -> Result<Vec<Value>, Fault> {
-    let approvals = Approvals::load(&setup.config_root);
+    let approvals = Approvals::load(&setup.config.config_root);
     let row = |one: &OfAgent| {
         let (shown, problem) = described_as(&one.server);
-        let reason = standing(&one.server, &setup.settings, &approvals, setup).reason(&one.server.name);
+        let reason =
+            standing(&one.server, &setup.config.settings, &approvals, &setup.config).reason(&one.server.name);
         let status = match (&problem, &reason) {
             (Some(_), _) => "failed",
             (None, Some(_)) => "disabled",
@@ -168,7 +151,7 @@ fn rows_of_agents(setup: &Setup) -> Result<Vec<Value>, Fault> {
         }
         row
     };
-    Ok(of_agents(setup)?.iter().map(row).collect())
+    Ok(of_agents(&setup.extensions(BTreeMap::new())?.agents).iter().map(row).collect())
 }
 
 async fn connect(engine: &Engine) -> Vec<Value> {

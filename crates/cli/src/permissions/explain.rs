@@ -33,7 +33,7 @@ struct Told {
 }
 
 impl Told {
-    /// Somebody put another input in place of the one that counted so far.
+    /// Replaces the input that counted so far.
     fn change(&mut self, input: Option<&Value>, by: &str) {
         let counts = self.changed.as_ref().map(|(input, _)| input);
         let counts = counts.or(self.tool.as_ref().map(|(_, input)| input));
@@ -230,7 +230,7 @@ fn print_text(call: &str, tool: &str, input: &Value, told: &Told) -> Result<Exit
         say_row(&format!("asked    {}", asked.decision.reason))?;
     }
     if let Some(answer) = &told.answer {
-        say_row(&format!("answer   {} by {}", if answer.allow { "allow" } else { "deny" }, answer.by))?;
+        say_row(&format!("answer   {} by {}", answer.word(), answer.by))?;
     }
     match &told.decision {
         Some(decision) => describe(decision)?,
@@ -275,7 +275,7 @@ fn collect(told: &mut Told, body: &RecordBody, id: &str) {
         }
         RecordBody::Asked(asked) if asked.tool_use_id == id => told.asked = Some((**asked).clone()),
         RecordBody::Answered(answer) if answer.tool_use_id == id && told.answer.is_none() => {
-            told.change(answer.updated_input.as_ref(), &answer.by);
+            told.change(answer.updated_input.as_ref(), &answer.by.to_string());
             told.answer = Some((**answer).clone());
         }
         RecordBody::Decided(decided) if decided.tool_use_id == id => {

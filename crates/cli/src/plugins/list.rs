@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use qoder_runtime::extensions::plugin::{Installed, MARKET, folder_of, switched_on};
+use qoder_config::extensions::switched_on;
+use qoder_config::plugins::{Installed, MARKET, folder_of};
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
 
@@ -13,15 +14,15 @@ use crate::screen::{say, say_json, say_row};
 
 /// Lists them.
 pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
-    let installed = Installed::load(&setup.config_root);
+    let installed = Installed::load(&setup.config.config_root);
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for name in installed.names() {
-        let folder = folder_of(&setup.config_root, &name);
+        let folder = folder_of(&setup.config.config_root, &name);
         let id = format!("{name}{MARKET}");
-        let on = switched_on(&setup.settings, &id);
+        let on = switched_on(&setup.config.settings, &id);
         let mut one = json!({ "id": id, "name": name, "path": folder, "enabled": on });
-        // Nothing of files that nobody approved is interpreted, not even to show it.
+        // Nothing of files that are not approved is interpreted, not even to show it.
         if let Err(reason) = installed.check(&name, &folder) {
             one["approved"] = json!(false);
             one["errors"] = json!([reason]);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use qoder_runtime::extensions::plugin::{self, Installed, MARKET, PluginError, folder_of};
-use qoder_runtime::settings::{Change, change};
+use qoder_config::plugins::{self as plugin, Installed, MARKET, PluginError, folder_of};
+use qoder_config::settings::{Change, change};
 use qoder_runtime::setup::Setup;
 use serde_json::Value;
 
@@ -16,9 +16,9 @@ use crate::exit::{Exit, Fault};
 use crate::screen::{say_row, tell};
 
 fn file(setup: &Setup, scope: PluginScope) -> PathBuf {
-    let project = setup.project_root.join(".qoder");
+    let project = setup.config.project_root.join(".qoder");
     match scope {
-        PluginScope::User => setup.config_root.join("settings.json"),
+        PluginScope::User => setup.config.config_root.join("settings.json"),
         PluginScope::Project => project.join("settings.json"),
         PluginScope::Local => project.join("settings.local.json"),
     }
@@ -45,7 +45,7 @@ fn show(folder: &Path, original: &Path, setup: &Setup) -> Result<(), Fault> {
 
 /// Copies a plugin, shows it and switches it on.
 pub fn install(setup: &Setup, folder: &Path, scope: PluginScope) -> Result<Exit, Fault> {
-    let staged = plugin::stage(&setup.config_root, folder)?;
+    let staged = plugin::stage(&setup.config.config_root, folder)?;
     // The copy is shown: it is what will be used, whatever happens to the folder meanwhile.
     show(&staged.plugin.root, folder, setup)?;
     let name = staged.plugin.name.clone();
@@ -57,11 +57,11 @@ pub fn install(setup: &Setup, folder: &Path, scope: PluginScope) -> Result<Exit,
 
 /// Removes a plugin and what the settings here say about it.
 pub fn uninstall(setup: &Setup, name: &str) -> Result<Exit, Fault> {
-    plugin::uninstall(&setup.config_root, name)?;
+    plugin::uninstall(&setup.config.config_root, name)?;
     let id = format!("{name}{MARKET}");
     for scope in [PluginScope::User, PluginScope::Project, PluginScope::Local] {
         let path = file(setup, scope);
-        let says = setup.settings.layers.iter().any(|layer| {
+        let says = setup.config.settings.layers.iter().any(|layer| {
             layer.file.as_ref() == Some(&path)
                 && layer.value.get("enabledPlugins").is_some_and(|all| all.get(&id).is_some())
         });
@@ -70,7 +70,7 @@ pub fn uninstall(setup: &Setup, name: &str) -> Result<Exit, Fault> {
         }
     }
     say_row(&format!("removed {id}"))?;
-    let data = setup.config_root.join("plugins").join("data").join(name);
+    let data = setup.config.config_root.join("plugins").join("data").join(name);
     if data.exists() {
         say_row(&format!("its data stays in {}", data.display()))?;
     }
@@ -79,12 +79,12 @@ pub fn uninstall(setup: &Setup, name: &str) -> Result<Exit, Fault> {
 
 /// Switches a plugin on or off.
 pub fn switch(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result<Exit, Fault> {
-    let installed = Installed::load(&setup.config_root);
+    let installed = Installed::load(&setup.config.config_root);
     let known = installed.names();
     if !known.iter().any(|one| one == name) {
         return Err(PluginError::NotInstalled { name: name.to_owned(), known }.into());
     }
-    let folder = folder_of(&setup.config_root, name);
+    let folder = folder_of(&setup.config.config_root, name);
     if on {
         match installed.check(name, &folder) {
             Ok(()) => show(&folder, &folder, setup)?,
@@ -99,13 +99,13 @@ pub fn switch(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result
 
 /// Approves a plugin as it lies there.
 pub fn approve(setup: &Setup, name: &str) -> Result<Exit, Fault> {
-    let known = Installed::load(&setup.config_root).names();
+    let known = Installed::load(&setup.config.config_root).names();
     if !known.iter().any(|one| one == name) {
         return Err(PluginError::NotInstalled { name: name.to_owned(), known }.into());
     }
-    let folder = folder_of(&setup.config_root, name);
+    let folder = folder_of(&setup.config.config_root, name);
     show(&folder, &folder, setup)?;
-    plugin::approve(&setup.config_root, name)?;
+    plugin::approve(&setup.config.config_root, name)?;
     say_row(&format!("approved {name}{MARKET} as it is"))?;
     Ok(Exit::Success)
 }
@@ -113,7 +113,7 @@ pub fn approve(setup: &Setup, name: &str) -> Result<Exit, Fault> {
 fn write(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result<(), Fault> {
     let key = format!("enabledPlugins.{name}{MARKET}");
     changed(change(&file(setup, scope), &key, &Change::Set(Value::Bool(on))))?;
-    if scope != PluginScope::User && !setup.trust.is_trusted() {
+    if scope != PluginScope::User && !setup.config.trust.is_trusted() {
         tell(
             "warning: this folder is not trusted, so its settings are not used; `qodercli trust` changes that",
         );
@@ -121,6 +121,6 @@ fn write(setup: &Setup, name: &str, scope: PluginScope, on: bool) -> Result<(), 
     Ok(())
 }
 
-fn changed(written: Result<(), qoder_runtime::settings::WriteError>) -> Result<(), Fault> {
+fn changed(written: Result<(), qoder_config::settings::WriteError>) -> Result<(), Fault> {
     written.map_err(|error| PluginError::Write(error).into())
 }

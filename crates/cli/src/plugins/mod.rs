@@ -8,7 +8,7 @@ mod validate;
 
 use std::collections::BTreeMap;
 
-use qoder_runtime::extensions::plugin::{MARKET, PluginError};
+use qoder_config::plugins::{MARKET, PluginError};
 
 use crate::exit::{Exit, Fault};
 use crate::mcp::prepare;

@@ -1,9 +1,11 @@
 //! What a plugin makes active, for people who decide about it: hooks with their full commands, servers with their full
 //! command lines. Nothing is cut, and nothing in it is obeyed by a terminal.
 
-use qoder_runtime::extensions::{Found, Loaded, Origin, Plugin, Problem};
-use qoder_runtime::mcp_sources::Described;
-use qoder_runtime::settings::read_plain;
+use qoder_config::extensions::{Found, Loaded};
+use qoder_config::plugins::Plugin;
+use qoder_config::servers::Described;
+use qoder_config::settings::read_plain;
+use qoder_config::sources::{Origin, Problem};
 use serde_json::{Value, json};
 
 use crate::mcp::get::{described_as, plain};

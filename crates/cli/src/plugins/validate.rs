@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use qoder_runtime::extensions::{Origin, Problem};
+use qoder_config::sources::{Origin, Problem};
 use qoder_runtime::setup::{Options, Setup};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub fn alone(folder: &Path, environment: BTreeMap<String, String>) -> Result<Set
     Ok(Setup::prepare(options)?)
 }
 
-/// Tells what is wrong and what would become active.
+/// Prints what is wrong and what would become active.
 pub fn run(folder: &Path, as_json: bool, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let setup = alone(folder, environment)?;
     let loaded = setup.extensions(BTreeMap::new())?;

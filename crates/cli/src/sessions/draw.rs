@@ -29,7 +29,7 @@ pub struct Drawing<'a> {
     pub out: &'a mut Document,
 }
 
-/// Where a line stands.
+/// The place of a line.
 #[derive(Clone, Copy)]
 struct At {
     indent: usize,
@@ -333,7 +333,7 @@ impl Drawing<'_> {
     /// What the session came to.
     pub fn totals(&mut self, tracker: &Tracker) -> io::Result<()> {
         let totals: &Totals = &tracker.totals;
-        let open = if tracker.is_unfinished() { ", unfinished: --resume goes on" } else { "" };
+        let open = if tracker.is_unfinished() { ", unfinished: continue with --resume" } else { "" };
         let time: Vec<String> = told_time(&totals.time_ms)
             .iter()
             .map(|(kind, time)| format!("{kind} {}", duration(*time)))
@@ -388,7 +388,7 @@ fn outcome_word(outcome: Option<CallOutcome>) -> (&'static str, Ink) {
 
 /// Who decided: the rule with its place, the mode, the hook or the person.
 fn who(decision: &Decision) -> String {
-    let answered = decision.answered_by.as_deref().map(one_line);
+    let answered = decision.answered_by.as_ref().map(|by| one_line(&by.to_string()));
     match decision.layer {
         DecisionLayer::Rule => {
             let rule = decision.rule.as_deref().map(one_line).unwrap_or_default();
@@ -403,7 +403,7 @@ fn who(decision: &Decision) -> String {
         DecisionLayer::Hook => answered.unwrap_or_else(|| "hook".to_owned()),
         DecisionLayer::BuiltIn => "known of the tool".to_owned(),
         DecisionLayer::SafetyCheck => "safety check".to_owned(),
-        DecisionLayer::Unattended => "nobody to ask".to_owned(),
+        DecisionLayer::Unattended => "no one to ask".to_owned(),
         DecisionLayer::Classifier => "classifier".to_owned(),
         DecisionLayer::Sandbox => "sandbox".to_owned(),
     }

@@ -68,7 +68,7 @@ fn markdown(body: &RecordBody) -> String {
             _ => String::new(),
         },
         RecordBody::Answered(answer) => match &answer.updated_input {
-            Some(input) => changed(&answer.tool_use_id, input, &answer.by),
+            Some(input) => changed(&answer.tool_use_id, input, &answer.by.to_string()),
             None => String::new(),
         },
         _ => String::new(),

@@ -1,32 +1,40 @@
-//! `qodercli sessions`: list, show, delete, export, repair, prune and rewind. Reading never changes a session. What is
+//! `qodercli sessions`: list, show, watch, send, interrupt, delete, export, repair, prune and rewind. Reading never changes a session. What is
 //! here finds and lists sessions; each larger command has a file of its own.
 
 mod draw;
 mod export;
+pub mod inbox;
 mod page;
 mod prune;
 mod show;
+mod status;
 mod timeline;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::slice;
 use std::time::UNIX_EPOCH;
 
+use clap::Parser;
+
+use qoder_config::home;
 use qoder_core::State;
 use qoder_runtime::catalog::{self, SessionInfo};
-use qoder_runtime::error::SessionError;
-use qoder_runtime::layout::{self, SessionPaths};
+use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::session::{apply_line, new_id};
+use qoder_runtime::store::StoreError;
 use qoder_runtime::store::jsonl::{Scan, scan};
 use qoder_runtime::store::line::Line;
 use qoder_types::Record;
 use qoder_types::record::RecordBody;
 use serde_json::json;
 
+use crate::arguments::Arguments;
 use crate::commands::SessionsAction;
 use crate::exit::{Exit, Fault};
 use crate::print::current_directory;
 use crate::screen::{say, say_json, say_row, tell};
+use status::Status;
 
 /// Runs a sessions command.
 pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
@@ -42,6 +50,9 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
         SessionsAction::Export { id, format } => export::run(environment, id, format),
         SessionsAction::Repair { id } => repair(environment, id),
         SessionsAction::Prune { dry_run, json } => prune::run(environment, *dry_run, *json),
+        SessionsAction::Watch(arguments) => watch::run(arguments, environment),
+        SessionsAction::Send { id, text, resume } => inbox::send(environment, id, text.as_deref(), *resume),
+        SessionsAction::Interrupt { id } => inbox::interrupt(environment, id),
         SessionsAction::Rewind(arguments) => crate::rewind::run(arguments, environment),
     }
 }
@@ -49,13 +60,13 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
 /// A session by its id or by the beginning of it, with its whole id. Sessions are found from any directory here: these
 /// commands only name them.
 pub fn locate(environment: &BTreeMap<String, String>, given: &str) -> Result<(String, SessionPaths), Fault> {
-    let root = layout::config_root(environment);
+    let root = home::config_root(environment);
     let cwd = current_directory(None)?;
     let id = catalog::complete_id(&root, &cwd, given)?;
     let paths = match catalog::find_session(&root, &cwd, &id) {
-        Err(SessionError::NotFound { elsewhere: Some(_), .. }) => {
+        Err(StoreError::NotFound { elsewhere: Some(_), .. }) => {
             let found = catalog::info(&root, None, &id).map(|session| session.paths);
-            found.ok_or_else(|| SessionError::NotFound { id: id.clone(), project: cwd, elsewhere: None })?
+            found.ok_or_else(|| StoreError::NotFound { id: id.clone(), project: cwd, elsewhere: None })?
         }
         other => other?,
     };
@@ -65,7 +76,7 @@ pub fn locate(environment: &BTreeMap<String, String>, given: &str) -> Result<(St
 /// The newest session of the current directory.
 pub fn newest(environment: &BTreeMap<String, String>) -> Result<(String, SessionPaths), Fault> {
     let cwd = current_directory(None)?;
-    let mut sessions = catalog::newest_of(&layout::config_root(environment), Some(slice::from_ref(&cwd)));
+    let mut sessions = catalog::newest_of(&home::config_root(environment), Some(slice::from_ref(&cwd)));
     sessions.next().map(|session| (session.id, session.paths)).ok_or_else(|| {
         Fault::input(
             format!("there is no session of {}", cwd.display()),
@@ -76,7 +87,7 @@ pub fn newest(environment: &BTreeMap<String, String>) -> Result<(String, Session
 
 /// Lists sessions, newest first.
 pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) -> Result<Exit, Fault> {
-    let root = layout::config_root(environment);
+    let root = home::config_root(environment);
     let cwd = current_directory(None)?;
     let sessions = catalog::list(&root, (!all).then_some(cwd.as_path()));
     if as_json {
@@ -94,17 +105,33 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
         let summary: String = session.summary().chars().take(80).collect();
         let summary = summary.replace(['\n', '\r', '\t'], " ");
         let place = if all { session.cwd.clone().unwrap_or_default() + "  " } else { String::new() };
-        say_row(&format!("{}  {modified}  {place}{summary}", session.id))?;
+        let status = Status::of(&session.paths, session.modified);
+        let doing = status.doing.as_str();
+        say_row(&format!("{}  {modified}  {doing:<10}  {place}{summary}", session.id))?;
     }
     Ok(Exit::Success)
 }
 
+/// Resumes a session in this process with a message, as `qodercli -p --resume` does.
+fn resume(environment: &BTreeMap<String, String>, id: &str, text: &str) -> Result<Exit, Fault> {
+    let cwd = catalog::info(&home::config_root(environment), None, id).and_then(|info| info.cwd);
+    let mut words = vec!["qodercli".to_owned(), "-p".to_owned(), "--resume".to_owned(), id.to_owned()];
+    words.extend(cwd.into_iter().flat_map(|cwd| ["--cwd".to_owned(), cwd]));
+    words.extend(["--".to_owned(), text.to_owned()]);
+    let arguments = Arguments::try_parse_from(words).map_err(|error| {
+        Fault::input(error.to_string(), "`qodercli -p --resume SESSION \"…\"` does the same")
+    })?;
+    crate::print::run(&arguments, environment.clone())
+}
+
 fn info_json(session: &SessionInfo) -> serde_json::Value {
     let modified = session.modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let status = Status::of(&session.paths, session.modified).to_json();
     json!({
         "sessionId": session.id, "summary": session.summary(), "lastModified": u64::try_from(modified).unwrap_or(0),
         "customTitle": session.title, "firstPrompt": session.first_prompt, "gitBranch": session.branch,
         "cwd": session.cwd, "fileSize": session.size,
+        "status": status["status"], "statusSince": status["since"], "pid": status["pid"],
     })
 }
 
@@ -121,14 +148,14 @@ pub fn read(paths: &SessionPaths, mut visit: impl FnMut(&RecordBody)) -> Result<
     Ok(state)
 }
 
-/// Tells what is wrong with a log; answers with it. A log that cannot be read at all is a fault.
-fn tell_damage(scanned: Result<Scan, SessionError>) -> Result<Option<String>, Fault> {
+/// Prints what is wrong with a log; answers with it. A log that cannot be read at all is a fault.
+fn tell_damage(scanned: Result<Scan, StoreError>) -> Result<Option<String>, Fault> {
     let damage = match scanned {
         Ok(scanned) if scanned.torn > 0 => {
             format!("the last record was never completed ({} bytes)", scanned.torn)
         }
         Ok(_) => return Ok(None),
-        Err(error @ SessionError::Corrupt { .. }) => format!("{error}; showing what stands before it"),
+        Err(error @ StoreError::Corrupt { .. }) => format!("{error}; showing what stands before it"),
         Err(error) => return Err(error.into()),
     };
     tell(&format!("warning: {damage}"));

@@ -8,7 +8,7 @@ use crate::screen::{self, Ink, Paint, Painted};
 
 /// The width without a terminal.
 const PLAIN_WIDTH: usize = 110;
-/// Narrower than this nothing can be told.
+/// Narrower than this nothing can be shown.
 const LEAST_WIDTH: usize = 60;
 /// Wider than this a line is not read at one glance.
 const MOST_WIDTH: usize = 160;
@@ -129,7 +129,7 @@ impl Scale {
         let cells = i64::try_from(self.cells).unwrap_or(1).max(1);
         let place = |time: i64| -> i64 {
             let part = time.saturating_sub(self.from).clamp(0, whole);
-            // Times are far below the limit; a log with nonsense in it must not overflow.
+            // Times are far below the limit; a log with invalid times must not overflow.
             (i128::from(part) * i128::from(cells) / i128::from(whole)).try_into().unwrap_or(cells)
         };
         let start = place(from).min(cells - 1);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use qoder_runtime::layout;
-use qoder_runtime::retention::{OldSession, Pruned, Retention};
-use qoder_runtime::settings::load_personal;
+use qoder_config::home;
+use qoder_config::settings::load_personal;
+use qoder_runtime::retention::{self, OldSession, Pruned, Retention};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};
@@ -13,11 +13,11 @@ use crate::screen::{say, say_json_line, say_row, tell};
 
 /// Deletes what is too old, or says what would go.
 pub fn run(environment: &BTreeMap<String, String>, dry_run: bool, as_json: bool) -> Result<Exit, Fault> {
-    let root = layout::config_root(environment);
+    let root = home::config_root(environment);
     // A project has no say in what is kept of others.
     let settings = load_personal(&root, None, environment)
         .map_err(|error| Fault::from(qoder_runtime::setup::SetupError::from(error)))?;
-    let retention = Retention::of(&settings);
+    let retention = retention::configured(&settings);
     let pruned = retention.prune(&root, SystemTime::now(), dry_run);
     if as_json {
         say_json_line(data(&retention, &pruned, dry_run).to_string())?;

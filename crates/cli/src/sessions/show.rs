@@ -1,5 +1,5 @@
 //! `qodercli sessions show`: a session's timeline, drawn for people or as data. Turns are written as they are read; what
-//! the session came to stands at the end.
+//! the session came to is at the end.
 
 use std::collections::BTreeMap;
 use std::io;

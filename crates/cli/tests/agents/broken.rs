@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{delegating, file, listed, rows, run, stream};
+use crate::agents::support::{delegating, file, listed, rows, run, stream};
 
 /// The problem of a file, with its line.
 fn problem(listed: &Value, file: &str) -> (Value, String) {

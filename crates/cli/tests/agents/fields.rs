@@ -3,7 +3,7 @@
 use qoder_testkit::{Ran, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{child_request, delegating, file, requests, stream, told, tools};
+use crate::agents::support::{child_request, delegating, file, requests, stream, told, tools};
 
 /// Runs an agent of a file whose head has these lines, and one of the flag with these fields; each must do.
 fn both(head: &str, fields: &Value, child: &[Reply], check: impl Fn(&Ran, &ScriptedServer, &Sandbox)) {

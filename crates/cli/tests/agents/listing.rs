@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::support::{file, listed, rows, run};
+use crate::agents::support::{file, listed, rows, run};
 
 #[test]
 fn agents_list_shows_name_source_purpose_and_file() {

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{file, requests, run, stream, told, tools};
+use crate::agents::support::{file, requests, run, stream, told, tools};
 
 fn server() -> ScriptedServer {
     ScriptedServer::start(Script::list(vec![Reply::text("done")]))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use qoder_testkit::{Ran, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{file, requests, run, stream, tools};
+use crate::agents::support::{file, requests, run, stream, tools};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crash/scripts/notes.py");
 const DENIES: &str = "PreToolUse:\n    - matcher: Bash\n      hooks:\n        - {type: command, command: \"echo no commands here >&2; exit 2\"}";
@@ -52,7 +52,7 @@ fn hooks_of_the_main_agent_are_those_of_the_session_and_stop_stays_stop() {
 #[test]
 fn hooks_of_the_main_agent_bind_the_agents_that_it_starts() {
     let sandbox = of_user(&format!("hooks:\n  {DENIES}"));
-    let server = crate::support::delegating(
+    let server = crate::agents::support::delegating(
         "general-purpose",
         vec![Reply::tool("Bash", json!({ "command": "touch made" })), Reply::text("child is done")],
     );
@@ -91,7 +91,7 @@ fn described_servers_of_the_main_agent_are_those_of_the_session() {
     let names: Vec<&Value> = init["mcp_servers"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(names, ["kit"], "a server that it does not list is not its own");
     assert!(!sandbox.project().join("started").exists());
-    assert!(ran.stderr.contains("lists the server `other`, which nobody describes"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("lists the server `other`, which no file describes"), "{}", ran.stderr);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{child_request, delegating, file, listed, rows, run, stream, tools};
+use crate::agents::support::{child_request, delegating, file, listed, rows, run, stream, tools};
 
 fn settings(overrides: &Value) -> String {
     json!({ "agents": { "overrides": overrides } }).to_string()

@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{file, listed, requests, rows, run, stream, told};
+use crate::agents::support::{file, listed, requests, rows, run, stream, told};
 
 fn everywhere() -> (Sandbox, String) {
     let sandbox = Sandbox::new();

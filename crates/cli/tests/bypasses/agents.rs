@@ -1,9 +1,9 @@
-//! Agents that try to have more authority than whoever started them: their own mode, their tools, names that a rule
-//! denies, nesting, and files of folders that nobody trusts.
+//! Agents that try to have more authority than the session that started them: their own mode, their tools, names that a rule
+//! denies, nesting, and files of folders that are not trusted.
 
 use serde_json::{Value, json};
 
-use crate::support::{BINARY, Case, agent, agent_touches, call, delegate, done, of_agent, touch};
+use crate::bypasses::support::{BINARY, Case, agent, agent_touches, call, delegate, done, of_agent, touch};
 
 const MODES: [&str; 4] = ["bypassPermissions", "yolo", "acceptEdits", "auto"];
 

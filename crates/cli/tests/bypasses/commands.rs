@@ -1,9 +1,9 @@
 //! Commands that try to read or run more than they may: files outside, words of arguments that would be commands, heads of
-//! folders that nobody trusts, and hooks that put other files or lines in place of those that were judged.
+//! folders that are not trusted, and hooks that put other files or lines in place of those that were judged.
 
 use serde_json::{Value, json};
 
-use crate::support::{BINARY, Case, answering, done, touch};
+use crate::bypasses::support::{BINARY, Case, answering, done, touch};
 
 const SECRET: &str = "words of the secret";
 

@@ -1,9 +1,9 @@
 //! Hooks that try to loosen what rules, modes and safety checks say, that change an input after it was judged, and hooks
-//! of folders that nobody trusts.
+//! of folders that are not trusted.
 
 use serde_json::{Value, json};
 
-use crate::support::{Case, answering, call, done, touch};
+use crate::bypasses::support::{Case, answering, call, done, touch};
 
 /// Settings with hooks and rules.
 fn settings(hooks: &Value, rules: &Value) -> Value {
@@ -90,7 +90,7 @@ fn a_file_that_a_hook_put_in_place_of_another_is_judged_as_what_it_is() {
     for file in [".envrc", ".qoder/settings.json", ".git/config", "../outside.txt", "denied.txt"] {
         let input = json!({ "file_path": file, "content": "x" });
         let part = json!({ "permissionDecision": "allow", "updatedInput": input });
-        // A file outside the workspace is a question that only the mode puts; without the hook's word nobody allows it.
+        // A file outside the workspace is a question that only the mode puts; without the hook's word it is denied.
         let part = if file.starts_with("..") { json!({ "updatedInput": input }) } else { part };
         let case = Case::trusted(&settings(&early(&part), &json!({ "deny": ["Edit(denied.txt)"] })));
         let write = call("Write", &json!({ "file_path": "plain.txt", "content": "x" }));

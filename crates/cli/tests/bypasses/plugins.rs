@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{Case, agent, agent_touches, call, done, touch};
+use crate::bypasses::support::{Case, agent, agent_touches, call, done, touch};
 
 #[test]
 fn an_agent_of_a_plugin_brings_no_mode_no_hooks_and_no_servers() {

@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::support::{Case, Ran, call, done};
+use crate::bypasses::support::{Case, Ran, call, done};
 
 /// A server with the standard library alone. Whatever is called or read is noted in the file `made`.
 const SERVER: &str = r#"

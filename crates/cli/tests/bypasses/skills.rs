@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Case, agent, call, delegate, done, of_agent, skill, touch};
+use crate::bypasses::support::{Case, agent, call, delegate, done, of_agent, skill, touch};
 
 fn load(name: &str) -> Value {
     call("Skill", &json!({ "skill": name }))

@@ -1,4 +1,4 @@
-//! A project in which somebody tries to get more than they were given: definitions, a model that plays along, and whether
+//! A project whose files try to get more than they were given: definitions, a model that plays along, and whether
 //! it came to anything. What an attempt would do is to make the file `made`.
 
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Ran {
 }
 
 impl Case {
-    /// A project that nobody vouched for, with these settings of the person.
+    /// A project that is not trusted, with these settings of the person.
     pub fn untrusted(settings: &Value) -> Self {
         let case = Self { sandbox: Sandbox::new() };
         case.sandbox.write(case.sandbox.config().join("settings.json"), settings.to_string());

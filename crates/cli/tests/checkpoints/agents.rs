@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Place, edit, read, steps, write};
+use crate::checkpoints::support::{Place, edit, read, steps, write};
 
 #[test]
 fn what_a_subagent_changed_goes_back() {

@@ -1,9 +1,9 @@
-//! `qodercli sessions rewind`: lists the messages, previews, and takes a session back that nobody drives.
+//! `qodercli sessions rewind`: lists the messages, previews, and takes a session back that no process drives.
 
 use serde_json::{Value, json};
 
-use crate::host::QODERCLI;
-use crate::support::{Place, SESSION, edit, id, read, steps};
+use crate::checkpoints::host::QODERCLI;
+use crate::checkpoints::support::{Place, SESSION, edit, id, read, steps};
 
 fn run(place: &Place, more: &[&str]) -> (i32, String, String) {
     let arguments = [&["sessions", "rewind", SESSION], more].concat();
@@ -38,5 +38,5 @@ fn a_person_takes_a_session_back() {
     assert!(stdout.starts_with("1 files changed, +1 -1 lines\n"), "{stdout}");
     assert_eq!(place.read("file.txt").unwrap(), "one\n");
     let (code, _, stderr) = run(&place, &["--to", &id(2)]);
-    assert_eq!(code, 42, "the message is no part of the conversation any more: {stderr}");
+    assert_eq!(code, 42, "the message is no longer part of the conversation: {stderr}");
 }

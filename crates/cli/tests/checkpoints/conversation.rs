@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{Place, edit, id, read, steps};
+use crate::checkpoints::support::{Place, edit, id, read, steps};
 
 #[test]
 fn the_model_sees_the_conversation_up_to_before_the_message() {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::host::QODERCLI;
-use crate::support::{Place, SESSION, edit, id, read, steps, write};
+use crate::checkpoints::host::QODERCLI;
+use crate::checkpoints::support::{Place, SESSION, edit, id, read, steps, write};
 
 const FILES: usize = 12;
 const HANG_GUARD: Duration = Duration::from_secs(60);
@@ -74,7 +74,7 @@ fn killed_at_any_file_everything_goes_back() {
         let output = place.sandbox.run(QODERCLI, &["sessions", "rewind", SESSION, "--to", &id(2)]);
         assert!(output.status.success(), "{output:?}");
         assert_restored(&place);
-        // The turn that died is no part of the conversation any more, and the session goes on.
+        // The turn that died is no longer part of the conversation, and the session continues.
         let mut session = place.resume();
         session.turn(3, "beta");
         assert_eq!(place.last_request(), ["alpha", "done", "beta"]);

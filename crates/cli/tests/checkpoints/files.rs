@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{Place, bash, edit, mode, read, set_mode, steps, write};
+use crate::checkpoints::support::{Place, bash, edit, mode, read, set_mode, steps, write};
 
 #[test]
 fn changed_files_go_back_and_created_ones_go() {
@@ -40,7 +40,10 @@ fn changed_files_go_back_and_created_ones_go() {
     );
     let records = place.records("files-rewound");
     assert_eq!(records.len(), 2, "{records:#?}");
-    assert_eq!((&records[1]["to"], &records[1]["files"]), (&json!(crate::support::id(1)), &both));
+    assert_eq!(
+        (&records[1]["to"], &records[1]["files"]),
+        (&json!(crate::checkpoints::support::id(1)), &both)
+    );
 }
 
 #[test]

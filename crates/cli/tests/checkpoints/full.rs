@@ -4,8 +4,8 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::host::Host;
-use crate::support::{ON, Place, Process, SESSION, edit, read, steps, write};
+use crate::checkpoints::host::Host;
+use crate::checkpoints::support::{ON, Place, Process, SESSION, edit, read, steps, write};
 
 #[test]
 fn a_full_store_refuses_the_change() {

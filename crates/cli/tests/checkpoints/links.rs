@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::{Place, bash, edit, read, steps, write};
+use crate::checkpoints::support::{Place, bash, edit, read, steps, write};
 
 #[test]
 fn a_change_through_a_link_is_one_of_its_target() {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::host::QODERCLI;
-use crate::support::{Place, SESSION, edit, id, read, steps};
+use crate::checkpoints::host::QODERCLI;
+use crate::checkpoints::support::{Place, SESSION, edit, id, read, steps};
 
 #[test]
 fn a_session_is_resumed_and_rewound() {

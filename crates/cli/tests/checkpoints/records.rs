@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::host::QODERCLI;
-use crate::support::{Place, SESSION, bash, edit, id, read, set_mode, steps, write};
+use crate::checkpoints::host::QODERCLI;
+use crate::checkpoints::support::{Place, SESSION, bash, edit, id, read, set_mode, steps, write};
 
 fn place_of(lines: &[Value], fits: impl Fn(&Value) -> bool) -> usize {
     lines.iter().position(fits).unwrap_or_else(|| panic!("it is not there: {lines:#?}"))

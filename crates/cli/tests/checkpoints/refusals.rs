@@ -1,10 +1,10 @@
-//! What is refused, with a text that says why: a turn that runs, messages that nobody knows, sessions without checkpoints,
+//! What is refused, with a text that says why: a turn that runs, unknown messages, sessions without checkpoints,
 //! a damaged store, and requests that make no sense.
 
 use serde_json::json;
 
-use crate::host::{Host, QODERCLI};
-use crate::support::{ON, Place, SESSION, bash, edit, id, read, steps};
+use crate::checkpoints::host::{Host, QODERCLI};
+use crate::checkpoints::support::{ON, Place, SESSION, bash, edit, id, read, steps};
 
 #[test]
 fn a_turn_that_runs_is_not_rewound() {

@@ -8,7 +8,7 @@ use std::process::Command;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::host::{Host, QODERCLI};
+use crate::checkpoints::host::{Host, QODERCLI};
 
 /// What a prompt with steps begins with.
 const STEPS: &str = "STEPS ";
@@ -82,7 +82,7 @@ impl Place {
         self.sandbox.write(name, text)
     }
 
-    /// The content of a file; `None` when there is none.
+    /// The content of a file; `None` when it cannot be read.
     pub fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.path(name)).ok()
     }

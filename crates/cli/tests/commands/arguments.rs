@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::json;
 
-use crate::support::{asked, bodies, command, model, records, trusted, turn};
+use crate::commands::support::{asked, bodies, command, model, records, trusted, turn};
 
 #[test]
 fn arguments_take_their_places() {

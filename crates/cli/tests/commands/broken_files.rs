@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::{Value, json};
 
-use crate::support::{command, model, run, skill, trusted, turn};
+use crate::commands::support::{command, model, run, skill, trusted, turn};
 
 #[test]
 fn broken_files_are_named_and_the_rest_loads() {

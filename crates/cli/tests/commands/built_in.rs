@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Talk, asked, bodies, call, command, model, records, trusted, turn};
+use crate::commands::support::{Talk, asked, bodies, call, command, model, records, trusted, turn};
 
 fn said(talk: &mut Talk, prompt: &str) -> (String, Value) {
     talk.prompt(prompt);
@@ -130,7 +130,7 @@ fn clear_and_rewind_hold_for_a_log_that_came_back_from_a_store() {
     }
     std::fs::write(log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     let server = model(vec![Reply::text("x"), Reply::text("x"), Reply::text("fine")]);
-    assert_eq!(turn(&sandbox, &server, &["-c", "go on"]).result()["result"], "fine");
+    assert_eq!(turn(&sandbox, &server, &["-c", "continue"]).result()["result"], "fine");
     let messages = bodies(&server)[0]["messages"].to_string();
     assert!(messages.contains("the first words") && messages.contains("milk"), "{messages}");
     assert!(!messages.contains("the old words") && !messages.contains("left out"), "{messages}");
@@ -157,7 +157,7 @@ fn compact_replaces_the_conversation_by_a_summary() {
     };
     // The summary alone: what the system prompt takes is counted once.
     assert!(tokens("Messages") < tokens("System prompt"), "{usage}");
-    talk.prompt("go on");
+    talk.prompt("continue");
     talk.result();
     let requests = bodies(&server);
     assert_eq!(requests.len(), 3);
@@ -179,7 +179,7 @@ fn a_compaction_that_fails_is_an_error_and_changes_nothing() {
     talk.prompt("/compact");
     let result = talk.result();
     assert!(result["errors"][0].as_str().unwrap().contains("could not be summarised"), "{result}");
-    talk.prompt("go on");
+    talk.prompt("continue");
     talk.result();
     assert!(bodies(&server).last().unwrap().to_string().contains("the old words"));
 }
@@ -206,7 +206,7 @@ fn a_compaction_can_be_interrupted_and_meanwhile_nobody_rewinds() {
     let result = talk.result();
     assert_eq!(result["terminal_reason"], "aborted_streaming", "{result}");
     assert!(!sandbox.transcript_lines().iter().any(|line| line["subtype"] == "compact_boundary"));
-    talk.prompt("go on");
+    talk.prompt("continue");
     assert_eq!(talk.result()["result"], "fine");
     assert!(bodies(&server).last().unwrap().to_string().contains("the old words"));
 }
@@ -218,7 +218,7 @@ fn in_print_mode_the_output_is_the_answer() {
     let ran = turn(&sandbox, &server, &["/help"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.system("local_command_output")["content"], ran.result()["result"]);
-    let mut text = sandbox.command_with(crate::support::BINARY, &server);
+    let mut text = sandbox.command_with(crate::commands::support::BINARY, &server);
     text.args(["-p", "/help"]);
     let shown = Sandbox::finish(text).stdout;
     assert!(String::from_utf8(shown).unwrap().contains("/clear: Begin a new conversation"));

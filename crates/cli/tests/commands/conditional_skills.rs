@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::json;
 
-use crate::support::{asked, bodies, call, model, skill, trusted, turn};
+use crate::commands::support::{asked, bodies, call, model, skill, trusted, turn};
 
 #[test]
 fn a_conditional_skill_is_told_when_a_path_matches() {

@@ -3,7 +3,7 @@
 
 use qoder_testkit::Reply;
 
-use crate::support::{asked, bodies, command, model, trusted, turn};
+use crate::commands::support::{asked, bodies, command, model, trusted, turn};
 
 #[test]
 fn a_file_is_included_behind_the_text() {

@@ -1,12 +1,12 @@
-//! Definitions that are links: a skill whose text lies elsewhere works and may read its own folder only, what is wrong is
-//! told under the name that people know, and a link that leads nowhere is told, too.
+//! Definitions that are links: a skill whose text lies elsewhere works and may read its own folder only, errors use
+//! the name that people know, and a link that leads nowhere is reported, too.
 
 use std::os::unix::fs::symlink;
 
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{asked, bodies, model, run, trusted, turn};
+use crate::commands::support::{asked, bodies, model, run, trusted, turn};
 
 fn linked_skill(sandbox: &Sandbox, name: &str, target: &str) {
     let folder = sandbox.project().join(".qoder/skills").join(name);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{command, own_skill, run, skill, trusted};
+use crate::commands::support::{command, own_skill, run, skill, trusted};
 
 #[test]
 fn skills_list_names_sources_and_taken_names() {

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{Talk, asked, bodies, command, model, records, trusted, turn};
+use crate::commands::support::{Talk, asked, bodies, command, model, records, trusted, turn};
 
 fn making(head: &str) -> Sandbox {
     let sandbox = trusted();

@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::json;
 
-use crate::support::{Talk, answered, bodies, call, model, skill, trusted, turn};
+use crate::commands::support::{Talk, answered, bodies, call, model, skill, trusted, turn};
 
 #[test]
 fn a_skill_name_with_a_slash_is_refused_in_a_call() {

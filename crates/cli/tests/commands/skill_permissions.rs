@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::json;
 
-use crate::support::{answered, bodies, call, model, skill, trusted, turn};
+use crate::commands::support::{answered, bodies, call, model, skill, trusted, turn};
 
 const RULES: &str = "allowed-tools: Bash(touch made*)\n";
 

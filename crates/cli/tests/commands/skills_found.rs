@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{bodies, model, offered, own_skill, skill, trusted, turn};
+use crate::commands::support::{bodies, model, offered, own_skill, skill, trusted, turn};
 
 #[test]
 fn names_and_descriptions_at_start() {

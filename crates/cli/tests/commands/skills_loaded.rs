@@ -4,7 +4,9 @@
 use qoder_testkit::Reply;
 use serde_json::json;
 
-use crate::support::{answered, asked, bodies, call, model, own_skill, records, skill, trusted, turn};
+use crate::commands::support::{
+    answered, asked, bodies, call, model, own_skill, records, skill, trusted, turn,
+};
 
 #[test]
 fn the_model_loads_a_skill_and_reads_its_files() {

@@ -5,7 +5,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{Talk, bodies, call, command, model, records, run, skill, trusted, turn};
+use crate::commands::support::{Talk, bodies, call, command, model, records, run, skill, trusted, turn};
 
 const HEAD: &str = "---\nmodel: other-model\n---\n";
 
@@ -29,7 +29,7 @@ fn the_turn_of_a_command_or_skill_runs_with_its_model_and_the_next_with_the_sess
         let server = model(vec![list, Reply::text("first"), Reply::text("second")]);
         let ran = turn(&sandbox, &server, &[name, "--model", "main-model"]);
         assert_eq!(ran.system("init")["model"], "other-model", "{name}");
-        turn(&sandbox, &server, &["-c", "go on", "--model", "main-model"]);
+        turn(&sandbox, &server, &["-c", "continue", "--model", "main-model"]);
         assert_eq!(asked_models(&bodies(&server)), ["other-model", "other-model", "main-model"], "{name}");
         let epochs: Vec<Value> =
             records(&sandbox, "epoch").iter().map(|epoch| epoch["model"].clone()).collect();

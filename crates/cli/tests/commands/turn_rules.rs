@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{answered, bodies, call, command, model, trusted, turn};
+use crate::commands::support::{answered, bodies, call, command, model, trusted, turn};
 
 const COMMAND: &str = "---\nallowed-tools: [\"Bash(touch:*)\"]\n---\nMake it.";
 

@@ -1,9 +1,9 @@
-//! What begins with a slash and is no command: a name that nobody defined is refused and no model is asked; a path stays
+//! Prompts that begin with a slash but name no known command: a name without a definition is refused and no model is asked; a path stays
 //! a prompt.
 
 use qoder_testkit::Reply;
 
-use crate::support::{asked, bodies, model, trusted, turn};
+use crate::commands::support::{asked, bodies, model, trusted, turn};
 
 #[test]
 fn an_unknown_command_is_refused() {

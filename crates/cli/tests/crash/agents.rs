@@ -1,6 +1,6 @@
 //! The same with a family: a session with two parallel agents, a tool of an MCP server, a background task and a call that
 //! waits for a person, killed at random moments and resumed. No call runs twice, no approval is lost, no record is lost,
-//! every child goes on as itself and its end is reported, and the figures of the tree add up in the end.
+//! every child continues as itself and its end is reported, and the figures of the tree add up in the end.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::{GUARD, Random, TASK, check_tasks, number, run_until};
+use crate::crash::{GUARD, Random, TASK, check_tasks, number, run_until};
 
 const ROUNDS: usize = 6;
 const PROMPT: &str = "lead the family";
@@ -139,7 +139,7 @@ fn one_family(random: &mut Random, most_kills: u64, seed: u64) -> u64 {
     kills
 }
 
-/// Answers what waits; tells how many answers there were.
+/// Answers what waits; returns how many answers there were.
 fn approve(sandbox: &Sandbox, id: &str) -> usize {
     let run = |arguments: &[&str]| {
         let output = sandbox
@@ -203,7 +203,7 @@ fn check_calls(sandbox: &Sandbox, main: &[Value], seed: u64) {
     for (call, outcome) in all {
         let (written, wanted) = match call["name"].as_str().unwrap() {
             "Agent" | "Read" => {
-                assert_eq!(outcome, "completed", "it goes on, or is repeated: {call}; seed {seed}");
+                assert_eq!(outcome, "completed", "it continues, or is repeated: {call}; seed {seed}");
                 continue;
             }
             "Write" => (file(call["input"]["file_path"].as_str().unwrap()), "approved".to_owned()),

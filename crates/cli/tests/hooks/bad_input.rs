@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{Stage, call, entry, entry_with, say};
+use crate::hooks::support::{Stage, call, entry, entry_with, say};
 
 #[test]
 fn a_hook_that_prints_100_mb_is_cut_and_does_not_hurt() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{NOTE, Stage, call, entry, say};
+use crate::hooks::support::{NOTE, Stage, call, entry, say};
 
 /// Denies whatever touches something, and notes it.
 const DENY: &str = "input=$(cat); printf '%s\\n' \"$input\" >> ../seen; case \"$input\" in *touch*) echo forbidden >&2; exit 2;; esac";
@@ -88,7 +88,7 @@ fn hooks_bind_mcp_calls_and_are_told_mcp_context() {
         let flags = ["--allowedTools", "mcp__maker", "--mcp-config", &servers.to_string()];
         let mut run = stage.prepared(&replies, &flags);
         run.env("QODER_MCP_START_WAIT_MS", "60000");
-        let ran = crate::support::Ran::of(&qoder_testkit::Sandbox::finish(run));
+        let ran = crate::hooks::support::Ran::of(&qoder_testkit::Sandbox::finish(run));
         assert_eq!(ran.said(), "done");
         assert_eq!(stage.sandbox.project().join("made").exists(), runs, "{ran:#?}");
         let input = &stage.seen()[0];

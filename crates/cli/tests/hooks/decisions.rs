@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, call, entry, entry_with, print, say, say_when, specific};
+use crate::hooks::support::{Stage, call, entry, entry_with, print, say, say_when, specific};
 
 #[test]
 fn exit_code_2_of_pre_tool_use_blocks_and_stderr_goes_to_the_model() {

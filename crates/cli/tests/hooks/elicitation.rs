@@ -1,8 +1,8 @@
-//! Questions of MCP servers: hooks of settings see them and may answer or decline them where nobody else does.
+//! Questions of MCP servers: hooks of settings see them and may answer or decline them where no one else does.
 
 use serde_json::{Value, json};
 
-use crate::support::{NOTE, Ran, Stage, call, entry, print, say, specific};
+use crate::hooks::support::{NOTE, Ran, Stage, call, entry, print, say, specific};
 
 /// A server with one tool that asks for a name and says what it was told.
 const SERVER: &str = r#"

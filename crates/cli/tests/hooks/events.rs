@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{NOTE, Stage, call, entry, print, say, say_when, specific};
+use crate::hooks::support::{NOTE, Stage, call, entry, print, say, say_when, specific};
 
 /// Notes one event.
 fn noting(event: &str) -> Stage {
@@ -132,7 +132,7 @@ fn subagent_start_and_stop_have_agent_id_agent_type_and_agent_transcript_path() 
 }
 
 /// A session that is compacted before its second model call.
-fn compacted(hooks: &Value) -> (Stage, crate::support::Ran) {
+fn compacted(hooks: &Value) -> (Stage, crate::hooks::support::Ran) {
     let stage =
         Stage::with(&json!({ "hooks": hooks, "model": { "contextWindows": { "scripted": 200_000 } } }));
     let usage = json!({ "input_tokens": 199_000, "output_tokens": 10 });

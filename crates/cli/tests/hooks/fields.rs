@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::support::{NOTE, Ran, Stage, call, entry, entry_with, say, say_when, specific};
+use crate::hooks::support::{NOTE, Ran, Stage, call, entry, entry_with, say, say_when, specific};
 use qoder_testkit::Sandbox;
 
 #[test]
@@ -188,7 +188,7 @@ fn an_output_with_async_true_lets_the_program_go_on_in_the_background() {
 #[test]
 fn system_message_is_told_and_suppress_output_hides_stdout() {
     let output = json!({ "systemMessage": "look here", "suppressOutput": true });
-    let stage = Stage::command("UserPromptSubmit", &crate::support::print(&output));
+    let stage = Stage::command("UserPromptSubmit", &crate::hooks::support::print(&output));
     let ran = stage.run(&json!([say("hi")]), &["--include-hook-events"]);
     assert!(ran.stderr.contains("look here"), "{}", ran.stderr);
     let response =
@@ -199,7 +199,10 @@ fn system_message_is_told_and_suppress_output_hides_stdout() {
 #[test]
 fn additional_context_of_several_hooks_stands_in_order() {
     let context = |text: &str| {
-        entry(&crate::support::print(&specific("UserPromptSubmit", &json!({ "additionalContext": text }))))
+        entry(&crate::hooks::support::print(&specific(
+            "UserPromptSubmit",
+            &json!({ "additionalContext": text }),
+        )))
     };
     let stage = Stage::new(&json!({ "UserPromptSubmit": [context("one"), context("two")] }));
     assert_eq!(stage.run(&json!([say_when("one\n\ntwo", "both")]), &[]).said(), "both");

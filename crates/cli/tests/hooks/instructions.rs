@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{NOTE, Ran, Stage, call, entry, say, say_when};
+use crate::hooks::support::{NOTE, Ran, Stage, call, entry, say, say_when};
 
 const RULE: &str = "---\npaths: [\"src/**/*.rs\"]\n---\nNO-UNSAFE-CODE\n";
 
@@ -19,7 +19,7 @@ fn read(number: u32, file: &str) -> Value {
     call(number, "Read", &json!({ "file_path": file }))
 }
 
-/// What was told with this reason.
+/// What was reported with this reason.
 fn told(stage: &Stage, reason: &str) -> Vec<Value> {
     stage.seen().into_iter().filter(|input| input["load_reason"] == reason).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{BINARY, Stage, entry_with};
+use crate::hooks::support::{BINARY, Stage, entry_with};
 
 fn list(stage: &Stage, flags: &[&str]) -> String {
     let output = stage.sandbox.run(BINARY, &[&["hooks", "list"], flags].concat());

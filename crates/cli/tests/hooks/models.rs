@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, call, say, say_when};
+use crate::hooks::support::{Stage, call, say, say_when};
 
 fn prompt_hook(event: &str, more: &Value) -> Stage {
     let mut hook = json!({ "type": "prompt", "prompt": "Is the work done?" });

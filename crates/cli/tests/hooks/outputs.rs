@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{NOTE, Stage, call, entry, print, say, specific};
+use crate::hooks::support::{NOTE, Stage, call, entry, print, say, specific};
 
 fn bash(command: &str) -> Value {
     call(1, "Bash", &json!({ "command": command }))

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{NOTE, Stage, call, entry, print, say, say_when, specific};
+use crate::hooks::support::{NOTE, Stage, call, entry, print, say, say_when, specific};
 
 #[test]
 fn initial_user_message_is_submitted_before_the_prompt_as_a_message_of_its_own() {

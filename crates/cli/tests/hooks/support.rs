@@ -1,4 +1,4 @@
-//! Runs print mode with a playbook as the model and hooks in settings files, and reads what they were told. Hooks note
+//! Runs print mode with a playbook as the model and hooks in settings files, and reads what they got. Hooks note
 //! their input in a file beside the project; no test depends on how long anything takes.
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The program under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
-/// A command that notes what it is told.
+/// A command that notes its input.
 pub const NOTE: &str = "input=$(cat); printf '%s\\n' \"$input\" >> ../seen";
 
 /// A project with hooks in the user's settings.
@@ -63,7 +63,7 @@ impl Stage {
         (self.sandbox.project().join("made").exists(), ran)
     }
 
-    /// What the hooks that note were told.
+    /// What the hooks that note got.
     pub fn seen(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.beside("seen")).unwrap_or_default();
         let lines = text.lines().filter(|line| !line.is_empty());

@@ -1,9 +1,9 @@
-//! Hooks of a folder run only when somebody vouches for it, and those of a listed folder only as they were then.
+//! Hooks of a folder run only when it is trusted, and those of a listed folder only as they were then.
 
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::support::{BINARY, Ran, Stage, entry, say};
+use crate::hooks::support::{BINARY, Ran, Stage, entry, say};
 
 fn folder(command: &str) -> Value {
     json!({ "hooks": { "SessionStart": [entry(command)] } })

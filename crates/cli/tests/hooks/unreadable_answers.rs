@@ -6,7 +6,7 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::support::{Stage, entry};
+use crate::hooks::support::{Stage, entry};
 
 const DENY: &str = r#"{"decision":"block","reason":"the hook said no"}"#;
 

@@ -1,8 +1,8 @@
-//! `WorktreeCreate` makes a worktree in the place of git, and `WorktreeRemove` is told when it goes.
+//! `WorktreeCreate` makes a worktree in the place of git, and `WorktreeRemove` is called when it goes.
 
 use serde_json::json;
 
-use crate::support::{NOTE, Stage, call, entry, print, say, specific};
+use crate::hooks::support::{NOTE, Stage, call, entry, print, say, specific};
 
 const FLAGS: [&str; 2] = ["--allowedTools", "EnterWorktree,ExitWorktree,Bash"];
 

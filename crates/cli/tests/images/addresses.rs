@@ -4,7 +4,7 @@
 use qoder_testkit::{ImageReply, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{PNG, Studio, calling};
+use crate::images::support::{PNG, Studio, calling};
 
 /// A server with one picture.
 fn gallery() -> ScriptedServer {

@@ -4,8 +4,8 @@
 use qoder_testkit::{Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
-use crate::support::{PNG, pixels};
+use crate::images::host::{Host, call, say};
+use crate::images::support::{PNG, pixels};
 
 /// The purposes that the host is asked about, the tools of the first message and the result.
 fn session(

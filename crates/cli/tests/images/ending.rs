@@ -9,7 +9,7 @@ use qoder_testkit::ImageReply;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{Studio, calling, pixels};
+use crate::images::support::{Studio, calling, pixels};
 
 const SESSION: &str = "70000000-0000-4000-8000-00000000001a";
 

@@ -4,7 +4,7 @@
 use qoder_testkit::ImageReply;
 use serde_json::{Value, json};
 
-use crate::support::{PNG, Studio, calling, pixels};
+use crate::images::support::{PNG, Studio, calling, pixels};
 
 fn cat() -> Value {
     json!({ "prompt": "a cat", "file_path": "cat.png", "size": "16x16" })
@@ -71,7 +71,7 @@ fn an_answer_without_a_picture_is_named_as_that() {
 fn one_bad_picture_of_two_writes_nothing() {
     let input = json!({ "prompt": "a cat", "file_path": "cat.png", "count": 2 });
     let studio = Studio::new(calling(vec![("ImageGen", input)]).images(|_, _| {
-        ImageReply::Base64(vec![crate::support::PIXEL.to_owned(), "bm8gcGljdHVyZQ==".to_owned()])
+        ImageReply::Base64(vec![crate::images::support::PIXEL.to_owned(), "bm8gcGljdHVyZQ==".to_owned()])
     }));
     assert_eq!(studio.accepting().output()["code"], "image_not_an_image");
     assert_eq!((studio.file("cat-1.png"), studio.file("cat-2.png")), (None, None));

@@ -3,7 +3,7 @@
 use qoder_testkit::{ImageCall, ImageReply};
 use serde_json::json;
 
-use crate::support::{PAINTER, PIXEL, PNG, Studio, calling, pixels};
+use crate::images::support::{PAINTER, PIXEL, PNG, Studio, calling, pixels};
 
 #[test]
 fn without_an_image_model_there_is_no_tool() {

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Script};
 use serde_json::{Value, json};
 
-use crate::support::{PNG, Studio, calling, pixels};
+use crate::images::support::{PNG, Studio, calling, pixels};
 
 fn cat() -> Value {
     json!({ "prompt": "a cat", "file_path": "art/cat.png" })

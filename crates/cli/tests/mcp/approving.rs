@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{mcp, model, settle, trusted, turn};
+use crate::mcp::support::{mcp, model, settle, trusted, turn};
 
 /// A server that leaves a mark when it is started.
 fn marker(sandbox: &Sandbox) -> Value {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{mcp, trusted};
+use crate::mcp::support::{mcp, trusted};
 
 fn approved(sandbox: &qoder_testkit::Sandbox) -> bool {
     let shown: Value = mcp(sandbox, &["get", "one", "--json"]).json();

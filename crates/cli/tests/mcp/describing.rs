@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::support::{everything, mcp, trusted};
+use crate::mcp::support::{everything, mcp, trusted};
 
 fn local(sandbox: &Sandbox) -> Value {
     let text = std::fs::read_to_string(sandbox.project().join(".qoder/settings.local.json")).unwrap();
@@ -21,7 +21,7 @@ fn a_program_is_described_in_the_local_settings() {
     assert_eq!(local(&sandbox)["mcpServers"]["git"], expected);
     let shown = mcp(&sandbox, &["get", "git", "--json"]).json();
     assert_eq!(shown["scope"], "local");
-    assert_eq!(shown["approved"], true, "whoever adds a server has approved it");
+    assert_eq!(shown["approved"], true, "the user who adds a server has approved it");
     assert_eq!(shown["config"]["env"], json!({ "A": "***" }));
     assert!(shown["at"].as_str().unwrap().contains("settings.local.json:"), "{shown}");
 }

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{bodies, everything, model, offered, results_in, trusted, turn};
+use crate::mcp::support::{bodies, everything, model, offered, results_in, trusted, turn};
 
 fn lazy(setting: &Value) -> Sandbox {
     trusted(&json!({ "mcpServers": { "all": everything() }, "mcp": { "lazyLoad": setting } }))

@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::{Value, json};
 
-use crate::support::{bodies, model, results_in, trusted, turn};
+use crate::mcp::support::{bodies, model, results_in, trusted, turn};
 
 /// A server with the standard library alone: `deep` answers with a result nested two million levels, `plain` with a word.
 const SERVER: &str = r#"

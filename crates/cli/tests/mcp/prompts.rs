@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{bodies, everything, model, trusted, turn};
+use crate::mcp::support::{bodies, everything, model, trusted, turn};
 
 fn sandbox() -> Sandbox {
     trusted(&json!({ "mcpServers": { "all": everything() } }))

@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::{Value, json};
 
-use crate::support::{bodies, everything, mcp, model, results_in, trusted, turn};
+use crate::mcp::support::{bodies, everything, mcp, model, results_in, trusted, turn};
 
 /// The results of these calls, one model reply each. Reading is allowed unless the settings say otherwise.
 fn results(calls: &[(&str, Value)], settings: &Value) -> Vec<(Value, bool)> {

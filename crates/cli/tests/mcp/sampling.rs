@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{bodies, everything, model, offered, results_in, trusted, turn};
+use crate::mcp::support::{bodies, everything, model, offered, results_in, trusted, turn};
 
 const TOOL: &str = "mcp__all__trigger-sampling-request";
 

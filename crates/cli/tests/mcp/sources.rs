@@ -4,7 +4,7 @@
 use qoder_testkit::Reply;
 use serde_json::{Value, json};
 
-use crate::support::{bodies, mcp, model, offered, results_in, time, trusted, turn};
+use crate::mcp::support::{bodies, mcp, model, offered, results_in, time, trusted, turn};
 
 /// Name and status of every server at the start of a turn.
 fn servers(arguments: &[&str], settings: &Value, project: Option<&str>) -> Vec<(String, String)> {

@@ -88,7 +88,7 @@ pub fn everything() -> Value {
         installed("node_modules/@modelcontextprotocol/server-everything/dist/index.js"), "stdio"] })
 }
 
-/// The description of the server that tells the time: two small tools.
+/// The description of the server that returns the time: two small tools.
 pub fn time() -> Value {
     json!({ "command": installed("venv/bin/mcp-server-time"), "args": ["--local-timezone", "UTC"] })
 }

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::support::{names, plugin, plugins, text, turn};
+use crate::plugins::support::{names, plugin, plugins, text, turn};
 
 #[test]
 fn files_that_changed_on_disk_are_not_loaded_until_they_are_approved_again() {

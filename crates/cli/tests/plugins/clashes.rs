@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::support::{names, plugin, plugins, text, turn};
+use crate::plugins::support::{names, plugin, plugins, text, turn};
 
 fn agent(sandbox: &Sandbox, folder: &str, name: &str) -> std::path::PathBuf {
     let agent = format!("---\nname: {name}\ndescription: d\n---\nDo it.\n");

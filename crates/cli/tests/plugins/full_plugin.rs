@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, named, say};
-use crate::support::{plugin, server_files, text};
+use crate::plugins::host::{Host, call, named, say};
+use crate::plugins::support::{plugin, server_files, text};
 
 #[test]
 fn a_server_of_a_plugin_runs_with_the_plugins_root_and_data() {

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::support::{names, plugin, plugins, text, turn};
+use crate::plugins::support::{names, plugin, plugins, text, turn};
 
 const HOOKS: &str = r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
     {"type": "command", "command": "${QODER_PLUGIN_ROOT}/bin/check --all"}]}]}}"#;

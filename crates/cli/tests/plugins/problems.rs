@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::support::{names, plugin, text, turn};
+use crate::plugins::support::{names, plugin, text, turn};
 
 #[test]
 fn a_broken_part_is_named_with_file_and_line_and_the_rest_loads() {

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::host::{Host, call, named, say};
+use crate::plugins::host::{Host, call, named, say};
 
 #[test]
 fn the_manifest_and_the_hooks_of_a_plugin_are_protected_files() {

@@ -3,8 +3,8 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, named, say};
-use crate::support::{names, plugin, plugins, server_files, text};
+use crate::plugins::host::{Host, named, say};
+use crate::plugins::support::{names, plugin, plugins, server_files, text};
 
 fn list(host: &mut Host) -> Value {
     host.request(&json!({ "subtype": "list_plugins" })).unwrap()["plugins"].clone()

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use qoder_testkit::{Ran, Sandbox};
 use serde_json::{Value, json};
 
-use crate::host::QODERCLI;
+use crate::plugins::host::QODERCLI;
 
-/// An MCP server with the standard library alone: one tool that tells where the plugin lies.
+/// An MCP server with the standard library alone: one tool that returns where the plugin lies.
 const SERVER: &str = r#"
 import json, os, sys
 for line in sys.stdin:

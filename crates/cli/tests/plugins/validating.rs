@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::support::{plugin, plugins, text};
+use crate::plugins::support::{plugin, plugins, text};
 
 #[test]
 fn a_good_plugin_is_shown_and_a_bad_one_ends_with_42_and_every_place() {

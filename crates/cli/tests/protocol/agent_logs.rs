@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::Host;
+use crate::protocol::host::Host;
 
 fn delegates(more: &Value) -> Value {
     let mut input = json!({ "prompt": "look around", "description": "look around" });

@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 fn reviewer(more: &Value) -> Value {
     let mut agent =

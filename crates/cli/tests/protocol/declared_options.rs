@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::host::{Host, QODERCLI, call, say};
+use crate::protocol::host::{Host, QODERCLI, call, say};
 
 /// A host whose model is at an address.
 fn with_model_at(sandbox: &Sandbox, address: &str, flags: &[&str]) -> Host {

@@ -1,10 +1,10 @@
 //! The end of input is no abort: what was asked runs to its result, nothing waits for answers that cannot come, and the
-//! exit code tells a failed run.
+//! exit code shows a failed run.
 
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::host::{Host, say};
+use crate::protocol::host::{Host, say};
 
 #[test]
 fn a_prompt_right_before_the_end_is_answered() {

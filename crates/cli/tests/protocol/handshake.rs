@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::host::{Host, say};
+use crate::protocol::host::{Host, say};
 
 #[test]
 fn the_runtime_says_what_it_is() {
@@ -91,7 +91,7 @@ fn a_token_reaches_the_gateway_and_nothing_else() {
         qoder_testkit::Reply::tool("Bash", json!({ "command": "env; echo done" })),
         qoder_testkit::Reply::text("ok"),
     ]));
-    let mut command = sandbox.command(crate::host::QODERCLI);
+    let mut command = sandbox.command(crate::protocol::host::QODERCLI);
     command.env("QODER_BASE_URL", server.base_url()).args([
         "--output-format",
         "stream-json",

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 fn declared(event: &str, matcher: Option<&str>, ids: &[&str]) -> Value {
     json!({ "hooks": { event: [{ "matcher": matcher, "hookCallbackIds": ids, "timeout": 30 }] } })

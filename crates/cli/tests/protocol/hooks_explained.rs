@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, QODERCLI, call, say};
+use crate::protocol::host::{Host, QODERCLI, call, say};
 
 const SESSION: &str = "22222222-2222-4222-8222-222222222222";
 

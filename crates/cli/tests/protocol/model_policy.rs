@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 fn choosing(sandbox: &Sandbox, flags: &[&str]) -> Host {
     Host::connect(sandbox, &json!([say("usual")]), flags, json!({ "modelPolicy": true }))

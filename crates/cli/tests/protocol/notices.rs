@@ -4,7 +4,7 @@
 use qoder_testkit::{Ran, Sandbox};
 use serde_json::{Value, json};
 
-use crate::host::{Host, QODERCLI, say};
+use crate::protocol::host::{Host, QODERCLI, say};
 
 /// The notices of a turn, and the `init` before them.
 fn turn(sandbox: &Sandbox, flags: &[&str]) -> (Value, Vec<Value>) {

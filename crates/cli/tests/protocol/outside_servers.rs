@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOMY, call, named, say};
+use crate::protocol::host::{Host, ROOMY, call, named, say};
 
 /// The script of the server.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/protocol/scripts/server.py");
@@ -17,7 +17,7 @@ fn config() -> String {
     json!({ "mcpServers": { "kb": described(), "dead": { "command": "/does/not/exist" } } }).to_string()
 }
 
-/// Goes on until the status of the server is told.
+/// Reads until the host gets this status of the server.
 fn until_status(host: &mut Host, name: &str, status: &str) -> Value {
     let line = host.until(|line| {
         let rows = line["servers"].as_array().into_iter().flatten();

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 const CONFIG: &str = r#"{"mcpServers":{"guard":{"type":"sdk","name":"guard"}}}"#;
 const FLAGS: [&str; 4] = ["--mcp-config", CONFIG, "--permission-prompt-tool", "mcp__guard__ask"];

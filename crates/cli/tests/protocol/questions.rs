@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 const ASKS: [&str; 2] = ["--permission-prompt-tool", "stdio"];
 
@@ -72,7 +72,7 @@ fn a_denial_with_interrupt_ends_the_turn() {
     assert_eq!(result["is_error"], true);
     assert_eq!(result["num_turns"], 1, "the model is not asked again: {result}");
     host.prompt("again");
-    assert_eq!(host.result()["subtype"], "success", "the session goes on");
+    assert_eq!(host.result()["subtype"], "success", "the session continues");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 #[test]
 fn every_message_has_what_clients_need() {

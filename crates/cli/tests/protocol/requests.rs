@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 fn slow(text: &str) -> Value {
     json!({ "text": text, "delayMs": 600_000 })

@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 fn session_of(host: &mut Host) -> String {
     host.until(|line| line["subtype"] == "init")["session_id"].as_str().unwrap().to_owned()

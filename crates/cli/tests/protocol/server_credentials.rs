@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOMY, call, named, say};
+use crate::protocol::host::{Host, ROOMY, call, named, say};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/protocol/scripts/server.py");
 const TOKEN: &str = "good-token-of-the-test";
@@ -150,7 +150,7 @@ fn a_host_can_sign_in_by_itself() {
     assert_eq!(status(&mut host)["status"], "needs-auth");
     host.request(&submit(&granted(&url))).unwrap();
     assert_eq!(status(&mut host)["status"], "connected");
-    // The credentials are kept: signing in once more needs nobody.
+    // The credentials are kept: signing in once more needs no user.
     let begun = host.request(&begin).unwrap();
     assert_eq!(begun, json!({ "requiresUserAction": false }));
     let problem = host.request(&json!({ "subtype": "mcp_authenticate", "serverName": "other" })).unwrap_err();

@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOMY, call, say};
+use crate::protocol::host::{Host, ROOMY, call, say};
 
 #[test]
 fn every_line_of_the_log_is_repeated() {

@@ -1,9 +1,9 @@
-//! Whether the session runs, is idle or waits is told to those who want it, and always ends with idle.
+//! Whether the session runs, is idle or waits is reported to hosts that want it, and always ends with idle.
 
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::{Host, call, say};
+use crate::protocol::host::{Host, call, say};
 
 fn states(variable: &str) -> Vec<Value> {
     let sandbox = Sandbox::new();

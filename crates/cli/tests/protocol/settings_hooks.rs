@@ -1,4 +1,4 @@
-//! Hooks of settings files in a session that goes on: answers that come later, waking the model, files that change while
+//! Hooks of settings files in a session that continues: answers that come later, waking the model, files that change while
 //! it runs, notifications, and hooks of the host beside them.
 
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::host::Host;
+use crate::protocol::host::Host;
 
 fn settings(sandbox: &Sandbox, hooks: &Value) {
     sandbox.write(sandbox.config().join("settings.json"), json!({ "hooks": hooks }).to_string());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use qoder_testkit::{Collector, CollectorManner, ReceivedSpan, Sandbox};
 use serde_json::{Value, json};
 
-use crate::host::Host;
+use crate::protocol::host::Host;
 
 const SESSION: &str = "44444444-4444-4444-8444-444444444444";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";

@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{HOSTILE, assert_escaped, assert_tame, hostile, shown_with};
+use crate::screen::support::{HOSTILE, assert_escaped, assert_tame, hostile, shown_with};
 
 fn server(replies: Vec<Reply>) -> ScriptedServer {
     ScriptedServer::start(Script::by_assistant_count(replies))
@@ -57,7 +57,7 @@ fn errors_of_endpoints_are_escaped_also_where_they_are_piped() {
             let sandbox = Sandbox::new();
             let server = ScriptedServer::start(Script::by(move |_, _| refusal()));
             assert_tame(&shown_with(&sandbox, &server, &["-p", "hello"]), &format!("{status}"));
-            let mut command = sandbox.command_with(crate::support::BINARY, &server);
+            let mut command = sandbox.command_with(crate::screen::support::BINARY, &server);
             command.env("QODER_RETRY_BASE_MS", "1").args(["-p", "hello"]);
             let piped = Sandbox::finish(command);
             let text = String::from_utf8(piped.stderr).unwrap();

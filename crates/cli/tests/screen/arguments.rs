@@ -2,7 +2,7 @@
 
 use qoder_testkit::Sandbox;
 
-use crate::support::{BINARY, assert_tame, hostile, shown};
+use crate::screen::support::{BINARY, assert_tame, hostile, shown};
 
 #[test]
 fn words_of_the_command_line_come_back_escaped() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{BINARY, assert_escaped, hostile, hostile_yaml, shown, trusted};
+use crate::screen::support::{BINARY, assert_escaped, hostile, hostile_yaml, shown, trusted};
 
 #[test]
 fn names_descriptions_and_commands_are_escaped_in_every_list() {
@@ -48,7 +48,7 @@ fn a_folder_with_a_hostile_name_is_escaped() {
     for arguments in [&["config"][..], &["permissions", "list"], &["trust"], &["-p", "hello", "--debug"]] {
         let mut command = sandbox.command(BINARY);
         command.current_dir(&folder).args(arguments);
-        assert_escaped(&crate::support::on_terminal(&command), &format!("{arguments:?}"));
+        assert_escaped(&crate::screen::support::on_terminal(&command), &format!("{arguments:?}"));
     }
 }
 
@@ -88,7 +88,7 @@ fn settings_that_cannot_be_read_are_escaped() {
         let sandbox = trusted(&json!({}));
         sandbox.write(".qoder/settings.json", text);
         for arguments in [&["config"][..], &["hooks", "list"], &["-p", "hello"]] {
-            crate::support::assert_tame(&shown(&sandbox, arguments), &format!("{arguments:?}"));
+            crate::screen::support::assert_tame(&shown(&sandbox, arguments), &format!("{arguments:?}"));
         }
     }
 }

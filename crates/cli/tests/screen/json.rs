@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{assert_tame, hostile, shown, shown_with, trusted};
+use crate::screen::support::{assert_tame, hostile, shown, shown_with, trusted};
 
 #[test]
 fn json_is_tame_and_reads_back_equal() {

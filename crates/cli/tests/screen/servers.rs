@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{ascii, assert_escaped, assert_tame, hostile, shown, trusted};
+use crate::screen::support::{ascii, assert_escaped, assert_tame, hostile, shown, trusted};
 
 /// A server with the standard library alone; its words are the text in its first argument.
 const SERVER: &str = r#"

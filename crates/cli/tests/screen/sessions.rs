@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{BINARY, assert_escaped, assert_tame, hostile, shown};
+use crate::screen::support::{BINARY, assert_escaped, assert_tame, hostile, shown};
 
 const ID: &str = "0190f5fe-1111-7000-8000-000000000001";
 const WAITING: &str = "0190f5fe-1111-7000-8000-000000000002";

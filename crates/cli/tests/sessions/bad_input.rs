@@ -8,7 +8,7 @@ use std::process::Stdio;
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{ID, Run, feed, finish, offline, online, records, run, server};
+use crate::sessions::support::{ID, Run, feed, finish, offline, online, records, run, server};
 
 /// Refused before anything was kept.
 #[track_caller]

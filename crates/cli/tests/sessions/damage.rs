@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::sessions::support::{
     ID, OTHER_ID, append, assert_failure, assert_success, feed, kinds, log_of, log_text, online, records,
     run, run_with, sealed, server, side_of,
 };
@@ -38,7 +38,7 @@ fn assert_refused(sandbox: &Sandbox, server: &ScriptedServer, line: usize, reaso
     assert_eq!(std::fs::read(log_of(sandbox, ID)).unwrap(), before);
 }
 
-/// `sessions repair` makes a new session that goes on.
+/// `sessions repair` makes a new session that can be continued.
 #[track_caller]
 fn assert_repaired(sandbox: &Sandbox, server: &ScriptedServer, lost: &str) -> Value {
     let before = std::fs::read(log_of(sandbox, ID)).unwrap();

@@ -1,12 +1,12 @@
 //! A disk that is full or cannot be written, and a reader that goes away: each ends with its own message and exit code,
-//! and the session goes on later.
+//! and the session can be resumed later.
 
 use std::process::{Command, Stdio};
 
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{
+use crate::sessions::support::{
     ID, assert_failure, assert_success, end, finish, kinds, log_has, log_of, log_text, offline, online,
     records, run, run_with, server,
 };
@@ -118,7 +118,7 @@ fn a_session_that_cannot_begin_begins_later() {
     assert_eq!(begun["session_id"], ID);
 }
 
-/// A folder that nobody can write to, also not the superuser.
+/// A folder that cannot be written to, not even by the superuser.
 fn read_only(sandbox: &Sandbox) -> String {
     use std::os::unix::fs::PermissionsExt;
     let folder = sandbox.home().join("read-only");
@@ -160,7 +160,7 @@ fn a_configuration_directory_below_a_file_is_named() {
 }
 
 /// The command with a standard output whose reader is gone.
-fn into_closed_pipe(mut command: Command) -> crate::support::Run {
+fn into_closed_pipe(mut command: Command) -> crate::sessions::support::Run {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     command.stdout(writer).stderr(Stdio::piped());

@@ -1,9 +1,9 @@
-//! The first things somebody tries, without a key or network: the phrases that the offline model understands, with
+//! The first things a new user tries, without a key or network: the phrases that the offline model understands, with
 //! real tools behind them and the real gate before them.
 
 use qoder_testkit::Sandbox;
 
-use crate::support::{ID, assert_success, run, tool_results};
+use crate::sessions::support::{ID, assert_success, run, tool_results};
 
 fn repository() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -147,7 +147,7 @@ fn the_questions_of_the_first_hour_are_answered_from_files_and_git() {
     );
     let tests = answer("how do I run the tests", &[]);
     assert!(tests.contains("`cargo test` (Cargo.toml)"), "{tests}");
-    // Git is not asked in a folder that nobody trusts; the newest files are named.
+    // Git is not asked in a folder that is not trusted; the newest files are named.
     let changes = answer("what changed recently", &[]);
     assert!(changes.contains("README.md"), "{changes}");
     let git = |arguments: &[&str]| {

@@ -1,5 +1,5 @@
 //! SIGTERM and SIGHUP end the program and not the turn: the host gets a result, the log says which signal it was, and a
-//! resume without a prompt goes on as it does after SIGKILL. A hang-up that the parent asked to ignore is ignored.
+//! resume without a prompt continues as it does after SIGKILL. A hang-up that the parent asked to ignore is ignored.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use qoder_testkit::{ReceivedRequest, Reply, Sandbox, Script, ScriptedServer, ass
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::sessions::support::{
     ID, Run, assert_failure, assert_success, end, kinds, online, records, run_with, server, stalled, wait_for,
 };
 
@@ -56,14 +56,16 @@ fn a_command_that_runs_is_stopped_and_its_turn_goes_on_after_a_resume() {
         let arguments =
             ["-p", "hello", "--session-id", ID, "--output-format", "stream-json", "--allowed-tools", "Bash"];
         let command = online(&sandbox, &server, &arguments);
-        let run = signalled(command, signal, || sandbox.project().join("effects").exists()).exits(130);
+        // The shell makes the file before it writes into it.
+        let effects = || std::fs::read_to_string(sandbox.project().join("effects")).unwrap_or_default();
+        let run = signalled(command, signal, || effects() == "once\n").exits(130);
         let last = run.lines().pop().unwrap();
         assert_failure(&last, &format!("Interrupted by {name}"));
         assert_eq!(run.lines().iter().filter(|line| line["type"] == "result").count(), 1);
         assert_eq!(interrupts(&sandbox), [name]);
         let resume = ["-p", "--resume", ID, "--output-format", "json", "--allowed-tools", "Bash"];
         assert_success(&run_with(&sandbox, &server, &resume).exits(0).json(), ID, "resumed");
-        assert_eq!(std::fs::read_to_string(sandbox.project().join("effects")).unwrap(), "once\n");
+        assert_eq!(effects(), "once\n");
         let asked = server.requests().last().unwrap().json();
         assert!(asked["messages"].to_string().contains("tool_result"), "{asked:#}");
     }

@@ -1,4 +1,4 @@
-//! Starting in a folder that nobody trusts and whose author means harm: pipes, devices, links that lead out, endless and
+//! Starting in a folder that is not trusted and whose author means harm: pipes, devices, links that lead out, endless and
 //! huge files wherever the program looks for one. It opens nothing but regular files inside, and it never waits.
 
 use std::os::unix::fs::symlink;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use qoder_testkit::Sandbox;
 
-use crate::support::{finish, offline};
+use crate::sessions::support::{finish, offline};
 
 /// What lies where a file is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ fn opened(trace: &Path, project: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for line in text.lines().filter(|line| line.contains("open") && !line.contains("= -1")) {
         let Some(name) = line.split('"').nth(1) else { continue };
-        // A relative name belongs to a folder that was opened before; `strace -y` tells which.
+        // A relative name belongs to a folder that was opened before; `strace -y` shows which.
         let base = line.split_once('<').and_then(|(_, rest)| rest.split_once('>')).map(|(base, _)| base);
         let base = base.map_or_else(|| project.to_path_buf(), PathBuf::from);
         found.push((base.join(name), line.to_owned()));

@@ -1,9 +1,9 @@
-//! One session, one writer: a second process is refused and told who holds the session, and the lock is free as soon as
+//! One session, one writer: a second process is refused with an error that names the holder, and the lock is free as soon as
 //! its holder is dead.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 
-use crate::support::{
+use crate::sessions::support::{
     ID, assert_failure, assert_success, log_text, online, run, run_with, side_of, stalled, start, wait_for,
 };
 
@@ -31,7 +31,7 @@ fn a_second_process_is_refused_and_told_who_is_first() {
     run_with(&sandbox, &server, &["-p", "x", "--session-id", ID]).exits(55).says(&[&holder]);
     run(&sandbox, &["sessions", "delete", ID]).exits(55).says(&[&holder]);
     assert_eq!(log_text(&sandbox, ID), before, "the refused processes changed nothing");
-    assert!(first.try_wait().unwrap().is_none(), "the first goes on");
+    assert!(first.try_wait().unwrap().is_none(), "the first continues");
     assert_eq!(server.requests().len(), 1);
 
     first.kill().unwrap();
@@ -53,7 +53,7 @@ fn reading_and_copying_need_no_lock() {
     let mut first = start(online(&sandbox, &server, &["-p", "two", "--resume", ID]));
     wait_for("the second request", || server.requests().len() == 2);
     let shown = run(&sandbox, &["sessions", "show", ID]).exits(0);
-    assert!(shown.stdout.contains("unfinished: --resume goes on"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("unfinished: continue with --resume"), "{}", shown.stdout);
     assert!(run(&sandbox, &["sessions", "list"]).exits(0).stdout.starts_with(ID));
     let fork = ["-p", "three", "--resume", ID, "--fork-session", "--output-format", "json"];
     let copy = run_with(&sandbox, &server, &fork).exits(0).json();

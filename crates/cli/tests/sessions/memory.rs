@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{ID, run, run_with, server, system_of, system_prompt};
+use crate::sessions::support::{ID, run, run_with, server, system_of, system_prompt};
 
 /// The system prompt of the trusted project.
 fn prompt(sandbox: &Sandbox, arguments: &[&str]) -> String {

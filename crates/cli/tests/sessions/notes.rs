@@ -4,7 +4,9 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{ID, append, kinds, log_has, log_text, online, run_with, server, start, wait_for};
+use crate::sessions::support::{
+    ID, append, kinds, log_has, log_text, online, run_with, server, start, wait_for,
+};
 
 const TITLE: &str = "{\"type\":\"custom-title\",\"customTitle\":\"My title\",\"sessionId\":\"x\"}\n";
 const NEW_TITLE: &str = "{\"type\":\"custom-title\",\"customTitle\":\"Better title\",\"sessionId\":\"x\"}\n";

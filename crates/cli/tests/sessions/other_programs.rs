@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::sessions::support::{
     ID, OTHER_ID, assert_success, kinds, log_text, records, run, run_with, server, tool_results,
 };
 
@@ -79,7 +79,7 @@ fn a_finished_chain_goes_on_with_a_prompt() {
     assert_eq!(shape, expected.map(|(role, kind)| (role.to_owned(), kind.to_owned())));
     let prompt = records(&sandbox, ID).into_iter().find(|record| record["message"]["content"] == "what else");
     let prompt = prompt.unwrap();
-    assert_eq!(prompt["parentUuid"], "a2", "the chain goes on");
+    assert_eq!(prompt["parentUuid"], "a2", "the chain continues");
     assert_eq!(prompt["cwd"], sandbox.project().display().to_string());
     run_with(&sandbox, &server, &["-p", "again", "--resume", ID]).exits(0);
 }
@@ -108,10 +108,10 @@ fn an_open_call_of_another_program_gets_an_outcome() {
     let sandbox = Sandbox::new();
     sandbox.write("a.txt", "real content\n");
     write(&sandbox, &finished_chain()[..3]);
-    let server = server(vec![Reply::text("x"), Reply::text("go on then")]);
+    let server = server(vec![Reply::text("x"), Reply::text("as you like")]);
     let resumed =
         run_with(&sandbox, &server, &["-p", "stop that", "--resume", ID, "--output-format", "json"]);
-    assert_success(&resumed.exits(0).json(), ID, "go on then");
+    assert_success(&resumed.exits(0).json(), ID, "as you like");
     assert_eq!(tool_results(&sandbox, ID)[0].0, "not_run");
 }
 

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{Run, finish, offline, online, server};
+use crate::sessions::support::{Run, finish, offline, online, server};
 
 const VALUE: &str = "value-of-the-user";
 

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{
+use crate::sessions::support::{
     ID, OTHER_ID, append, assert_failure, assert_success, kinds, log_of, log_text, records, run, run_with,
     server,
 };
@@ -135,15 +135,15 @@ fn an_id_whose_prompt_never_reached_the_log_is_started() {
 fn an_unknown_session_is_told_in_every_format() {
     let sandbox = Sandbox::new();
     let reason = format!("No conversation found with session ID: {ID}");
-    let text = run(&sandbox, &["-p", "go on", "--resume", ID]).exits(55);
+    let text = run(&sandbox, &["-p", "continue", "--resume", ID]).exits(55);
     assert_eq!(text.stdout, "");
     text.says(&[&reason, "hint: `qodercli sessions list`"]);
     for format in ["json", "stream-json"] {
-        let run = run(&sandbox, &["-p", "go on", "--resume", ID, "--output-format", format]).exits(55);
+        let run = run(&sandbox, &["-p", "continue", "--resume", ID, "--output-format", format]).exits(55);
         assert_failure(&run.json(), &reason);
         assert_eq!(run.stdout.lines().count(), 1);
     }
-    run(&sandbox, &["-p", "go on", "--resume", "no such title"]).exits(55).says(&["no such title"]);
+    run(&sandbox, &["-p", "continue", "--resume", "no such title"]).exits(55).says(&["no such title"]);
     assert!(sandbox.session_files().is_empty());
 }
 
@@ -154,9 +154,9 @@ fn a_session_of_another_project_says_which() {
     std::fs::create_dir(&other).unwrap();
     run(&sandbox, &["-p", "hello", "--session-id", ID]).exits(0);
     let there = other.display().to_string();
-    let asked = run(&sandbox, &["-p", "go on", "--resume", ID, "--cwd", &there]).exits(55);
+    let asked = run(&sandbox, &["-p", "continue", "--resume", ID, "--cwd", &there]).exits(55);
     asked.says(&[ID, &format!("it belongs to {}", sandbox.project().display())]);
-    run(&sandbox, &["-p", "go on", "--resume", ID]).exits(0);
+    run(&sandbox, &["-p", "continue", "--resume", ID]).exits(0);
 }
 
 #[test]
@@ -189,15 +189,16 @@ fn a_session_that_is_not_kept_leaves_nothing() {
     let sandbox = Sandbox::new();
     let temporary = sandbox.home().join("temporary");
     std::fs::create_dir(&temporary).unwrap();
-    let mut command = crate::support::offline(
+    let mut command = crate::sessions::support::offline(
         &sandbox,
         &["-p", "call Bash with {\"command\": \"seq 100000\"}", "--no-session-persistence", "--yolo"],
     );
     command.env("TMPDIR", &temporary);
-    let run = crate::support::finish(command).exits(0);
+    let run = crate::sessions::support::finish(command).exits(0);
     assert!(run.stdout.starts_with("Bash returned:"), "{}", run.stdout);
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "and nothing in the temporary folder");
     assert!(!sandbox.config().exists(), "nothing is written under the configuration directory");
-    let conflict = crate::support::run(&sandbox, &["-p", "x", "--no-session-persistence", "--continue"]);
+    let conflict =
+        crate::sessions::support::run(&sandbox, &["-p", "x", "--no-session-persistence", "--continue"]);
     conflict.exits(42).says(&["--no-session-persistence cannot be combined"]);
 }

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{ID, OTHER_ID, Run, assert_failure, log_text, records, run_with};
+use crate::sessions::support::{ID, OTHER_ID, Run, assert_failure, log_text, records, run_with};
 
 /// Answers every prompt with the number of the request; reads a file when it is asked to.
 fn server() -> ScriptedServer {

@@ -1,12 +1,12 @@
 //! Sessions whose process was killed with SIGKILL: while the model was silent, while a command ran, while a file was
-//! read. The turn goes on without a prompt; a new prompt first gives every open call its outcome.
+//! read. The turn continues without a prompt; a new prompt first gives every open call its outcome.
 
 use std::path::Path;
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::sessions::support::{
     ID, OTHER_ID, append, assert_success, kill_when, kinds, log_has, log_text, online, records, run,
     run_with, server, stalled, start, tool_results, wait_for,
 };
@@ -167,7 +167,8 @@ fn a_read_that_was_cut_off_runs_again() {
     let lines: Vec<&str> = log.lines().collect();
     let started = lines.iter().position(|line| line.contains("\"type\":\"tool-start\"")).unwrap();
     assert!(lines[started].contains("\"replay\":\"pure\""), "{}", lines[started]);
-    std::fs::write(crate::support::log_of(&sandbox, ID), lines[..=started].join("\n") + "\n").unwrap();
+    std::fs::write(crate::sessions::support::log_of(&sandbox, ID), lines[..=started].join("\n") + "\n")
+        .unwrap();
     let resumed = run_with(&sandbox, &server, &["--resume", ID, "--output-format", "json"]).exits(0);
     assert_success(&resumed.json(), ID, "read it");
     let results = tool_results(&sandbox, ID);

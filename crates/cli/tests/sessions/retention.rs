@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use qoder_testkit::Sandbox;
 
-use crate::support::{ID, OTHER_ID, log_of, offline, online, run, server, side_of, stalled, start, wait_for};
+use crate::sessions::support::{
+    ID, OTHER_ID, log_of, offline, online, run, server, side_of, stalled, start, wait_for,
+};
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -137,7 +139,7 @@ fn bad_durations_are_told_and_a_project_has_no_say() {
         ".qoder/settings.json",
         r#"{"general": {"sessionRetention": {"maxAge": "0s", "minRetention": "0s"}}}"#,
     );
-    let told = crate::support::finish(offline(&sandbox, &["-p", "hello", "--trust"])).exits(0);
+    let told = crate::sessions::support::finish(offline(&sandbox, &["-p", "hello", "--trust"])).exits(0);
     told.says(&["`general.sessionRetention` cannot be set by a project"]);
     assert!(log.exists());
 }

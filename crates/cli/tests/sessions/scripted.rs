@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{ID, OTHER_ID, assert_success, run, run_with, server, tool_results};
+use crate::sessions::support::{ID, OTHER_ID, assert_success, run, run_with, server, tool_results};
 
 #[test]
 fn a_playbook_answers_and_goes_on_after_a_resume() {
@@ -79,14 +79,15 @@ fn a_recording_plays_back_without_the_endpoint_and_holds_no_key() {
     let tape = sandbox.home().join("tape.jsonl").display().to_string();
     let server =
         server(vec![Reply::tool("Read", json!({"file_path": "notes.txt"})), Reply::text("it says hello")]);
-    let mut command = crate::support::online(&sandbox, &server, &["-p", "read it", "--session-id", ID]);
+    let mut command =
+        crate::sessions::support::online(&sandbox, &server, &["-p", "read it", "--session-id", ID]);
     command.env("ANTHROPIC_API_KEY", "a-very-secret-key").args([
         "--record",
         &tape,
         "--output-format",
         "json",
     ]);
-    let recorded = crate::support::finish(command).exits(0);
+    let recorded = crate::sessions::support::finish(command).exits(0);
     assert_success(&recorded.json(), ID, "it says hello");
     let text = std::fs::read_to_string(&tape).unwrap();
     assert_eq!(text.lines().count(), 2);

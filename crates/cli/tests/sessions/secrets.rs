@@ -1,5 +1,5 @@
 //! Secrets: the values of configured keys and texts shaped like well-known tokens reach neither the log, nor stdout,
-//! nor the commands that run; and nobody else can read what is kept.
+//! nor the commands that run; and no other user can read what is kept.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{ID, finish, log_text, offline, online, run, run_with, server};
+use crate::sessions::support::{ID, finish, log_text, offline, online, run, run_with, server};
 
 const KEY: &str = "configured-key-value-123456";
 
@@ -186,9 +186,9 @@ fn what_is_kept_is_for_its_owner_only() {
     let server = server(vec![Reply::tool("Bash", json!({"command": "seq 200000"})), Reply::text("ok")]);
     let mut command = online(&sandbox, &server, &["-p", "--session-id", ID, "--yolo"]);
     command.env("LC_ALL", "C");
-    crate::support::feed(command, prompt.as_bytes()).exits(0);
+    crate::sessions::support::feed(command, prompt.as_bytes()).exits(0);
     run(&sandbox, &["trust"]).exits(0);
-    assert!(crate::support::side_of(&sandbox, ID).join("blobs").is_dir());
+    assert!(crate::sessions::support::side_of(&sandbox, ID).join("blobs").is_dir());
     assert_private(&sandbox.config());
     run_with(&sandbox, &server, &["-p", "x", "--resume", ID, "--fork-session"]).exits(0);
     assert_private(&sandbox.config());

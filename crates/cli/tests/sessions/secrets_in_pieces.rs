@@ -6,7 +6,7 @@ use std::path::Path;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{ID, finish, log_text, online, run, server};
+use crate::sessions::support::{ID, finish, log_text, online, run, server};
 
 const KEY: &str = "configured-key-value-123456";
 

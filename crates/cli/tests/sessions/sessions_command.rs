@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{ID, OTHER_ID, append, log_of, log_text, records, run, run_with, server, side_of};
+use crate::sessions::support::{
+    ID, OTHER_ID, append, log_of, log_text, records, run, run_with, server, side_of,
+};
 
 /// Two sessions; the one with [`OTHER_ID`] is newer.
 fn two_sessions() -> Sandbox {
@@ -113,9 +115,9 @@ fn other_projects_are_listed_only_on_request() {
     let other = sandbox.home().join("elsewhere");
     std::fs::create_dir(&other).unwrap();
     let there = |arguments: &[&str]| {
-        let mut command = crate::support::offline(&sandbox, arguments);
+        let mut command = crate::sessions::support::offline(&sandbox, arguments);
         command.current_dir(&other);
-        crate::support::finish(command)
+        crate::sessions::support::finish(command)
     };
     let none = there(&["sessions", "list"]).exits(0);
     assert_eq!(none.stdout, "");

@@ -1,9 +1,9 @@
-//! Settings as layers: who wins, what is united, what a project may not set, and how a file that cannot be used is told.
+//! Settings as layers: who wins, what is united, what a project may not set, and how a file that cannot be used is reported.
 
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{finish, offline, run, run_with, server};
+use crate::sessions::support::{finish, offline, run, run_with, server};
 
 fn user_file(sandbox: &Sandbox, text: impl AsRef<[u8]>) -> String {
     sandbox.write(sandbox.config().join("settings.json"), text).display().to_string()
@@ -75,7 +75,7 @@ fn a_file_that_is_not_json_is_told_with_its_place() {
         (b"{'language': 'x'}", ":1:"),
         (b"[1]", ":1:1: settings are one JSON object"),
         (b"{\n\"language\": \"\xff\"}", ":2:1: the text is not UTF-8"),
-        (b"{\n  \"language\": \"a\",\n  \"language\": \"b\"\n}", ":3:3: the key `language` stands twice"),
+        (b"{\n  \"language\": \"a\",\n  \"language\": \"b\"\n}", ":3:3: the key `language` is a duplicate"),
         (b"{\"language\": ", ":1:"),
     ];
     for (text, place) in cases {
@@ -162,7 +162,7 @@ fn no_sources_means_no_files() {
 fn a_project_may_not_set_what_would_make_it_trusted_or_send_keys_away() {
     let sandbox = Sandbox::new();
     let server = server(vec![Reply::text("the right one")]);
-    let other = crate::support::server(vec![Reply::text("the wrong one")]);
+    let other = crate::sessions::support::server(vec![Reply::text("the wrong one")]);
     let settings = json!({
         "providers": {"anthropic": {"protocol": "anthropic", "baseUrl": other.base_url()}},
         "permissions": {"trustDirectories": ["/"]}, "security": {"folderTrust": {"enabled": false}},
@@ -171,7 +171,10 @@ fn a_project_may_not_set_what_would_make_it_trusted_or_send_keys_away() {
     let asked = run_with(&sandbox, &server, &["-p", "hello", "--trust"]).exits(0);
     assert_eq!(asked.stdout, "the right one\n");
     assert!(other.requests().is_empty());
-    assert!(crate::support::system_of(&server.requests()[0].json()).contains("Latin"), "the rest counts");
+    assert!(
+        crate::sessions::support::system_of(&server.requests()[0].json()).contains("Latin"),
+        "the rest counts"
+    );
     for key in ["providers", "permissions.trustDirectories", "security"] {
         assert!(
             asked

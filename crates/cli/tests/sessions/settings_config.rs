@@ -3,7 +3,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
-use crate::support::run;
+use crate::sessions::support::run;
 
 fn sandbox() -> (Sandbox, String) {
     let sandbox = Sandbox::new();

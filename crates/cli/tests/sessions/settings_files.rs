@@ -5,7 +5,7 @@ use std::process::Command;
 
 use qoder_testkit::Sandbox;
 
-use crate::support::{run, wait_for};
+use crate::sessions::support::{run, wait_for};
 
 fn refused(sandbox: &Sandbox, arguments: &[&str], path: &Path, problem: &str) {
     let run = run(sandbox, &[&["-p", "hello"], arguments].concat()).exits(52);

@@ -1,10 +1,10 @@
-//! Values of settings: one of the wrong kind is told with its place and what is accepted, and a project's files can make
+//! Values of settings: one of the wrong kind is reported with its place and what is accepted, and a project's files can make
 //! limits tighter but not wider.
 
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{run, run_with, server};
+use crate::sessions::support::{run, run_with, server};
 
 fn user_file(sandbox: &Sandbox, text: impl AsRef<[u8]>) -> String {
     sandbox.write(sandbox.config().join("settings.json"), text).display().to_string()

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use qoder_testkit::{Collector, CollectorManner, Sandbox};
 
-use crate::support::{ID, Run, finish, log_text, offline};
+use crate::sessions::support::{ID, Run, finish, log_text, offline};
 
 fn observed(sandbox: &Sandbox, address: &str, more: &[(&str, &str)]) -> Run {
     let mut command: Command = offline(sandbox, &["-p", "hello", "--session-id", ID]);

@@ -6,7 +6,7 @@ use qoder_testkit::{LogBuilder, Reply, Sandbox};
 use qoder_types::{Behavior, ReplayClass};
 use serde_json::{Value, json};
 
-use crate::support::{ID, append, log_of, run, run_with, server, side_of};
+use crate::sessions::support::{ID, append, log_of, run, run_with, server, side_of};
 
 fn playbook(sandbox: &Sandbox, replies: &Value) -> String {
     format!("scripted:{}", sandbox.write("playbook.json", replies.to_string()).display())
@@ -61,7 +61,7 @@ fn the_timeline_has_turns_tools_decisions_agents_tokens_and_money() {
             " out tokens  $0.",
             "  I try.",
             "  • Bash {\"command\":\"touch made\"}",
-            "    deny: nobody to ask",
+            "    deny: no one to ask",
             "    denied",
             "  • Bash {\"command\":\"echo out-of-the-command\"}",
             "█",
@@ -175,7 +175,7 @@ fn compactions_tasks_and_open_calls_have_their_place() {
             "• Bash {\"command\":\"sleep 9\"}",
             "    no result",
             "  = unfinished after ",
-            "turns   1, unfinished: --resume goes on",
+            "turns   1, unfinished: continue with --resume",
         ],
     );
 }

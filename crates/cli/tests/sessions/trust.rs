@@ -1,4 +1,4 @@
-//! Folder trust: nothing in a folder is used until somebody vouches for it, by every way there is to vouch, and a folder
+//! Folder trust: nothing in a folder is used until a person vouches for it, by every way there is to vouch, and a folder
 //! cannot vouch for itself.
 
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::support::{finish, offline, online, run, server, system_of, system_prompt};
+use crate::sessions::support::{finish, offline, online, run, server, system_of, system_prompt};
 
 /// A project with settings, memory and a rule.
 fn project() -> Sandbox {

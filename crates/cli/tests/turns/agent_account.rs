@@ -4,8 +4,8 @@
 use qoder_testkit::{Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::agents::{TASK, child_logs, lines};
-use crate::support::{MODEL, calls, counted, stream};
+use crate::turns::agents::{TASK, child_logs, lines};
+use crate::turns::support::{MODEL, calls, counted, stream};
 
 fn priced(sandbox: &Sandbox) {
     let price = json!({ "input": 2.0, "output": 10.0, "cacheRead": 1.0, "cacheWrite": 4.0 });

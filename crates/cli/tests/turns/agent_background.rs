@@ -1,12 +1,12 @@
-//! Agents in the background: the call returns at once, the host sees a task, the model is told of the end in a turn of its
+//! Agents in the background: the call returns at once, the host sees a task, the model reads of the end in a turn of its
 //! own, and the run is held open until then.
 
 use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::agents::{agent, child_logs, family, is_child};
-use crate::support::{
+use crate::turns::agents::{agent, child_logs, family, is_child};
+use crate::turns::support::{
     Live, Wire, assert_calls_in_order, bodies, calls, command, records, results_in, stream, wait_until,
 };
 
@@ -14,7 +14,7 @@ fn launch() -> Reply {
     calls(&[agent("toolu_agent", &json!({ "run_in_background": true }))])
 }
 
-/// A child that waits until the parent lets it go on.
+/// A child that waits until the parent lets it continue.
 fn waiting() -> Vec<Reply> {
     let wait = ("toolu_wait", "Bash", json!({ "command": "until [ -e go ]; do sleep 0.02; done" }));
     vec![calls(&[wait]), Reply::text("answer of the child")]
@@ -31,7 +31,7 @@ fn the_launch_result_returns_at_once_and_the_end_wakes_another_turn() {
     let mut command = command(&sandbox, &server, Wire::Messages);
     command.args(["-p", "go", "--output-format", "stream-json", "--allowed-tools", "Agent,Bash"]);
     let live = Live::start(command);
-    // A child that ends before the turn does is told of in that turn.
+    // The end of a child before the end of the turn is reported in that turn.
     let has_ended = |file: &std::path::PathBuf| {
         std::fs::read_to_string(file).is_ok_and(|log| log.contains("\"type\":\"turn-end\""))
     };

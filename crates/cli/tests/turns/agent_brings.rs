@@ -4,8 +4,8 @@
 use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::agents::{agent, child_requests, family};
-use crate::support::{bodies, calls, results_in, stream};
+use crate::turns::agents::{agent, child_requests, family};
+use crate::turns::support::{bodies, calls, results_in, stream};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crash/scripts/notes.py");

@@ -4,8 +4,8 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::agents::{agent, child_requests, family};
-use crate::support::{bodies, calls, results_in, stream};
+use crate::turns::agents::{agent, child_requests, family};
+use crate::turns::support::{bodies, calls, results_in, stream};
 
 fn repository() -> Sandbox {
     let sandbox = Sandbox::new();

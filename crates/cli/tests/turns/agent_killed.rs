@@ -1,12 +1,12 @@
-//! A child killed in the middle goes on from its own log: nothing that has effects runs again, and its answer comes back to
+//! A child killed in the middle continues from its own log: nothing that has effects runs again, and its answer comes back to
 //! the call that started it. A new prompt instead reports what it had done.
 
 use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::agents::{agent, child_logs, family, is_child, lines};
-use crate::support::{
+use crate::turns::agents::{agent, child_logs, family, is_child, lines};
+use crate::turns::support::{
     Live, Wire, assert_calls_in_order, bodies, calls, command, records, results_in, stream, wait_until,
 };
 

@@ -4,8 +4,8 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::agents::{TASK, child_logs};
-use crate::support::{bodies, calls, results_in, stream};
+use crate::turns::agents::{TASK, child_logs};
+use crate::turns::support::{bodies, calls, results_in, stream};
 
 /// Plays every agent by the last word of its task: the replies of that name, by how far its conversation is.
 fn play(script: fn(&str, usize) -> Reply) -> ScriptedServer {
@@ -37,7 +37,7 @@ fn set_depth(sandbox: &Sandbox, file: &std::path::Path, depth: u64) {
     sandbox.write(file, json!({ "agents": { "maxDepth": depth } }).to_string());
 }
 
-/// What the lead of a session is offered, and what it is told when it starts an agent all the same.
+/// What the lead of a session is offered, and what it reads when it starts an agent all the same.
 fn lead_starts(sandbox: &Sandbox, flags: &[&str]) -> (Vec<String>, Vec<(String, String, bool)>) {
     define(sandbox, "lead", "[Read, Agent]");
     let server = play(|who, replied| match (who, replied) {

@@ -1,4 +1,4 @@
-//! The memory of an agent: a folder of its own, of which the beginning is in its prompt and in which it may work. Nobody
+//! The memory of an agent: a folder of its own, of which the beginning is in its prompt and in which it may work. No one
 //! else may, nothing of an untrusted folder is read, and protected files stay protected.
 
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use serde_json::json;
 
-use crate::agents::{agent, child_requests, family};
-use crate::support::{calls, results_in, stream};
+use crate::turns::agents::{agent, child_requests, family};
+use crate::turns::support::{calls, results_in, stream};
 
 fn define(sandbox: &Sandbox, name: &str, head: &str) {
     let text = format!("---\nname: {name}\ndescription: d\n{head}---\nYou keep notes.\n");

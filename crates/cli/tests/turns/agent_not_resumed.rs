@@ -7,8 +7,8 @@ use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::agents::{agent, child_logs, child_requests, family, is_child};
-use crate::support::{
+use crate::turns::agents::{agent, child_logs, child_requests, family, is_child};
+use crate::turns::support::{
     Live, Wire, assert_calls_in_order, bodies, calls, command, records, results_in, stream, wait_until,
 };
 

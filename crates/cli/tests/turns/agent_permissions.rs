@@ -1,12 +1,12 @@
-//! What binds the parent binds its children: rules, mode and the question whether a child may start at all. A child that
-//! cannot ask is told no and works on, and its denials name it.
+//! What binds the parent binds its children: rules, mode and the question whether a child may start at all. The calls of a
+//! child that cannot ask are denied; it continues, and its denials name it.
 
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::agents::{agent, child_logs, child_requests, family, lines};
-use crate::parked;
-use crate::support::{bodies, calls, results_in, run, stream};
+use crate::turns::agents::{agent, child_logs, child_requests, family, lines};
+use crate::turns::parked;
+use crate::turns::support::{bodies, calls, results_in, run, stream};
 
 fn runs(command: &str) -> (&'static str, &'static str, Value) {
     ("toolu_run", "Bash", json!({ "command": command }))
@@ -93,11 +93,12 @@ fn a_child_has_the_mode_of_the_moment() {
 }
 
 #[test]
-fn a_childs_question_does_not_wait() {
+fn a_question_of_a_child_that_is_not_kept_does_not_wait() {
     let server = family(parent(), vec![calls(&[runs("mkdir made")]), Reply::text("could not")]);
     let sandbox = parked::sandbox();
-    let finished = run(parked::turn(&sandbox, &server, &["go", "--allowed-tools", "Agent"]));
-    assert_eq!(finished.success()["result"], "done", "nobody could come back to a child");
+    let arguments = ["go", "--allowed-tools", "Agent", "--no-session-persistence"];
+    let finished = run(parked::turn(&sandbox, &server, &arguments));
+    assert_eq!(finished.success()["result"], "done", "no process could come back to it");
     assert!(!sandbox.project().join("made").exists());
     assert_eq!(finished.system("permission_denied")[0]["decision_reason_type"], "unattended");
     assert_eq!(results_in(bodies(&server).last().unwrap())[0].1, "could not");
@@ -120,6 +121,7 @@ fn an_agent_that_does_not_exist_is_an_error() {
 fn a_call_of_a_child_is_explained_with_the_parents_session() {
     let server = family(parent(), vec![calls(&[runs("touch bad.txt")]), Reply::text("could not")]);
     let sandbox = parked::sandbox();
+    parked::settle(&sandbox, &json!({ "permissions": { "unattended": "deny" } }));
     let arguments = ["go", "--session-id", parked::SESSION, "--allowed-tools", "Agent"];
     let finished = run(parked::turn(&sandbox, &server, &arguments));
     let denied = finished.system("permission_denied");

@@ -5,8 +5,8 @@ use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::agents::{agent, child_logs, family, lines};
-use crate::support::{
+use crate::turns::agents::{agent, child_logs, family, lines};
+use crate::turns::support::{
     Live, Wire, assert_calls_in_order, bodies, calls, command, records, results_in, stream, wait_until,
 };
 
@@ -76,7 +76,7 @@ fn without_its_permission_a_killed_child_does_not_go_on() {
 
 #[test]
 fn a_child_whose_model_fails_is_an_error_with_the_reason() {
-    let fault = crate::support::fault(400, "invalid_request_error", "the child's request is bad");
+    let fault = crate::turns::support::fault(400, "invalid_request_error", "the child's request is bad");
     let server = family(vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")], vec![fault]);
     let finished = stream(&Sandbox::new(), &server, &["go", "--allowed-tools", "Agent"]);
     assert_eq!(finished.success()["result"], "done");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{MODEL, assert_calls_in_order, bodies, calls, keys, records, results_in, stream};
+use crate::turns::support::{MODEL, assert_calls_in_order, bodies, calls, keys, records, results_in, stream};
 
 /// What the task of a child begins with here; the script knows its requests by it.
 pub const TASK: &str = "CHILD TASK";
@@ -98,7 +98,7 @@ fn messages_of_a_child_are_marked() {
     let marked = |kind: &str| -> Vec<Value> {
         finished.of(kind).into_iter().filter(|line| line["parent_tool_use_id"] == "toolu_agent").collect()
     };
-    // What it says besides is not told unless somebody asks for it.
+    // Its texts are on the stream only when the host asks for them.
     assert_eq!((marked("assistant").len(), marked("user").len()), (1, 1), "{}", finished.stdout);
     assert_eq!(marked("assistant")[0]["message"]["content"][0]["type"], "tool_use");
     assert!(marked("assistant").iter().chain(&marked("user")).all(|line| line["session_id"] == session));
@@ -139,7 +139,7 @@ fn the_parent_pays_for_its_children() {
     let usage = json!({ "input_tokens": 1000, "output_tokens": 100 });
     let server = family(
         vec![calls(&[agent("toolu_agent", &json!({}))]), Reply::text("done")],
-        vec![crate::support::counted("counted", usage)],
+        vec![crate::turns::support::counted("counted", usage)],
     );
     let result = stream(&sandbox, &server, &["go", "--allowed-tools", "Agent"]).success();
     // The parent's two replies have 10 and 5 tokens each.

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{bodies, calls, fault, records, results_in, stream};
+use crate::turns::support::{bodies, calls, fault, records, results_in, stream};
 
 const JUDGE: &str = "scripted-judge";
 

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Finished, Live, Wire, calls, command, keys, stream};
+use crate::turns::support::{Finished, Live, Wire, calls, command, keys, stream};
 
 fn starts(command: &'static str) -> ScriptedServer {
     ScriptedServer::start(Script::by(move |_, number| match number {

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::turns::support::{
     Live, Wire, assert_calls_in_order, bodies, calls, command, records, results_in, stream, wait_until,
 };
 
@@ -77,7 +77,7 @@ fn results_are_read_in_the_order_of_the_calls_whatever_ends_first() {
     let fast = ("toolu_fast", "Glob", json!({ "pattern": "*" }));
     let server = ScriptedServer::start(Script::by(move |request, _| {
         let replied = qoder_testkit::assistant_count(request);
-        match (crate::agents::is_child(request), replied) {
+        match (crate::turns::agents::is_child(request), replied) {
             (false, 0) => calls(&[slow.clone(), fast.clone()]),
             (true, 0) => calls(&[("toolu_nap", "Bash", json!({ "command": "sleep 0.3" }))]),
             (true, _) => Reply::text("slow"),

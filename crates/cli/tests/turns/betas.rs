@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{Wire, command, run};
+use crate::turns::support::{Wire, command, run};
 
 #[test]
 fn they_are_a_header_of_anthropic_requests_alone() {

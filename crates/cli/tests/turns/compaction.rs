@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{assert_calls_in_order, bodies, counted, fault, keys, records, stream};
+use crate::turns::support::{assert_calls_in_order, bodies, counted, fault, keys, records, stream};
 
 const SUMMARY: &str = "The user wants the notes read; notes.txt says hello.";
 const SMALL_WINDOW: &str = r#"{"model":{"contextWindow":10000}}"#;
@@ -97,7 +97,7 @@ fn the_transcript_starts_a_new_chain_at_the_summary() {
     assert_eq!(entries[at]["origin"], "summary");
     assert_eq!(boundary["logicalParentUuid"], entries[at - 1]["uuid"]);
     for pair in entries[at..].windows(2) {
-        assert_eq!(pair[1]["parentUuid"], pair[0]["uuid"], "the chain goes on from the summary");
+        assert_eq!(pair[1]["parentUuid"], pair[0]["uuid"], "the chain continues from the summary");
     }
     assert_calls_in_order(&sandbox);
     let result = finished.success();

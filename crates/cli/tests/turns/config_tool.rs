@@ -4,8 +4,8 @@
 use qoder_testkit::Reply;
 use serde_json::{Value, json};
 
-use crate::parked::{answer, model, park, resume, sandbox, settle, turn};
-use crate::support::{bodies, calls, results_in, run};
+use crate::turns::parked::{answer, model, park, resume, sandbox, settle, turn};
+use crate::turns::support::{bodies, calls, results_in, run};
 
 fn set(value: Value) -> Vec<Reply> {
     vec![calls(&[("toolu_set", "Config", value)]), Reply::text("done")]

@@ -1,12 +1,12 @@
 //! `--sandbox` and `sandbox status`: the flag reaches the commands of a turn, a project cannot switch the sandbox off,
-//! and the status tells by its exit code whether what is asked for holds.
+//! and the exit code of the status says whether what is asked for holds.
 
 use std::process::Command;
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{bodies, calls, results_in, stream};
+use crate::turns::support::{bodies, calls, results_in, stream};
 
 fn status(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, Value) {
     let mut command: Command = sandbox.command(env!("CARGO_BIN_EXE_qodercli"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{Wire, command, stream, wait_until};
+use crate::turns::support::{Wire, command, stream, wait_until};
 
 /// Starts two processes in sessions of their own, one of which ignores the polite signal, and writes their numbers.
 const ESCAPE: &str = "setsid sleep 300 & echo $! > one.pid; \

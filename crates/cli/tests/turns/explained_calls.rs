@@ -1,11 +1,11 @@
-//! `permissions explain` tells of any past call why it ran or did not: the rule with its file and line, the mode, that
-//! nobody was there, or who answered. `permissions list` shows the rules in force with where they come from.
+//! `permissions explain` prints why any past call ran or did not: the rule with its file and line, the mode, that
+//! no one could answer, or who answered. `permissions list` shows the rules in force with where they come from.
 
 use qoder_testkit::Reply;
 use serde_json::{Value, json};
 
-use crate::parked::{SESSION, answer, explained, model, park, permissions, resume, sandbox, turn};
-use crate::support::{calls, run};
+use crate::turns::parked::{SESSION, answer, explained, model, park, permissions, resume, sandbox, turn};
+use crate::turns::support::{calls, run};
 
 fn text_of(sandbox: &qoder_testkit::Sandbox, id: &str) -> String {
     let finished = permissions(sandbox, &["explain", SESSION, id]);
@@ -84,7 +84,7 @@ fn an_unknown_call_is_an_error() {
 #[test]
 fn the_rules_in_force_are_listed_with_their_origins() {
     let sandbox = sandbox();
-    crate::parked::settle(&sandbox, &json!({ "permissions": { "deny": ["Read(.env)"] } }));
+    crate::turns::parked::settle(&sandbox, &json!({ "permissions": { "deny": ["Read(.env)"] } }));
     let rules = |key: &str, rule: &str| json!({ "permissions": { key: [rule] } }).to_string();
     let project = sandbox.write(".qoder/settings.json", rules("ask", "Bash(git push:*)"));
     let local = sandbox.write(".qoder/settings.local.json", rules("allow", "Bash(touch:*)"));
@@ -124,7 +124,7 @@ fn ids_are_shortened_and_the_last_denial_is_meant_without_one() {
     let (sandbox, server) = (sandbox(), model(vec![calls(&wanted), Reply::text("done")]));
     let flags = ["--settings", r#"{"permissions":{"unattended":"deny"}}"#];
     run(turn(&sandbox, &server, &[&["go", "--session-id", SESSION][..], &flags].concat()));
-    let shown = sandbox.run(crate::parked::BINARY, &["sessions", "show", &SESSION[..8]]);
+    let shown = sandbox.run(crate::turns::parked::BINARY, &["sessions", "show", &SESSION[..8]]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("denied · toolu_one") && shown.contains("denied · toolu_other"), "{shown}");
     let call_of = |arguments: &[&str]| {
@@ -152,12 +152,15 @@ fn a_beginning_that_two_sessions_share_is_refused_with_both() {
     for id in ids {
         run(turn(&sandbox, &server, &["go", "--session-id", id])).success();
     }
-    let shown = sandbox.run(crate::parked::BINARY, &["sessions", "show", "abcd"]);
+    let shown = sandbox.run(crate::turns::parked::BINARY, &["sessions", "show", "abcd"]);
     let stderr = String::from_utf8(shown.stderr).unwrap();
     assert_eq!(shown.status.code(), Some(42), "{stderr}");
     assert!(ids.iter().all(|id| stderr.contains(id)), "{stderr}");
     run(turn(&sandbox, &server, &["again", "--resume", "abcd2"])).success();
-    assert_eq!(sandbox.run(crate::parked::BINARY, &["sessions", "show", "abcd1"]).status.code(), Some(0));
+    assert_eq!(
+        sandbox.run(crate::turns::parked::BINARY, &["sessions", "show", "abcd1"]).status.code(),
+        Some(0)
+    );
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn an_input_that_a_hook_and_a_person_changed_is_shown_as_asked_and_as_run() {
         "{text}"
     );
     let sessions = |arguments: &[&str]| {
-        let output = sandbox.run(crate::parked::BINARY, &[&["sessions"], arguments].concat());
+        let output = sandbox.run(crate::turns::parked::BINARY, &[&["sessions"], arguments].concat());
         String::from_utf8(output.stdout).unwrap()
     };
     let shown = sessions(&["show", SESSION]);

@@ -1,5 +1,5 @@
 //! SIGINT ends a turn properly, while the model speaks and while a command runs: a result, no call without an outcome,
-//! no process left behind, and a session that goes on. A second SIGINT ends the program at once.
+//! no process left behind, and a session that continues. A second SIGINT ends the program at once.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use rustix::process::Pid;
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::turns::support::{
     Finished, Live, Wire, assert_calls_in_order, bodies, calls, command, records, results_in, stream,
     wait_until,
 };

@@ -6,7 +6,7 @@ use std::path::Path;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Live, Wire, bodies, calls, command, records, stream, wait_until};
+use crate::turns::support::{Live, Wire, bodies, calls, command, records, stream, wait_until};
 
 const SESSION: &str = "50000000-0000-4000-8000-0000000000b1";
 
@@ -99,7 +99,7 @@ fn the_output_can_be_asked_for_later() {
         _ => Reply::text("done"),
     }));
     stream(&sandbox, &server, &["look", "--resume", SESSION]).success();
-    let results = crate::support::results_in(&bodies(&server)[1]);
+    let results = crate::turns::support::results_in(&bodies(&server)[1]);
     let (_, look, look_failed) = &results[0];
     assert!(look.contains("unknown outcome") && look.contains("output of first") && !look_failed, "{look}");
     let (_, stop, stop_failed) = &results[1];

@@ -4,7 +4,9 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Finished, MODEL, Wire, bodies, command, command_at, fault, keys, records, run, stream};
+use crate::turns::support::{
+    Finished, MODEL, Wire, bodies, command, command_at, fault, keys, records, run, stream,
+};
 
 /// Runs with a fault first and a good reply afterwards.
 fn recovers_from(fault: Reply, environment: &[(&str, &str)]) -> (Finished, Sandbox, ScriptedServer) {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Wire, command, command_at, records, run};
+use crate::turns::support::{Wire, command, command_at, records, run};
 
 /// A reply with reasoning and a call, then a text, for every prompt.
 fn script() -> Script {

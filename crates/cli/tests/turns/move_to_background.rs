@@ -1,11 +1,11 @@
-//! SIGUSR2 moves a running command to the background: its call ends with the output so far, the turn goes on, and the
+//! SIGUSR2 moves a running command to the background: its call ends with the output so far, the turn continues, and the
 //! command is a task like any other from then on.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Live, Wire, bodies, calls, command, records, results_in, run, wait_until};
+use crate::turns::support::{Live, Wire, bodies, calls, command, records, results_in, run, wait_until};
 
 #[test]
 fn the_turn_goes_on_without_the_command() {

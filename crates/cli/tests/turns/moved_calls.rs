@@ -5,8 +5,8 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::parked::{answer, model, park, resume, sandbox as trusted, settle};
-use crate::support::{assert_calls_in_order, bodies, calls, results_in, stream};
+use crate::turns::parked::{answer, model, park, resume, sandbox as trusted, settle};
+use crate::turns::support::{assert_calls_in_order, bodies, calls, results_in, stream};
 
 fn not_run(sandbox: &Sandbox, wanted: &[(&str, &str, Value)], arguments: &[&str]) -> String {
     let server = model(vec![calls(wanted), Reply::text("done")]);

@@ -4,7 +4,7 @@
 use qoder_testkit::Sandbox;
 use serde_json::json;
 
-use crate::support::{Finished, run};
+use crate::turns::support::{Finished, run};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 
@@ -53,7 +53,7 @@ fn another_model_says_nothing_of_it() {
             "hi",
         )]));
     let sandbox = Sandbox::new();
-    let finished = crate::support::stream(&sandbox, &server, &["hello"]);
+    let finished = crate::turns::support::stream(&sandbox, &server, &["hello"]);
     finished.success();
     assert_eq!(finished.system("init")[0].get("offline"), None);
     assert!(!finished.stderr.contains("offline"), "{}", finished.stderr);

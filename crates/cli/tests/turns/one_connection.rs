@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{Wire, command, run};
+use crate::turns::support::{Wire, command, run};
 
 #[test]
 fn ten_model_calls_use_one_connection() {

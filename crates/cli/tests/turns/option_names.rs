@@ -3,7 +3,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{Wire, calls, command, run};
+use crate::turns::support::{Wire, calls, command, run};
 
 /// What a run says whose calls are denied and whose turns run out, for the program that started it.
 fn told(entrypoint: Option<&str>) -> String {

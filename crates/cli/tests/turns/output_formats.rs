@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{MODEL, Wire, command, keys, records, run, stream};
+use crate::turns::support::{MODEL, Wire, command, keys, records, run, stream};
 
 const ANSWER: &str = "It says hello.";
 
@@ -198,7 +198,7 @@ fn pieces_come_in_order_and_add_up_to_the_message() {
     }
 }
 
-/// Other protocols keep what they need to go on in the signature, and only once the reply is complete.
+/// Other protocols keep what a later request needs in the signature, and only once the reply is complete.
 fn without_signatures(content: &Value) -> Value {
     let mut content = content.clone();
     for block in content.as_array_mut().unwrap() {

@@ -1,4 +1,4 @@
-//! Short ways to let a session wait for an answer, to answer it on the command line and to go on. A session here has a
+//! Short ways to let a session wait for an answer, to answer it on the command line and to resume. A session here has a
 //! fixed id, lives in a trusted folder, and parks whatever it would ask.
 
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Finished, Wire, command, run};
+use crate::turns::support::{Finished, Wire, command, run};
 
 /// The session of these tests.
 pub const SESSION: &str = "70000000-0000-4000-8000-000000000001";
@@ -54,7 +54,7 @@ pub fn park(sandbox: &Sandbox, server: &ScriptedServer, arguments: &[&str]) -> F
     finished
 }
 
-/// Goes on without a new prompt.
+/// Resumes without a new prompt.
 pub fn resume(sandbox: &Sandbox, server: &ScriptedServer, arguments: &[&str]) -> Finished {
     run(turn(sandbox, server, &[&["--resume", SESSION], arguments].concat()))
 }

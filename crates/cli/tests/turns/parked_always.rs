@@ -4,8 +4,8 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::parked::{SESSION, answer, model, park, pending, resume, sandbox, turn};
-use crate::support::{calls, run};
+use crate::turns::parked::{SESSION, answer, model, park, pending, resume, sandbox, turn};
+use crate::turns::support::{calls, run};
 
 fn runs_twice() -> Vec<Reply> {
     let call = |id: &'static str| calls(&[(id, "Bash", json!({ "command": "touch kept.txt" }))]);

@@ -1,13 +1,13 @@
-//! A call that nobody can be asked about waits in the log: the program ends with code 54 and loses nothing. Whoever answers
-//! later decides once; the session then goes on from its log.
+//! A call that is unattended is pending in the log: the program ends with code 54 and loses nothing. A later answer
+//! decides once; the session then continues from its log.
 
 use qoder_testkit::Reply;
 use serde_json::json;
 
-use crate::parked::{
+use crate::turns::parked::{
     SESSION, answer, explained, model, park, pending, permissions, resume, sandbox, settle, turn,
 };
-use crate::support::{assert_calls_in_order, bodies, calls, records, results_in, run};
+use crate::turns::support::{assert_calls_in_order, bodies, calls, records, results_in, run};
 
 /// Appends a line, so that running it twice shows.
 const APPEND: &str = "echo ran >> ran.txt";
@@ -43,7 +43,8 @@ fn a_question_ends_the_program_and_is_told() {
 #[test]
 fn text_output_says_how_to_answer() {
     let (sandbox, server) = (sandbox(), model(one_call()));
-    let mut command = crate::support::command(&sandbox, &server, crate::support::Wire::Messages);
+    let mut command =
+        crate::turns::support::command(&sandbox, &server, crate::turns::support::Wire::Messages);
     command.args(["-p", "go", "--session-id", SESSION]);
     let finished = run(command);
     assert_eq!(finished.code, 54);
@@ -58,7 +59,8 @@ fn text_output_says_how_to_answer() {
 #[test]
 fn the_json_format_has_one_result() {
     let (sandbox, server) = (sandbox(), model(one_call()));
-    let mut command = crate::support::command(&sandbox, &server, crate::support::Wire::Messages);
+    let mut command =
+        crate::turns::support::command(&sandbox, &server, crate::turns::support::Wire::Messages);
     command.args(["-p", "go", "--session-id", SESSION, "--output-format", "json"]);
     let finished = run(command);
     assert_eq!((finished.code, finished.lines().len()), (54, 1), "{}", finished.stdout);
@@ -244,8 +246,8 @@ fn an_answer_that_comes_while_the_session_runs_hears_of_the_first_one() {
     );
     park(&sandbox, &server, &[]);
     answer(&sandbox, "toolu_run", &["allow", "--by", "Ada"]);
-    let live = crate::support::Live::start(turn(&sandbox, &server, &["--resume", SESSION]));
-    crate::support::wait_until("the call runs", || sandbox.project().join("began").exists());
+    let live = crate::turns::support::Live::start(turn(&sandbox, &server, &["--resume", SESSION]));
+    crate::turns::support::wait_until("the call runs", || sandbox.project().join("began").exists());
     let late = permissions(&sandbox, &["answer", SESSION, "toolu_run", "deny"]);
     assert_eq!(late.code, 42, "{}", late.stderr);
     assert!(late.stderr.contains("was answered before: allow by Ada"), "{}", late.stderr);

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use qoder_testkit::{Reply, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::parked::{SESSION, answer, resume, sandbox, turn};
-use crate::support::{Live, bodies, calls, wait_until};
+use crate::turns::parked::{SESSION, answer, resume, sandbox, turn};
+use crate::turns::support::{Live, bodies, calls, wait_until};
 
 #[test]
 fn an_input_behind_a_parked_call_gets_its_turn_later() {

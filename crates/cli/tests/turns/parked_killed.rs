@@ -5,8 +5,8 @@ use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::parked::{SESSION, answer, explained, model, park, pending, resume, sandbox, turn};
-use crate::support::{Live, assert_calls_in_order, bodies, calls, records, results_in, wait_until};
+use crate::turns::parked::{SESSION, answer, explained, model, park, pending, resume, sandbox, turn};
+use crate::turns::support::{Live, assert_calls_in_order, bodies, calls, records, results_in, wait_until};
 
 fn waits_for_go() -> Vec<Reply> {
     let command = "echo ran >> ran.txt; until [ -e go ]; do sleep 0.02; done";
@@ -27,7 +27,7 @@ fn kill_at(sandbox: &Sandbox, server: &ScriptedServer, arguments: &[&str], kind:
         logs.iter().any(|log| std::fs::read_to_string(log).is_ok_and(|text| text.contains(&mark)))
     };
     wait_until(kind, has);
-    // A program that has ended already cannot be killed any more; both are the same to the log.
+    // A program that has ended already cannot be killed; both are the same to the log.
     live.signal(Signal::KILL);
     drop(live);
 }

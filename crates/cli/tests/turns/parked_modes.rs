@@ -1,11 +1,11 @@
-//! An answer is one thing and the mode of the run that goes on is another: an allowance does not make plan mode change
+//! An answer is one thing and the mode of the resumed run is another: an allowance does not make plan mode change
 //! files, and a mode that never asks stays a denial. A rule that forbids a mode outlasts what the log says.
 
 use qoder_testkit::Reply;
 use serde_json::json;
 
-use crate::parked::{SESSION, answer, model, park, resume, sandbox, settle, turn};
-use crate::support::{calls, run};
+use crate::turns::parked::{SESSION, answer, model, park, resume, sandbox, settle, turn};
+use crate::turns::support::{calls, run};
 
 fn writes() -> Vec<Reply> {
     vec![

@@ -1,11 +1,11 @@
 //! Questions to a person and the approval of a plan wait like any other question. Answers come back in the input; an
-//! approved plan ends plan mode for good. Where nobody may ever be asked, both are denied at once.
+//! approved plan ends plan mode for good. Where no one may ever be asked, both are denied at once.
 
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::parked::{SESSION, answer, model, park, pending, resume, sandbox, settle, turn};
-use crate::support::{bodies, calls, results_in, run};
+use crate::turns::parked::{SESSION, answer, model, park, pending, resume, sandbox, settle, turn};
+use crate::turns::support::{bodies, calls, results_in, run};
 
 fn question() -> Value {
     json!({ "questions": [{ "question": "Which database?", "header": "Database", "multiSelect": false,

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{assert_calls_in_order, bodies, calls, records, results_in, stream};
+use crate::turns::support::{assert_calls_in_order, bodies, calls, records, results_in, stream};
 
 /// Which of these calls succeeded, and what each was answered.
 fn outcomes(sandbox: &Sandbox, wanted: &[(&str, Value)], arguments: &[&str]) -> Vec<(bool, String)> {

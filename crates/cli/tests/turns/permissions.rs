@@ -1,10 +1,12 @@
-//! Who may do what: modes, rules from flags and settings, and what happens when nobody can be asked. Whatever is not
-//! allowed does not run, is told to the model and to the host, and every decision is on record with its reason.
+//! Who may do what: modes, rules from flags and settings, and what happens when no one can be asked. Whatever is not
+//! allowed does not run, is reported to the model and to the host, and every decision is on record with its reason.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Finished, assert_calls_in_order, bodies, calls, keys, records, results_in, stream};
+use crate::turns::support::{
+    Finished, assert_calls_in_order, bodies, calls, keys, records, results_in, stream,
+};
 
 /// What came of one reply with calls.
 struct Attempt {
@@ -34,7 +36,7 @@ impl Attempt {
     }
 }
 
-/// Lets the model make these calls in a sandbox and tells what came of them.
+/// Lets the model make these calls in a sandbox and returns what came of them.
 fn attempt_in(sandbox: Sandbox, wanted: &[(&str, &str, Value)], arguments: &[&str]) -> Attempt {
     let server = ScriptedServer::start(Script::by_assistant_count(vec![calls(wanted), Reply::text("done")]));
     let mut all = vec!["go"];

@@ -5,7 +5,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer, assistant_count};
 use serde_json::json;
 
-use crate::support::{Wire, command, feed, run};
+use crate::turns::support::{Wire, command, feed, run};
 
 /// Eleven replies of a turn call tools, the twelfth is text, and all further ones are text.
 fn script() -> Script {
@@ -83,9 +83,10 @@ fn ends_of_turns_and_other_flags_change_nothing_that_was_read() {
     };
     let limited = turn("start", &["--session-id", session, "--max-turns", "3"]);
     assert_eq!(limited.code, 53);
-    let edits = turn("go on", &["--resume", session, "--max-turns", "2", "--permission-mode", "acceptEdits"]);
+    let edits =
+        turn("continue", &["--resume", session, "--max-turns", "2", "--permission-mode", "acceptEdits"]);
     assert_eq!(edits.code, 53);
-    let verbose = turn("go on", &["--resume", session, "--verbose", "--permission-mode", "yolo"]);
+    let verbose = turn("continue", &["--resume", session, "--verbose", "--permission-mode", "yolo"]);
     assert_eq!(verbose.code, 0, "{}", verbose.stderr);
     let bodies: Vec<Vec<u8>> = server.requests().into_iter().map(|request| request.body).collect();
     assert_eq!(bodies.len(), 12);

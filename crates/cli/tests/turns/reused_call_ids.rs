@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::agents::{TASK, family};
-use crate::support::{Wire, assert_calls_in_order, bodies, calls, command, run};
+use crate::turns::agents::{TASK, family};
+use crate::turns::support::{Wire, assert_calls_in_order, bodies, calls, command, run};
 
 const SESSION: &str = "74000000-0000-4000-8000-000000000003";
 
@@ -77,7 +77,7 @@ fn a_session_with_reused_ids_moves_between_all_protocols() {
         let requests = bodies(&server);
         assert_acceptable(requests.last().unwrap(), wire, sent + 2);
         sent += 2;
-        // What is told in pieces has the ids of the messages.
+        // What is streamed in pieces has the ids of the messages.
         let told = |kind: &str, path: &str| -> Vec<Value> {
             let of_kind = lines.iter().filter(|line| line["type"] == kind);
             of_kind.filter_map(|line| line.pointer(path)).filter(|id| id.is_string()).cloned().collect()

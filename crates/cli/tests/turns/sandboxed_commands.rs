@@ -5,8 +5,8 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::json;
 
-use crate::parked::{answer, model, park, pending, resume, sandbox as trusted, turn};
-use crate::support::{Finished, bodies, calls, records, results_in, run};
+use crate::turns::parked::{answer, model, park, pending, resume, sandbox as trusted, turn};
+use crate::turns::support::{Finished, bodies, calls, records, results_in, run};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
 

@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Wire, bodies, command, feed, records};
+use crate::turns::support::{Wire, bodies, command, feed, records};
 
 fn echo() -> ScriptedServer {
     ScriptedServer::start(Script::by(|request, _| {
@@ -30,7 +30,7 @@ fn run_lines(
     server: &ScriptedServer,
     input: &str,
     more: &[&str],
-) -> crate::support::Finished {
+) -> crate::turns::support::Finished {
     let mut command = command(sandbox, server, Wire::Messages);
     command.args(["-p", "--input-format", "stream-json", "--output-format", "stream-json"]).args(more);
     feed(command, input)
@@ -164,7 +164,7 @@ fn an_error_of_one_turn_does_not_end_the_others() {
     let server = ScriptedServer::start(Script::by(|request, _| {
         let last = request["messages"].as_array().unwrap().last().unwrap();
         match last["content"].as_str() {
-            Some("bad") => crate::support::fault(400, "invalid_request_error", "not this"),
+            Some("bad") => crate::turns::support::fault(400, "invalid_request_error", "not this"),
             _ => Reply::text("fine"),
         }
     }));

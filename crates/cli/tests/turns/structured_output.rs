@@ -1,10 +1,10 @@
 //! Answers in a shape (`--json-schema`): the model gives them by calling a tool, what does not fit goes back to it, and the
-//! result has what fits. The calls are in the log like any other, so a session with them goes on.
+//! result has what fits. The calls are in the log like any other, so a session with them can be continued.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Wire, assert_calls_in_order, bodies, command, records, results_in, run, stream};
+use crate::turns::support::{Wire, assert_calls_in_order, bodies, command, records, results_in, run, stream};
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"city":{"type":"string"},"people":{"type":"integer"}},
     "required":["city","people"],"additionalProperties":false}"#;

@@ -1,11 +1,11 @@
-//! The model is told of the end of a background task once, before its next reply, in a notice behind everything it has
-//! seen already: inside the turn, or in the next one, also when another process drives that. A result that tells the
+//! The model reads of the end of a background task once, before its next reply, in a notice behind everything it has
+//! seen already: inside the turn, or in the next one, also when another process drives that. A result that reports the
 //! end makes the notice needless.
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{assert_calls_in_order, bodies, calls, records, stream};
+use crate::turns::support::{assert_calls_in_order, bodies, calls, records, stream};
 
 const SESSION: &str = "50000000-0000-4000-8000-0000000000a1";
 const ALLOWED: [&str; 2] = ["--allowed-tools", "Bash"];
@@ -60,9 +60,9 @@ fn inside_the_turn() {
     assert!(told[0].contains(start["taskId"].as_str().unwrap()));
     assert!(told[0].contains(start["outputFile"].as_str().unwrap()));
     assert_only_growing(&server);
-    // The notice says which tasks it tells of, so no later turn repeats it.
+    // The notice names its tasks, so no later turn repeats it.
     stream(&sandbox, &server, &["more", "--resume", SESSION]).success();
-    assert_eq!(notices(crate::support::bodies(&server).last().unwrap()).len(), 1);
+    assert_eq!(notices(crate::turns::support::bodies(&server).last().unwrap()).len(), 1);
     let entries: Vec<Value> =
         records(&sandbox, "user").into_iter().filter(|entry| entry.get("tasks").is_some()).collect();
     assert_eq!(entries.len(), 1);
@@ -113,7 +113,7 @@ fn a_result_that_tells_the_end_makes_it_needless() {
     finished.success();
     assert!(notices(bodies(&server).last().unwrap()).is_empty());
     assert_eq!(finished.system("task_notification")[0]["status"], "stopped");
-    // The end is on record before the result that tells it.
+    // The end is on record before the result that reports it.
     let lines = sandbox.transcript_lines();
     let place = |found: &dyn Fn(&Value) -> bool| lines.iter().position(found).unwrap();
     let start = place(&|line| line["type"] == "task-start");

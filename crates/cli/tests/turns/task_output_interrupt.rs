@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{Live, Wire, assert_calls_in_order, calls, command, records, wait_until};
+use crate::turns::support::{Live, Wire, assert_calls_in_order, calls, command, records, wait_until};
 
 #[test]
 fn the_waiting_ends_and_the_task_is_announced_as_stopped() {

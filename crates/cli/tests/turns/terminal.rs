@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::json;
 
-use crate::support::{Wire, command};
+use crate::turns::support::{Wire, command};
 
 /// Runs the program on a terminal made by `script` and answers with everything that was shown.
 fn on_terminal(sandbox: &Sandbox, server: &ScriptedServer, prompt: &str) -> String {

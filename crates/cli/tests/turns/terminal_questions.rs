@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{Wire, calls, command};
+use crate::turns::support::{Wire, calls, command};
 
 /// A run on a terminal made by `script`.
 struct Terminal {

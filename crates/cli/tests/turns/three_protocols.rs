@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer, prompt_snapshot};
 use serde_json::{Value, json};
 
-use crate::support::{MODEL, Wire, command, records, run};
+use crate::turns::support::{MODEL, Wire, command, records, run};
 
 struct Seen {
     requests: Vec<qoder_testkit::ReceivedRequest>,

@@ -1,5 +1,5 @@
-//! Calls that make no sense are answered with errors the model can repair, and the turn goes on. A failing call does not
-//! disturb its siblings, and results stand in the order of the calls.
+//! Calls that make no sense are answered with errors the model can repair, and the turn continues. A failing call does not
+//! disturb its siblings, and results are in the order of the calls.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::turns::support::{
     Wire, assert_calls_in_order, bodies, calls, command_at, records, results_in, run, stream,
 };
 

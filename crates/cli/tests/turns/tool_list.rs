@@ -4,8 +4,8 @@
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::parked::model;
-use crate::support::{bodies, calls, results_in, stream};
+use crate::turns::parked::model;
+use crate::turns::support::{bodies, calls, results_in, stream};
 
 const ALL: [&str; 21] = [
     "Bash",
@@ -31,7 +31,7 @@ const ALL: [&str; 21] = [
     "Mcp",
 ];
 
-/// The tools that the host is told of, which are those that the model is offered.
+/// The tools that the host reads of, which are those that the model is offered.
 fn offered(arguments: &[&str]) -> Vec<String> {
     let server = model(vec![Reply::text("done")]);
     let finished = stream(&Sandbox::new(), &server, &[&["go"], arguments].concat());

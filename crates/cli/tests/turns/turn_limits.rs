@@ -4,7 +4,7 @@
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::turns::support::{
     MODEL, assert_calls_in_order, bodies, counted, keys, records, results_in, stopped, stream,
 };
 
@@ -14,7 +14,7 @@ fn the_turn_limit_ends_the_turn_with_its_own_code() {
     sandbox.write("notes.txt", "hello\n");
     let server = ScriptedServer::start(Script::by(|request, _| {
         match request["messages"].as_array().unwrap().last().unwrap()["content"].as_str() {
-            Some("go on") => Reply::text("finished"),
+            Some("continue") => Reply::text("finished"),
             _ => Reply::tool("Read", json!({ "file_path": "notes.txt" })),
         }
     }));
@@ -52,7 +52,7 @@ fn the_turn_limit_ends_the_turn_with_its_own_code() {
     let last = lines.last().unwrap();
     assert_eq!((&last["type"], &last["subtype"]), (&json!("turn-end"), &json!("error_max_turns")));
     assert_eq!((&last["errorCode"], &last["isError"]), (&json!(47_902), &json!(true)));
-    let again = stream(&sandbox, &server, &["go on", "--resume", session]);
+    let again = stream(&sandbox, &server, &["continue", "--resume", session]);
     assert_eq!(again.success()["result"], "finished");
 }
 
@@ -199,7 +199,7 @@ fn the_last_calls_of_a_limited_turn_have_results() {
     let session = "30000000-0000-4000-8000-000000000003";
     let finished = stream(&sandbox, &server, &["read", "--max-turns", "1", "--session-id", session]);
     assert_eq!((finished.code, finished.of("user").len()), (53, 1));
-    stream(&sandbox, &server, &["go on", "--resume", session]).success();
+    stream(&sandbox, &server, &["continue", "--resume", session]).success();
     let request = bodies(&server).pop().unwrap();
     let mut messages = request.clone();
     messages["messages"].as_array_mut().unwrap().pop();

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::agents::{agent, is_child};
-use crate::support::{MODEL, bodies, calls, records, results_in, stream};
+use crate::turns::agents::{agent, is_child};
+use crate::turns::support::{MODEL, bodies, calls, records, results_in, stream};
 
 /// A web server that answers every request with the same body, and keeps the request lines.
 struct WebServer {

@@ -6,9 +6,9 @@ use std::process::Command;
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
 
-use crate::agents::{agent, family};
-use crate::parked::{SESSION, model, sandbox as trusted};
-use crate::support::{Finished, bodies, calls, results_in, stream};
+use crate::turns::agents::{agent, family};
+use crate::turns::parked::{SESSION, model, sandbox as trusted};
+use crate::turns::support::{Finished, bodies, calls, results_in, stream};
 
 const TREE: &str = ".qoder/worktrees/feature";
 
@@ -100,7 +100,7 @@ fn it_survives_a_restart() {
         leave("keep", false),
         Reply::text("done"),
     ]);
-    let arguments = ["go on", "--resume", SESSION, "--permission-mode", "acceptEdits"];
+    let arguments = ["continue", "--resume", SESSION, "--permission-mode", "acceptEdits"];
     let rules = ["--allowed-tools", "EnterWorktree"];
     let finished = stream(&sandbox, &server, &[&arguments[..], &rules].concat());
     assert_eq!(finished.success()["permission_denials"], json!([]), "{}", finished.stdout);

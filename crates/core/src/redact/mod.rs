@@ -1,5 +1,5 @@
 //! Takes secrets out of text: the values of configured keys, and what has the shape of a well-known token. One engine for
-//! whole texts and for text that comes in pieces; whoever keeps text or lets it out uses one of the two.
+//! whole texts and for text that comes in pieces; code that keeps text or lets it out uses one of the two.
 
 mod shapes;
 mod stream;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 pub use stream::RedactedStream;
 
-/// What stands in place of a secret.
+/// The text that replaces a secret.
 pub const PLACEHOLDER: &str = "[redacted]";
 
 /// A shorter value could be any word.

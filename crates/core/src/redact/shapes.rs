@@ -92,7 +92,7 @@ fn private_keys() -> Option<&'static Regex> {
 }
 
 fn begins(rest: &[u8]) -> bool {
-    // Most bytes begin none; one look at the first tells.
+    // Most bytes begin none; one look at the first byte is enough.
     matches!(
         rest.first(),
         Some(b's' | b'r' | b'w' | b'g' | b'x' | b'A' | b'y' | b'n' | b'p' | b'h' | b'd' | b'S' | b'e')

@@ -101,7 +101,7 @@ pub enum What {
     Tool(Box<ToolCall>),
     /// Hooks ran.
     Hooks(HooksRan),
-    /// Somebody was asked.
+    /// A host or person was asked.
     Question(Question),
     /// A command ran in the background.
     Task(BackgroundTask),
@@ -152,7 +152,7 @@ pub struct ToolCall {
     pub name: String,
     /// The input that the model asked for.
     pub input: Value,
-    /// The input that counts, when somebody changed it.
+    /// The input that counts, when it was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ran_input: Option<Value>,
     /// Who changed it.
@@ -167,7 +167,7 @@ pub struct ToolCall {
     /// How long the tool itself ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ran_ms: Option<u64>,
-    /// What the model was told.
+    /// What the model read.
     pub result: String,
     /// The agent that the call started.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,7 +178,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Somebody put another input in place of the one that counted so far.
+    /// Replaces the input that counted so far.
     pub(crate) fn change_input(&mut self, input: &Value, by: &str) {
         if self.ran_input.as_ref().unwrap_or(&self.input) == input {
             return;
@@ -307,13 +307,13 @@ pub struct Mark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MarkKind {
-    /// The runtime told the model something.
+    /// The runtime sent the model a notice.
     Notice,
     /// The turn was interrupted.
     Interrupted,
     /// The permissions changed.
     Permissions,
-    /// The conversation goes on from an earlier entry.
+    /// The conversation continues from an earlier entry.
     Cut,
     /// Files went back to a checkpoint.
     Rewound,

@@ -62,7 +62,7 @@ impl Tracker {
         self.turn.as_ref().map(|turn| turn.number)
     }
 
-    /// The turn that is open began in records that are not seen any more.
+    /// The turn that is open began in records that are no longer seen.
     pub fn go_on(&mut self, turns: u64, prompt: &str, timestamp: &str) -> Vec<Happening> {
         self.totals.turns = turns.saturating_sub(1);
         self.now = timestamp.parse::<jiff::Timestamp>().map_or(self.now, jiff::Timestamp::as_millisecond);
@@ -74,7 +74,7 @@ impl Tracker {
     /// A record was written.
     pub fn see(&mut self, record: &Record) -> Vec<Happening> {
         self.records = self.records.max(record.seq);
-        // A line of another program may have no time; it happened after what stands before it.
+        // A line of another program may have no time; it happened after the line before it.
         let time = record.timestamp.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond);
         self.now = time.unwrap_or(self.now).max(self.now);
         let mut out = Vec::new();
@@ -90,7 +90,9 @@ impl Tracker {
             RecordBody::SessionStarted(started) => self.cwd.clone_from(&started.cwd),
             RecordBody::Epoch(_) => self.epoch += 1,
             RecordBody::InputAdmitted(input) => drop(self.inputs.insert(input.input_id.clone())),
-            RecordBody::InputWithdrawn(withdrawn) => self.withdrawn(&withdrawn.input_id, &withdrawn.by, out),
+            RecordBody::InputWithdrawn(withdrawn) => {
+                self.withdrawn(&withdrawn.input_id, &withdrawn.by.to_string(), out)
+            }
             RecordBody::User(entry) => self.user(entry, out),
             RecordBody::Assistant(entry) => self.reply(entry, out),
             RecordBody::System(entry) => self.compacted(entry, out),
@@ -111,16 +113,15 @@ impl Tracker {
                 self.asked(&asked.tool_use_id, question, out);
             }
             RecordBody::Answered(answer) => {
-                let word = if answer.allow { "allow" } else { "deny" };
-                self.changed(&answer.tool_use_id, answer.updated_input.as_ref(), &answer.by);
-                self.answered(&answer.tool_use_id, word, &answer.by, out);
+                self.changed(&answer.tool_use_id, answer.updated_input.as_ref(), &answer.by.to_string());
+                self.answered(&answer.tool_use_id, answer.word(), &answer.by.to_string(), out);
             }
             RecordBody::Elicited(asked) => {
                 let question = question(&asked.server_name, &asked.message);
                 self.asked(&asked.elicitation_id, question, out);
             }
             RecordBody::ElicitationAnswered(answer) => {
-                self.answered(&answer.elicitation_id, &answer.action, &answer.by, out);
+                self.answered(&answer.elicitation_id, &answer.action, &answer.by.to_string(), out);
             }
             RecordBody::PermissionsChanged(changed) => {
                 self.mark(MarkKind::Permissions, format!("permissions changed by {}", changed.by), out);
@@ -132,6 +133,8 @@ impl Tracker {
                 }
             }
             RecordBody::TaskStarted(task) => self.task_started(task),
+            // The question is in the log of the agent.
+            RecordBody::TaskParked(_) => {}
             RecordBody::TaskEnded(end) => self.task_ended(end, out),
             RecordBody::Hooked(hooked) => self.hooked(hooked, out),
             RecordBody::Interrupted(interrupted) => {
@@ -143,7 +146,7 @@ impl Tracker {
             RecordBody::TurnEnded(ended) => self.turn_ended(ended, out),
             RecordBody::Cut(cut) => {
                 let text = match &cut.at {
-                    Some(at) => format!("the conversation goes on from {at}"),
+                    Some(at) => format!("the conversation continues from {at}"),
                     None => "the conversation begins anew".to_owned(),
                 };
                 self.mark(MarkKind::Cut, text, out);
@@ -443,7 +446,7 @@ impl Tracker {
         self.push(call.duration_api_ms, some(&call.tool_use_id), What::SideCall(side), out);
     }
 
-    /// Somebody changed the input of a call before it ran.
+    /// The input of a call was changed before it ran.
     fn changed(&mut self, id: &str, input: Option<&Value>, by: &str) {
         if let (Some(input), Some((_, call))) = (input, self.calls.find(id)) {
             call.change_input(input, by);

@@ -6,7 +6,7 @@ use qoder_core::next::turn_end;
 use qoder_core::recover::close;
 use qoder_core::{Limits, OptionNames, State, Step, next};
 use qoder_types::record::{
-    Answered, Asked, AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody,
+    Answered, AskKind, Asked, AssistantEntry, AssistantMessage, Decided, Epoch, ModelRequested, RecordBody,
     SessionStarted, SystemEntry, ToolStarted, UserEntry, UserOrigin,
 };
 use qoder_types::{
@@ -130,7 +130,7 @@ pub fn normalised_prompt(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// What the model is told when tasks have ended.
+/// What the model reads when tasks have ended.
 pub const TASK_NOTICE: &str = "[tasks ended]";
 
 impl Simulation<'_> {
@@ -174,6 +174,9 @@ impl Simulation<'_> {
             Step::Ask(ids) => ids.iter().for_each(|id| self.answer(id)),
             Step::Refuse(ids) => {
                 ids.iter().for_each(|id| self.result(id, "denied".into(), CallOutcome::Denied))
+            }
+            Step::Deliver(ids) => {
+                ids.iter().for_each(|id| self.result(id, "delivered".into(), CallOutcome::Completed))
             }
             Step::Run(ids) => ids.iter().for_each(|id| self.run_call(id)),
             Step::Notice(text) => self.user(UserOrigin::Notice, MessageContent::Text(text.into()), None),
@@ -276,6 +279,7 @@ impl Simulation<'_> {
             let asked = Asked {
                 tool_use_id: id.to_owned(),
                 tool_name: "T".into(),
+                kind: AskKind::Permission,
                 decision,
                 suggestions: Vec::new(),
             };
@@ -296,6 +300,7 @@ impl Simulation<'_> {
                 updated_input: None,
                 updated_permissions: Vec::new(),
                 interrupt: false,
+                result: None,
                 by: "somebody".into(),
             })));
         }

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::authorization::{Authorizer, Begun, Callback};
-use crate::config::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
 use crate::oauth::{ClientIdentity, ServerAuthorizer, Vault};
 use crate::peer::Challenge;
 use crate::remote::{Lifecycle, PeerContext, peer};
 use crate::{ListedTool, McpPeer, PeerError, ToolCall};
+use qoder_types::server::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
 
 use person::Person;
 
@@ -32,7 +32,7 @@ const MOST_AUTHORIZATIONS: usize = 3;
 /// Resources and prompts that are read.
 const MOST_READ: usize = 50;
 
-/// What the suite tells about a scenario.
+/// What the suite says about a scenario.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Context {
@@ -59,23 +59,29 @@ struct Conversation {
     authorizations: usize,
 }
 
+/// What went wrong in a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConformanceError(String);
+
 /// Has a conversation with the server at `server_url`; `Ok` when it connected and listed its tools. Tokens are kept in
 /// `config_root`.
 pub async fn run(
     server_url: &str,
     environment: &BTreeMap<String, String>,
     config_root: PathBuf,
-) -> Result<(), String> {
+) -> Result<(), ConformanceError> {
     let context: Context = match environment.get("MCP_CONFORMANCE_CONTEXT") {
         Some(text) => serde_json::from_str(text)
-            .map_err(|error| format!("MCP_CONFORMANCE_CONTEXT is not readable: {error}"))?,
+            .map_err(|error| ConformanceError(format!("MCP_CONFORMANCE_CONTEXT is not readable: {error}")))?,
         None => Context::default(),
     };
     let version = environment.get("MCP_CONFORMANCE_PROTOCOL_VERSION").filter(|text| !text.is_empty());
-    let mut conversation = Conversation::new(server_url, version, &context, config_root)?;
+    let mut conversation =
+        Conversation::new(server_url, version, &context, config_root).map_err(ConformanceError)?;
     let spoken = conversation.speak(&context).await;
     conversation.peer.close().await;
-    spoken.map_err(|error| error.to_string())
+    spoken.map_err(|error| ConformanceError(error.to_string()))
 }
 
 impl Conversation {
@@ -215,17 +221,8 @@ fn calls(context: &Context, tools: &[ListedTool]) -> Vec<(String, Value)> {
 }
 
 fn described(url: &str, oauth: OAuthConfig) -> ServerConfig {
-    ServerConfig {
-        transport: Transport::Http { url: url.to_owned(), headers: BTreeMap::new() },
-        policies: Vec::new(),
-        include_tools: None,
-        exclude_tools: Vec::new(),
-        sampling: false,
-        timeout: None,
-        enabled: true,
-        oauth,
-        shown: Value::Null,
-    }
+    let transport = Transport::Http { url: url.to_owned(), headers: BTreeMap::new() };
+    ServerConfig { oauth, ..ServerConfig::new(transport, Value::Null) }
 }
 
 /// Prints what went wrong on stderr; a server's words are not obeyed by a terminal.

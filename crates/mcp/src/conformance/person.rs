@@ -1,4 +1,4 @@
-//! The person of a conversation that nobody attends: grants every access, and accepts every form with the values it
+//! A person for an unattended conversation: grants every access, and accepts every form with the values it
 //! comes with.
 
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::questions::{
     Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, ServerQuestions,
 };
 
-/// Somebody who says yes.
+/// A person who says yes.
 #[derive(Clone)]
 pub(super) struct Person {
     browser: Arc<OAuthHttp>,

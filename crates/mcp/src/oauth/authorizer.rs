@@ -16,8 +16,8 @@ use super::problem::failed;
 use super::store::{Entry, KeptToken, now};
 use super::vault::Vault;
 use crate::authorization::{AuthorizationError, Authorizer, Begun, Callback, OAuthToken};
-use crate::config::{NamedServer, OAuthConfig, Transport};
 use crate::peer::Challenge;
+use qoder_types::server::{NamedServer, OAuthConfig, Transport};
 
 /// Receives every token and secret as it becomes known, so that they can be taken out of logs and records.
 pub type SecretSink = Arc<dyn Fn(&SecretString) + Send + Sync>;
@@ -112,7 +112,7 @@ impl ServerAuthorizer {
         self
     }
 
-    /// Tells `sink` every secret as it becomes known. Only before the authorizer is shared.
+    /// Sends `sink` every secret as it becomes known. Only before the authorizer is shared.
     #[must_use]
     pub fn with_secret_sink(mut self, sink: SecretSink) -> Self {
         if let Some(secret) = self.inner.config.client_secret.clone() {

@@ -15,7 +15,7 @@ use crate::authorization::{AuthorizationError, Callback};
 
 /// How long a person may take.
 pub(super) const LIFETIME: Duration = Duration::from_secs(600);
-/// More at a time are nobody's.
+/// The most authorizations that wait for their callback; a further one replaces the oldest.
 const MOST_PENDING: usize = 8;
 
 /// An authorization that was begun.
@@ -27,7 +27,7 @@ pub(super) struct Pending {
     pub(super) client: Registration,
     pub(super) scopes: Vec<String>,
     pub(super) begun: Instant,
-    /// Tells whoever waits at the loopback address.
+    /// Sends the outcome to the task that waits at the loopback address.
     pub(super) done: oneshot::Sender<Result<(), AuthorizationError>>,
 }
 
@@ -45,7 +45,7 @@ impl Inner {
         all.insert(state, pending);
     }
 
-    /// Ends an authorization. Goes on when the caller stops waiting: a code that was exchanged must be kept.
+    /// Ends an authorization. Continues when the caller stops waiting: a code that was exchanged must be kept.
     pub(super) async fn finish(self: Arc<Self>, callback: Callback) -> Result<(), AuthorizationError> {
         let returned = callback::read(&callback)?;
         let pending = {
@@ -59,7 +59,7 @@ impl Inner {
         };
         let work = tokio::spawn(async move {
             let (done, outcome) = self.exchange(pending, returned).await;
-            // Nobody waits there when the callback came another way.
+            // The receiver is gone when the callback came another way.
             let _ = done.send(outcome.clone());
             outcome
         });
@@ -97,7 +97,7 @@ impl Inner {
     }
 }
 
-/// Whoever answers must be whoever was asked; nothing of another's answer is used or shown.
+/// The issuer that answers must be the one that was asked; nothing of another's answer is used or shown.
 fn check_issuer(
     returned: &Returned,
     expected: Option<&str>,

@@ -78,7 +78,7 @@ impl FileStore {
             return Err(self.problem("is not a file"));
         }
         if facts.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(self.problem("belongs to somebody else"));
+            return Err(self.problem("belongs to another user"));
         }
         if facts.st_mode & 0o077 != 0 {
             return Err(self.problem("can be read or written by others; set its mode to 600"));
@@ -160,7 +160,7 @@ pub(super) fn private_folder(path: &Path) -> Result<OwnedFd, StoreError> {
     let facts =
         rustix::fs::fstat(&folder).map_err(|error| problem(format!("cannot be looked at: {error}")))?;
     if facts.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(problem("belongs to somebody else".to_owned()));
+        return Err(problem("belongs to another user".to_owned()));
     }
     if facts.st_mode & 0o077 != 0 {
         rustix::fs::fchmod(&folder, Mode::RWXU)

@@ -124,7 +124,7 @@ impl Inner {
         renewed.is_ok_and(|token| token.is_some())
     }
 
-    /// Waits for the browser, or for somebody who brings the callback another way.
+    /// Waits for the browser, or for a caller that brings the callback another way.
     async fn returned(
         self: Arc<Self>,
         listener: Listener,
@@ -138,7 +138,7 @@ impl Inner {
                     .unwrap_or_else(|_| Err(failed("another authorization took the place of this one"))),
             }
         });
-        waited.await.unwrap_or_else(|_| Err(failed("nobody came back within 10 minutes")))
+        waited.await.unwrap_or_else(|_| Err(failed("the browser did not come back within 10 minutes")))
     }
 
     /// What to ask for: what a person configured, else what the server asks for, else what it describes. When a token
@@ -204,7 +204,7 @@ impl Inner {
         let entries = self.vault.entries(&self.key).await?;
         let same_issuer = entries.into_iter().filter(|entry| entry.issuer.as_ref() == Some(issuer));
         Ok(same_issuer.filter_map(|entry| entry.client).find(|client| {
-            // A document's address is no registration: whoever takes it, takes it above.
+            // An ID that is a document's address is not a registration; it is used above.
             client.redirect_uri == redirect_uri && !client.client_id.starts_with("https://")
         }))
     }

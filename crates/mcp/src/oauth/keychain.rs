@@ -34,7 +34,7 @@ impl Keychain {
         std::thread::Builder::new()
             .name("keychain".to_owned())
             .spawn(move || {
-                // Nobody waits any more when it took too long.
+                // The receiver is gone when it took too long.
                 let _ = sender.send(question());
             })
             .map_err(|error| StoreError(format!("the keychain cannot be asked: {error}")))?;

@@ -15,7 +15,7 @@ use crate::authorization::AuthorizationError;
 const PATH: &str = "/callback";
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 32 * 1024;
-/// How long a browser may take to send one, so that one that sends nothing keeps nobody waiting.
+/// How long a browser may take to send one, so that one that sends nothing does not block others.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const GRANTED: &str = "Access was granted. You can close this page and go back to the program.";

@@ -1,5 +1,5 @@
 //! Locks between processes: files of a private folder, held by the kernel and freed by it when the holder dies. Waiting
-//! is bounded; not getting a lock is an error and never a reason to go on without it.
+//! is bounded; not getting a lock is an error and never a reason to continue without it.
 
 use std::fs::File;
 use std::os::fd::AsFd;

@@ -16,7 +16,7 @@ use crate::authorization::AuthorizationError;
 
 impl Inner {
     /// Another token than `stale`: one that is there already, or a renewed one. `None` when a person must grant access
-    /// anew. Goes on when the caller stops waiting: a token that was renewed must be kept.
+    /// anew. Continues when the caller stops waiting: a token that was renewed must be kept.
     pub(super) async fn renew(
         self: Arc<Self>,
         stale: SecretString,
@@ -46,7 +46,7 @@ impl Inner {
         // Asked before the lock is taken: a slow server keeps only its own users waiting.
         let Discovered { mut manager, metadata } = self.discover(None).await?;
         if entry.client.is_some() && entry.issuer != metadata.issuer {
-            // The token belongs to somebody the server no longer names; it is not sent to the new one.
+            // The token belongs to an issuer that the server no longer names; it is not sent to the new one.
             return Ok(None);
         }
         self.configure(&mut manager, metadata, &client)?;

@@ -9,7 +9,7 @@ use super::file::{FileStore, lock_folder};
 use super::lock::{LockFolder, Locked};
 use super::store::{Entry, StoreError, TokenStore};
 
-/// Longer than a token endpoint may take to answer whoever holds the lock.
+/// Longer than a token endpoint may take to answer the holder of the lock.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// A server that changes its issuer all the time does not fill the store.
 const MOST_ENTRIES: usize = 4;
@@ -63,7 +63,7 @@ impl Vault {
         blocking(move || vault.read(&server)).await
     }
 
-    /// Waits until nobody else changes what is kept for a server.
+    /// Waits until no other process changes what is kept for a server.
     pub async fn lock(&self, server: &str) -> Result<Locked, StoreError> {
         self.locks.lock(server).await
     }

@@ -1,5 +1,5 @@
-//! One request: its timer, which progress and open questions to a person reset, its withdrawal when nobody waits for it any
-//! more, and the rounds in which the newest revision lets a server ask back inside of its answer.
+//! One request: its timer, which progress and open questions to a person reset, its withdrawal when its caller no longer
+//! waits, and the rounds in which the newest revision lets a server ask back inside of its answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Nobody interrupts, nobody watches.
+    /// Without interrupts and without progress.
     pub(super) fn within(patience: Duration) -> Self {
         Self { patience, cancelled: None, progress: Arc::new(|_| {}) }
     }
@@ -137,7 +137,7 @@ fn interruption() -> PeerError {
     PeerError::Failed("the call was interrupted".to_owned())
 }
 
-/// A request that is under way. Dropped before its answer has come, it is withdrawn: the server is told.
+/// A request that is under way. Dropping it before its answer has come sends the server a cancellation.
 struct Running {
     peer: Peer<RoleClient>,
     handler: Arc<Handler>,

@@ -1,5 +1,5 @@
-//! What a server tells, on its way to whoever listens: silent once the connection was given up by its owner, bounded in
-//! length and in number, and the end is told once.
+//! What a server sends, on its way to the listener: silent once the owner gave up the connection, bounded in
+//! length and in number, and the end is reported once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,12 +26,12 @@ impl Events {
         Self { sink, silent: AtomicBool::new(false), window: Mutex::new((Instant::now(), 0)) }
     }
 
-    /// Nothing is told from here on.
+    /// Reports nothing from here on.
     pub(super) fn silence(&self) {
         self.silent.store(true, Ordering::SeqCst);
     }
 
-    /// Tells, unless nobody wants to know any more.
+    /// Reports an event, unless silenced.
     pub(super) fn tell(&self, event: PeerEvent) {
         if !self.silent.load(Ordering::SeqCst) {
             (self.sink)(event);

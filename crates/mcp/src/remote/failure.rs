@@ -58,7 +58,7 @@ pub(super) fn of_start(error: ClientInitializeError, fault: &Fault) -> PeerError
     match (mapped, fault.last_challenge()) {
         // Before anything stood, what went wrong last is the reason.
         (PeerError::Closed(problem), None) if problem == CLOSED => PeerError::Failed(fault.best_text()),
-        // The refusal may have hit a message whose answer nobody waits for.
+        // The refusal may have hit a message without an answer, such as a notification.
         (PeerError::Closed(_), Some(challenge)) => PeerError::NeedsAuth(challenge),
         // Nothing was ever there that could be gone.
         (PeerError::Closed(problem), None) => PeerError::Failed(problem),

@@ -1,5 +1,5 @@
-//! Why a connection ended, told once. Whatever notices the end first writes it down; everybody who waits for the server
-//! hears of it at once, and not only when the last buffer is empty.
+//! Why a connection ended, noted once. The first part that notices the end writes it down; everything that waits for the
+//! server learns of it at once, and not only when the last buffer is empty.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::peer::Challenge;
 
-/// An end that nobody explained.
+/// The reason of an end without an explanation.
 pub(super) const CLOSED: &str = "the server closed the connection";
 
 /// The end of one connection.
@@ -61,7 +61,7 @@ impl Fault {
     }
 }
 
-/// A transport that ends when its fault says so, and that tells its fault when it ends.
+/// A transport that ends when its fault says so, and that notes its fault when it ends.
 pub(super) struct Watched<T> {
     inner: T,
     fault: Arc<Fault>,

@@ -1,4 +1,4 @@
-//! What a server asks and tells: pings, roots, forms, progress, and notices of change. Sampling is
+//! What a server asks and sends: pings, roots, forms, progress, and notices of change. Sampling is
 //! declared and served where the server's description says so; every way of asking a person but a form is refused.
 #![expect(
     deprecated,
@@ -36,7 +36,7 @@ const MOST_EARLY: usize = 32;
 /// Characters of a report of progress.
 const LONGEST_PROGRESS: usize = 2_000;
 
-/// Who hears of the progress of one call.
+/// Who gets the progress of one call.
 #[derive(Clone)]
 pub(super) struct Watcher {
     pub(super) tell: Arc<dyn Fn(CallProgress) + Send + Sync>,
@@ -106,7 +106,7 @@ impl Handler {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Tells `watcher` of the progress of a call from here on, and of what has come before.
+    /// Sends `watcher` the progress of a call from here on, and what has come before.
     pub(super) fn watch(&self, token: ProgressToken, watcher: &Watcher) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         let (mine, others): (VecDeque<_>, VecDeque<_>) =

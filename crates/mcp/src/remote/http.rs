@@ -73,7 +73,7 @@ impl HttpRequests {
         }
     }
 
-    /// A server that is not there any more ends the connection, so that somebody connects anew.
+    /// A server that is gone ends the connection, so that its owner connects anew.
     fn failed(&self, problem: HttpProblem) -> Failed {
         self.requests.fault.note(problem.to_string());
         if let HttpProblem::Unreachable(_) = &problem {
@@ -198,7 +198,7 @@ impl StreamableHttpClient for HttpRequests {
     ) -> Result<(), Failed> {
         let headers = with_session(custom_headers, Some(&session_id), None);
         let sent = self.requests.send(|client| client.delete(&*uri).headers(headers.clone()));
-        // A server that does not end its sessions this way is told in vain, whatever it answers.
+        // The answer is ignored: a server may not support ending its sessions this way.
         sent.await.map(drop).map_err(|problem| self.failed(problem))
     }
 

@@ -1,4 +1,4 @@
-//! The tools of a server: all pages, within bounds. A list that does not end, repeats itself or holds nonsense is cut, and
+//! The tools of a server: all pages, within bounds. A list that does not end, repeats itself or is invalid is cut, and
 //! the log says so; one strange tool spoils only itself.
 
 use std::collections::HashSet;

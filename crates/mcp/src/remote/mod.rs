@@ -31,9 +31,9 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::authorization::Authorizer;
-use crate::config::{NamedServer, Transport};
 use crate::questions::ServerQuestions;
 use crate::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
+use qoder_types::server::{NamedServer, Transport};
 
 pub use peer::RemotePeer;
 
@@ -80,7 +80,7 @@ impl Default for Limits {
     }
 }
 
-/// What connections stand on, besides the description of their server.
+/// What connections need, besides the description of their server.
 #[derive(Clone)]
 pub struct PeerContext {
     /// Where child processes start when their description names no directory.
@@ -129,7 +129,7 @@ pub fn clean_environment<'a>(
         .collect()
 }
 
-/// The connection to a described server; nothing is started before it is told to connect. A server inside the front's
+/// The connection to a described server; nothing is started before `connect` is called. A server inside the front's
 /// process is not ours to reach: its connection only says so.
 #[must_use]
 pub fn peer(server: &NamedServer, context: &PeerContext) -> Arc<dyn McpPeer> {

@@ -1,5 +1,5 @@
 //! The life of one connection: it begins with a transport and a handshake within the patience of the start, lives until
-//! either side lets go, and ends with the child process or the session. Whoever connects again gets a new one.
+//! either side lets go, and ends with the child process or the session. Connecting again makes a new one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,10 +27,10 @@ use super::requests::Requests;
 use super::sse::EventTransport;
 use super::stdio::{Leftovers, Pipes, Start, with_leftovers};
 use super::{Lifecycle, PeerContext, failure, http, listing, wire};
-use crate::config::{NamedServer, Transport};
 use crate::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
+use qoder_types::server::{NamedServer, Transport};
 
-/// How long `close` waits for the end of a connection; the end itself goes on behind it.
+/// How long `close` waits for the end of a connection; the end itself continues after that.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(15);
 
 type Service = RunningService<RoleClient, Arc<Handler>>;
@@ -57,7 +57,7 @@ struct Connection {
     _ending: DropGuard,
 }
 
-/// What one attempt to connect stands on.
+/// What one attempt to connect needs.
 struct Attempt {
     handler: Arc<Handler>,
     leftovers: Arc<Leftovers>,
@@ -76,7 +76,7 @@ impl RemotePeer {
 
 impl Shared {
     async fn connect(&self, sink: PeerEvents) -> Result<Greeting, PeerError> {
-        // Whoever connects later wins.
+        // The later of two attempts wins.
         let given_up = self.give_up();
         self.disconnect().await;
         let events = Arc::new(Events::new(sink));
@@ -200,7 +200,7 @@ impl Shared {
             .await
     }
 
-    /// Reads what the server said of itself and lists its tools; from then on the connection stands.
+    /// Reads what the server said of itself and lists its tools; from then on the connection is open.
     async fn greet(
         &self,
         service: Service,
@@ -227,7 +227,7 @@ impl Shared {
         let connection = Connection { asker, done: done.clone(), _ending: ending.drop_guard() };
         {
             let mut current = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-            // Looked at under the lock: whoever gives up afterwards finds the connection there.
+            // Looked at under the lock: a later `give_up` finds the connection there.
             if given_up.is_cancelled() {
                 return Err(closed());
             }
@@ -332,7 +332,7 @@ impl Shared {
     }
 }
 
-/// Tells of the end as soon as it is known, and again when everything is gone.
+/// Reports the end as soon as it is known, and completes `done` when everything is gone.
 async fn watch(service: Service, handler: Arc<Handler>, done: CancellationToken) {
     let ended = service.waiting();
     tokio::pin!(ended);

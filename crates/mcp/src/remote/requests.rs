@@ -81,7 +81,7 @@ impl Requests {
         fault: Arc<Fault>,
     ) -> Result<Self, String> {
         let headers = header_map(headers)?;
-        // Whoever configures credentials means these and no others.
+        // A configured `Authorization` header excludes all other credentials.
         let authorizer = context.authorizer.clone().filter(|_| !headers.contains_key(AUTHORIZATION));
         Ok(Self {
             client: client::build(url, &context.environment)?,
@@ -124,7 +124,7 @@ impl Requests {
 
     async fn has_another_token(&self, sent: Option<SecretString>, challenge: &Challenge) -> bool {
         match &self.authorizer {
-            // Why there is no other one is found out by whoever asks for credentials next.
+            // The next request for credentials finds out why there is no other one.
             Some(authorizer) => authorizer.refused(sent, challenge.clone()).await.unwrap_or(false),
             None => false,
         }
@@ -155,7 +155,7 @@ impl Requests {
     }
 }
 
-/// An event whose message cannot be read is an error for whoever waits for it, instead of being passed over.
+/// An event whose message cannot be read is an error for the request that waits for it, instead of being skipped.
 fn readable(mut event: Sse) -> Sse {
     if let Some(data) = event.data.as_deref().filter(|data| data.starts_with('{'))
         && serde_json::from_str::<serde_json::Value>(data).is_err()

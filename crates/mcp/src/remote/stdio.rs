@@ -245,7 +245,7 @@ impl Transport<RoleClient> for Pipes {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // Somebody may be stuck writing to a process that does not read: then the input closes with the process.
+        // A task may be stuck writing to a process that does not read: then the input closes with the process.
         if let Ok(mut input) = self.input.try_lock() {
             input.take();
         }

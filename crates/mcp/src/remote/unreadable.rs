@@ -1,5 +1,5 @@
-//! Answers that cannot be read: whose they are, found by one look at each byte, so that whoever waits for one learns of it
-//! however deep it is nested or wherever it breaks.
+//! Answers that cannot be read: whose they are, found by one look at each byte, so that the request that waits for one
+//! fails, however deep the answer is nested or wherever it breaks.
 
 use rmcp::model::RequestId;
 

@@ -42,8 +42,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The messages in `bytes`: one, or several in an array, as one revision had it. `Err` says why it is none. An answer that
-/// cannot be read, such as one that is nested without end, is an error for whoever waits for it.
+/// The messages in `bytes`: one, or several in an array, as one revision had it. `Err` says why it is not a message. An
+/// answer that cannot be read, such as one that is nested without end, is an error for the request that waits for it.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<ServerJsonRpcMessage>, String> {
     read_all(bytes).or_else(|problem| match unreadable::id_of_answer(bytes) {
         Some(id) => {
@@ -103,7 +103,7 @@ impl From<Problem> for ErrorData {
             Value::Null => "no message".to_owned(),
             other => other.to_string(),
         };
-        // A code that is none is as good as the one for an internal error.
+        // An invalid code counts as an internal error.
         Self::new(code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode), message, problem.data)
     }
 }

@@ -1,5 +1,5 @@
-//! Credentials of servers: asked for when a server wants them and somebody can get them, and the four orders with which a
-//! host brings, renews or forgets them by itself.
+//! Credentials of servers: asked for when a server wants them and a host or person can get them, and the four orders with
+//! which a host brings, renews or forgets them by itself.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use futures::FutureExt;
 use serde::Serialize;
 
 use super::status::Server;
-use super::{Inner, Made, McpServers};
+use super::{Inner, Made, McpServers, ServerError};
 use crate::authorization::{AuthorizationError, Authorizer, Begun, Callback, OAuthToken};
 use crate::peer::Challenge;
 use crate::questions::{OAuthAnswer, OAuthQuestion};
@@ -16,7 +16,7 @@ use crate::questions::{OAuthAnswer, OAuthQuestion};
 pub(super) enum Authorized {
     /// There are some now.
     Yes,
-    /// Nobody here can get them for this server.
+    /// No one is attached who can get them for this server.
     NotHere,
     /// There will be none, and why.
     No(String),
@@ -34,7 +34,7 @@ pub struct Authentication {
 }
 
 impl Inner {
-    /// Asks whoever can be asked. Waits for a person.
+    /// Asks the host or person that is attached. Waits for a person.
     pub(super) async fn authorize(&self, name: &str, made: &Made, challenge: Challenge) -> Authorized {
         let Some(authorizer) = &made.authorizer else { return Authorized::NotHere };
         let server_url = self.with(name, |server| server.named.config.transport.url().map(str::to_owned));
@@ -70,17 +70,16 @@ impl Inner {
         kept.map_or_else(|error| Authorized::No(told(&error)), |()| Authorized::Yes)
     }
 
-    fn authorizer(&self, name: &str) -> Result<Arc<dyn Authorizer>, String> {
+    fn authorizer(&self, name: &str) -> Result<Arc<dyn Authorizer>, ServerError> {
         let made = {
             let mut servers = self.write();
             let Some(server) = servers.get_mut(name) else { return Err(super::unknown(name, &servers)) };
             if server.made.is_none() {
-                server.made = Some((self.maker)(&server.named)?);
+                server.made = Some((self.maker)(&server.named).map_err(ServerError::Unusable)?);
             }
             server.made.clone()
         };
-        made.and_then(|made| made.authorizer)
-            .ok_or_else(|| format!("the server `{name}` takes no credentials; those of type http and sse do"))
+        made.and_then(|made| made.authorizer).ok_or_else(|| ServerError::NoCredentials(name.to_owned()))
     }
 }
 
@@ -96,10 +95,10 @@ impl McpServers {
         &self,
         name: &str,
         redirect_uri: Option<String>,
-    ) -> Result<Authentication, String> {
+    ) -> Result<Authentication, ServerError> {
         let authorizer = self.inner.authorizer(name)?;
         let challenge = self.inner.with(name, |server| server.challenge.clone())?;
-        match authorizer.begin(challenge, redirect_uri).await.map_err(|error| told(&error))? {
+        match authorizer.begin(challenge, redirect_uri).await? {
             Begun::Silent => {
                 self.inner.reconnect(name, None).await?;
                 Ok(Authentication { auth_url: None, requires_user_action: false })
@@ -125,9 +124,9 @@ impl McpServers {
     ///
     /// # Errors
     /// When the URL belongs to no authorization that was begun here, or the server still cannot be used.
-    pub async fn submit_callback(&self, name: &str, callback_url: String) -> Result<(), String> {
+    pub async fn submit_callback(&self, name: &str, callback_url: String) -> Result<(), ServerError> {
         let authorizer = self.inner.authorizer(name)?;
-        authorizer.finish(Callback::Url(callback_url)).await.map_err(|error| told(&error))?;
+        authorizer.finish(Callback::Url(callback_url)).await?;
         self.inner.reconnect(name, None).await
     }
 
@@ -135,9 +134,9 @@ impl McpServers {
     ///
     /// # Errors
     /// When it cannot be kept, or the server still cannot be used.
-    pub async fn inject_token(&self, name: &str, token: OAuthToken) -> Result<(), String> {
+    pub async fn inject_token(&self, name: &str, token: OAuthToken) -> Result<(), ServerError> {
         let authorizer = self.inner.authorizer(name)?;
-        authorizer.inject(token).await.map_err(|error| told(&error))?;
+        authorizer.inject(token).await?;
         self.inner.reconnect(name, None).await
     }
 
@@ -145,9 +144,9 @@ impl McpServers {
     ///
     /// # Errors
     /// When there is no such server, or what is kept cannot be removed.
-    pub async fn clear_credentials(&self, name: &str) -> Result<(), String> {
+    pub async fn clear_credentials(&self, name: &str) -> Result<(), ServerError> {
         let authorizer = self.inner.authorizer(name)?;
-        authorizer.clear().await.map_err(|error| told(&error))
+        Ok(authorizer.clear().await?)
     }
 }
 

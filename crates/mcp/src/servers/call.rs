@@ -2,12 +2,14 @@
 //! started once more, and one that wants credentials gets the chance to be given some. Whatever goes wrong is a text that
 //! the model can act on.
 
+use futures::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inner;
 use super::status::{Server, ServerStatus};
 use crate::peer::Challenge;
+use crate::tool::ToolCaller;
 use crate::{CallToolResult, McpPeer, PeerError, ToolCall};
 
 /// How long a call waits for a server that is being connected.
@@ -22,6 +24,16 @@ enum Next {
     Give(PeerError),
 }
 
+impl ToolCaller for Inner {
+    fn call_tool<'a>(
+        &'a self,
+        server: &'a str,
+        call: ToolCall,
+    ) -> BoxFuture<'a, Result<CallToolResult, String>> {
+        Box::pin(self.call(server, call))
+    }
+}
+
 impl Inner {
     /// Calls a tool of a server by its name there.
     pub(crate) async fn call(&self, server: &str, call: ToolCall) -> Result<CallToolResult, String> {
@@ -33,7 +45,7 @@ impl Inner {
                 () = cancelled.clone() => return Err("the call was interrupted".to_owned()),
                 peer = self.usable(server) => peer.map_err(|error| told(server, &error))?,
             };
-            let attempt = self.with(server, |server| server.attempt)?;
+            let attempt = self.with(server, |server| server.attempt).map_err(|error| error.to_string())?;
             match peer.call(call.clone()).await {
                 Err(PeerError::NeedsAuth(challenge)) if !refused => {
                     refused = true;
@@ -110,7 +122,7 @@ impl Inner {
         let _ = tokio::time::timeout(CONNECTION_WAIT, noticed).await;
     }
 
-    /// Gets credentials for a server that has just refused, if somebody can be asked; one question for all calls.
+    /// Gets credentials for a server that has just refused, if a host or person can be asked; one question for all calls.
     async fn renew(&self, name: &str, challenge: Challenge) -> Result<(), PeerError> {
         let is_asking = self.with(name, |server| server.authorizing)?;
         let refused = PeerError::NeedsAuth(challenge.clone());
@@ -125,7 +137,7 @@ impl Inner {
         match (renewed, self.with(name, |server| server.status)?) {
             (Ok(()), _) => Ok(()),
             (Err(_), ServerStatus::NeedsAuth) => Err(refused),
-            (Err(problem), _) => Err(PeerError::Failed(problem)),
+            (Err(problem), _) => Err(problem.into()),
         }
     }
 

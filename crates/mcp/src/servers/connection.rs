@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::authorize::Authorized;
 use super::status::{Server, ServerStatus};
-use super::{Inner, Made, PARTING_TIME};
+use super::{Inner, Made, PARTING_TIME, ServerError};
 use crate::peer::Challenge;
 use crate::{Greeting, ListedTool, McpTool, PeerError, PeerEvent, PeerEvents};
 
@@ -26,7 +26,7 @@ const MOST_ATTEMPTS: u32 = 8;
 /// Tools of one server.
 const MOST_TOOLS: usize = 1_000;
 
-/// What a server has told since it was connected. Only the last word counts, so that a flood of words costs nothing.
+/// What a server has sent since it was connected. Only the last message counts, so that a flood of them costs nothing.
 #[derive(Debug, Clone, Default)]
 struct Heard {
     changes_of_tools: u64,
@@ -39,7 +39,7 @@ enum End {
     Dropped(String),
     /// It did not come about.
     Failed(String),
-    /// Nobody needs it any more, or somebody has to do something first.
+    /// The server needs credentials first, or no longer reports anything.
     Over,
 }
 
@@ -86,18 +86,18 @@ impl Inner {
     }
 
     /// Connects a server again and waits for what comes of it, also for a person that is asked for credentials.
-    pub(super) async fn reconnect(&self, name: &str, refused: Option<Challenge>) -> Result<(), String> {
+    pub(super) async fn reconnect(&self, name: &str, refused: Option<Challenge>) -> Result<(), ServerError> {
         if let Some(problem) = self.with(name, |server| server.refused.clone())? {
-            return Err(problem);
+            return Err(ServerError::Unusable(problem));
         }
         self.begin(name, refused);
         self.done(name).await
     }
 
     /// Waits until nothing is on its way for this server.
-    pub(super) async fn done(&self, name: &str) -> Result<(), String> {
+    pub(super) async fn done(&self, name: &str) -> Result<(), ServerError> {
         self.until(|servers| servers.get(name).is_none_or(Server::is_done)).await;
-        self.with(name, complaint)?.map_or(Ok(()), Err)
+        self.with(name, complaint)?.map_or(Ok(()), |problem| Err(ServerError::Unusable(problem)))
     }
 
     /// What the model may call now. Tools that cannot be offered are named in the row.
@@ -115,7 +115,7 @@ impl Inner {
         }
         let mut names = HashSet::new();
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        listed.retain(|tool| match McpTool::new(name, tool, Weak::clone(&self.this)) {
+        listed.retain(|tool| match McpTool::new(name, tool, self.this.clone()) {
             Ok(made) if names.insert(made.definition().name.clone()) => {
                 tools.push(Arc::new(made));
                 true

@@ -1,10 +1,11 @@
 //! The MCP servers of a session: each is looked after by a task of its own, connects by itself, fails by itself, and
-//! brings its tools when it is ready. Whoever listens hears of every change, and the first model call waits for servers
+//! brings its tools when it is ready. Listeners get every change, and the first model call waits for servers
 //! only as long as it must.
 
 mod authorize;
 mod call;
 mod connection;
+mod error;
 mod replace;
 mod status;
 #[cfg(test)]
@@ -21,12 +22,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::authorization::Authorizer;
-use crate::config::{NamedServer, Scope, ToolPolicy, Transport};
 use crate::names::{server_name_problem, tool_name};
 use crate::questions::{Nobody, ServerQuestions};
 use crate::{CallToolResult, Greeting, McpPeer, PeerError, PeerEvent, ToolCall, plain};
+use qoder_types::server::{NamedServer, Scope, ToolPolicy, Transport};
 
 pub use authorize::Authentication;
+pub use error::ServerError;
 pub use replace::{RefusedServer, Replaced};
 pub use status::ServerStatus;
 
@@ -49,11 +51,11 @@ pub struct Made {
     pub authorizer: Option<Arc<dyn Authorizer>>,
 }
 
-/// Makes the way to a server from its description; nothing is reached by that. The error says why there is none.
+/// Makes the way to a server from its description; nothing is reached by that. The error says why that failed.
 pub type ServerMaker = Arc<dyn Fn(&NamedServer) -> Result<Made, String> + Send + Sync>;
 /// Hears the rows that changed.
 pub type StatusListener = Arc<dyn Fn(Vec<Value>) + Send + Sync>;
-/// Hears what a server tells without being asked, with the server's name.
+/// Gets what a server sends without being asked, with the server's name.
 pub type EventListener = Arc<dyn Fn(&str, &PeerEvent) + Send + Sync>;
 
 /// The servers of a session, by name.
@@ -115,12 +117,12 @@ impl McpServers {
         servers.extend(refused.into_iter().map(|one| (one.name.clone(), one.into_server())));
     }
 
-    /// Tells `listener` of every change from now on.
+    /// Sends `listener` every change from now on.
     pub fn listen(&self, listener: StatusListener) {
         *self.inner.listener.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
     }
 
-    /// Tells `listener` what servers tell from now on.
+    /// Sends `listener` the events of servers from now on.
     pub fn listen_to_events(&self, listener: EventListener) {
         *self.inner.events.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
     }
@@ -162,7 +164,7 @@ impl McpServers {
     ///
     /// # Errors
     /// When there is no such server or it cannot be used after all.
-    pub async fn reconnect(&self, name: &str) -> Result<(), String> {
+    pub async fn reconnect(&self, name: &str) -> Result<(), ServerError> {
         self.inner.reconnect(name, None).await
     }
 
@@ -170,7 +172,7 @@ impl McpServers {
     ///
     /// # Errors
     /// When there is no such server or it cannot be connected.
-    pub async fn toggle(&self, name: &str, enabled: bool) -> Result<(), String> {
+    pub async fn toggle(&self, name: &str, enabled: bool) -> Result<(), ServerError> {
         if enabled {
             return self.inner.reconnect(name, None).await;
         }
@@ -196,13 +198,14 @@ impl McpServers {
         name: &str,
         arguments: Value,
         cancelled: Cancelled,
-    ) -> Result<CallToolResult, String> {
+    ) -> Result<CallToolResult, ServerError> {
         let found = self.inner.read().iter().find_map(|(server, state)| {
             let tool = state.greeting.tools.iter().find(|tool| tool_name(server, &tool.name) == name)?;
             Some((server.clone(), tool.name.clone()))
         });
-        let (server, tool) = found.ok_or_else(|| format!("no connected MCP server has a tool {name}"))?;
-        self.inner.call(&server, ToolCall::new(tool, arguments, cancelled)).await
+        let (server, tool) = found.ok_or_else(|| ServerError::NoTool(name.to_owned()))?;
+        let call = ToolCall::new(tool, arguments, cancelled);
+        self.inner.call(&server, call).await.map_err(ServerError::Unusable)
     }
 
     /// Any other request of the protocol to a connected server.
@@ -228,7 +231,7 @@ impl McpServers {
     }
 
     /// How servers want to be used, in their own words: bounded, without control characters and with a mark in front of
-    /// each line, so that nothing in it can pass for somebody else's text. By name; of servers that are there.
+    /// each line, so that nothing in it can pass for a text of another source. By name; of servers that are there.
     #[must_use]
     pub fn instructions(&self) -> Vec<(String, String)> {
         let servers = self.inner.read();
@@ -283,7 +286,7 @@ impl McpServers {
         self.inner.read().values().map(Server::row).collect()
     }
 
-    /// The session works in other directories now: connected servers are told, without anybody waiting for it.
+    /// The session works in other directories now: connected servers get a notification, and nothing waits for it.
     pub fn roots_changed(&self) {
         let servers = self.inner.read();
         let connected = servers.values().filter(|server| server.status == ServerStatus::Connected);
@@ -311,7 +314,7 @@ impl McpServers {
 }
 
 impl Drop for McpServers {
-    /// Tasks must not keep processes alive that nobody can reach any more.
+    /// Tasks must not keep processes alive that can no longer be reached.
     fn drop(&mut self) {
         for server in self.inner.write().values_mut() {
             server.stop();
@@ -355,23 +358,23 @@ impl Inner {
     }
 
     /// Looks at one server.
-    fn with<T>(&self, name: &str, look: impl FnOnce(&Server) -> T) -> Result<T, String> {
+    fn with<T>(&self, name: &str, look: impl FnOnce(&Server) -> T) -> Result<T, ServerError> {
         let servers = self.read();
         servers.get(name).map(look).ok_or_else(|| unknown(name, &servers))
     }
 
-    /// Changes one server and tells whoever listens; with `attempt`, only while that connection is the present one.
+    /// Changes one server and informs the listener; with `attempt`, only while that connection is the present one.
     fn change<T>(
         &self,
         name: &str,
         attempt: Option<u64>,
         change: impl FnOnce(&mut Server) -> T,
-    ) -> Result<T, String> {
+    ) -> Result<T, ServerError> {
         let (made, row) = {
             let mut servers = self.write();
             let Some(server) = servers.get_mut(name) else { return Err(unknown(name, &servers)) };
             if attempt.is_some_and(|attempt| attempt != server.attempt) {
-                return Err(format!("the server `{name}` has another connection now"));
+                return Err(ServerError::Replaced(name.to_owned()));
             }
             let before = server.row();
             let made = change(server);
@@ -391,8 +394,8 @@ impl Inner {
     }
 }
 
-fn unknown(name: &str, servers: &BTreeMap<String, Server>) -> String {
+fn unknown(name: &str, servers: &BTreeMap<String, Server>) -> ServerError {
     let known: Vec<&str> = servers.keys().map(String::as_str).collect();
-    let known = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };
-    format!("there is no MCP server named `{name}`; known are: {known}")
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    ServerError::Unknown { name: name.to_owned(), known }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::status::{Server, ServerStatus};
 use super::{McpServers, PARTING_TIME, new_server};
 use crate::McpPeer;
-use crate::config::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
+use qoder_types::server::{NamedServer, Scope, ServerConfig, Transport};
 
 /// What a replacement came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -41,18 +41,9 @@ pub struct RefusedServer {
 
 impl RefusedServer {
     pub(super) fn into_server(self) -> Server {
-        let config = ServerConfig {
-            // Nothing is ever started of it; the kind is the one that cannot be.
-            transport: Transport::Sdk { name: self.name.clone() },
-            policies: Vec::new(),
-            include_tools: None,
-            exclude_tools: Vec::new(),
-            sampling: false,
-            timeout: None,
-            enabled: false,
-            oauth: OAuthConfig::default(),
-            shown: self.shown,
-        };
+        // Nothing is ever started of it; the kind is the one that cannot be.
+        let transport = Transport::Sdk { name: self.name.clone() };
+        let config = ServerConfig { enabled: false, ..ServerConfig::new(transport, self.shown) };
         let mut server = Server::new(NamedServer { name: self.name, config, scope: self.scope });
         server.status = if self.disabled { ServerStatus::Disabled } else { ServerStatus::Failed };
         server.error = Some(self.reason.clone());

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
 
 use super::Made;
-use crate::config::NamedServer;
 use crate::peer::Challenge;
-use crate::tool::plain;
+use crate::result::plain;
 use crate::{Greeting, ListedTool};
+use qoder_types::server::NamedServer;
 
 /// Bytes of an error that a row shows.
 const LONGEST_ERROR: usize = 8 * 1024;
@@ -31,7 +31,7 @@ pub enum ServerStatus {
     Failed,
     /// It wants credentials.
     NeedsAuth,
-    /// Somebody switched it off.
+    /// It was switched off, or it is not approved.
     Disabled,
 }
 
@@ -49,7 +49,7 @@ impl ServerStatus {
         }
     }
 
-    /// False while something is on its way that needs nobody.
+    /// False while an attempt to connect is pending or in flight.
     #[must_use]
     pub fn is_settled(self) -> bool {
         match self {
@@ -69,7 +69,7 @@ pub(super) struct Server {
     pub(super) error: Option<String>,
     pub(super) greeting: Greeting,
     pub(super) tools: Vec<Arc<dyn Tool>>,
-    /// Counts connections; what belongs to an earlier one does not count any more.
+    /// Counts connections; what belongs to an earlier one is ignored.
     pub(super) attempt: u64,
     /// Looks after the connection.
     pub(super) task: Option<AbortHandle>,
@@ -102,7 +102,7 @@ impl Server {
         }
     }
 
-    /// Nothing is on its way: it has been tried, and nobody is asked for credentials.
+    /// Nothing is on its way: it has been tried, and no question for credentials is open.
     pub(super) fn is_done(&self) -> bool {
         self.status.is_settled() && !self.authorizing
     }
@@ -122,7 +122,7 @@ impl Server {
         self.may_restart = false;
     }
 
-    /// Nothing looks after the connection any more.
+    /// Ends the task that looks after the connection.
     pub(super) fn stop(&mut self) {
         self.attempt += 1;
         self.authorizing = false;

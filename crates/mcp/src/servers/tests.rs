@@ -1,4 +1,4 @@
-//! The servers of a session against peers that do what a test tells them: connect, fail, hang, drop, want credentials.
+//! The servers of a session against peers that follow a test's orders: connect, fail, hang, drop, want credentials.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +10,14 @@ use secrecy::SecretString;
 
 use super::*;
 use crate::authorization::{AuthorizationError, Begun, Callback, OAuthToken};
-use crate::config::{OAuthConfig, ServerConfig};
 use crate::peer::Challenge;
 use crate::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use crate::{ListedTool, PeerEvents};
+use qoder_types::server::{OAuthConfig, ServerConfig};
 
 mod lost_connections;
 
-/// What a peer does when it is told to connect.
+/// What a peer does when it is asked to connect.
 #[derive(Clone)]
 enum Does {
     Connect,
@@ -245,7 +245,7 @@ fn never() -> Cancelled {
     std::future::pending().boxed().shared()
 }
 
-/// Statuses as they are told.
+/// Statuses as they are reported.
 fn listen(servers: &McpServers) -> Arc<Mutex<Vec<String>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let list = Arc::clone(&heard);
@@ -309,7 +309,7 @@ async fn a_server_can_be_switched_off_and_on() {
     );
     servers.toggle("kb", true).await.unwrap();
     assert_eq!(servers.tools().len(), 1);
-    let problem = servers.reconnect("other").await.unwrap_err();
+    let problem = servers.reconnect("other").await.unwrap_err().to_string();
     assert_eq!(problem, "there is no MCP server named `other`; known are: kb");
 }
 
@@ -350,12 +350,13 @@ async fn a_server_that_wants_credentials_waits_where_nobody_can_be_asked() {
     let begun = servers.authenticate("kb", Some("app://back".to_owned())).await.unwrap();
     assert_eq!(begun.auth_url.as_deref(), Some("https://auth.test/?to=app://back"));
     assert!(begun.requires_user_action);
-    let problem = servers.submit_callback("kb", "app://back?state=other".to_owned()).await.unwrap_err();
+    let problem =
+        servers.submit_callback("kb", "app://back?state=other".to_owned()).await.unwrap_err().to_string();
     assert!(problem.contains("another state"), "{problem}");
     servers.submit_callback("kb", "app://back?code=1&state=s".to_owned()).await.unwrap();
     assert_eq!(servers.rows()[0]["status"], "connected");
     servers.clear_credentials("kb").await.unwrap();
-    let problem = servers.call("mcp__kb__find", json!({}), never()).await.unwrap_err();
+    let problem = servers.call("mcp__kb__find", json!({}), never()).await.unwrap_err().to_string();
     assert!(problem.contains("needs authentication"), "{problem}");
     assert_eq!(servers.rows()[0]["status"], "needs-auth");
     let token = OAuthToken {
@@ -418,7 +419,7 @@ async fn replacing_leaves_alone_what_stays() {
     assert_eq!((kept.connects.load(Ordering::Relaxed), gone.closed.load(Ordering::Relaxed)), (1, 1));
     let statuses: Vec<Value> = servers.rows().iter().map(|row| row["status"].clone()).collect();
     assert_eq!(statuses, ["connected", "failed", "failed"]);
-    assert_eq!(servers.reconnect("odd").await.unwrap_err(), "the type `ws` is not supported");
+    assert_eq!(servers.reconnect("odd").await.unwrap_err().to_string(), "the type `ws` is not supported");
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use futures::FutureExt;
 use qoder_mcp::{PeerError, PeerEvent, ToolCall};
 use serde_json::json;
 
-use crate::scripted;
-use crate::support::{Tested, context, never, soon, until, watched};
+use crate::hostile::scripted;
+use crate::hostile::support::{Tested, context, never, soon, until, watched};
 
 async fn connected() -> Tested {
     let tested = Tested::plain(&scripted("plain"));

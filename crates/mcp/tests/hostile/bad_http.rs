@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use qoder_mcp::PeerError;
 use serde_json::json;
 
-use crate::support::{Tested, described, http, sse, until};
-use crate::web::{Reply, Seen, Web};
-use qoder_mcp::config::Transport;
+use crate::hostile::support::{Tested, described, http, sse, until};
+use crate::hostile::web::{Reply, Seen, Web};
+use qoder_types::server::Transport;
 
 async fn problem(web: &Web) -> String {
     match Tested::plain(&http(&web.url())).connect().await.unwrap_err() {
@@ -164,7 +164,7 @@ async fn a_stream_of_events_that_ends_ends_the_connection() {
     })
     .await;
     let tested = Tested::plain(&sse(&web.url()));
-    // The answer is there before the question: the handshake may come about, and then the end is told.
+    // The answer is there before the question: the handshake may come about, and then the end is reported.
     if tested.connect().await.is_ok() {
         assert_eq!(tested.closed().await, "the server ended its stream");
     }

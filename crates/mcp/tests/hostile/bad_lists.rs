@@ -1,9 +1,9 @@
-//! Lists of tools that do not end, repeat themselves or hold nonsense.
+//! Lists of tools that do not end, repeat themselves or are invalid.
 
 use qoder_mcp::PeerEvent;
 
-use crate::scripted;
-use crate::support::Tested;
+use crate::hostile::scripted;
+use crate::hostile::support::Tested;
 
 async fn listed(start: &str) -> (Vec<String>, Vec<String>) {
     let tested = Tested::plain(&scripted(start));

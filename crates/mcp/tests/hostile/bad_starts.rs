@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_mcp::PeerError;
-use qoder_mcp::config::NamedServer;
+use qoder_types::server::NamedServer;
 
-use crate::scripted;
-use crate::support::{Tested, child, context, soon, until};
+use crate::hostile::scripted;
+use crate::hostile::support::{Tested, child, context, soon, until};
 
 async fn problem(server: &NamedServer) -> String {
     let mut context = context(Arc::default());
@@ -46,7 +46,7 @@ async fn a_program_that_cannot_be_executed() {
 #[tokio::test]
 async fn a_folder_that_is_not_there() {
     let mut server = child("sh", &[]);
-    if let qoder_mcp::config::Transport::Stdio { cwd, .. } = &mut server.config.transport {
+    if let qoder_types::server::Transport::Stdio { cwd, .. } = &mut server.config.transport {
         *cwd = Some("/no/such/folder".into());
     }
     let problem = problem(&server).await;
@@ -105,7 +105,7 @@ async fn an_attempt_can_be_given_up() {
     tested.close().await;
     let given_up = soon(attempt).await.unwrap().unwrap_err();
     assert_eq!(given_up, PeerError::Closed("the connection was closed".to_owned()));
-    // Nobody has to look at an attempt for it to be given up.
+    // An attempt is given up even when its future is never polled.
     let idle = tested.peer.connect(Arc::new(|_| {}));
     tested.close().await;
     drop(idle);

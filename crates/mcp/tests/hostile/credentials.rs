@@ -7,13 +7,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_mcp::PeerError;
 use qoder_mcp::authorization::{AuthorizationError, Authorizer, Begun, Callback, OAuthToken};
-use qoder_mcp::config::NamedServer;
 use qoder_mcp::peer::Challenge;
+use qoder_types::server::NamedServer;
 use secrecy::SecretString;
 use serde_json::json;
 
-use crate::support::{Tested, context, http, sse};
-use crate::web::{Reply, Seen, Web};
+use crate::hostile::support::{Tested, context, http, sse};
+use crate::hostile::web::{Reply, Seen, Web};
 
 /// Tokens `t0`, `t1` and so on; a refusal brings the next one as long as there are some.
 #[derive(Default)]

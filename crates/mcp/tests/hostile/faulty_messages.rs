@@ -9,8 +9,8 @@ use qoder_mcp::remote::PeerContext;
 use qoder_mcp::{PeerError, ToolCall};
 use serde_json::json;
 
-use crate::support::{Listening, Tested, child, context, everything, http, never, program, soon};
-use crate::web::Proxy;
+use crate::hostile::support::{Listening, Tested, child, context, everything, http, never, program, soon};
+use crate::hostile::web::Proxy;
 
 /// Messages of a session on pipes, and two more.
 const MESSAGES: usize = 9;
@@ -81,7 +81,7 @@ async fn over_streamable_http() {
                 (Some(_), outcome) => assert_eq!(outcome, Ok(()), "a pause at {at}"),
                 (None, Ok(())) => {}
                 (None, Err(error)) => {
-                    // Words of the library below say nothing to anybody.
+                    // Words of the library below do not help a user.
                     let told = error.to_string();
                     assert!(!told.is_empty() && !told.contains("Transport"), "cut at {at}: {told}");
                 }

@@ -1,4 +1,4 @@
-//! What a server may ask, and what it is told: forms are put before a person and their answers checked, addresses to open
+//! What a server may ask, and what it gets: forms are put before a person and their answers checked, addresses to open
 //! and sampling are refused, pings and roots are answered.
 
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use qoder_mcp::PeerEvent;
 use qoder_mcp::questions::{ElicitationAction, ElicitationAnswer};
 use serde_json::{Value, json};
 
-use crate::scripted;
-use crate::support::{Person, Tested, context, soon, until};
+use crate::hostile::scripted;
+use crate::hostile::support::{Person, Tested, context, soon, until};
 
 fn accepting(content: &Value) -> Arc<Person> {
     let answer =
@@ -77,14 +77,14 @@ async fn pings_and_roots_are_answered() {
 
 #[tokio::test]
 async fn the_timer_of_a_call_waits_for_the_person() {
-    // Nobody answers for longer than the call may take; then the connection is closed, which ends the question.
+    // No one answers for longer than the call may take; then the connection is closed, which ends the question.
     let person: Arc<Person> = Arc::default();
     let mut server = scripted("plain");
     server.config.timeout = Some(Duration::from_secs(2));
     let tested = Tested::new(&server, &context(Arc::clone(&person)));
     tested.connect().await.unwrap();
     let form = json!({ "method": "elicitation/create", "params": { "message": "who" } });
-    let call = qoder_mcp::ToolCall::new("ask", form, crate::support::never());
+    let call = qoder_mcp::ToolCall::new("ask", form, crate::hostile::support::never());
     let running = tokio::spawn(tested.peer.call(call));
     until(|| !person.asked.lock().unwrap().is_empty()).await;
     tokio::time::sleep(Duration::from_secs(5)).await;

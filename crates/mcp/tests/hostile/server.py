@@ -1,4 +1,4 @@
-"""A server that behaves as it is told: the first argument says how it starts, its tools say how it goes on."""
+"""A server that follows orders: the first argument says how it starts, its tools say how it continues."""
 
 import json
 import os

@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use qoder_mcp::config::Transport;
 use qoder_mcp::remote::clean_environment;
+use qoder_types::server::Transport;
 use serde_json::{Value, json};
 
-use crate::scripted;
-use crate::support::{Tested, context, until};
+use crate::hostile::scripted;
+use crate::hostile::support::{Tested, context, until};
 
 /// A process that has ended and was not collected yet is gone, too.
 fn is_alive(pid: &str) -> bool {
@@ -82,7 +82,7 @@ async fn nothing_is_left_when_we_are_killed() {
     }
     let own = std::env::current_exe().unwrap();
     let mut holder = Command::new(own)
-        .args(["--exact", "surroundings::nothing_is_left_when_we_are_killed", "--nocapture"])
+        .args(["--exact", "hostile::surroundings::nothing_is_left_when_we_are_killed", "--nocapture"])
         .env(HOLDER, "1")
         .stdout(Stdio::piped())
         .spawn()

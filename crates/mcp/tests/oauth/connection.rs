@@ -1,18 +1,18 @@
-//! A whole connection on top: it tells when credentials are wanted, uses them, and does not notice a renewal.
+//! A whole connection on top: it reports when credentials are wanted, uses them, and does not notice a renewal.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use qoder_mcp::authorization::{Authorizer, Callback};
-use qoder_mcp::config::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
 use qoder_mcp::oauth::{ServerAuthorizer, Vault};
 use qoder_mcp::questions::Nobody;
 use qoder_mcp::remote::{PeerContext, peer};
 use qoder_mcp::{McpPeer, PeerError, ToolCall};
+use qoder_types::server::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
 use serde_json::json;
 
-use crate::support::{Guarded, REDIRECT, begun, browse};
+use crate::oauth::support::{Guarded, REDIRECT, begun, browse};
 
 fn described(url: String) -> NamedServer {
     let config = ServerConfig {

@@ -3,7 +3,7 @@
 use qoder_mcp::authorization::{Authorizer, Begun};
 use secrecy::ExposeSecret;
 
-use crate::support::{Guarded, browse, client};
+use crate::oauth::support::{Guarded, browse, client};
 
 #[tokio::test]
 async fn a_browser_comes_back_to_the_loopback_address() {
@@ -74,7 +74,7 @@ async fn another_address_does_not_inherit_a_token() {
     server.authorize(&server.authorizer(root.path())).await;
     let other = qoder_mcp::oauth::ServerAuthorizer::new(
         &format!("{}/other", server.base),
-        &qoder_mcp::config::OAuthConfig::default(),
+        &qoder_types::server::OAuthConfig::default(),
         qoder_mcp::oauth::Vault::in_file(root.path()),
     )
     .unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use qoder_mcp::authorization::{Authorizer, Callback, OAuthToken};
 use secrecy::ExposeSecret;
 
-use crate::support::{Guarded, REDIRECT, begun, browse};
+use crate::oauth::support::{Guarded, REDIRECT, begun, browse};
 
 fn token(text: &str) -> OAuthToken {
     serde_json::from_value(serde_json::json!({"access_token": text, "expires_in": 3600})).unwrap()

@@ -2,7 +2,7 @@
 
 use qoder_mcp::authorization::{AuthorizationError, Authorizer, Callback};
 
-use crate::support::{Guarded, REDIRECT, begun, browse};
+use crate::oauth::support::{Guarded, REDIRECT, begun, browse};
 
 /// Goes as far as the callback.
 async fn ended(options: &[&str]) -> AuthorizationError {

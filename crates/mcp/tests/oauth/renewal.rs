@@ -3,11 +3,11 @@
 use std::process::{Command, Stdio};
 
 use qoder_mcp::authorization::Authorizer;
-use qoder_mcp::config::OAuthConfig;
 use qoder_mcp::oauth::{ServerAuthorizer, Vault};
+use qoder_types::server::OAuthConfig;
 use secrecy::ExposeSecret;
 
-use crate::support::Guarded;
+use crate::oauth::support::Guarded;
 
 #[tokio::test]
 async fn a_refused_token_is_renewed() {
@@ -86,7 +86,7 @@ async fn two_processes_use_a_rotated_refresh_token_once() {
     let processes: Vec<_> = (0..4)
         .map(|_| {
             Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "renewal::two_processes_use_a_rotated_refresh_token_once"])
+                .args(["--exact", "oauth::renewal::two_processes_use_a_rotated_refresh_token_once"])
                 .env(SERVER, server.url())
                 .env(ROOT, root.path())
                 .stdout(Stdio::piped())

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use qoder_mcp::authorization::{Authorizer, Begun, Callback};
-use qoder_mcp::config::OAuthConfig;
 use qoder_mcp::oauth::{ServerAuthorizer, Vault};
 use qoder_mcp::peer::Challenge;
+use qoder_types::server::OAuthConfig;
 use reqwest::Client;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};

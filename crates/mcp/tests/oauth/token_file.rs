@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use qoder_mcp::authorization::{AuthorizationError, Authorizer, OAuthToken};
-use qoder_mcp::config::OAuthConfig;
 use qoder_mcp::oauth::{ServerAuthorizer, Vault};
+use qoder_types::server::OAuthConfig;
 use secrecy::ExposeSecret;
 
 const SERVER: &str = "https://mcp.example.com/mcp";

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use qoder_mcp::config::NamedServer;
 use qoder_mcp::questions::{ElicitationAction, ElicitationAnswer};
 use qoder_mcp::{PeerError, PeerEvent};
+use qoder_types::server::NamedServer;
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::real::support::{
     Listening, Person, Tested, child, context, everything, http, soon, sse, until, watched,
 };
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use qoder_mcp::config::NamedServer;
 use qoder_mcp::questions::{ElicitationAction, ElicitationAnswer};
 use qoder_mcp::remote::Lifecycle;
+use qoder_types::server::NamedServer;
 use serde_json::json;
 
-use crate::support::{Listening, Person, Tested, child, context, http, program};
+use crate::real::support::{Listening, Person, Tested, child, context, http, program};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/modern.py");
 

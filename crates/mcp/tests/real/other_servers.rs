@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use qoder_mcp::config::Transport;
+use qoder_types::server::Transport;
 use serde_json::json;
 
-use crate::support::{Tested, child, described, program};
+use crate::real::support::{Tested, child, described, program};
 
 #[tokio::test]
 async fn files() {

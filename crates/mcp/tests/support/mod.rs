@@ -1,5 +1,5 @@
-//! Short ways to describe a server, to connect to it, to answer its questions and to read what it said. The servers that
-//! nobody here wrote are in the folder that `QODER_TEST_MCP` names.
+//! Short ways to describe a server, to connect to it, to answer its questions and to read what it said. The servers by
+//! other authors are in the folder that `QODER_TEST_MCP` names.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_core::ports::Cancelled;
-use qoder_mcp::config::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
 use qoder_mcp::peer::CallProgress;
 use qoder_mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion, ServerQuestions};
 use qoder_mcp::remote::{PeerContext, peer};
 use qoder_mcp::{CallToolResult, Greeting, McpPeer, PeerError, PeerEvent, ToolCall};
+use qoder_types::server::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
 use serde_json::{Value, json};
 
 /// Nothing here takes that long; a test that hangs shall fail.
@@ -132,7 +132,7 @@ pub fn context(person: Arc<Person>) -> PeerContext {
     context
 }
 
-/// A peer with everything that it told.
+/// A peer with everything that it reported.
 pub struct Tested {
     pub peer: Arc<dyn McpPeer>,
     pub heard: Arc<Mutex<Vec<PeerEvent>>>,

@@ -107,7 +107,7 @@ pub(crate) fn encode(message: &Message, profile: &Profile) -> Bytes {
     out.into()
 }
 
-/// Writes the blocks that can be sent; false when there is none.
+/// Writes the blocks that can be sent; false without such a block.
 fn write_blocks(out: &mut Vec<u8>, blocks: &[ContentBlock], profile: &Profile) -> bool {
     out.push(b'[');
     let start = out.len();
@@ -179,7 +179,7 @@ fn write_block(out: &mut Vec<u8>, block: &ContentBlock, profile: &Profile) -> bo
 }
 
 /// Writes reasoning that the endpoint takes back: what it signed, what a gateway passed on with the signature, and
-/// where the profile says so what nobody signed. False for all other.
+/// where the profile says so unsigned reasoning. False for all other.
 fn write_thinking(out: &mut Vec<u8>, thinking: &str, signature: &str, profile: &Profile) -> bool {
     if is_own_signature(signature) {
         if profile.sends("signature") {

@@ -1,4 +1,4 @@
-//! Reads responses of the Anthropic Messages protocol. Events that somebody reads along are handed on
+//! Reads responses of the Anthropic Messages protocol. Events with a reader are handed on
 //! as they came. One event is parsed into borrowed fields; only the start of a block and of a message
 //! is looked at more closely.
 

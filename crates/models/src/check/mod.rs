@@ -6,11 +6,12 @@ mod conversation;
 mod probes;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use qoder_core::ports::Model;
 use qoder_types::{ModelFailure, ModelFailureClass};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::catalog;
 use crate::learn::{self, Learned};
@@ -117,6 +118,25 @@ impl Verdict {
     }
 }
 
+/// How often it is said that a probe is waited for.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+/// How long a probe may take. A session waits longer; a check should end while somebody looks at it.
+const LONGEST_PROBE: Duration = Duration::from_secs(120);
+
+/// What is said while a check runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress<'a> {
+    /// A probe ended.
+    Found(&'a Finding),
+    /// The server has not answered a probe yet.
+    Waiting {
+        /// The probe.
+        probe: Probe,
+        /// For how long it is waited.
+        elapsed: Duration,
+    },
+}
+
 /// What one probe showed.
 #[derive(Debug, Clone)]
 pub struct Finding {
@@ -209,8 +229,8 @@ impl Check {
         (facts.name, facts.provider)
     }
 
-    /// Tries everything, and reports each finding when it is there.
-    pub async fn run(self, mut on_finding: impl FnMut(&Finding)) -> CheckReport {
+    /// Tries everything, and reports each finding when it is there, and meanwhile that it is waited for.
+    pub async fn run(self, mut on_progress: impl FnMut(Progress<'_>)) -> CheckReport {
         let price = catalog::lookup(&self.options, &self.model.facts().name).price;
         let route = named_route(&self.options).ok().flatten();
         let budget = Budget::new(self.max_cost_usd, price, route.is_some());
@@ -219,15 +239,19 @@ impl Check {
         let mut stopped: Option<&str> = None;
         for probe in Probe::ALL {
             let started = Instant::now();
-            let outcome = match (stopped, probe, &route) {
-                (_, Probe::List, Some(route)) => match list::ask(route, &self.options).await {
-                    Ok(models) => probes::listed(&models, &route.model),
-                    Err(failure) => probes::failed(&failure),
-                },
-                (_, Probe::List, None) => probes::skipped("this model has no list"),
-                (Some(why), _, _) => probes::skipped(why),
-                (None, _, _) => probes.run(probe).await,
+            let tried = async {
+                match (stopped, probe, &route) {
+                    (_, Probe::List, Some(route)) => match list::ask(route, &self.options).await {
+                        Ok(models) => probes::listed(&models, &route.model),
+                        Err(failure) => probes::failed(&failure),
+                    },
+                    (_, Probe::List, None) => probes::skipped("this model has no list"),
+                    (Some(why), _, _) => probes::skipped(why),
+                    (None, _, _) => probes.run(probe).await,
+                }
             };
+            let waiting = |elapsed| on_progress(Progress::Waiting { probe, elapsed });
+            let outcome = within_limit(tried, started, waiting).await;
             if probe == Probe::Text && outcome.verdict == Verdict::Fails {
                 stopped = Some("no request was answered");
             }
@@ -238,7 +262,7 @@ impl Check {
                 duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
                 failure: outcome.failure,
             };
-            on_finding(&finding);
+            on_progress(Progress::Found(&finding));
             findings.push(finding);
         }
         let profile = route.as_ref().map(|route| self.profile(route));
@@ -262,7 +286,39 @@ impl Check {
     }
 }
 
+/// What the probe showed, or that it took too long.
+async fn within_limit(
+    tried: impl Future<Output = probes::Outcome>,
+    started: Instant,
+    mut on_waiting: impl FnMut(Duration),
+) -> probes::Outcome {
+    let mut tried = std::pin::pin!(tried);
+    loop {
+        match tokio::time::timeout(PROGRESS_EVERY, tried.as_mut()).await {
+            Ok(outcome) => return outcome,
+            Err(_) if started.elapsed() >= LONGEST_PROBE => return probes::unanswered(LONGEST_PROBE),
+            Err(_) => on_waiting(started.elapsed()),
+        }
+    }
+}
+
 /// The one line of a failure that a table has room for.
 fn one_line(failure: &ModelFailure) -> String {
     failure.message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_that_is_not_answered_is_told_of_and_ends() {
+        let started = Instant::now();
+        let mut waited = Vec::new();
+        let never = std::future::pending();
+        let outcome = within_limit(never, started, |elapsed| waited.push(elapsed.as_secs())).await;
+        assert_eq!(outcome.verdict, Verdict::Fails);
+        assert_eq!(outcome.detail, "no answer within 120 s");
+        assert_eq!(waited, (1..24).map(|at| at * 5).collect::<Vec<u64>>());
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use qoder_core::ports::{Model, Thinking};
 use qoder_types::{ContentBlock, ImageSource, ModelFailure, ModelFailureClass, ToolDefinition};
@@ -44,6 +45,15 @@ pub(super) fn skipped(why: &str) -> Outcome {
 /// A probe whose request failed.
 pub(super) fn failed(failure: &ModelFailure) -> Outcome {
     Outcome { verdict: Verdict::Fails, detail: one_line(failure), failure: Some(failure.class) }
+}
+
+/// A probe that the server did not answer in time.
+pub(super) fn unanswered(limit: Duration) -> Outcome {
+    Outcome {
+        verdict: Verdict::Fails,
+        detail: format!("no answer within {} s", limit.as_secs()),
+        failure: Some(ModelFailureClass::Timeout),
+    }
 }
 
 /// What the list of models shows.

@@ -47,7 +47,7 @@ impl Learned {
         memory.servers.get(place).or_else(server).map_or(configured, |known| known.profile)
     }
 
-    /// Notes the profile that a response told.
+    /// Notes the profile that a response showed.
     pub(crate) fn recognise(&self, server: &str, profile: Profile) {
         let mut memory = self.lock();
         memory.servers.entry(server.to_owned()).or_insert_with(|| Known { profile, taught: BTreeSet::new() });

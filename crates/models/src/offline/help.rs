@@ -27,7 +27,7 @@ pub(super) fn not_understood(prompt: &str) -> String {
     )
 }
 
-/// What it can do, for whoever asks.
+/// What it can do, for a user who asks.
 pub(super) fn page(tools: &[ToolDefinition]) -> String {
     let mut text = String::from(
         "I am the built-in offline model: a few fixed rules, not a language model. I can:\n\
@@ -86,7 +86,7 @@ pub(super) fn failed(step: &Step) -> String {
     } else {
         format!("The call of {} failed: {words}", step.name)
     };
-    // Nobody else says what would help; the reason of a denial does by itself.
+    // Nothing else says what would help; the reason of a denial does by itself.
     if denied && !mentions(&["a person can", "by the rule", "not a public host", "never asks", "plan mode"]) {
         text.push_str("\n\nThe session's rules or the person decide what runs; `qodercli permissions explain` prints why.");
     }

@@ -28,7 +28,7 @@ use crate::settings::Price;
 use conversation::Conversation;
 use plan::Action;
 
-/// Characters per piece when somebody reads along.
+/// Characters per piece when the caller reads a stream.
 const PIECE: usize = 48;
 
 /// Rules instead of a language model.
@@ -89,7 +89,7 @@ fn answer(request: &ModelRequest) -> Decoded {
     let action = match request.purpose {
         Purpose::Compact => Action::Say(summary::write(&request.messages)),
         Purpose::WebFetch => Action::Say(beginning(request)),
-        // Whoever understands nothing must not vouch for anything.
+        // Rules that do not understand the call must not vouch for it.
         Purpose::Classifier => Action::Say(
             "{\"decision\": \"deny\", \"reason\": \"the offline model judges nothing\"}".to_owned(),
         ),

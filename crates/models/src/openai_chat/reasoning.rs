@@ -111,7 +111,7 @@ fn continues(last: &Value, next: &Value) -> bool {
         && last.get("signature").is_none_or(Value::is_null)
 }
 
-/// True for a block that nobody signed yet.
+/// True for a block without a signature.
 fn is_open(block: &Value) -> bool {
     block.get("type").and_then(Value::as_str) == Some("thinking")
         && block.get("signature").and_then(Value::as_str).is_none_or(str::is_empty)

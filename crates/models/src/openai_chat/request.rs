@@ -60,7 +60,7 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> (Bytes, Byt
     (out.into(), first.into())
 }
 
-/// The field that limits the output; none when nobody asked for a limit or the server takes none.
+/// The field that limits the output; `None` without a limit, or when the server takes none.
 pub(crate) fn limit_field(options: &HeadOptions) -> Option<&'static str> {
     let field = match options.profile.output_limit {
         OutputLimit::MaxTokens => "max_tokens",
@@ -242,7 +242,7 @@ impl Reasoning {
             ReasoningBack::ThinkTags => TAGS,
             ReasoningBack::None => return self.extras.extend(kept.calls),
         };
-        // Whoever demands reasoning takes that of another model too.
+        // A server that demands reasoning takes that of another model too.
         if !thinking.is_empty() && (is_own || profile.reasoning_required) {
             self.texts.push((field, thinking.to_owned()));
         }

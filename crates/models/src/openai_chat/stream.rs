@@ -1,4 +1,4 @@
-//! Reads responses of the Chat Completions protocol and tells them as Anthropic-shaped events.
+//! Reads responses of the Chat Completions protocol and emits them as Anthropic-shaped events.
 //! Tolerates what imitating servers do differently: calls without id or index or with the same ones,
 //! arguments that are no text, reasoning under two names, fields of another type, a missing last line.
 
@@ -237,13 +237,13 @@ impl Decoder {
         }
     }
 
-    /// What is kept for the endpoint beside the open reasoning, which is opened if there is none.
+    /// What is kept for the endpoint beside the open reasoning, which is opened if necessary.
     fn kept(&mut self) -> &mut Kept {
         let assembly = &mut self.assembly;
         &mut self.reasoning.get_or_insert_with(|| (assembly.add_thinking_block(), Kept::default())).1
     }
 
-    /// Signs the open reasoning. Must come before the next block starts: the signature is told at the end of its block.
+    /// Signs the open reasoning. Must come before the next block starts: the signature is emitted at the end of its block.
     fn seal(&mut self) {
         if let Some((block, kept)) = self.reasoning.take() {
             self.assembly.sign(block, kept.into_signature());
@@ -254,7 +254,7 @@ impl Decoder {
         serde_json::from_str::<serde::de::IgnoredAny>(self.assembly.body(open.block)).is_ok()
     }
 
-    /// The call that a piece goes on with; `None` when it starts a new one.
+    /// The call that a piece continues; `None` when it starts a new one.
     fn find_call(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let is_same = |open: &OpenCall| open.sent_id == id && (index.is_none() || open.index == index);
         if !id.is_empty()

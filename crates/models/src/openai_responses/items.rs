@@ -1,8 +1,8 @@
-//! Recognises the items of a response. The same item is told up to four times: when it is added, by its pieces, when it
+//! Recognises the items of a response. The same item arrives up to four times: when it is added, by its pieces, when it
 //! is done, and in the list of the completed response.
 //!
 //! Endpoints differ in what they repeat: ids may change from event to event and places may be missing, but calls keep
-//! their `call_id`. An item that is told again must never become a second block.
+//! their `call_id`. An item that arrives again must never become a second block.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(super) struct Item {
     pub(super) summary: u64,
     id: String,
     call_id: String,
-    /// True once it was told as done: what comes without a place belongs to another one.
+    /// True once it arrived as done: what comes without a place belongs to another one.
     pub(super) done: bool,
     /// True once the completed response named it, so that two equal calls are not taken for one.
     settled: bool,
@@ -51,7 +51,7 @@ impl Items {
         self.list.get_mut(position)
     }
 
-    /// True when there are items and all were told as done.
+    /// True when there are items and all arrived as done.
     pub(super) fn all_done(&self) -> bool {
         !self.list.is_empty() && self.list.iter().all(|item| item.done)
     }
@@ -69,7 +69,7 @@ impl Items {
             .or_else(|| self.position(|item| item.kind == kind && (place.is_none() || item.place == place)))
     }
 
-    /// The item that is told again, by identity and then by place.
+    /// The item that arrived before, by identity and then by place.
     pub(super) fn known(&self, kind: Kind, place: Option<u64>, told: &Value) -> Option<usize> {
         let fits = |item: &Item| item.kind == kind && !differs(item, told);
         self.by_identity(kind, place, told)
@@ -133,7 +133,7 @@ fn differs(item: &Item, told: &Value) -> bool {
     !item.call_id.is_empty() && !call_id.is_empty() && item.call_id != call_id
 }
 
-/// A text field of an item; empty when there is none.
+/// A text field of an item; empty when it is missing.
 pub(super) fn field<'a>(item: &'a Value, name: &str) -> &'a str {
     item.get(name).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Reads responses of the Responses protocol and tells them as Anthropic-shaped events. What a finished item says is
+//! Reads responses of the Responses protocol and emits them as Anthropic-shaped events. What a finished item says is
 //! added only where pieces were missing.
 //!
 //! Fields are read one by one when an event of a known type needs them: a field of an unexpected shape, or an event that
@@ -116,7 +116,7 @@ impl Decoder {
         self.complete(position, kind, item);
     }
 
-    /// An item of the list in a completed response. Most have been told before.
+    /// An item of the list in a completed response. Most have arrived before.
     fn list_item(&mut self, place: u64, item: &Value) {
         let Some(kind) = Kind::of(item) else { return };
         let whole = content_of(kind, item);

@@ -18,7 +18,7 @@ pub(crate) struct Choice {
     pub(crate) profile: Profile,
     /// For people: "host `api.mistral.ai`".
     pub(crate) reason: String,
-    /// True when nothing told it, so that a response may.
+    /// True when nothing chose it, so that a response may.
     pub(crate) is_guess: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn by_address(base: &Url, provider: &str, protocol: Protocol) -> Choi
         Protocol::OpenAiChat => UNKNOWN_CHAT,
         Protocol::OpenAiResponses => UNKNOWN_RESPONSES,
     };
-    let reason = format!("nothing tells which server is at `{host}`");
+    let reason = format!("the address does not say which server is at `{host}`");
     Choice { profile, reason, is_guess: true }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn by_headers(headers: &HeaderMap) -> Option<Choice> {
     })
 }
 
-/// What a list of models tells.
+/// The choice that a list of models allows.
 pub(crate) fn by_models(list: &Value) -> Option<Choice> {
     let data = list.get("data").or(Some(list)).and_then(Value::as_array)?;
     let entry = data.first()?;
@@ -185,8 +185,8 @@ mod tests {
             ("http://10.0.0.7:1234/v1", "x", "lmstudio", "port 1234"),
             ("http://gpu.example.test/v1", "vLLM", "vllm", "called `vLLM`"),
             ("http://gpu.example.test/v1", "moonshot", "kimi", "called `moonshot`"),
-            ("http://gpu.example.test/v1", "openai", "unknown-chat", "nothing tells"),
-            ("https://api.mistral.ai.example.test", "x", "unknown-chat", "nothing tells"),
+            ("http://gpu.example.test/v1", "openai", "unknown-chat", "the address does not say"),
+            ("https://api.mistral.ai.example.test", "x", "unknown-chat", "the address does not say"),
         ] {
             let (name, why) = chosen(url, provider);
             assert_eq!(name, expected, "{url}");

@@ -112,7 +112,7 @@ pub enum Images {
     Everywhere,
     /// In user messages; those of tool results follow in one.
     UserMessage,
-    /// Nowhere: a text stands for each.
+    /// Nowhere: a text replaces each.
     None,
 }
 
@@ -156,7 +156,7 @@ pub enum ModelsList {
     Tags,
     /// `models/NAME` as ids.
     Resources,
-    /// There is none.
+    /// No list of models.
     None,
 }
 

@@ -1,7 +1,7 @@
 //! What settings and SDKs write under `compat`: the name of a profile, or an object of fields that differ, with the
 //! profile they differ from under `profile`. A name or a field that does not exist is an error that names the nearest.
 
-use qoder_core::spelling::distance;
+use qoder_types::display::distance;
 use serde_json::{Map, Value};
 
 use super::{Profile, profiles};

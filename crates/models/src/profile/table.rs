@@ -243,7 +243,10 @@ pub(super) static PROFILES: &[Profile] = &[
         output_limit: OutputLimit::MaxTokens,
         think_tags: true,
         models_list: ModelsList::Array,
-        error_words: &[says("unable to access model", Class::NotFound)],
+        error_words: &[
+            says("unable to access model", Class::NotFound),
+            says("unable to access non-serverless model", Class::NotFound),
+        ],
         ..STRICT_CHAT
     },
     Profile {
@@ -322,7 +325,7 @@ pub(super) static PROFILES: &[Profile] = &[
     UNKNOWN_RESPONSES,
 ];
 
-/// Hosts that tell the profile; a `*` stands for anything.
+/// Hosts that identify the profile; a `*` matches anything.
 pub(super) static HOSTS: &[(Word, Word)] = &[
     ("api.anthropic.com", "anthropic"),
     ("bedrock-*.amazonaws.com", "bedrock"),
@@ -391,7 +394,7 @@ pub(super) static OWNERS: &[(Word, Word)] = &[
     ("organization_owner", "lmstudio"),
 ];
 
-/// How the keys of providers start, where that tells.
+/// How the keys of providers start, where that identifies the provider.
 pub(super) static KEYS: &[(Word, Word)] = &[
     ("sk-ant-", "anthropic"),
     ("sk-or-", "openrouter"),

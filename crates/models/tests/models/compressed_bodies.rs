@@ -1,4 +1,4 @@
-//! Bodies that were compressed although nobody asked for it: streams, documents and errors, cut at any byte.
+//! Bodies that were compressed although no request asked for it: streams, documents and errors, cut at any byte.
 
 use std::io::Write;
 

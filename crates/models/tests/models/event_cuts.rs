@@ -1,5 +1,5 @@
 //! Events of all three protocols, cut, merged and repeated at every byte: a call ends with the whole reply or with a failure,
-//! never with a panic and never with a reply that nobody sent.
+//! never with a panic and never with a reply that the server did not send.
 
 use proptest::prelude::*;
 use qoder_models::resolve;

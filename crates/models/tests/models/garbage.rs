@@ -1,5 +1,5 @@
 //! Damaged streams: whatever bytes arrive, a call ends with a reply or
-//! a failure in words, and what was told before a reply is well
+//! a failure in words, and what was emitted before a reply is well
 //! ordered.
 
 use qoder_models::resolve;

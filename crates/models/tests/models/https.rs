@@ -24,7 +24,7 @@ async fn front(target: String) -> (String, String) {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();
-    // As public servers do: whoever offers HTTP/2 has to speak it.
+    // As public servers do: a client that offers HTTP/2 has to speak it.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,5 @@
-//! A refusal that names a field or a limit leads to one more request without it, is remembered, and is told with the line
-//! for the settings. Each case has the words of a real server and their public source.
+//! A refusal that names a field or a limit leads to one more request without it, is remembered, and is reported with the
+//! line for the settings. Each case has the words of a real server and their public source.
 
 use qoder_models::resolve;
 use qoder_types::{ContentBlock, ImageSource, Role};
@@ -132,7 +132,7 @@ fn conversation(style: &str) -> qoder_core::ports::ModelRequest {
     let mut asked = request(vec![
         message(Role::User, vec![ContentBlock::text("look"), image]),
         message(Role::Assistant, vec![thinking, ContentBlock::text("a")]),
-        user("go on"),
+        user("continue"),
     ]);
     asked.max_output_tokens = Some(100);
     asked.effort = Some("high".into());

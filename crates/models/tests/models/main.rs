@@ -49,6 +49,8 @@ mod profile_choice;
 #[cfg(test)]
 mod profile_quirks;
 #[cfg(test)]
+mod profile_replies;
+#[cfg(test)]
 mod reasoning_kept;
 #[cfg(test)]
 mod record_replay;

@@ -1,4 +1,4 @@
-//! Which profile is in force, and why: the settings, the address, the name of the provider, and what a response tells.
+//! Which profile is in force, and why: the settings, the address, the name of the provider, and what a response shows.
 
 use qoder_models::{ModelOptions, ModelSettings, profile_in_force, provider_profiles, resolve};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn settings_win_over_the_address_and_the_address_over_the_name() {
             ("a", "mistral", "host `api.mistral.ai`"),
             ("b", "openai", "`providers.b.compat`"),
             ("c", "mistral", "host `api.mistral.ai`, with changes from `providers.c.compat`"),
-            ("d", "unknown-responses", "nothing tells which server is at `host.example.test`"),
+            ("d", "unknown-responses", "the address does not say which server is at `host.example.test`"),
             ("ollama", "ollama", "the provider is called `ollama`"),
         ]
     );

@@ -16,7 +16,7 @@ fn finish() -> Value {
     json!({"choices": [{"delta": {}, "finish_reason": "stop"}]})
 }
 
-/// Asks, sends the reply back, and gives what was told and the message that was sent.
+/// Asks, sends the reply back, and returns what was emitted and the message that was sent.
 async fn round(pieces: &[Value]) -> (Told, Value) {
     let mut first: Vec<Value> = pieces.iter().map(delta).collect();
     first.push(finish());

@@ -67,7 +67,7 @@ async fn replies_match_by_turn_prompt_and_result() {
     assert_well_ordered(&first.partials);
     messages.push(result("t1", "42"));
     assert_eq!(text_of(&say(&model, &mut messages).await), "it was 42");
-    messages.push(user("go on"));
+    messages.push(user("continue"));
     let third = say(&model, &mut messages).await;
     assert_eq!(text_of(&third), "third");
     assert_eq!(third.reply().stop_reason, StopReason::MaxTokens);
@@ -83,7 +83,7 @@ async fn a_resumed_session_goes_on_at_the_right_place() {
     let playbook = json!({"replies": [{"text": "one"}, {"text": "two"}, {"text": "three"}]});
     let mut messages = vec![user("a")];
     for expected in ["one", "two", "three"] {
-        // A new model each time stands for a new process.
+        // A new model each time acts like a new process.
         assert_eq!(text_of(&say(&model(&playbook), &mut messages).await), expected);
         messages.push(user("next"));
     }

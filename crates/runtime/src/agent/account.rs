@@ -40,12 +40,12 @@ pub(super) struct Ending {
     pub(super) text: String,
     /// Its worktree, when there is something in it.
     worktree: Option<Worktree>,
-    /// Why a hook has ended it, which ends the turn of whoever waits for it.
+    /// Why a hook has ended it, which ends the turn that waits for it.
     stop: Option<String>,
 }
 
 impl Ending {
-    /// What the end of its turn says. `timed_out` and `stopped` say who ended it, if somebody did.
+    /// What the end of its turn says. `timed_out` and `stopped` say how it was ended.
     pub(super) fn of(end: &TurnEnded, timed_out: bool, stopped: bool) -> Self {
         if end.subtype == TurnSubtype::Success {
             let text = end.result.clone().unwrap_or_default();
@@ -67,7 +67,7 @@ impl Ending {
         Self { status: TaskStatus::Failed, text: text.into(), worktree: None, stop: None }
     }
 
-    /// Somebody ended it before it began.
+    /// It was stopped before it began.
     pub(super) fn stopped() -> Self {
         let text = "The agent did not finish: it was stopped before it began.".to_owned();
         Self { status: TaskStatus::Stopped, text, worktree: None, stop: None }

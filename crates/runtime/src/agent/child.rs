@@ -8,21 +8,22 @@ use std::time::Duration;
 use qoder_core::ports::{Thinking, Tool, ToolContext};
 use qoder_tools::{SessionShared, agent_worktree};
 use qoder_types::record::{PermissionsChanged, RecordBody};
-use qoder_types::{Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
+use qoder_types::{Actor, Message, PermissionMode, PermissionUpdate, Purpose, UpdateDestination, Worktree};
 
-use super::child_host::{ChildHost, Used};
 use super::memory::{MemoryPlaces, OwnMemory};
-use super::sidecar::{PREFIX, Sidecar};
+use super::outlet::{AgentOutlet, Used};
+use super::sidecar::Sidecar;
 use super::tool::AgentInput;
-use super::{AgentDefinition, AgentTool, Agents, FOLDER, Family, Isolation, Parent, own_hooks};
+use super::{AgentTool, Agents, Family, Parent, own_hooks};
 use crate::engine::{AgentIdentity, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::events::Event;
 use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
 use crate::session::{Keep, Session};
-use crate::switched_model::SwitchedModel;
 use crate::toolbox::{Offered, Toolbox};
+use qoder_config::agents::{AgentDefinition, Isolation};
+use qoder_models::SwitchedModel;
 
 /// Model calls a child may make.
 const MOST_TURNS: u64 = 150;
@@ -33,7 +34,7 @@ const NOT_FOR_CHILDREN: [&str; 5] =
 /// How long the servers that an agent brings may take to start.
 const OWN_SERVERS_WAIT: Duration = Duration::from_secs(30);
 
-/// What a child is told before anything else.
+/// The beginning of a child's system prompt.
 const ROLE: &str = "You work on one task for another agent. You see nothing of its conversation, and it sees nothing of \
 yours but your last message: end with a complete answer that says what you found or did, where (path:line), and what is \
 left open. You cannot ask anybody. Do exactly the task, and nothing beside it.";
@@ -160,8 +161,8 @@ impl AgentTool {
         context: &ToolContext,
     ) -> Result<Engine, String> {
         let name = sidecar.agent_type.as_str();
-        let host = Arc::new(ChildHost {
-            host: Arc::clone(&self.host),
+        let outlet = Arc::new(AgentOutlet {
+            parent: Arc::clone(&self.outlet),
             agent_id: agent_id.to_owned(),
             tool_use_id: context.tool_use_id.clone(),
             session_id: self.family.session_id(context),
@@ -169,18 +170,19 @@ impl AgentTool {
             used: Used::new(Arc::clone(&context.progress), agent_id),
         });
         let cwd = sidecar.worktree.as_ref().map_or(context.cwd.as_path(), |tree| Path::new(&tree.path));
-        let mut tools = self.child_tools(definition, own);
+        let may_park = self.family.may_park && context.session_dir.is_some();
+        let mut tools = self.child_tools(definition, own, may_park);
         let memory = self.memory(name, definition, &tools);
         let blocks = self.blocks(definition, cwd, memory.as_ref())?;
         let model = self.child_model(definition, input)?;
         let mode = definition.map_or(context.mode, |definition| definition.mode(context.mode));
-        let gate = Arc::new(self.gate.of_child(mode));
+        let gate = Arc::new(self.gate.of_child(mode, may_park));
         let hooks = own_hooks::of_child(&self.hooks, definition)?;
         let prompt = definition.map_or("", |definition| definition.prompt.as_str());
         let source = format!("{}+agent {name} {prompt}", self.system.source);
         if let Some(nested) = self.nested(definition, agent_id, context) {
             tools.push(Arc::new(Agents::new(AgentTool {
-                host: Arc::clone(&host) as _,
+                outlet: Arc::clone(&outlet) as _,
                 gate: Arc::clone(&gate),
                 hooks: Arc::new(hooks.below()),
                 family: nested,
@@ -188,7 +190,8 @@ impl AgentTool {
             })));
         }
         // Its memory is its own: agents that it starts do not reach it.
-        let gate = memory.map_or(gate, |memory| Arc::new(self.gate.of_child(mode).reaching(memory.folder)));
+        let own_gate = |memory: OwnMemory| self.gate.of_child(mode, may_park).reaching(memory.folder);
+        let gate = memory.map_or(gate, |memory| Arc::new(own_gate(memory)));
         Ok(Engine {
             model,
             turn_models: None,
@@ -216,8 +219,10 @@ impl AgentTool {
             auth_expired: Mutex::default(),
             checkpoints: self.checkpoints.clone(),
             shared: SessionShared::new(),
-            host,
+            outlet,
+            hub: Arc::clone(&self.hub),
             memory: Arc::clone(&self.memory),
+            no_commands: true,
             replay_user_messages: false,
             custom_context: self.custom_context.clone(),
             prompt_suggestions: false,
@@ -227,7 +232,7 @@ impl AgentTool {
         })
     }
 
-    /// What it is told before anything else.
+    /// The beginning of its system prompt.
     fn blocks(
         &self,
         definition: Option<&AgentDefinition>,
@@ -246,7 +251,7 @@ impl AgentTool {
         Ok(blocks)
     }
 
-    /// Its memory, when it has one. Without it the agent works all the same; whoever listens is told why.
+    /// Its memory, when it has one. Without it the agent works all the same, and a warning says why.
     fn memory(
         &self,
         name: &str,
@@ -262,8 +267,8 @@ impl AgentTool {
         };
         let writes = tools.iter().any(|tool| matches!(tool.definition().name.as_str(), "Write" | "Edit"));
         OwnMemory::of(name, scope, places, writes).unwrap_or_else(|problem| {
-            // A host that is gone is noticed by whatever it is told next.
-            let _ = self.host.emit(Event::Warning(&problem));
+            // The next event notices a host that is gone.
+            let _ = self.outlet.emit(Event::Warning(&problem));
             None
         })
     }
@@ -294,21 +299,25 @@ impl AgentTool {
         names.map(text).collect()
     }
 
-    /// The built-in tools of a child, and those of the servers that it alone has.
+    /// The built-in tools of a child, and those of the servers that it alone has. A call that runs outside may have to wait
+    /// for longer than the process lives, so a child that cannot park has no such tool.
     fn child_tools(
         &self,
         definition: Option<&AgentDefinition>,
         own: Vec<Arc<dyn Tool>>,
+        may_park: bool,
     ) -> Vec<Arc<dyn Tool>> {
         let for_children = |tool: &&Arc<dyn Tool>| {
             let name = tool.definition().name.as_str();
-            !NOT_FOR_CHILDREN.contains(&name) && definition.is_none_or(|definition| definition.has(name))
+            !NOT_FOR_CHILDREN.contains(&name)
+                && (may_park || !tool.runs_outside())
+                && definition.is_none_or(|definition| definition.has(name))
         };
         let own = own.into_iter().filter(|tool| !self.gate.hides(&tool.definition().name));
         self.tools.iter().cloned().chain(own).filter(|tool| for_children(&tool)).collect()
     }
 
-    /// Its tools with those of servers. An agent that can do nothing is none.
+    /// Its tools with those of servers. An agent without tools is an error.
     fn toolbox(
         &self,
         tools: Vec<Arc<dyn Tool>>,
@@ -360,12 +369,11 @@ impl AgentTool {
     ) -> Result<Session, SessionError> {
         let keep = match &context.session_dir {
             Some(folder) => {
-                let folder = folder.join(FOLDER);
-                sidecar
-                    .write(&folder, agent_id)
-                    .map_err(|error| SessionError::io("write the sidecar of an agent in", &folder, &error))?;
-                let paths = SessionPaths::new(&folder, &format!("{PREFIX}{agent_id}"));
-                Keep::Files { paths, durability: self.durability }
+                let session = SessionPaths::of_side(folder);
+                sidecar.write(&session, agent_id).map_err(|error| {
+                    SessionError::io("write the sidecar of an agent in", &session.agents(), &error)
+                })?;
+                Keep::Files { paths: session.agent(agent_id), durability: self.durability }
             }
             None => Keep::Nowhere { outputs: context.outputs.directory.join(agent_id) },
         };
@@ -382,7 +390,7 @@ impl AgentTool {
         Ok(session)
     }
 
-    /// The child starts with what the parent's session changed about its permissions. One that goes on has begun before.
+    /// The child starts with what the parent's session changed about its permissions. A resumed child has begun before.
     pub(super) fn begin(
         &self,
         child: &mut Child,
@@ -403,14 +411,14 @@ impl AgentTool {
         let mode = self.mode_in_force(context);
         let mode = child.definition.as_ref().map_or(mode, |definition| definition.mode(mode));
         updates.push(PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session });
-        let changed = PermissionsChanged { updates, by: format!("parent {}", context.session_id) };
+        let changed = PermissionsChanged { updates, by: Actor::Parent(context.session_id.clone()) };
         session.append(RecordBody::PermissionsChanged(changed)).map_err(SessionError::Store)?;
         session.prompt(Message::user(prompt)).map_err(SessionError::Store)?;
         Ok(())
     }
 
-    /// The parent's mode as it counts. One that only the settings chose loosens nothing in a folder that nobody vouched
-    /// for; the child, for which the mode is chosen here, must not take it for a person's choice.
+    /// The parent's mode as it counts. One that only the settings chose loosens nothing in a folder that is not trusted;
+    /// the child, for which the mode is chosen here, must not take it for a person's choice.
     fn mode_in_force(&self, context: &ToolContext) -> PermissionMode {
         let counts = self.gate.trusted || self.gate.mode_holds_anywhere || context.permissions.mode.is_some();
         match context.mode {
@@ -429,7 +437,8 @@ impl AgentTool {
     }
 
     fn identity(&self, name: &str, agent_id: &str, context: &ToolContext) -> AgentIdentity {
-        let log = context.session_dir.as_ref().map(|side| format!("{}.jsonl", side.display()));
+        let log =
+            context.session_dir.as_ref().map(|side| SessionPaths::of_side(side).log.display().to_string());
         AgentIdentity {
             agent_id: agent_id.to_owned(),
             agent_type: name.to_owned(),

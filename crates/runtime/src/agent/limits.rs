@@ -1,17 +1,17 @@
 //! How many agents a session may have: at one time, in each other, and in all. Those that find no room wait their turn;
 //! the other two limits refuse. Every layer of the settings may lower a limit; only the user may let agents start agents.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use qoder_types::RuleSource;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::sidecar;
-use crate::settings::Settings;
+use crate::layout::SessionPaths;
+use qoder_config::settings::Settings;
 
 /// Agents that work at the same time, at each depth.
 const MOST_CONCURRENT: u64 = 8;
@@ -84,6 +84,8 @@ pub(super) struct Room {
     levels: Vec<Arc<Semaphore>>,
     started: AtomicU64,
     earlier: OnceLock<u64>,
+    /// The agents that worked in this process.
+    known: Mutex<HashSet<String>>,
 }
 
 impl Room {
@@ -91,7 +93,13 @@ impl Room {
         let places = usize::try_from(limits.concurrent).unwrap_or(1);
         let level = |_| Arc::new(Semaphore::new(places));
         let levels = (0..limits.depth.max(1)).map(level).collect();
-        Self { limits, levels, started: AtomicU64::new(0), earlier: OnceLock::new() }
+        let (started, earlier, known) = (AtomicU64::new(0), OnceLock::new(), Mutex::default());
+        Self { limits, levels, started, earlier, known }
+    }
+
+    /// True the first time that an agent works in this process.
+    pub(super) fn is_new_here(&self, agent_id: &str) -> bool {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(agent_id.to_owned())
     }
 
     /// True when agents at this depth may start agents.
@@ -99,9 +107,9 @@ impl Room {
         depth < self.limits.depth
     }
 
-    /// Counts an agent that is about to start. `folder` has the logs of those that earlier processes started.
-    pub(super) fn enter(&self, folder: Option<&Path>) -> Result<(), String> {
-        let earlier = *self.earlier.get_or_init(|| folder.map_or(0, sidecar::count));
+    /// Counts an agent that is about to start. `session` has the logs of those that earlier processes started.
+    pub(super) fn enter(&self, session: Option<&SessionPaths>) -> Result<(), String> {
+        let earlier = *self.earlier.get_or_init(|| session.map_or(0, sidecar::count));
         let started = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         if earlier + started > self.limits.total {
             self.started.fetch_sub(1, Ordering::Relaxed);
@@ -117,7 +125,7 @@ impl Room {
     pub(super) async fn place(&self, depth: u64) -> Option<OwnedSemaphorePermit> {
         let level = usize::try_from(depth).unwrap_or(1).saturating_sub(1);
         let level = self.levels.get(level).or(self.levels.last())?;
-        // Nobody closes it.
+        // The semaphore is never closed.
         Arc::clone(level).acquire_owned().await.ok()
     }
 }

@@ -1,14 +1,10 @@
-//! Agents whose process ended while they worked: what their logs say of them. Nobody goes on with them here; their end is
-//! told with what they had done and used.
-
-use std::path::Path;
+//! Agents whose process ended while they worked: what their logs say of them. They are not resumed here; their end is
+//! recorded with what they had done and used.
 
 use qoder_core::State;
-use qoder_types::{TaskEnded, TaskStarted, TaskStatus};
+use qoder_types::{AgentAccount, TaskStarted, TaskStatus};
 
-use super::FOLDER;
 use super::account::account;
-use super::sidecar::PREFIX;
 use crate::layout::SessionPaths;
 use crate::session::apply_line;
 use crate::store::jsonl::scan;
@@ -16,29 +12,15 @@ use crate::store::jsonl::scan;
 /// The most characters of last words that a report has.
 const WORDS: usize = 1_000;
 
-/// The files of an agent that the session whose folder is `side` has started.
-pub(crate) fn paths(side: &Path, agent_id: &str) -> SessionPaths {
-    SessionPaths::new(&side.join(FOLDER), &format!("{PREFIX}{agent_id}"))
+/// What an agent that was cut off had used, by its log; `session` are the files of the session that started it.
+pub(crate) fn used(session: Option<&SessionPaths>, start: &TaskStarted) -> AgentAccount {
+    let state = session.map_or_else(State::default, |session| fold(&session.agent(&start.task_id)));
+    account(&state, start, TaskStatus::Unknown, 0)
 }
 
-/// The end of an agent that was cut off.
-pub(crate) fn end(side: Option<&Path>, start: &TaskStarted) -> TaskEnded {
-    let state = side.map_or_else(State::default, |side| fold(&paths(side, &start.task_id)));
-    TaskEnded {
-        task_id: start.task_id.clone(),
-        status: TaskStatus::Unknown,
-        summary: format!(
-            "Agent \"{}\" was cut off: the program ended while it worked, after {} model calls",
-            start.description, state.model_calls
-        ),
-        exit_code: None,
-        account: Some(Box::new(account(&state, start, TaskStatus::Unknown, 0))),
-    }
-}
-
-/// What the model is told of an agent that was cut off.
-pub(crate) fn report(side: Option<&Path>, start: &TaskStarted) -> String {
-    let Some(paths) = side.map(|side| paths(side, &start.task_id)) else {
+/// What the model reads of an agent that was cut off.
+pub(crate) fn report(session: Option<&SessionPaths>, start: &TaskStarted) -> String {
+    let Some(paths) = session.map(|session| session.agent(&start.task_id)) else {
         return format!("The agent {} was cut off.", start.command);
     };
     let state = fold(&paths);
@@ -68,7 +50,7 @@ pub(crate) fn report(side: Option<&Path>, start: &TaskStarted) -> String {
 /// What can be read of a log.
 fn fold(paths: &SessionPaths) -> State {
     let mut state = State::default();
-    // What stands before a damage counts; a log that is not there says nothing.
+    // What precedes a damage counts; a log that is not there says nothing.
     let _ = scan(paths, |line| apply_line(&mut state, line));
     state
 }

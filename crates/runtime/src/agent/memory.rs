@@ -5,10 +5,10 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use qoder_config::agents::MemoryScope;
 use qoder_core::policy::AGENT_MEMORY;
-use qoder_tools::{open_regular, paths};
-
-use super::definition::MemoryScope;
+use qoder_files::open_regular;
+use qoder_tools::paths;
 
 /// The file whose beginning is put into the prompt.
 const INDEX: &str = "MEMORY.md";
@@ -35,16 +35,16 @@ pub(crate) struct MemoryPlaces<'a> {
 pub(crate) struct OwnMemory {
     /// Its folder; a real path. It may not exist yet.
     pub(crate) folder: PathBuf,
-    /// What the agent is told of it.
+    /// What the agent's prompt says of it.
     pub(crate) text: String,
 }
 
 impl OwnMemory {
     /// The memory of the agent of this name. `writes` says that it has a tool to change files with. None where the folder
-    /// is the project's and nobody vouches for that.
+    /// is the project's and the project is not trusted.
     ///
     /// # Errors
-    /// When a link stands in the way to the folder; the text is for people.
+    /// When a part of the folder's path is a link; the text is for people.
     pub(crate) fn of(
         name: &str,
         scope: MemoryScope,

@@ -4,14 +4,13 @@
 
 mod account;
 mod child;
-mod child_host;
-mod definition;
 mod judge;
 mod limits;
 mod logs;
 pub(crate) mod lost;
 mod memory;
 mod observed;
+mod outlet;
 pub(crate) mod own_hooks;
 mod run;
 mod servers;
@@ -20,48 +19,35 @@ mod tool;
 
 use std::sync::{Arc, OnceLock};
 
-use qoder_core::ports::{CommandEnvironment, Model, Tool, ToolContext};
+use qoder_config::agents::AgentDefinition;
+use qoder_core::ports::{CommandEnvironment, Tool, ToolContext};
 use serde_json::{Map, Value};
 
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Classifier, Confines, SystemPrompt};
-use crate::events::Host;
-use crate::extensions::Extensions;
+use crate::events::{Hub, Outlet};
 use crate::gate::Gate;
-use crate::hooks::Hooks;
 use crate::interrupt::Ending;
 use crate::mcp::McpServers;
 use crate::mcp::lazy::Lazy;
-use crate::memory::Memory;
 use crate::permission_updates::PermissionUpdates;
 use crate::redact::Redactor;
 use crate::session::Mirror;
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
-use crate::switched_model::SwitchedModel;
 use crate::telemetry::Telemetry;
 use crate::toolbox::Offered;
 use limits::Room;
+use qoder_config::extensions::Extensions;
+use qoder_config::memory::Memory;
+use qoder_hooks::Hooks;
+use qoder_models::{ModelByName, SwitchedModel};
 
-pub use definition::{AgentDefinition, AgentList, Isolation, Listed, MemoryScope, ServerReference, Standing};
-pub(crate) use definition::{apply_overrides, covers, read_place};
 pub use limits::AgentLimits;
 pub use logs::{AgentLog, agent_ids, agent_logs, agent_paths};
 pub(crate) use memory::{MemoryPlaces, OwnMemory};
+pub use qoder_config::agents::NAME;
 pub use tool::{Agents, named};
-
-/// The name the model calls.
-pub const NAME: &str = "Agent";
-/// The folder of children's logs, inside the folder of the session that started them.
-pub const FOLDER: &str = "subagents";
-/// The agent that is meant when none is named.
-const GENERAL_PURPOSE: &str = "general-purpose";
-/// What that agent is for.
-const DESCRIPTION: &str =
-    "Works on one task by itself, with most tools of the session, and returns its final answer.";
-
-/// Finds a model by its name; the error is for the model that called.
-pub type ModelByName = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, String> + Send + Sync>;
 
 /// Makes the servers that a definition describes for its agent alone, none of them started. The error says why the agent
 /// cannot have one of them.
@@ -96,8 +82,10 @@ pub struct AgentTool {
     pub system: SystemPrompt,
     /// The session's memory files and rules.
     pub memory: Arc<Memory>,
-    /// Whoever listens to the parent.
-    pub host: Arc<dyn Host>,
+    /// Where the parent's events leave.
+    pub(crate) outlet: Arc<dyn Outlet>,
+    /// The session's hub.
+    pub hub: Arc<Hub>,
     /// How the environment of commands differs from that of this process.
     pub environment: Arc<CommandEnvironment>,
     /// Knows the secrets.
@@ -125,8 +113,10 @@ pub struct Family {
     mirror: Arc<OnceLock<Mirror>>,
     own_servers: OwnServers,
     ending: Ending,
-    /// True when the host hears what they say and think, not only what they do.
+    /// True when the host reads what they say and think, not only what they do.
     forwards_text: bool,
+    /// True when a call of one may wait in its log after the process has ended.
+    may_park: bool,
     /// The agent that starts them; `None` is the session itself.
     parent: Option<Arc<Parent>>,
 }
@@ -143,7 +133,7 @@ struct Parent {
 
 impl Family {
     /// The agents of a session; `own_servers` makes the servers that definitions describe, and `forwards_text` says
-    /// whether the host hears what agents say and think.
+    /// whether the host reads what agents say and think.
     #[must_use]
     pub fn new(limits: AgentLimits, own_servers: OwnServers, forwards_text: bool) -> Self {
         let room = Arc::new(Room::new(limits));
@@ -153,6 +143,7 @@ impl Family {
             own_servers,
             ending: Ending::default(),
             forwards_text,
+            may_park: true,
             parent: None,
         }
     }

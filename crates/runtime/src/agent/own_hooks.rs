@@ -1,12 +1,13 @@
 //! The hooks that an agent brings with its definition, beside those of the session. Those of a project's file run under
-//! the same condition as the hooks of its settings; without them the agent must not work, because nobody knows what they
+//! the same condition as the hooks of its settings; without them the agent must not work, because it is unknown what they
 //! would have denied.
 
 use std::sync::Arc;
 
-use super::AgentDefinition;
-use crate::extensions::Origin;
-use crate::hooks::{Hook, Hooks, files};
+use qoder_config::agents::AgentDefinition;
+use qoder_config::hooks::{self, Hook};
+use qoder_config::sources::Origin;
+use qoder_hooks::Hooks;
 
 /// The session's hooks with those of an agent that another session starts. What it says about the end of a turn is about
 /// its own.
@@ -14,7 +15,7 @@ pub(super) fn of_child(
     hooks: &Arc<Hooks>,
     definition: Option<&AgentDefinition>,
 ) -> Result<Arc<Hooks>, String> {
-    with(hooks, definition, |definition| files::of_agent(definition).0)
+    with(hooks, definition, |definition| hooks::of_agent(definition).0)
 }
 
 /// The session's hooks with those of the agent that the main conversation runs as. They are hooks of the session then:
@@ -23,10 +24,10 @@ pub(crate) fn of_main(
     hooks: &Arc<Hooks>,
     definition: Option<&AgentDefinition>,
 ) -> Result<Arc<Hooks>, String> {
-    with(hooks, definition, |definition| files::of_main_agent(definition).0)
+    with(hooks, definition, |definition| hooks::of_main_agent(definition).0)
 }
 
-// What is wrong with them was told when the definition was read; a broken one that decides becomes one that fails.
+// What is wrong with them was reported when the definition was read; a broken one that decides becomes one that fails.
 fn with(
     hooks: &Arc<Hooks>,
     definition: Option<&AgentDefinition>,

@@ -1,5 +1,5 @@
 //! The run of an agent, from its turn in the room to its account. It is a task of its own: the call that started it may
-//! wait for it or not, and whoever stops it does so from outside.
+//! wait for it or not, and it is stopped from outside.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use qoder_core::ports::{ToolContext, ToolOutcome};
 use qoder_tools::AgentTask;
 use qoder_types::record::TurnEnded;
+use qoder_types::{ParkedCall, TaskParked};
 use serde_json::json;
 
 use super::AgentTool;
@@ -14,7 +15,7 @@ use super::account::{Ending, account};
 use super::child::Child;
 use super::tool::AgentInput;
 use crate::driver::Driver;
-use crate::error::DriveError;
+use crate::error::{DriveError, WaitingCall};
 use crate::interrupt::Interrupt;
 
 /// An agent that is on record.
@@ -27,6 +28,15 @@ pub(super) struct Run {
     pub(super) interrupt: Interrupt,
 }
 
+/// What the work of an agent came to.
+enum Worked {
+    Ended(Ending),
+    /// The process ends first.
+    Left,
+    /// These calls wait.
+    Parked(Vec<ParkedCall>),
+}
+
 /// What a drive came to, and who ended it if somebody did.
 struct Driven {
     end: Result<Option<TurnEnded>, DriveError>,
@@ -35,7 +45,7 @@ struct Driven {
 }
 
 impl Run {
-    /// Works until the agent has ended, and tells that.
+    /// Works until the agent has ended, and reports that.
     pub(super) async fn work_to_the_end(mut self) -> ToolOutcome {
         let begun = Instant::now();
         let room = Arc::clone(&self.tool.family.room);
@@ -47,14 +57,27 @@ impl Run {
         };
         let worked = match place {
             Some(_) => self.work().await,
-            None if self.ends_with_process() => None,
-            None => Some(Ending::stopped()),
+            None if self.ends_with_process() => Worked::Left,
+            None => Worked::Ended(Ending::stopped()),
         };
         drop(place);
         self.child.leave_servers().await;
-        let Some(mut ending) = worked else {
-            self.task.leave();
-            return ToolOutcome::failed("The agent is not finished: the program ends, and resumes it later.");
+        let mut ending = match worked {
+            Worked::Ended(ending) => ending,
+            Worked::Left => {
+                self.task.leave();
+                return ToolOutcome::failed(
+                    "The agent is not finished: the program ends, and resumes it later.",
+                );
+            }
+            Worked::Parked(calls) => {
+                // The log is free before its parent hears of it: an answer is appended to it.
+                drop(self.child);
+                let (task_id, input) = (self.task.start().task_id.clone(), Some(self.input.to_value()));
+                self.task.park(TaskParked { task_id, calls, input });
+                let text = "The agent is not finished: a call of it waits for an answer.";
+                return ToolOutcome { parked: true, ..ToolOutcome::failed(text) };
+            }
         };
         let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let session = &self.child.session;
@@ -74,19 +97,22 @@ impl Run {
         self.child.engine.ending.signal().is_some()
     }
 
-    /// Works to the end of the task, or of the process, which leaves the task open.
-    async fn work(&mut self) -> Option<Ending> {
+    /// Works to the end of the task, or of the process, which leaves the task open, or until a call of it waits.
+    async fn work(&mut self) -> Worked {
         // Tokens of an earlier process are spent, too.
-        for totals in self.child.session.state.totals.values() {
-            self.tool.spending.recall(&totals.usage());
+        if self.tool.family.room.is_new_here(&self.child.agent_id) {
+            for totals in self.child.session.state.totals.values() {
+                self.tool.spending.recall(&totals.usage(), totals.cost_usd);
+            }
         }
         self.tool.observe(&mut self.child.session, &self.child.sidecar.agent_type, &self.context);
         if let Err(error) = self.tool.begin(&mut self.child, &self.input.prompt, &self.context) {
-            return Some(Ending::failed(format!("The agent could not be started: {error}.")));
+            return Worked::Ended(Ending::failed(format!("The agent could not be started: {error}.")));
         }
         let driven = self.drive().await;
-        Some(match driven.end {
-            Err(DriveError::Ended(_)) => return None,
+        Worked::Ended(match driven.end {
+            Err(DriveError::Ended(_)) => return Worked::Left,
+            Err(DriveError::Waiting(calls)) => return Worked::Parked(self.parked(calls)),
             Ok(Some(end)) => Ending::of(&end, driven.timed_out, driven.stopped),
             // It had ended before its process could say so.
             Ok(None) => match &self.child.session.state.last_turn {
@@ -95,6 +121,18 @@ impl Run {
             },
             Err(error) => Ending::failed(format!("The agent could not go on: {error}.")),
         })
+    }
+
+    /// Calls that wait, with the agents that made them.
+    fn parked(&self, calls: Vec<WaitingCall>) -> Vec<ParkedCall> {
+        let parked = |call: WaitingCall| ParkedCall {
+            agent_id: call.agent_id.unwrap_or_else(|| self.child.agent_id.clone()),
+            tool_use_id: call.tool_use_id,
+            tool_name: call.tool_name,
+            kind: call.kind,
+            reason: call.reason,
+        };
+        calls.into_iter().map(parked).collect()
     }
 
     async fn drive(&mut self) -> Driven {

@@ -1,14 +1,15 @@
-//! Servers that the definition of an agent wants and that it does not get. It works without them; whoever watches is told,
-//! because an agent whose tools are missing looks like one that is stupid.
+//! Servers that the definition of an agent wants and that it does not get. It works without them, and a warning says so,
+//! because an agent without its tools looks like one that cannot do its task.
 
 use serde_json::Value;
 
-use super::{AgentDefinition, AgentTool};
+use super::AgentTool;
 use crate::events::Event;
 use crate::mcp::McpServers;
+use qoder_config::agents::AgentDefinition;
 
 impl AgentTool {
-    /// Tells of the servers that an agent has to do without; `own` are those that it alone has.
+    /// Warns about the servers that an agent has to do without; `own` are those that it alone has.
     pub(super) fn tell_missing_servers(
         &self,
         agent: &str,
@@ -23,8 +24,8 @@ impl AgentTool {
             let row = rows.iter().find(|row| row["name"] == name);
             if let Some(why) = missing(row) {
                 let text = format!("the agent {agent} works without the server `{name}`: {why}");
-                // A host that is gone is met again by whatever it is told next.
-                let _ = self.host.emit(Event::Warning(&self.redactor.text(&text)));
+                // The next event notices a host that is gone.
+                let _ = self.outlet.emit(Event::Warning(&self.redactor.text(&text)));
             }
         }
     }

@@ -1,20 +1,17 @@
 //! The file beside an agent's log that says which agent it is and which call started it. It is written before the log,
-//! so that whoever finds a log knows whose it is, and by it a call finds the agent that it started in an earlier process.
+//! so that every log has a known owner, and by it a call finds the agent that it started in an earlier process.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use qoder_types::Worktree;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::layout::SessionPaths;
 use crate::store::folders;
 
-/// How names of logs and sidecars begin.
-pub(crate) const PREFIX: &str = "agent-";
-/// How names of sidecars end.
-const ENDING: &str = ".meta.json";
 /// The most bytes of a sidecar.
 const LARGEST: u64 = 64 * 1024;
 /// The most sidecars that are looked at.
@@ -49,10 +46,11 @@ impl Sidecar {
         Value::Object(entry)
     }
 
-    /// Writes it into `folder`, in one step, so that it survives a loss of power: without it the agent cannot be resumed.
-    pub(crate) fn write(&self, folder: &Path, agent_id: &str) -> std::io::Result<()> {
-        folders::create(folder)?;
-        let path = path(folder, agent_id);
+    /// Writes it beside the log of an agent of `session`, in one step, so that it survives a loss of power: without it
+    /// the agent cannot be resumed.
+    pub(crate) fn write(&self, session: &SessionPaths, agent_id: &str) -> std::io::Result<()> {
+        folders::create(&session.agents())?;
+        let path = session.sidecar(agent_id);
         let unfinished = path.with_extension("new");
         let mut file = std::fs::OpenOptions::new()
             .write(true)
@@ -63,46 +61,31 @@ impl Sidecar {
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_data()?;
         std::fs::rename(unfinished, path)?;
-        folders::sync(folder)
+        folders::sync(&session.agents())
     }
 
     /// The one of this agent, if it can be read.
-    pub(super) fn read(folder: &Path, agent_id: &str) -> Option<Self> {
-        read(&path(folder, agent_id))
+    pub(super) fn read(session: &SessionPaths, agent_id: &str) -> Option<Self> {
+        read(&session.sidecar(agent_id))
     }
 
     /// The agent that a call has started, if it has. Those that are over do not count: some models use the id of a call
     /// again for another one.
     pub(super) fn of_call(
-        folder: &Path,
+        session: &SessionPaths,
         tool_use_id: &str,
         is_over: impl Fn(&str) -> bool,
     ) -> Option<(String, Self)> {
-        let ids = entries(folder).filter_map(|path| Some((id_of(&path)?, path)));
-        let open = ids.filter(|(id, _)| !is_over(id));
+        let open = session.sidecars().take(MOST).filter(|(id, _)| !is_over(id));
         let mut named = open.filter_map(|(id, path)| Some((id, read(&path)?)));
         named.find(|(_, sidecar)| sidecar.tool_use_id == tool_use_id)
     }
 }
 
-/// How many agents that calls have started left a sidecar in `folder`. Those that judged for hooks belong to no call.
-pub(super) fn count(folder: &Path) -> u64 {
-    let of_a_call = |path: &PathBuf| read(path).is_none_or(|sidecar| !sidecar.tool_use_id.is_empty());
-    entries(folder).filter(|path| id_of(path).is_some() && of_a_call(path)).count() as u64
-}
-
-fn path(folder: &Path, agent_id: &str) -> PathBuf {
-    folder.join(format!("{PREFIX}{agent_id}{ENDING}"))
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    entries.filter_map(Result::ok).map(|entry| entry.path()).take(MOST)
-}
-
-fn id_of(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
-    Some(name.strip_prefix(PREFIX)?.strip_suffix(ENDING)?.to_owned())
+/// How many agents that calls of `session` have started left a sidecar. Those that judged for hooks belong to no call.
+pub(super) fn count(session: &SessionPaths) -> u64 {
+    let of_a_call = |path: &Path| read(path).is_none_or(|sidecar| !sidecar.tool_use_id.is_empty());
+    session.sidecars().take(MOST).filter(|(_, path)| of_a_call(path)).count() as u64
 }
 
 fn read(path: &Path) -> Option<Sidecar> {
@@ -118,8 +101,8 @@ mod tests {
     #[test]
     fn a_call_finds_the_agent_that_it_started() {
         let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("subagents");
-        assert_eq!(Sidecar::of_call(&folder, "toolu_1", |_| false), None);
+        let session = SessionPaths::new(folder.path(), "s");
+        assert_eq!(Sidecar::of_call(&session, "toolu_1", |_| false), None);
         let sidecar = |call: &str| Sidecar {
             agent_type: "Explore".to_owned(),
             tool_use_id: call.to_owned(),
@@ -127,17 +110,17 @@ mod tests {
             description: "looks".to_owned(),
             worktree: None,
         };
-        sidecar("toolu_1").write(&folder, "aa").unwrap();
-        sidecar("toolu_2").write(&folder, "bb").unwrap();
-        std::fs::write(folder.join("agent-cc.meta.json"), "{ broken").unwrap();
+        sidecar("toolu_1").write(&session, "aa").unwrap();
+        sidecar("toolu_2").write(&session, "bb").unwrap();
+        std::fs::write(session.sidecar("cc"), "{ broken").unwrap();
         assert_eq!(
-            Sidecar::of_call(&folder, "toolu_2", |_| false),
+            Sidecar::of_call(&session, "toolu_2", |_| false),
             Some(("bb".to_owned(), sidecar("toolu_2")))
         );
-        assert_eq!(Sidecar::of_call(&folder, "toolu_2", |id| id == "bb"), None);
-        assert_eq!(Sidecar::of_call(&folder, "toolu_3", |_| false), None);
-        sidecar("").write(&folder, "dd").unwrap();
-        assert_eq!(count(&folder), 3);
+        assert_eq!(Sidecar::of_call(&session, "toolu_2", |id| id == "bb"), None);
+        assert_eq!(Sidecar::of_call(&session, "toolu_3", |_| false), None);
+        sidecar("").write(&session, "dd").unwrap();
+        assert_eq!(count(&session), 3);
         assert_eq!(sidecar("toolu_1").entry()["type"], "agent_metadata");
     }
 }

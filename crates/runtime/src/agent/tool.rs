@@ -1,7 +1,6 @@
 //! The Agent tool as the model sees it: its input, what is refused before anything starts, and how a call waits for the
-//! agent, gives it up to the background, or goes on with the one that it started in an earlier process.
+//! agent, gives it up to the background, or continues with the one that it started in an earlier process.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
@@ -9,14 +8,15 @@ use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
 use qoder_tools::{AgentTask, SessionShared, parse_input, tool_definition};
 use qoder_types::{AGENT_TASK, CallOutcome, ReplayClass, TaskStarted, ToolAnnotations, ToolDefinition};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::run::Run;
-use super::sidecar::{PREFIX, Sidecar};
-use super::{AgentTool, FOLDER, GENERAL_PURPOSE, NAME};
+use super::sidecar::Sidecar;
+use super::{AgentTool, NAME};
 use crate::interrupt::Interrupt;
 use crate::layout::SessionPaths;
+use qoder_config::agents::GENERAL_PURPOSE;
 
 /// Hands a task to another agent that works on its own and returns its final answer.
 ///
@@ -30,7 +30,7 @@ use crate::layout::SessionPaths;
 /// - Independent agents can be started together in one reply.
 /// - With `run_in_background` the call returns at once and you are told when the agent has ended; go on with other work
 ///   meanwhile.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub(super) struct AgentInput {
     /// The task, complete in itself.
     pub(super) prompt: String,
@@ -38,11 +38,11 @@ pub(super) struct AgentInput {
     #[serde(default)]
     description: Option<String>,
     /// Which agent; `general-purpose` when left out.
-    #[serde(default, rename = "agent")]
-    _agent: Option<String>,
+    #[serde(default)]
+    agent: Option<String>,
     /// Another name of `agent`.
-    #[serde(default, rename = "subagent_type")]
-    _subagent_type: Option<String>,
+    #[serde(default)]
+    subagent_type: Option<String>,
     /// Another model than the agent's own.
     #[serde(default)]
     pub(super) model: Option<String>,
@@ -161,7 +161,7 @@ impl AgentTool {
         }
     }
 
-    /// Starts the agent, or goes on with the one that this very call has started before, and waits for its end unless it
+    /// Starts the agent, or continues the one that this very call has started before, and waits for its end unless it
     /// works in the background.
     async fn start(
         self: &Arc<Self>,
@@ -171,16 +171,16 @@ impl AgentTool {
         shared: Arc<SessionShared>,
         announced: Option<&TaskStarted>,
     ) -> Result<ToolOutcome, String> {
-        let folder = context.session_dir.as_ref().map(|folder| folder.join(FOLDER));
-        let earlier = match (announced, folder.as_deref()) {
-            (Some(announced), Some(folder)) => Some(left_behind(folder, announced)?),
+        let session = context.session_dir.as_deref().map(SessionPaths::of_side);
+        let earlier = match (announced, &session) {
+            (Some(announced), Some(session)) => Some(left_behind(session, announced)?),
             (Some(_), None) => return Err("nothing of this session is kept".to_owned()),
             // One whose process ended before it was announced has done nothing yet.
-            (None, Some(folder)) => Sidecar::of_call(folder, &context.tool_use_id, |id| shared.is_over(id)),
+            (None, Some(session)) => Sidecar::of_call(session, &context.tool_use_id, |id| shared.is_over(id)),
             (None, None) => None,
         };
         if earlier.is_none() {
-            self.family.room.enter(folder.as_deref())?;
+            self.family.room.enter(session.as_ref())?;
         }
         let definition = self.extensions.current().agents.get(&name).cloned();
         let background = definition.as_ref().is_some_and(|definition| definition.background);
@@ -200,7 +200,7 @@ impl AgentTool {
             Err(problem) => {
                 child.leave_servers().await;
                 child.leave_worktree(&context).await;
-                return Err(problem);
+                return Err(problem.to_string());
             }
         };
         let launched = launched(task.start(), &input.prompt);
@@ -221,17 +221,17 @@ impl AgentTool {
                 return Ok(launched);
             }
         };
-        ended.map_err(|error| format!("it failed because of a fault in the program ({error})"))
+        ended.map_err(|error| format!("it failed because of an internal error ({error})"))
     }
 }
 
-/// The agent that an earlier process announced, if both its files are there to resume it from. Without one of them nobody
-/// knows what it has done, and it must not do it again.
-fn left_behind(folder: &Path, announced: &TaskStarted) -> Result<(String, Sidecar), String> {
+/// The agent that an earlier process announced, if both its files are there to resume it from. Without one of them it is
+/// unknown what it has done, and it must not do it again.
+fn left_behind(session: &SessionPaths, announced: &TaskStarted) -> Result<(String, Sidecar), String> {
     let id = &announced.task_id;
-    let sidecar = Sidecar::read(folder, id).filter(|sidecar| sidecar.tool_use_id == announced.tool_use_id);
+    let sidecar = Sidecar::read(session, id).filter(|sidecar| sidecar.tool_use_id == announced.tool_use_id);
     let sidecar = sidecar.ok_or_else(|| format!("its sidecar agent-{id}.meta.json is missing or damaged"))?;
-    let log = SessionPaths::new(folder, &format!("{PREFIX}{id}")).log;
+    let log = session.agent(id).log;
     if std::fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
         return Err(format!("its log {} is missing or empty", log.display()));
     }
@@ -248,7 +248,7 @@ fn not_resumed(announced: &TaskStarted, problem: &str) -> ToolOutcome {
     ToolOutcome { outcome: CallOutcome::Unknown, ..ToolOutcome::failed(text) }
 }
 
-/// Stops an agent that nobody waits for any more.
+/// Stops an agent whose caller no longer waits.
 struct GivenUp(Option<Interrupt>);
 
 impl Drop for GivenUp {
@@ -274,6 +274,16 @@ fn launched(start: &TaskStarted, prompt: &str) -> ToolOutcome {
 }
 
 impl AgentInput {
+    /// The input of a call that continues the agent in the background.
+    pub(super) fn to_value(&self) -> Value {
+        let mut input = json!(self);
+        if let Some(fields) = input.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+            fields.insert("run_in_background".to_owned(), json!(true));
+        }
+        input
+    }
+
     /// What it is about, for the person who watches.
     pub(super) fn about(&self) -> String {
         let said = self.description.as_deref().map(str::trim).filter(|text| !text.is_empty());

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::CheckpointError;
+use crate::layout::SessionPaths;
 use crate::store::blob;
 
 /// One line.
@@ -68,7 +69,7 @@ pub(super) struct Folder(PathBuf);
 impl Folder {
     /// The checkpoints inside the side folder of a session.
     pub(super) fn of_session(side: &Path) -> Self {
-        Self(side.join("checkpoints"))
+        Self(SessionPaths::of_side(side).checkpoints())
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -167,7 +168,7 @@ impl Manifest {
             Ok(file)
         };
         let file = open().map_err(|error| folder.error("open", &error))?;
-        // Whoever opens a manifest holds the session's lock.
+        // The caller holds the session's lock.
         blob::sweep(&folder.blobs());
         let mut manifest = Self { folder: folder.clone(), file, message: None, kept: HashSet::new() };
         known.iter().flatten().for_each(|line| manifest.follow(line));

@@ -36,7 +36,7 @@ const LINE_BYTES: u64 = 512;
 pub enum CheckpointError {
     /// There is no room.
     #[error(
-        "the store of checkpoints {} is full: {taken} of {most} bytes are taken and {bytes} more are needed. Raise {MOST_BYTES}, or delete sessions that are not needed any more",
+        "the store of checkpoints {} is full: {taken} of {most} bytes are taken and {bytes} more are needed. Raise {MOST_BYTES}, or delete sessions that are no longer needed",
         folder.display()
     )]
     Full {
@@ -125,15 +125,16 @@ impl Checkpoints {
     /// Those that a setup asks for, if it does.
     #[must_use]
     pub fn wanted(setup: &Setup) -> Option<Arc<Self>> {
-        let wanted = asked_by_variable(setup) || setup.settings.flag(ENABLED, false);
+        let wanted = asked_by_variable(setup) || setup.config.settings.flag(ENABLED, false);
         wanted.then(|| Arc::new(Self::of(setup)))
     }
 
     /// Checkpoints with the bound of a setup, whether it asks for any or not.
     #[must_use]
     pub fn of(setup: &Setup) -> Self {
-        let most = setup.settings.get(MOST_BYTES).and_then(Value::as_u64).unwrap_or(DEFAULT_MOST_BYTES);
-        Self::new(&setup.config_root, most)
+        let most =
+            setup.config.settings.get(MOST_BYTES).and_then(Value::as_u64).unwrap_or(DEFAULT_MOST_BYTES);
+        Self::new(&setup.config.config_root, most)
     }
 
     /// A message is being worked on in the session with this side folder. Nothing happens when that is known.

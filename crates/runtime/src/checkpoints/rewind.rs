@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use qoder_tools::restore::{self, Present};
 use qoder_tools::{LineChanges, line_changes};
+use qoder_types::Actor;
 use qoder_types::record::{FilesRewound, RecordBody};
 use serde::Serialize;
 
@@ -59,7 +60,7 @@ pub struct RewindRequest {
     /// True: only say what would change.
     pub dry_run: bool,
     /// Who asks, for people.
-    pub by: String,
+    pub by: Actor,
 }
 
 /// What a rewind changed, or would change.
@@ -83,7 +84,7 @@ pub struct RewindReport {
     /// Files that something else than a file tool has changed as well; that goes too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_elsewhere: Vec<String>,
-    /// Messages that are no part of the conversation any more; `None` when the conversation is not concerned.
+    /// Messages that are no longer part of the conversation; `None` when the conversation is not concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_removed: Option<u64>,
 }
@@ -180,7 +181,7 @@ impl RewindError {
             Self::NotKept(_) => "go back to a later message; nothing was changed".to_owned(),
             Self::Unusable { .. } => "nothing was changed".to_owned(),
             Self::Unfinished { .. } => {
-                "remove the cause and rewind again; it goes on where it stopped".to_owned()
+                "remove the cause and rewind again; it continues where it stopped".to_owned()
             }
             Self::Store(error) => error.hint().to_owned(),
             Self::Session(error) => error.hint(),
@@ -215,7 +216,7 @@ struct OnRecord {
 }
 
 /// Goes back to a message of a session in which nothing happens meanwhile. A turn that a crash left open does not matter:
-/// it goes on, or is cut off with the conversation.
+/// it continues, or is cut off with the conversation.
 ///
 /// # Errors
 /// When it cannot be done.
@@ -353,11 +354,11 @@ fn announce(session: &mut Session, request: &RewindRequest, plan: &Plan) -> Resu
     Ok(())
 }
 
-/// Keeps what is there now, then puts back what was. Files that stand as they should are passed over, so that repeating
-/// it after a crash goes on where it stopped.
+/// Keeps what is there now, then puts back what was. Files that are as they should be are passed over, so that repeating
+/// it after a crash continues where it stopped.
 fn apply(plan: &Plan, folder: &Folder, id: &str, checkpoints: &Checkpoints) -> Result<(), RewindError> {
     let mut inner = checkpoints.lock();
-    // Whoever keeps next has to find out that a rewind came between.
+    // The next caller that keeps a file has to find out that a rewind came between.
     inner.manifest = None;
     let mut manifest = Manifest::open(folder)?;
     manifest.append(&[Line::Rewind { to: id.to_owned() }])?;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use super::CheckpointError;
 use super::manifest::Folder;
 use crate::catalog::is_session_id;
-use crate::layout::SessionPaths;
+use crate::layout::{SessionPaths, projects};
 
 /// Other processes keep files too: what is there is counted anew after this part of the bound.
 const COUNT_AGAIN: u64 = 16;
@@ -78,7 +78,7 @@ impl Space {
 
     fn kept(&self) -> Vec<Kept> {
         let mut all = Vec::new();
-        for project in folders(&self.config_root.join("projects")) {
+        for project in folders(&projects(&self.config_root)) {
             for side in folders(&project) {
                 let Some(id) = side.file_name().and_then(|name| name.to_str()) else { continue };
                 if !is_session_id(id) {
@@ -124,7 +124,7 @@ fn size(folder: &Path) -> u64 {
 /// Removes the checkpoints of a session that no process drives. False when they stay.
 fn collect(kept: &Kept) -> bool {
     let held = File::open(&kept.lock);
-    // Without a lock file nobody has ever driven it since it was written.
+    // Without a lock file no process has driven it since it was written.
     if held.as_ref().is_ok_and(|lock| lock.try_lock().is_err()) {
         return false;
     }

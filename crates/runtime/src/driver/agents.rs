@@ -1,5 +1,5 @@
-//! Agents between the driver and the log: a run is held open while some work in the background, and one with which nobody
-//! goes on is ended with what its log says of it.
+//! Agents between the driver and the log: a run is held open while some work in the background, and an agent that is not
+//! resumed is ended with what its log says of it.
 
 use qoder_core::state::TaskState;
 use qoder_types::record::RecordBody;
@@ -10,8 +10,8 @@ use crate::agent::lost;
 use crate::error::DriveError;
 
 impl Driver<'_> {
-    /// Waits while agents work in the background. True when there is something to do again: an agent has ended of which
-    /// the model is told in a turn of its own, or somebody has said something.
+    /// Waits while agents work in the background. True when there is something to do again: an agent has ended, which
+    /// the model reads in a turn of its own, or an input has arrived.
     pub(super) async fn wait_for_agents(&mut self) -> Result<bool, DriveError> {
         let concerns = |task: &TaskState| task.start.is_agent() && !(task.end.is_some() && task.told);
         if !self.session.state.tasks.values().any(concerns) {
@@ -36,7 +36,8 @@ impl Driver<'_> {
                 self.tell_tasks(&ended)?;
                 return Ok(true);
             }
-            if agents().all(|task| task.end.is_some()) || self.interrupt.is_triggered() {
+            let rests = |task: &TaskState| task.end.is_some() || self.is_parked(task);
+            if agents().all(rests) || self.interrupt.is_triggered() {
                 return Ok(false);
             }
             let mut cancelled = self.interrupt.cancelled();
@@ -50,7 +51,7 @@ impl Driver<'_> {
     }
 
     /// True when the process ends and the agent of this call stays as it is: the call gets no result, so that the next
-    /// process goes on with it.
+    /// process continues it.
     pub(super) fn is_left_open(&self, tool_use_id: &str) -> bool {
         let is_open = |task: &TaskState| {
             task.start.is_agent() && task.start.tool_use_id == tool_use_id && task.end.is_none()
@@ -58,10 +59,13 @@ impl Driver<'_> {
         self.ended_by().is_some() && self.session.state.tasks.values().any(is_open)
     }
 
-    /// Ends agents that are on record as running and that nobody runs. Waiting for them would never end.
+    /// Ends agents that are on record as running and that no process runs. Waiting for them would never end.
     fn end_abandoned_agents(&mut self) -> Result<(), DriveError> {
         let abandoned = |task: &&TaskState| {
-            task.start.is_agent() && task.end.is_none() && !self.engine.shared.is_running(&task.start.task_id)
+            task.start.is_agent()
+                && task.end.is_none()
+                && task.parked.is_none()
+                && !self.engine.shared.is_running(&task.start.task_id)
         };
         let starts: Vec<_> =
             self.session.state.tasks.values().filter(abandoned).map(|task| task.start.clone()).collect();
@@ -89,13 +93,13 @@ impl Driver<'_> {
     }
 
     /// Puts the unknown end of an agent on record and announces it.
-    fn end_lost(&mut self, start: &TaskStarted) -> Result<(), DriveError> {
+    pub(super) fn end_lost(&mut self, start: &TaskStarted) -> Result<(), DriveError> {
         self.session.append(RecordBody::TaskEnded(self.session.lost_end(start)))?;
         if self.quiet { Ok(()) } else { self.tell_task_end(&start.task_id) }
     }
 
-    /// Ends the agent that a call has started and that nobody goes on with. Answers with what the model is to be told of
-    /// it, and with those of whose end it has not heard.
+    /// Ends the agent that a call has started and that is not resumed. Answers with what the model reads of
+    /// it, and with the agents whose end the model has not read yet.
     pub(super) fn end_agent_of(
         &mut self,
         tool_use_id: &str,
@@ -109,6 +113,6 @@ impl Driver<'_> {
         if end.is_none() {
             self.end_lost(&start)?;
         }
-        Ok((Some(lost::report(self.session.folder(), &start)), vec![start.task_id]))
+        Ok((Some(lost::report(self.session.files(), &start)), vec![start.task_id]))
     }
 }

@@ -1,4 +1,4 @@
-//! Hooks around calls: before the gate judges one, before somebody is asked about one, and after one has run. Their verdict
+//! Hooks around calls: before the gate judges one, before a question about one, and after one has run. Their verdict
 //! is on record before anything follows from it.
 
 use std::path::{Path, PathBuf};
@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use qoder_core::ports::{Access, Cancelled, Spent, Tool, ToolContext, ToolOutcome};
 use qoder_core::redact::Secrets;
-use qoder_types::record::{Asked, RecordBody};
+use qoder_protocol::Answer;
+use qoder_types::record::{AskKind, Asked, RecordBody};
 use qoder_types::{
-    CallOutcome, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate, ToolResultContent,
+    Actor, CallOutcome, ContentBlock, Decision, HookVerdict, Hooked, PermissionUpdate, ToolResultContent,
 };
 use serde_json::{Map, Value, json};
 
 use super::Driver;
 use super::hooks::{PARTING_TIME, Waited};
 use crate::error::DriveError;
-use crate::events::{Answer, Event};
-use crate::hooks::{Fired, Firing, HookEvent, Occasion, failure_of, may_be_answered_by_hook};
+use crate::events::Event;
+use qoder_config::hooks::HookEvent;
+use qoder_hooks::{Fired, Firing, Occasion, failure_of, may_be_answered_by_hook};
 
 /// What follows from the hooks of one call.
 pub(super) enum Goes {
@@ -28,7 +30,7 @@ pub(super) enum Goes {
 
 /// What the hooks of a question came to.
 pub(super) enum Question {
-    /// Nobody has answered it yet.
+    /// It has no answer yet.
     Open,
     /// A hook answered; the answer is on record.
     Answered,
@@ -49,7 +51,7 @@ pub(super) enum ByHooks {
 /// The field with the arguments of a tool that is called by name.
 const ARGUMENTS: &str = "arguments";
 
-/// A call as hooks are told of it.
+/// A call as hooks get it.
 pub(super) struct Told {
     pub(super) tool: String,
     pub(super) input: Value,
@@ -107,11 +109,11 @@ impl Driver<'_> {
         match self.wait_for_hooks(occasion).await? {
             Waited::Nobody => Ok(Goes::On),
             Waited::Fired(mut fired) => {
-                // A hook of this process meets a call that an earlier one has asked somebody about.
+                // A hook of this process meets a call that an earlier one has asked about.
                 if is_asked && fired.record.updated_input.take().is_some() {
                     let text =
-                        "the input that a hook wants to change is left as it is: somebody was asked about it";
-                    self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)?;
+                        "the input that a hook wants to change is left as it is: the user was asked about it";
+                    self.engine.outlet.emit(Event::Warning(text)).map_err(DriveError::Output)?;
                 }
                 if let Some(updated) = fired.record.updated_input.take() {
                     fired.record.updated_input = Some(told.taken_back(updated, input));
@@ -127,7 +129,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Asks the hooks of a question before anybody else is asked, once.
+    /// Asks the hooks of a question before the question reaches an answerer, once.
     pub(super) async fn ask_hooks(
         &mut self,
         id: &str,
@@ -142,6 +144,7 @@ impl Driver<'_> {
         let asked = Asked {
             tool_use_id: id.to_owned(),
             tool_name: tool.to_owned(),
+            kind: AskKind::Permission,
             decision: decision.clone(),
             suggestions: suggestions.to_vec(),
         };
@@ -165,7 +168,7 @@ impl Driver<'_> {
         asked: &Asked,
         input: &Value,
     ) -> Result<ByHooks, DriveError> {
-        let Asked { tool_use_id: id, tool_name: tool, decision, suggestions } = asked;
+        let Asked { tool_use_id: id, tool_name: tool, decision, suggestions, .. } = asked;
         let call = self.told(tool, input);
         let fields = || {
             json!({
@@ -200,12 +203,13 @@ impl Driver<'_> {
             updated_input: joined.updated_input.map(|updated| call.taken_back(updated, input)),
             updated_permissions: self.without_modes(joined.updated_permissions)?,
             interrupt: joined.interrupt,
-            by: format!("hook {}", joined.by.as_deref().unwrap_or_default()),
+            result: None,
+            by: Actor::Hook(joined.by.unwrap_or_default()),
         };
         Ok(ByHooks::Answer(Box::new(record), Box::new(answer)))
     }
 
-    /// A call as hooks are told of it: one that reaches the tool of a server by name is a call of that tool, so that no
+    /// A call as hooks get it: one that reaches the tool of a server by name is a call of that tool, so that no
     /// hook about that tool is passed by.
     pub(super) fn told(&self, tool: &str, input: &Value) -> Told {
         let accesses = self.engine.toolbox.get(tool).map(|tool| tool.accesses(input)).unwrap_or_default();
@@ -225,7 +229,7 @@ impl Driver<'_> {
         if updates.len() < all {
             let text =
                 "a hook wants to change the permission mode; that is left out, because only a person may";
-            self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)?;
+            self.engine.outlet.emit(Event::Warning(text)).map_err(DriveError::Output)?;
         }
         Ok(updates)
     }

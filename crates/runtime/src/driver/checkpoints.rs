@@ -30,7 +30,7 @@ impl Driver<'_> {
     }
 
     /// Puts on record with the checkpoints which message the turn is about. When that fails, file tools will refuse to
-    /// change anything; the person hears of it before.
+    /// change anything; the person reads of it before.
     pub(super) fn mark_message(&self) -> Result<(), DriveError> {
         let state = &self.session.state;
         let (Some(checkpoints), Some(side), Some(message), Some(_), None) = (
@@ -44,7 +44,7 @@ impl Driver<'_> {
         };
         let Err(error) = checkpoints.message(side, message) else { return Ok(()) };
         let text = format!("{error}. {}; files cannot be changed meanwhile", error.hint());
-        self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)
+        self.engine.outlet.emit(Event::Warning(&text)).map_err(DriveError::Output)
     }
 
     /// Goes back to a message. What was kept earlier counts, also when nothing is kept at the moment.

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use qoder_core::policy::Ruling;
 use qoder_core::ports::Tool;
+use qoder_protocol::{Answer, Question};
 use qoder_types::record::{
-    Answered, Asked, Decided, PermissionDenial, PermissionsChanged, RecordBody, ToolStarted,
+    Answered, AskKind, Asked, Decided, PermissionDenial, PermissionsChanged, RecordBody, ToolStarted,
 };
 use qoder_types::{Behavior, CallOutcome, Decision, DecisionLayer, Hooked, RuleValue};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::asking;
 use super::call_hooks::ByHooks;
 use super::commands::Refusal;
 use super::decide::answered;
@@ -20,9 +22,9 @@ use super::hooks::Waited;
 use super::tools::{Ready, run_one};
 use super::{Driver, arrival};
 use crate::error::DriveError;
-use crate::events::{Answer, PermissionQuestion};
 use crate::gate::OpenQuestion;
-use crate::hooks::{HookEvent, Occasion, failure_of, may_be_answered_by_hook, with_failure, with_hooks};
+use qoder_config::hooks::HookEvent;
+use qoder_hooks::{Occasion, failure_of, may_be_answered_by_hook, with_failure, with_hooks};
 
 /// A call that a command makes.
 pub(super) struct CallOfCommand {
@@ -34,7 +36,7 @@ pub(super) struct CallOfCommand {
     pub(super) request: String,
     /// What the command allows.
     pub(super) rules: Vec<RuleValue>,
-    /// True when somebody may be asked about it.
+    /// True when the host or person may be asked about it.
     pub(super) may_ask: bool,
 }
 
@@ -102,7 +104,7 @@ impl Driver<'_> {
         Ok((tool, input, with_hooks(ruling, hooked, false)))
     }
 
-    /// Puts the ruling on record, after asking somebody where that can be.
+    /// Puts the ruling on record, after asking where someone can answer.
     async fn settle_for(
         &mut self,
         call: &CallOfCommand,
@@ -124,6 +126,7 @@ impl Driver<'_> {
                 let mut asked = Asked {
                     tool_use_id: call.id.clone(),
                     tool_name: call.tool.to_owned(),
+                    kind: AskKind::Permission,
                     decision,
                     suggestions,
                 };
@@ -140,7 +143,7 @@ impl Driver<'_> {
                         }
                         ByHooks::Interrupted => return Ok(Permit::Interrupted),
                     }
-                    if self.engine.host.answers() {
+                    if self.engine.outlet.has_answerer() {
                         return self.ask_for(call, input, asked).await;
                     }
                 }
@@ -162,9 +165,10 @@ impl Driver<'_> {
         input: Value,
         asked: Asked,
     ) -> Result<Permit, DriveError> {
-        let question = PermissionQuestion {
+        let question = Question {
             tool_use_id: call.id.clone(),
             tool_name: asked.tool_name.clone(),
+            kind: AskKind::Permission,
             input: input.clone(),
             decision: asked.decision.clone(),
             suggestions: asked.suggestions.clone(),
@@ -172,13 +176,21 @@ impl Driver<'_> {
         };
         let decision = asked.decision.clone();
         self.session.append(RecordBody::Asked(Box::new(asked)))?;
-        match self.await_answer(question).await? {
-            Some(answer) => self.answered_for(call, input, (decision, DecisionLayer::Person), answer),
-            None => Ok(Permit::Interrupted),
+        let decided = (decision, DecisionLayer::Person);
+        let mut open = self.open_question(question);
+        self.notify_of_permission(call.tool, &call.id);
+        match self.wait_for_answer(&mut open, &call.id).await? {
+            asking::Waited::Answer(arrived) => {
+                let answered = self.answered_for(call, input, decided, arrived.answer.clone());
+                open.accept(*arrived)?;
+                answered
+            }
+            asking::Waited::Unattended => self.answered_for(call, input, decided, Answer::nobody()),
+            asking::Waited::Interrupted => Ok(Permit::Interrupted),
         }
     }
 
-    /// Puts an answer on record and follows it. What would run is judged once more: somebody may have changed it, and the
+    /// Puts an answer on record and follows it. What would run is judged once more: the answer may have changed it, and the
     /// rules may have changed while the question was open. A denial of the rules holds against any answer.
     fn answered_for(
         &mut self,
@@ -195,6 +207,7 @@ impl Driver<'_> {
             updated_input: answer.updated_input.filter(|_| answer.allow),
             updated_permissions: updates.clone(),
             interrupt: answer.interrupt,
+            result: None,
             by: answer.by,
         };
         let decision = answered(asked, &answer, layer);
@@ -258,11 +271,12 @@ impl Driver<'_> {
             tool_name: name.clone(),
             replay: tool.replay(),
         }))?;
+        self.session.barrier().await?;
         let (output, mut pieces) = mpsc::channel(1);
         let context = self.context(id, &output);
         let after = self.after_call(id, &name, &input, &context.spent);
         let ready = Ready { id: id.to_owned(), tool, input };
-        // The tool hears of an interrupt through its context and ends by itself.
+        // The tool learns of an interrupt through its context and ends by itself.
         let mut running = Box::pin(run_one(ready, context, after, Vec::new()));
         let mut ran = loop {
             tokio::select! {

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 
 use std::path::{Path, PathBuf};
 
-use qoder_tools::read_regular;
+use qoder_files::read_regular;
 use qoder_types::{ContentBlock, RuleValue};
 use serde_json::{Value, json};
 
 use super::Driver;
 use super::command_calls::{CallOfCommand, Permit};
 use super::commands::{Brought, Refusal};
-use crate::commands::{Arguments, Command, Piece, pieces};
 use crate::error::DriveError;
+use qoder_config::commands::{Arguments, Command, Piece, pieces};
 
 /// Command lines of one command.
 const MOST_LINES: usize = 20;
@@ -121,7 +121,7 @@ impl Driver<'_> {
         if making.calls >= MOST_LINES {
             return refuse(making, format!("it has more than {MOST_LINES} command lines"));
         }
-        // A process that died meanwhile may have run them; nobody knows what they did.
+        // A process that died meanwhile may have run them; what they did is unknown.
         if making.calls == 0 && self.session.state.begun_input.as_deref() == Some(making.input_id) {
             let problem = "an earlier process ended while its command lines ran, and they are not run twice. Send it again \
                            if they may be.";

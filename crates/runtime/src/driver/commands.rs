@@ -1,5 +1,5 @@
 //! Commands: a user's message that begins with `/name` is replaced by what the command stands for, or answered by the
-//! program itself. One that cannot be made is told to the person, and no model is asked.
+//! program itself. For one that cannot be made the person reads why, and no model is asked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,20 +13,22 @@ use qoder_types::{
 use serde_json::json;
 
 use super::{Driver, arrival};
-use crate::commands::{self, Arguments, Local};
+use crate::command_rows;
 use crate::error::DriveError;
 use crate::gate::CallInPlace;
 use crate::mcp::prompts::COMMAND_START;
-use crate::skills::{Skill, SkillTool};
+use crate::skill_tool::SkillTool;
+use qoder_config::commands::{self, Arguments, Local};
+use qoder_config::skills::Skill;
 
-/// How long the start of a turn waits for lists of prompts; those that come later are told with the next turn.
+/// How long the start of a turn waits for lists of prompts; those that come later are reported with the next turn.
 const LIST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What became of a message that may be a command.
 pub(super) enum Expanded {
     /// It goes to the model.
     Message(Box<InputAdmitted>, Brought),
-    /// The program answers by itself; behind the command stands this.
+    /// The program answers by itself; this follows the name of the command.
     Local(Local, String),
     /// It cannot be made, and why.
     Refused(Refusal),
@@ -70,7 +72,7 @@ pub fn is_command(text: &str) -> bool {
 impl Driver<'_> {
     /// Learns which commands there are, as far as servers answer soon.
     pub(super) async fn learn_commands(&mut self) {
-        if let Some(prompts) = self.engine.toolbox.prompts() {
+        if let Some(prompts) = self.engine.toolbox.prompts().filter(|_| !self.engine.no_commands) {
             prompts.gather(LIST_PATIENCE).await;
         }
         self.engine.toolbox.learn(&self.session.id).await;
@@ -78,7 +80,7 @@ impl Driver<'_> {
 
     /// The commands, without their slash.
     pub(super) fn command_names(&self) -> Vec<String> {
-        commands::rows(self.engine).into_iter().map(|row| row.name).collect()
+        command_rows::rows(self.engine).into_iter().map(|row| row.name).collect()
     }
 
     /// Opens the turn of an input, with what it stands for when it is a command; a command that the program answers by
@@ -94,7 +96,7 @@ impl Driver<'_> {
         let expanded = self.expand_command(input).await;
         self.promoting = false;
         let expanded = expanded?;
-        // Somebody may have taken it back meanwhile.
+        // The sender may have withdrawn it meanwhile.
         if !self.session.state.inputs.iter().any(|waiting| waiting.input_id == id) {
             return Ok(None);
         }
@@ -123,6 +125,9 @@ impl Driver<'_> {
 
     /// Puts what a command stands for in its place. What arrives meanwhile is taken.
     async fn expand_command(&mut self, input: InputAdmitted) -> Result<Expanded, DriveError> {
+        if self.engine.no_commands {
+            return Ok(Expanded::Message(Box::new(input), Brought::default()));
+        }
         let text = match &input.message.content {
             MessageContent::Text(text) => text.clone(),
             MessageContent::Blocks(blocks) => match blocks.first() {
@@ -146,7 +151,7 @@ impl Driver<'_> {
         } else if let Some(command) = loaded.commands.get(name) {
             self.expand_file((&input.input_id, text.trim()), command, &arguments).await?
         } else if Path::new("/").join(name).exists() {
-            // `/tmp is full` speaks of a folder.
+            // `/tmp is full` names a folder.
             return Ok(Expanded::Message(Box::new(input), Brought::default()));
         } else {
             Err(Some(format!("There is no command /{name}. /help lists the commands.").into()))
@@ -179,7 +184,7 @@ impl Driver<'_> {
         };
         Ok(match expanded {
             Ok(blocks) => replaced(input, blocks, Brought { typed, ..Brought::default() }),
-            Err(problem) => Expanded::Refused(problem.into()),
+            Err(problem) => Expanded::Refused(problem.to_string().into()),
         })
     }
 
@@ -225,10 +230,10 @@ impl Driver<'_> {
         }
     }
 
-    /// Tells the model of skills that are about files it has worked on since its last reply, each once. False when there
+    /// Names the skills to the model that are about files it has worked on since its last reply, each once. False when there
     /// are none.
     pub(super) fn bring_skills(&mut self, files: &[PathBuf]) -> Result<bool, DriveError> {
-        if files.is_empty() || self.engine.toolbox.get(crate::skills::NAME).is_none() {
+        if files.is_empty() || self.engine.toolbox.get(crate::skill_tool::NAME).is_none() {
             return Ok(false);
         }
         let loaded = self.engine.extensions.current();
@@ -253,7 +258,7 @@ impl Driver<'_> {
     }
 }
 
-/// How a skill that the model was told of stands among memory files.
+/// How memory files list a skill that the model has read of.
 fn mark(skill: &str) -> String {
     format!("skill:{skill}")
 }

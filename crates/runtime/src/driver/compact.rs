@@ -6,15 +6,14 @@ use qoder_types::content::join_text;
 use qoder_types::record::{
     CompactMetadata, ModelFailed, ModelRequested, RecordBody, SystemEntry, UserOrigin,
 };
-use qoder_types::wire::{StreamMessage, SystemMessage, WireCompactMetadata};
 use qoder_types::{ModelFailure, ModelFailureClass, ModelReply};
 use serde_json::json;
 
 use super::Driver;
 use super::model::Called;
 use crate::error::DriveError;
-use crate::hooks::HookEvent;
 use crate::session::new_id;
+use qoder_config::hooks::HookEvent;
 
 /// How often a summary request that is itself too long is halved.
 const MOST_SHRINKS: u32 = 4;
@@ -45,8 +44,8 @@ impl Driver<'_> {
         self.emit_status(None)
     }
 
-    /// Replaces the conversation by a summary. `instructions` say what it is to keep. Hosts are told that it begins; that
-    /// it is over is told by whoever called, when what came of it is on record. `None`: a hook objects.
+    /// Replaces the conversation by a summary. `instructions` say what it is to keep. This function reports its start to hosts;
+    /// the caller reports its end, when what came of it is on record. `None`: a hook objects.
     pub(super) async fn summarised(
         &mut self,
         trigger: &'static str,
@@ -74,7 +73,7 @@ impl Driver<'_> {
                 || json!({ "trigger": trigger, "compact_summary": join_text(&reply.content).trim() });
             let occasion = self.occasion(HookEvent::PostCompact, trigger, fields);
             self.observe(occasion).await?;
-            // What hooks told the model at the start is gone with the rest.
+            // The context that hooks gave the model at the start is gone with the rest.
             let again = self.engine.agent.is_none().then(|| self.session_start("compact")).flatten();
             self.observe(again).await?;
             self.tell_instructions("compact").await?;
@@ -129,13 +128,8 @@ impl Driver<'_> {
         let message = render::summary_message(text.trim(), &state.last_prompt, state.turn.is_some());
         let mut summary = self.session.user_entry(UserOrigin::Summary, message);
         summary.parent_uuid = None;
-        let uuid = boundary.uuid.clone();
-        self.session
-            .append_all(vec![RecordBody::System(Box::new(boundary)), RecordBody::User(Box::new(summary))])?;
-        self.emit(&StreamMessage::System(SystemMessage::CompactBoundary {
-            compact_metadata: WireCompactMetadata { trigger, pre_tokens },
-            uuid: &uuid,
-            session_id: &self.session.id,
-        }))
+        let bodies = vec![RecordBody::System(Box::new(boundary)), RecordBody::User(Box::new(summary))];
+        let records = self.session.append_all(bodies)?;
+        records.iter().try_for_each(|record| self.emit_record(record))
     }
 }

@@ -1,5 +1,5 @@
-//! Decisions: each call is checked, judged by the gate and put on record. A question goes to whoever answers here; it is
-//! in the log before it is put, and so is the answer before anything follows from it, so both survive a restart.
+//! Decisions: each call is checked, judged by the gate and put on record. A question and its answer are in the log before
+//! anything follows from them, so both survive a restart.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,25 +7,20 @@ use std::sync::Arc;
 use qoder_core::policy::Ruling;
 use qoder_core::ports::Tool;
 use qoder_core::state::Call;
-use qoder_types::record::{Answered, Asked, Decided, PermissionsChanged, RecordBody};
-use qoder_types::wire::{StreamMessage, SystemMessage};
+use qoder_protocol::{Answer, denial_text};
+use qoder_types::record::{Answered, AskKind, Asked, Decided, PermissionsChanged, RecordBody};
 use qoder_types::{
-    Behavior, CallOutcome, Decision, DecisionLayer, Hooked, PermissionMode, PermissionUpdate,
+    Actor, Behavior, CallOutcome, Decision, DecisionLayer, Hooked, PermissionMode, PermissionUpdate,
     UpdateDestination,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::Driver;
 use super::call_hooks::{Goes, Question};
-use super::{Driver, arrival};
-use crate::error::{DriveError, WaitingCall};
-use crate::events::{Answer, Event, PermissionQuestion};
+use crate::error::DriveError;
+use crate::events::Event;
 use crate::gate::{CallInPlace, OpenQuestion, Unattended};
-use crate::hooks::{failure_of, may_be_answered_by_hook, with_failure, with_hooks};
-use crate::live::{SessionState, tell_state};
-use crate::session::new_id;
-
-/// Who answers when a process gives up a question because the turn was interrupted or the host went away.
-const NOBODY: &str = "nobody";
+use qoder_hooks::{failure_of, may_be_answered_by_hook, with_failure, with_hooks};
 
 impl Driver<'_> {
     /// Decides about calls. One that cannot be decided about, because its tool or input makes no sense, gets an error
@@ -48,6 +43,10 @@ impl Driver<'_> {
             }
             // A hook may have changed the input; what is judged is what would run.
             let Some(call) = self.session.state.call(id) else { continue };
+            if self.engine.toolbox.get(&name).is_some_and(|tool| tool.runs_outside()) {
+                self.settle_external(id)?;
+                continue;
+            }
             match self.judge_with_hooks(call) {
                 Ok((tool, input, ruling)) => {
                     let request = self.session.state.last_prompt.clone();
@@ -94,7 +93,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Puts the ruling on record: as a decision, or as a question when somebody may answer it.
+    /// Puts the ruling on record: as a decision, or as a question when someone can answer it.
     async fn settle(
         &mut self,
         id: &str,
@@ -109,7 +108,7 @@ impl Driver<'_> {
         let layer = if by_hook { DecisionLayer::Hook } else { DecisionLayer::Person };
         let Ruling { decision, suggestions, .. } = ruling;
         match (decision.behavior, answer) {
-            // What somebody changed was judged again; a denial of the rules holds against any answer.
+            // A changed input was judged again; a denial of the rules holds against any answer.
             (Behavior::Deny, _) | (Behavior::Allow, None) => self.record_decision(id, name, decision),
             // A hook answered, and changed the input to something that is not its to allow.
             (Behavior::Ask, Some(answer))
@@ -137,9 +136,14 @@ impl Driver<'_> {
                 let before = call.and_then(|call| hooked(&call.hooked)).is_some();
                 let failure = call.and_then(|call| hooked(&call.question_hooked));
                 let decision = with_failure(decision, failure.as_deref());
-                if self.engine.host.answers() || self.engine.gate.unattended == Unattended::Park {
-                    let asked =
-                        Asked { tool_use_id: id.to_owned(), tool_name: name.clone(), decision, suggestions };
+                if self.engine.outlet.has_answerer() || self.engine.gate.unattended == Unattended::Park {
+                    let asked = Asked {
+                        tool_use_id: id.to_owned(),
+                        tool_name: name.clone(),
+                        kind: AskKind::Permission,
+                        decision,
+                        suggestions,
+                    };
                     self.session.append(RecordBody::Asked(Box::new(asked)))?;
                     return Ok(());
                 }
@@ -150,83 +154,6 @@ impl Driver<'_> {
                 self.record_decision(id, name, denied)
             }
         }
-    }
-
-    /// Puts questions that are on record to whoever answers here. True when the session has to wait for somebody else.
-    pub(super) async fn ask_about(&mut self, ids: &[String]) -> Result<bool, DriveError> {
-        if self.interrupt.is_triggered() {
-            self.interrupt_turn()?;
-            return Ok(false);
-        }
-        if !self.engine.host.answers() {
-            return Ok(true);
-        }
-        for id in ids {
-            let Some(call) = self.session.state.call(id) else { continue };
-            let Some(asked) = call.asked.clone() else { continue };
-            let question = PermissionQuestion {
-                tool_use_id: id.clone(),
-                tool_name: asked.tool_name,
-                input: call.input.clone(),
-                decision: asked.decision,
-                suggestions: asked.suggestions,
-                agent_id: None,
-            };
-            let Some(answer) = self.await_answer(question).await? else { return Ok(false) };
-            self.take_answer(id, answer)?;
-        }
-        Ok(false)
-    }
-
-    /// What somebody else has to answer.
-    pub(super) fn waiting(&self, ids: &[String]) -> Vec<WaitingCall> {
-        let asked = ids.iter().filter_map(|id| self.session.state.call(id)?.asked.as_ref());
-        asked
-            .map(|asked| WaitingCall {
-                session_id: self.session.id.clone(),
-                tool_use_id: asked.tool_use_id.clone(),
-                tool_name: asked.tool_name.clone(),
-                reason: asked.decision.reason.clone(),
-            })
-            .collect()
-    }
-
-    /// Waits for an answer without a limit of time; `None` when the turn was interrupted meanwhile.
-    pub(super) async fn await_answer(
-        &mut self,
-        question: PermissionQuestion,
-    ) -> Result<Option<Answer>, DriveError> {
-        self.tell_state(SessionState::RequiresAction)?;
-        let message = format!("Permission is needed to use {}", question.tool_name);
-        let details = json!({ "tool_name": question.tool_name, "tool_use_id": question.tool_use_id });
-        self.notification("permission_prompt", "Permission needed", &message, &details);
-        let mut answer = self.engine.host.ask(question);
-        let mut cancelled = self.interrupt.cancelled();
-        let answer = loop {
-            tokio::select! {
-                biased;
-                () = &mut cancelled => {
-                    self.interrupt_turn()?;
-                    break None;
-                }
-                answer = &mut answer => break Some(answer.unwrap_or_else(|| Answer {
-                    message: Some("nobody answered".to_owned()),
-                    by: NOBODY.to_owned(),
-                    ..Answer::default()
-                })),
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
-            }
-        };
-        self.tell_state(SessionState::Running)?;
-        Ok(answer)
-    }
-
-    fn tell_state(&self, state: SessionState) -> Result<(), DriveError> {
-        tell_state(&*self.engine.host, &self.session.id, state)
-    }
-
-    fn take_answer(&mut self, id: &str, answer: Answer) -> Result<(), DriveError> {
-        self.record_answer(id, answer, Vec::new())
     }
 
     /// Puts an answer on record behind what it belongs to.
@@ -244,6 +171,7 @@ impl Driver<'_> {
             updated_input: answer.updated_input.filter(|_| answer.allow),
             updated_permissions: updates.clone(),
             interrupt: answer.interrupt,
+            result: answer.result,
             by: answer.by,
         })));
         self.session.append_all(bodies)?;
@@ -260,7 +188,7 @@ impl Driver<'_> {
             match self.engine.updates.complaint(&update) {
                 Some(problem) => {
                     let text = format!("a change of permissions is left out: {problem}");
-                    self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+                    self.engine.outlet.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
                 }
                 None => usable.push(update),
             }
@@ -270,14 +198,14 @@ impl Driver<'_> {
 
     /// Writes changes that a settings file keeps. They hold for the session in any case; a file that cannot be written is
     /// no reason to lose the answer.
-    fn persist(&self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
+    pub(super) fn persist(&self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
         for problem in self.engine.updates.persist(updates) {
-            self.engine.host.emit(Event::Warning(&problem)).map_err(DriveError::Output)?;
+            self.engine.outlet.emit(Event::Warning(&problem)).map_err(DriveError::Output)?;
         }
         Ok(())
     }
 
-    /// Changes of permissions are on record: writes those that a file keeps and tells of a new mode.
+    /// Changes of permissions are on record: writes those that a file keeps and reports a new mode.
     pub(crate) fn took_updates(&mut self, updates: &[PermissionUpdate]) -> Result<(), DriveError> {
         self.persist(updates)?;
         if let Some(questions) = self.engine.questions.as_ref().filter(|_| !updates.is_empty()) {
@@ -314,7 +242,7 @@ impl Driver<'_> {
             && let Some(mode) = wanted
         {
             let update = PermissionUpdate::SetMode { mode, destination: UpdateDestination::Session };
-            let changed = PermissionsChanged { updates: vec![update], by: "start".to_owned() };
+            let changed = PermissionsChanged { updates: vec![update], by: Actor::Start };
             self.session.append(RecordBody::PermissionsChanged(changed))?;
         }
         self.limits.permission_mode = self.engine.gate.mode(&self.session.state.permissions);
@@ -327,31 +255,14 @@ impl Driver<'_> {
         name: &str,
         decision: Decision,
     ) -> Result<(), DriveError> {
-        let denied = decision.behavior != Behavior::Allow;
-        let (layer, reason) = (decision.layer, decision.reason.clone());
-        let by_host = decision.answered_by.as_deref().is_some_and(|by| by.starts_with("host"));
+        let denied = (decision.behavior != Behavior::Allow).then(|| decision.reason.clone());
         let body = Decided { tool_use_id: id.to_owned(), tool_name: name.to_owned(), decision };
-        self.session.append(RecordBody::Decided(body))?;
-        if denied {
+        let record = self.session.append(RecordBody::Decided(body))?;
+        if let Some(reason) = denied {
             let input = self.session.state.call(id).map_or(Value::Null, |call| call.input.clone());
             self.notice_denial(id, name, &input, &reason);
         }
-        // The host that denied it by an answer, and the hook that denied it, know.
-        if !denied || by_host || layer == DecisionLayer::Hook {
-            return Ok(());
-        }
-        let uuid = new_id();
-        let message = denial_text(name, layer, &reason);
-        self.emit(&StreamMessage::System(SystemMessage::PermissionDenied {
-            tool_name: name,
-            tool_use_id: id,
-            agent_id: None,
-            decision_reason_type: decision_reason_type(layer),
-            decision_reason: &reason,
-            message: &message,
-            uuid: &uuid,
-            session_id: &self.session.id,
-        }))
+        self.emit_record(&record)
     }
 
     /// Answers calls whose denial is on record.
@@ -377,33 +288,4 @@ pub(super) fn answered(asked: Decision, answer: &Answered, layer: DecisionLayer)
         (Behavior::Deny, message.unwrap_or_else(|| format!("{} denied it", answer.by)))
     };
     Decision { behavior, layer, reason, answered_by: Some(answer.by.clone()), ..asked }
-}
-
-/// What the model is told. A person's and a hook's own words stand alone.
-fn denial_text(tool: &str, layer: DecisionLayer, reason: &str) -> String {
-    match layer {
-        DecisionLayer::Person | DecisionLayer::Hook => reason.to_owned(),
-        DecisionLayer::Rule
-        | DecisionLayer::BuiltIn
-        | DecisionLayer::SafetyCheck
-        | DecisionLayer::Mode
-        | DecisionLayer::Unattended
-        | DecisionLayer::Classifier
-        | DecisionLayer::Sandbox => format!("Permission to use {tool} was denied: {reason}."),
-    }
-}
-
-/// The layer that decided, as hosts are told it.
-#[must_use]
-pub fn decision_reason_type(layer: DecisionLayer) -> &'static str {
-    match layer {
-        DecisionLayer::Rule => "rule",
-        DecisionLayer::BuiltIn | DecisionLayer::Person => "other",
-        DecisionLayer::SafetyCheck => "safetyCheck",
-        DecisionLayer::Mode => "mode",
-        DecisionLayer::Unattended => "unattended",
-        DecisionLayer::Classifier => "classifier",
-        DecisionLayer::Sandbox => "sandbox",
-        DecisionLayer::Hook => "hook",
-    }
 }

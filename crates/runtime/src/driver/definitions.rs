@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::Driver;
 use crate::error::DriveError;
-use crate::extensions::Kind;
-use crate::hooks::HookEvent;
+use qoder_config::hooks::HookEvent;
+use qoder_config::sources::Kind;
 
 /// Changed files that hooks are asked about at one time.
 const MOST_TOLD: usize = 50;
@@ -28,7 +28,7 @@ impl Driver<'_> {
             }
         }
         for kind in &kept {
-            self.warn(&format!("a hook did not let a change of the {} count", kind.folder()))?;
+            self.warn(&format!("a hook rejected the change of the {}", kind.folder()))?;
         }
         let is_wanted = |kind: Kind| changed.iter().any(|(one, _)| *one == kind) && !kept.contains(&kind);
         if is_wanted(Kind::Skills) || is_wanted(Kind::Agents) {

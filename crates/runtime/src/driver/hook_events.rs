@@ -1,5 +1,5 @@
 //! Events beside the steps of a turn: settings files that changed, paths that are watched, notifications, background tasks,
-//! denials and failures; and what hooks say later than whoever called them could wait.
+//! denials and failures; and what hooks say later than their caller could wait.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,14 +13,15 @@ use super::Driver;
 use super::hooks::Waited;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::{HookEvent, Late, More, Occasion, SettingsHooks, WorkspaceWatch};
 use crate::session::new_id;
+use qoder_config::hooks::{HookEvent, SettingsHooks};
+use qoder_hooks::{Late, More, Occasion, WorkspaceWatch};
 
 /// How often hooks may wake the model before a person says something.
 const MOST_WAKES: u32 = 8;
 
 impl Driver<'_> {
-    /// Takes over hooks of settings files that changed, unless a hook objects. Tells what is wrong with them.
+    /// Takes over hooks of settings files that changed, unless a hook objects. Reports what is wrong with them.
     pub(super) async fn refresh_hooks(&mut self) -> Result<(), DriveError> {
         if self.engine.agent.is_some() {
             return Ok(());
@@ -52,7 +53,7 @@ impl Driver<'_> {
         let hooks = &self.engine.hooks;
         if blocked {
             hooks.keep_settings(settings.seen());
-            return self.warn("a hook did not let a change of the settings files count");
+            return self.warn("a hook rejected the change of the settings files");
         }
         match settings.renewed() {
             Ok(settings) => {
@@ -81,7 +82,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn warn(&self, text: &str) -> Result<(), DriveError> {
-        self.engine.host.emit(Event::Warning(text)).map_err(DriveError::Output)
+        self.engine.outlet.emit(Event::Warning(text)).map_err(DriveError::Output)
     }
 
     /// What an observing hook said beyond context.
@@ -115,11 +116,11 @@ impl Driver<'_> {
         let input_id = new_id();
         self.session.remembered.own_inputs.insert(input_id.clone());
         self.session.remembered.first_input = Some(input_id.clone());
-        self.admit(InputAdmitted { input_id, message: Message::user(text) })
+        self.admit(InputAdmitted::user(input_id, Message::user(text)))
     }
 
     /// Watches the workspace while a hook wants to know of changed files; costs nothing otherwise. Agents change files of
-    /// the main session's workspace, which hears of it.
+    /// the main session's workspace, which reports them.
     pub(super) async fn watch_workspace(&mut self) -> Result<(), DriveError> {
         if self.engine.agent.is_some() || !self.engine.hooks.listens(HookEvent::FileChanged.as_str()) {
             self.session.remembered.workspace = None;
@@ -201,14 +202,14 @@ impl Driver<'_> {
         reply.is_some_and(|reply| reply.stop_reason == Some(StopReason::MaxTokens))
     }
 
-    /// A person is wanted. Nobody waits for the hooks that tell one.
+    /// A person is needed. Nothing waits for the hooks that notify one.
     pub(crate) fn notification(&self, kind: &str, title: &str, message: &str, details: &Value) {
         let fields =
             || json!({ "notification_type": kind, "message": message, "title": title, "details": details });
         self.aside(self.occasion(HookEvent::Notification, kind, fields));
     }
 
-    /// Calls hooks that only observe and that nobody waits for.
+    /// Calls hooks that only observe, without waiting for them.
     pub(super) fn aside(&self, occasion: Option<Occasion>) {
         let Some(occasion) = occasion else { return };
         self.firing(occasion.event).fire_aside(occasion);
@@ -244,10 +245,10 @@ impl Driver<'_> {
         }
         let input_id = new_id();
         self.session.remembered.own_inputs.insert(input_id.clone());
-        self.admit(InputAdmitted { input_id, message: Message::user(text) })
+        self.admit(InputAdmitted::user(input_id, Message::user(text)))
     }
 
-    /// A turn begins: what hooks said since the last one is told.
+    /// A turn begins: the model reads what hooks said since the last one.
     pub(super) fn begin_turn_of_hooks(&mut self, by_hook: bool) {
         if !by_hook {
             self.session.remembered.wakes = 0;

@@ -1,4 +1,4 @@
-//! Hooks around the turn: what they are told, waiting for them, and what follows for prompts, for the end of a turn and for
+//! Hooks around the turn: what they get, waiting for them, and what follows for prompts, for the end of a turn and for
 //! the events that are only observed. Hooks around calls have a file of their own.
 
 use std::sync::Arc;
@@ -9,14 +9,16 @@ use qoder_core::ports::{Model, Spent};
 use qoder_types::record::{
     InputAdmitted, InputWithdrawn, PermissionsChanged, RecordBody, TurnEnded, UserOrigin,
 };
-use qoder_types::{HookVerdict, Message, Usage};
+use qoder_types::{Actor, HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
 
 use super::commands::Brought;
-use super::{Driver, arrival, emit_result};
+use super::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::{Fired, Firing, HookEvent, Occasion};
+use crate::hook_outlet::SessionHookOutlet;
+use qoder_config::hooks::HookEvent;
+use qoder_hooks::{Fired, Firing, Occasion};
 
 /// How often hooks may keep one turn from ending.
 const MOST_STOP_BLOCKS: u32 = 8;
@@ -38,13 +40,15 @@ impl Driver<'_> {
     pub(super) fn firing(&self, event: HookEvent) -> Firing {
         let agent = self.engine.agent.as_ref();
         let context = self.engine.hooks.has_agents(event).then(|| Arc::new(self.context_of_hook()));
+        let session_id = agent.map_or_else(|| self.session.id.clone(), |agent| agent.session_id.clone());
+        let outlet = SessionHookOutlet { outlet: self.engine.outlet.clone(), session_id: session_id.clone() };
         Firing {
             spent: context.as_ref().map_or_else(Spent::default, |context| Arc::clone(&context.spent)),
             context,
             hooks: self.engine.hooks.clone(),
-            host: self.engine.host.clone(),
+            outlet: Arc::new(outlet),
             redactor: self.session.redactor().clone(),
-            session_id: agent.map_or_else(|| self.session.id.clone(), |agent| agent.session_id.clone()),
+            session_id,
         }
     }
 
@@ -154,7 +158,7 @@ impl Driver<'_> {
         self.tell_instructions("session_start").await
     }
 
-    /// True when hooks shall hear of the session before anything is asked in it: one may begin it by itself.
+    /// True when hooks are called for the session before anything is asked in it: one may begin it by itself.
     pub(crate) fn wants_to_begin(&self) -> bool {
         self.engine.agent.is_none() && self.engine.hooks.listens(HookEvent::SessionStart.as_str())
     }
@@ -173,11 +177,11 @@ impl Driver<'_> {
         )
     }
 
-    /// Ends this process's part of the session: hooks are told, and what still runs in the background is stopped with its
+    /// Ends this process's part of the session: hooks are called, and what still runs in the background is stopped with its
     /// end on record. For the main session; an agent ends with its turn.
     ///
     /// # Errors
-    /// When the log or the host takes nothing any more.
+    /// When the log or the host takes nothing more.
     pub async fn end_session(&mut self) -> Result<(), DriveError> {
         let begun = std::mem::take(&mut self.session.has_begun);
         let told = if begun { self.tell_session_end("other").await } else { Ok(()) };
@@ -195,7 +199,7 @@ impl Driver<'_> {
         self.observe(Some(Occasion { at_most: Some(PARTING_TIME), ..occasion })).await
     }
 
-    /// Tells the model what hooks want it to know. False when there is nothing.
+    /// Gives the model the context of hooks. False when there is nothing.
     pub(super) fn bring_hook_context(&mut self) -> Result<bool, DriveError> {
         let texts = std::mem::take(&mut self.session.hook_context);
         if texts.is_empty() {
@@ -218,7 +222,7 @@ impl Driver<'_> {
         let waited = self.wait_for_hooks(occasion).await;
         self.promoting = false;
         let waited = waited?;
-        // Somebody may have taken it back meanwhile.
+        // The sender may have withdrawn it meanwhile.
         if !self.session.state.inputs.iter().any(|waiting| waiting.input_id == input.input_id) {
             return Ok(None);
         }
@@ -262,7 +266,12 @@ impl Driver<'_> {
         context: Option<String>,
         brought: Brought,
     ) -> Result<(), DriveError> {
+        let told = self.system_notices();
         let mut entry = self.session.user_entry(UserOrigin::Prompt, input.message);
+        if let Some(last) = told.last() {
+            entry.parent_uuid = Some(last.uuid.clone());
+        }
+        bodies.extend(told.into_iter().map(|notice| RecordBody::User(Box::new(notice))));
         entry.uuid.clone_from(&input.input_id);
         entry.input_id = Some(input.input_id);
         (entry.typed, entry.turn_rules) = (brought.typed, brought.turn_rules);
@@ -276,7 +285,7 @@ impl Driver<'_> {
             bodies.push(RecordBody::User(Box::new(notice)));
         }
         if !brought.updates.is_empty() {
-            let (updates, by) = (brought.updates.clone(), "command".to_owned());
+            let (updates, by) = (brought.updates.clone(), Actor::Named("command".to_owned()));
             bodies.push(RecordBody::PermissionsChanged(PermissionsChanged { updates, by }));
         }
         // What hooks said about a prompt and the prompt itself are kept together or not at all.
@@ -308,17 +317,17 @@ impl Driver<'_> {
         mut bodies: Vec<RecordBody>,
         end: TurnEnded,
     ) -> Result<Option<TurnEnded>, DriveError> {
-        let withdrawn = InputWithdrawn { input_id: input.input_id, by: by.to_owned() };
+        let withdrawn = InputWithdrawn { input_id: input.input_id, by: by.into() };
         bodies.push(RecordBody::InputWithdrawn(withdrawn));
         bodies.push(RecordBody::TurnEnded(Box::new(end.clone())));
         self.session.append_all(bodies)?;
         self.session.sync()?;
         self.emit_init()?;
-        emit_result(&*self.engine.host, &self.session.id, &end)?;
+        self.emit_result()?;
         Ok(Some(end))
     }
 
-    /// Ends the turn, unless hooks want the model to go on.
+    /// Ends the turn, unless hooks want the model to continue.
     pub(super) async fn end_unless_held(
         &mut self,
         reason: &EndReason,
@@ -330,7 +339,7 @@ impl Driver<'_> {
         self.tell_failure(reason).await?;
         let end = self.end(reason)?;
         if std::mem::take(&mut self.session.remembered.clear_context) {
-            let by = "hook at the end of a turn".to_owned();
+            let by = Actor::Hook("at the end of a turn".to_owned());
             self.session.append(RecordBody::Cut(Box::new(qoder_types::record::Cut {
                 at: None,
                 messages: 0,
@@ -358,7 +367,7 @@ impl Driver<'_> {
         let Some(occasion) = self.occasion(event, &subject, fields) else { return Ok(false) };
         if blocks >= MOST_STOP_BLOCKS {
             let text = format!("hooks have kept the turn from ending {MOST_STOP_BLOCKS} times; it ends now");
-            self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+            self.engine.outlet.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
             return Ok(false);
         }
         let Fired { joined, mut record } = match self.wait_for_hooks(Some(occasion)).await? {

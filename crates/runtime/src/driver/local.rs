@@ -5,19 +5,21 @@ use std::fmt::Write;
 
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::ports::Model;
+use qoder_protocol::messages::{StreamMessage, SystemMessage};
+use qoder_types::Actor;
 use qoder_types::record::{
     Cut, InputAdmitted, InputWithdrawn, ModelFailed, RecordBody, TurnEnded, TurnSubtype,
 };
-use qoder_types::wire::{StreamMessage, SystemMessage};
 use serde_json::Value;
 
+use super::Driver;
 use super::model::Called;
-use super::{Driver, emit_result};
 use crate::agent;
-use crate::commands::{self, Local};
+use crate::command_rows;
 use crate::error::DriveError;
-use crate::live::ContextUsage;
 use crate::session::new_id;
+use crate::sessions::ContextUsage;
+use qoder_config::commands::Local;
 
 /// What a built-in command came to.
 enum Answer {
@@ -42,7 +44,7 @@ impl Driver<'_> {
         // It is done once: a process that dies now has nothing to repeat.
         bodies.push(RecordBody::InputWithdrawn(InputWithdrawn {
             input_id: input.input_id,
-            by: format!("command /{}", local.name()),
+            by: Actor::Command(format!("/{}", local.name())),
         }));
         self.session.append_all(bodies)?;
         let before = self.session.state.totals.clone();
@@ -84,22 +86,21 @@ impl Driver<'_> {
         }
         self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
         self.session.sync()?;
-        emit_result(&*self.engine.host, &self.session.id, &end)?;
+        self.emit_result()?;
         Ok(end)
     }
 
     fn emit_output(&self, content: &str) -> Result<(), DriveError> {
-        let uuid = new_id();
         self.emit(&StreamMessage::System(SystemMessage::LocalCommandOutput {
-            content,
-            uuid: &uuid,
-            session_id: &self.session.id,
+            content: content.to_owned(),
+            uuid: new_id(),
+            session_id: self.session.id.clone(),
         }))
     }
 
     fn help(&self) -> String {
         let mut text = "The commands:".to_owned();
-        for row in commands::rows(self.engine) {
+        for row in command_rows::rows(self.engine) {
             let hint =
                 if row.argument_hint.is_empty() { String::new() } else { format!(" {}", row.argument_hint) };
             // Writing into a string cannot fail.
@@ -145,7 +146,7 @@ impl Driver<'_> {
     /// Begins a new conversation. The log keeps the old one; a record says that it counts no more.
     async fn clear(&mut self) -> Result<Answer, DriveError> {
         self.tell_session_end("clear").await?;
-        let cut = Cut { at: None, messages: 0, results: Vec::new(), by: "command /clear".to_owned() };
+        let cut = Cut { at: None, messages: 0, results: Vec::new(), by: Actor::Command("/clear".to_owned()) };
         self.session.append(RecordBody::Cut(Box::new(cut)))?;
         self.session.hook_context.clear();
         let again = self.session_start("clear");

@@ -1,5 +1,5 @@
 //! Memory on its way to the model: files and rules for what tools have worked on, files that changed since the model
-//! read them, and telling hooks which ones it has.
+//! read them, and reporting to hooks which ones it has.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::Driver;
 use crate::error::DriveError;
-use crate::hooks::{HookEvent, Occasion};
-use crate::memory::{MemoryPiece, Owner};
+use qoder_config::hooks::HookEvent;
+use qoder_config::memory::{MemoryPiece, Owner};
+use qoder_hooks::Occasion;
 
 /// The reason of files that come back with the summary of a conversation.
 const COMPACT: &str = "compact";
@@ -29,7 +30,7 @@ impl Driver<'_> {
         self.session.remembered.memory = files;
     }
 
-    /// A turn that another process began goes on: what its files bring may not have been brought.
+    /// A turn that another process began continues: what its files bring may not have been brought.
     pub(super) fn take_up_turn(&mut self) {
         if self.session.state.turn.is_some() {
             self.begin_turn_of_hooks(false);
@@ -133,7 +134,7 @@ impl Driver<'_> {
         })
     }
 
-    /// Tells of the memory files that the model has from the start.
+    /// Calls the hooks about the memory files that the model has from the start.
     pub(super) async fn tell_instructions(&mut self, reason: &'static str) -> Result<(), DriveError> {
         if self.engine.agent.is_some() || !self.engine.hooks.listens(HookEvent::InstructionsLoaded.as_str()) {
             return Ok(());

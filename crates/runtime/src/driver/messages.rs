@@ -2,8 +2,9 @@
 
 use qoder_core::next::EndReason;
 use qoder_core::ports::Model;
-use qoder_types::record::{AssistantMessage, RecordBody, TurnEnded};
-use qoder_types::wire::{InitMessage, ResultMessage, StreamMessage, SystemMessage};
+use qoder_protocol::Projector;
+use qoder_protocol::messages::{InitMessage, StreamMessage, SystemMessage};
+use qoder_types::record::AssistantMessage;
 use qoder_types::{ContentBlock, PermissionMode, Record, Role, StopReason, Usage};
 
 use super::Driver;
@@ -11,10 +12,10 @@ use super::hook_events::failure_kind;
 use crate::VERSION;
 use crate::agent;
 use crate::error::DriveError;
-use crate::events::{Event, Host};
-use crate::extensions::Plugin;
-use crate::extensions::plugin::error_rows;
+use crate::events::Event;
 use crate::session::new_id;
+use qoder_config::plugins::Plugin;
+use qoder_config::plugins::error_rows;
 
 /// A version that clients of the sibling CLI accept; ours is in `qodercli_version`.
 const COMPATIBLE_VERSION: &str = "2.1.325";
@@ -29,59 +30,56 @@ impl Driver<'_> {
     pub(super) fn emit_init(&self) -> Result<(), DriveError> {
         let engine = self.engine;
         let facts = engine.model.facts();
-        let uuid = new_id();
-        let tools = engine.toolbox.names();
-        let commands = self.command_names();
         let loaded = engine.extensions.current();
         let agents =
             if engine.toolbox.get(agent::NAME).is_some() { loaded.agents.names() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
-            session_id: &self.session.id,
-            uuid: &uuid,
-            cwd: &self.session.state.cwd,
-            model: &facts.name,
-            permission_mode: self.limits.permission_mode.as_str(),
-            tools: tools.iter().map(String::as_str).collect(),
+            session_id: self.session.id.clone(),
+            uuid: new_id(),
+            cwd: self.session.state.cwd.clone(),
+            model: facts.name,
+            permission_mode: self.limits.permission_mode.as_str().to_owned(),
+            tools: engine.toolbox.names(),
             mcp_servers: engine.toolbox.servers().summary(),
-            slash_commands: commands.iter().map(String::as_str).collect(),
-            agents,
-            skills: loaded.skills.names(),
+            slash_commands: self.command_names(),
+            agents: agents.into_iter().map(str::to_owned).collect(),
+            skills: loaded.skills.names().into_iter().map(str::to_owned).collect(),
             plugins: loaded.plugins.iter().map(Plugin::row).collect(),
             plugin_errors: error_rows(&loaded.problems),
-            output_style: "default",
-            api_key_source: facts.key_source,
-            qodercli_version: VERSION,
-            claude_code_version: COMPATIBLE_VERSION,
-            protocol_version: "1",
-            capabilities: CAPABILITIES.to_vec(),
+            output_style: "default".to_owned(),
+            api_key_source: facts.key_source.to_owned(),
+            qodercli_version: VERSION.to_owned(),
+            claude_code_version: COMPATIBLE_VERSION.to_owned(),
+            protocol_version: "1".to_owned(),
+            capabilities: CAPABILITIES.iter().map(|&word| word.to_owned()).collect(),
             offline: facts.provider == "offline",
         }))))
     }
 
-    pub(super) fn emit_user(&self, record: &Record, is_replay: bool) -> Result<(), DriveError> {
-        let RecordBody::User(entry) = &record.body else { return Ok(()) };
-        self.emit(&StreamMessage::User {
-            message: &entry.message,
-            parent_tool_use_id: None,
-            session_id: &self.session.id,
-            uuid: &entry.uuid,
-            tool_use_result: entry.tool_use_result.as_deref(),
-            is_replay,
-            is_synthetic: entry.is_meta,
-            custom_context: self.engine.custom_context.as_ref(),
-        })
+    /// Announces the end of the last turn, also one that an earlier process finished and could not announce.
+    ///
+    /// # Errors
+    /// When it cannot be passed on.
+    pub fn emit_result(&self) -> Result<(), DriveError> {
+        let Some(end) = &self.session.state.last_turn else { return Ok(()) };
+        let message = self.projector().result(end, self.session.state.last_turn_seq);
+        self.engine.outlet.emit(Event::Message(&message)).map_err(DriveError::Output)
     }
 
-    pub(super) fn emit_assistant(&self, record: &Record) -> Result<(), DriveError> {
-        let RecordBody::Assistant(entry) = &record.body else { return Ok(()) };
-        self.emit(&StreamMessage::Assistant {
-            message: &entry.message,
-            parent_tool_use_id: None,
-            session_id: &self.session.id,
-            uuid: &entry.uuid,
-            request_id: entry.request_id.as_deref().filter(|_| self.engine.expose_request_id),
-            error: None,
-        })
+    /// Emits the message of a record, if it has one.
+    pub(super) fn emit_record(&self, record: &Record) -> Result<(), DriveError> {
+        match self.projector().project(record) {
+            Some(message) => self.emit(&message),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn projector(&self) -> Projector {
+        let mut projector = Projector::new(self.session.id.as_str());
+        projector.replays_prompts = self.engine.replay_user_messages;
+        projector.exposes_request_id = self.engine.expose_request_id;
+        projector.custom_context.clone_from(&self.engine.custom_context);
+        projector
     }
 
     /// A model call failed for good: the host gets a message in the model's place, in the words of the failure. It is not
@@ -99,61 +97,31 @@ impl Driver<'_> {
             stop_sequence: None,
             usage: Usage::default(),
         };
-        let uuid = new_id();
         self.emit(&StreamMessage::Assistant {
-            message: &synthetic,
+            message: Box::new(synthetic),
             parent_tool_use_id: None,
-            session_id: &self.session.id,
-            uuid: &uuid,
+            session_id: self.session.id.clone(),
+            uuid: new_id(),
             request_id: None,
-            error: Some(failure_kind(*class, *status)),
+            error: Some(failure_kind(*class, *status).to_owned()),
         })
     }
 
     pub(super) fn emit_status(&self, status: Option<&str>) -> Result<(), DriveError> {
-        let uuid = new_id();
         self.emit(&StreamMessage::System(SystemMessage::Status {
-            status,
+            status: status.map(str::to_owned),
             permission_mode: None,
-            uuid: &uuid,
-            session_id: &self.session.id,
+            uuid: new_id(),
+            session_id: self.session.id.clone(),
         }))
     }
 
     pub(super) fn emit_mode(&self, mode: PermissionMode) -> Result<(), DriveError> {
-        let uuid = new_id();
         self.emit(&StreamMessage::System(SystemMessage::Status {
             status: None,
-            permission_mode: Some(mode.as_str()),
-            uuid: &uuid,
-            session_id: &self.session.id,
+            permission_mode: Some(mode.as_str().to_owned()),
+            uuid: new_id(),
+            session_id: self.session.id.clone(),
         }))
     }
-}
-
-/// Announces the end of a turn, also one that an earlier process finished.
-pub fn emit_result(host: &dyn Host, session_id: &str, end: &TurnEnded) -> Result<(), DriveError> {
-    let uuid = new_id();
-    let message = StreamMessage::Result(Box::new(ResultMessage {
-        subtype: end.subtype,
-        is_error: end.is_error,
-        duration_ms: end.duration_ms,
-        duration_api_ms: end.duration_api_ms,
-        num_turns: end.num_turns,
-        session_id,
-        uuid: &uuid,
-        result: end.result.as_deref(),
-        structured_output: end.structured_output.as_ref(),
-        stop_reason: end.stop_reason.as_ref(),
-        terminal_reason: end.terminal_reason,
-        total_cost_usd: end.total_cost_usd,
-        usage: &end.usage,
-        model_usage: &end.model_usage,
-        permission_denials: &end.permission_denials,
-        subagents: &end.subagents,
-        errors: end.is_error.then_some(end.errors.as_slice()),
-        error_code: end.error_code,
-        api_error_status: end.api_error_status,
-    }));
-    host.emit(Event::Message(&message)).map_err(DriveError::Output)
 }

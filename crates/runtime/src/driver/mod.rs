@@ -2,6 +2,8 @@
 //! session's records, so it may die between any two of them.
 
 mod agents;
+mod arrivals;
+mod asking;
 mod call_hooks;
 mod checkpoints;
 mod command_calls;
@@ -10,12 +12,14 @@ mod commands;
 mod compact;
 mod decide;
 mod definitions;
+mod external;
 mod hook_events;
 mod hooks;
 mod local;
 mod memory;
 mod messages;
 mod model;
+mod parked_agents;
 mod recheck;
 mod servers;
 mod side;
@@ -25,6 +29,7 @@ mod tools;
 mod turn_model;
 mod worktree_hooks;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use qoder_core::next::{EndReason, turn_end};
@@ -32,35 +37,25 @@ use qoder_core::ports::Model;
 use qoder_core::recover::{CloseReason, close};
 use qoder_core::render::RenderOptions;
 use qoder_core::{Limits, Step, next};
-use qoder_types::record::{
-    Epoch, InputAdmitted, InputWithdrawn, Interrupted, RecordBody, TurnEnded, UserOrigin,
+use qoder_protocol::messages::StreamMessage;
+use qoder_types::record::{Epoch, Interrupted, RecordBody, TurnEnded, UserOrigin};
+use qoder_types::{
+    Actor, CallOutcome, ContentBlock, Message, MessageContent, ParkedCall, Record, Role, ToolResultContent,
 };
-use qoder_types::wire::StreamMessage;
-use qoder_types::{CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent};
 
 use crate::checkpoints::KeptFiles;
 use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::Occasion;
 use crate::interrupt::Interrupt;
-use crate::live::{Arrival, Inbox};
 use crate::session::Session;
+use crate::sessions::Inbox;
+use qoder_hooks::Occasion;
 
+use arrivals::arrival;
+pub(crate) use asking::LateAnswer;
 pub use commands::is_command;
-pub use decide::decision_reason_type;
-pub use messages::{CAPABILITIES, emit_result};
-pub(crate) use side::side_model;
-
-/// The next arrival; never completes without an inbox or after its end.
-async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {
-    if let Some(receiver) = inbox
-        && let Some(arrival) = receiver.recv().await
-    {
-        return arrival;
-    }
-    std::future::pending().await
-}
+pub use messages::CAPABILITIES;
 
 /// Drives one session.
 pub struct Driver<'a> {
@@ -87,6 +82,10 @@ pub struct Driver<'a> {
     quiet: bool,
     /// True once it is on record that the process ends.
     end_is_recorded: bool,
+    /// Who wanted the turn to stop, when it was not a signal.
+    interrupted_by: Option<Actor>,
+    /// Calls whose agents wait, and what for; they are not run again until one of it is answered.
+    parked: BTreeMap<String, Vec<ParkedCall>>,
 }
 
 impl<'a> Driver<'a> {
@@ -98,7 +97,7 @@ impl<'a> Driver<'a> {
             effort: engine.effort.clone(),
             temperature: engine.temperature,
             max_output_tokens: engine.max_output_tokens,
-            partial: engine.host.wants_partial(),
+            partial: engine.outlet.wants().partial,
             purpose: engine.purpose,
         };
         let limits = engine.limits();
@@ -118,22 +117,24 @@ impl<'a> Driver<'a> {
             promoting: false,
             quiet: false,
             end_is_recorded: false,
+            interrupted_by: None,
+            parked: BTreeMap::new(),
         }
     }
 
     /// Takes inputs from `inbox` into the log and obeys commands as they arrive, also while a turn runs.
     #[must_use]
-    pub fn with_inbox(mut self, inbox: Inbox) -> Self {
+    pub(crate) fn with_inbox(mut self, inbox: Inbox) -> Self {
         self.inbox = Some(inbox);
         self
     }
 
     /// Gives the inbox back.
-    pub fn into_inbox(self) -> Option<Inbox> {
+    pub(crate) fn into_inbox(self) -> Option<Inbox> {
         self.inbox
     }
 
-    /// Goes on until the session is idle; answers with the last turn's end. `None` means there was nothing to do. However
+    /// Drives until the session is idle; answers with the last turn's end. `None` means there was nothing to do. However
     /// it ends, what is on record by then survives a loss of power.
     pub async fn run(&mut self) -> Result<Option<TurnEnded>, DriveError> {
         let ended = self.run_until_idle().await;
@@ -145,6 +146,7 @@ impl<'a> Driver<'a> {
     }
 
     async fn run_until_idle(&mut self) -> Result<Option<TurnEnded>, DriveError> {
+        self.session.recover()?;
         self.engine.shared.adopt(self.session.state.tasks.values());
         let mut ended = None;
         let mut announced = false;
@@ -154,6 +156,7 @@ impl<'a> Driver<'a> {
         self.refresh_hooks().await?;
         Box::pin(self.watch_workspace()).await?;
         self.take_up_turn();
+        self.resume_parked_agents().await?;
         loop {
             if let Some(signal) = self.ended_by().filter(|_| self.session.state.is_unfinished()) {
                 self.interrupt_turn()?;
@@ -172,7 +175,7 @@ impl<'a> Driver<'a> {
             match step {
                 Step::Idle => {
                     if !self.wait_for_agents().await? {
-                        return Ok(ended);
+                        return self.idle(ended);
                     }
                     announced = false;
                 }
@@ -189,12 +192,12 @@ impl<'a> Driver<'a> {
                 Step::Decide(ids) => self.decide(&ids).await?,
                 Step::Ask(ids) => {
                     if self.ask_about(&ids).await? {
-                        self.take_arrived()?;
                         return Err(DriveError::Waiting(self.waiting(&ids)));
                     }
                 }
                 Step::Refuse(ids) => self.refuse(&ids)?,
-                Step::Run(ids) => self.run_calls(&ids).await?,
+                Step::Deliver(ids) => self.deliver(&ids)?,
+                Step::Run(ids) => self.run_unparked(&ids).await?,
                 Step::Notice(text) => self.notice(text)?,
                 Step::TellTasks(ids) => self.tell_tasks(&ids)?,
                 Step::Compact => self.compact().await?,
@@ -227,88 +230,26 @@ impl<'a> Driver<'a> {
         self.ensure_epoch()?;
         self.emit_init()?;
         match self.echo.take() {
-            Some(prompt) => self.emit_user(&prompt, true),
+            Some(prompt) => self.emit_record(&prompt),
             None => Ok(()),
         }
     }
 
-    /// A turn that goes on has spent something before.
+    /// A turn that continues has spent something before.
     fn recall_spending(&self) {
+        if self.engine.agent.is_none() {
+            self.engine.spending.continue_from(self.session.state.total_cost_usd);
+        }
         if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
             self.engine.spending.begin_turn(&turn.usage);
         }
     }
 
-    /// What has to be so before anybody says what happens next.
+    /// What must hold before the next step is computed.
     fn before_step(&mut self) -> Result<(), DriveError> {
         self.follow_turn_model()?;
         self.renew_limits();
         self.mark_message()
-    }
-
-    /// Waits until whoever reads has kept up. What arrives meanwhile is taken, and an interrupt ends the wait: a reader
-    /// that waits for an answer itself, or reads no more, holds nothing up for good.
-    async fn keep_pace(&mut self) -> Result<(), DriveError> {
-        if self.engine.host.is_ready() {
-            return Ok(());
-        }
-        let mut ready = self.engine.host.ready();
-        let mut cancelled = self.interrupt.cancelled();
-        loop {
-            tokio::select! {
-                biased;
-                () = &mut cancelled => return Ok(()),
-                () = &mut ready => return Ok(()),
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
-            }
-        }
-    }
-
-    /// Takes everything that is there by now.
-    fn take_arrived(&mut self) -> Result<(), DriveError> {
-        while let Some(Ok(arrival)) = self.inbox.as_mut().map(Inbox::try_recv) {
-            self.take(arrival)?;
-        }
-        Ok(())
-    }
-
-    /// Takes an input into the log, or obeys a command.
-    pub fn take(&mut self, arrival: Arrival) -> Result<(), DriveError> {
-        match arrival {
-            Arrival::Input(input) => self.admit(input),
-            Arrival::Command(command) => command(self),
-        }
-    }
-
-    /// Takes an arrival while something else is waited for. Whoever asked is answered before the wait goes on: what a
-    /// command set off must not be told before its answer.
-    async fn take_now(&mut self, arrival: Arrival) -> Result<(), DriveError> {
-        self.take(arrival)?;
-        tokio::task::yield_now().await;
-        Ok(())
-    }
-
-    /// A host wants the turn that runs to stop.
-    pub fn interrupt_by_host(&mut self) {
-        if self.session.state.turn.is_some() || self.promoting {
-            self.interrupt.trigger();
-        }
-    }
-
-    /// Ids of the inputs that wait for their turn.
-    #[must_use]
-    pub fn queued(&self) -> Vec<String> {
-        self.session.state.inputs.iter().map(|input| input.input_id.clone()).collect()
-    }
-
-    /// Takes an input back that waits for its turn. False when it does not wait.
-    pub fn withdraw(&mut self, input_id: &str) -> Result<bool, DriveError> {
-        if !self.session.state.inputs.iter().any(|input| input.input_id == input_id) {
-            return Ok(false);
-        }
-        let withdrawn = InputWithdrawn { input_id: input_id.to_owned(), by: "host".to_owned() };
-        self.session.append(RecordBody::InputWithdrawn(withdrawn))?;
-        Ok(true)
     }
 
     /// What bounds the turn.
@@ -335,18 +276,9 @@ impl<'a> Driver<'a> {
         self.session
     }
 
-    /// Takes an input into the log. The same id again is the same input again.
-    pub fn admit(&mut self, input: InputAdmitted) -> Result<(), DriveError> {
-        if self.session.state.input_ids.contains(&input.input_id) {
-            let text = format!("the input {} was sent before; it counts once", input.input_id);
-            return self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output);
-        }
-        self.session.append(RecordBody::InputAdmitted(input))?;
-        Ok(())
-    }
-
     /// Closes an unfinished turn because a new prompt is about to be taken: every open call gets its outcome.
     pub fn close_unfinished_turn(&mut self) -> Result<(), DriveError> {
+        self.session.recover()?;
         self.quiet = true;
         let closed = self.close_quietly();
         self.quiet = false;
@@ -356,7 +288,7 @@ impl<'a> Driver<'a> {
     fn close_quietly(&mut self) -> Result<(), DriveError> {
         let limits = self.limits.clone();
         if !matches!(next(&self.session.state, &limits), Step::End(_) | Step::Idle | Step::Promote) {
-            self.session.append(RecordBody::Interrupted(Interrupted { by: "resume".to_owned() }))?;
+            self.session.append(RecordBody::Interrupted(Interrupted { by: Actor::Resume }))?;
         }
         loop {
             match next(&self.session.state, &limits) {
@@ -371,6 +303,7 @@ impl<'a> Driver<'a> {
                 | Step::Decide(_)
                 | Step::Ask(_)
                 | Step::Refuse(_)
+                | Step::Deliver(_)
                 | Step::Run(_)
                 | Step::TellTasks(_)
                 | Step::Compact
@@ -442,17 +375,21 @@ impl<'a> Driver<'a> {
         entry.outcome = Some(outcome);
         entry.tasks = tasks;
         let record = self.session.append(RecordBody::User(Box::new(entry)))?;
-        self.emit_user(&record, false)
+        self.emit_record(&record)
     }
 
     fn interrupt_turn(&mut self) -> Result<(), DriveError> {
-        let by = self.ended_by().unwrap_or("signal");
+        let ended_by = self.ended_by();
         // A call that was cut off has put it on record already.
         let is_known = self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some());
-        if is_known || std::mem::replace(&mut self.end_is_recorded, by != "signal") {
+        if is_known || std::mem::replace(&mut self.end_is_recorded, ended_by.is_some()) {
             return Ok(());
         }
-        self.session.append(RecordBody::Interrupted(Interrupted { by: by.to_owned() }))?;
+        let by = match ended_by {
+            Some(signal) => Actor::Ending(signal.to_owned()),
+            None => self.interrupted_by.take().unwrap_or(Actor::Signal),
+        };
+        self.session.append(RecordBody::Interrupted(Interrupted { by }))?;
         Ok(())
     }
 
@@ -469,14 +406,14 @@ impl<'a> Driver<'a> {
         self.session.sync()?;
         self.follow_turn_model()?;
         self.emit_failed_call(reason)?;
-        emit_result(&*self.engine.host, &self.session.id, &end)?;
+        self.emit_result()?;
         Ok(end)
     }
 
-    fn emit(&self, message: &StreamMessage<'_>) -> Result<(), DriveError> {
+    fn emit(&self, message: &StreamMessage) -> Result<(), DriveError> {
         if self.quiet {
             return Ok(());
         }
-        self.engine.host.emit(Event::Message(message)).map_err(DriveError::Output)
+        self.engine.outlet.emit(Event::Message(message)).map_err(DriveError::Output)
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures::StreamExt;
 use qoder_core::ports::{Model, ModelEvent, ModelRequest};
 use qoder_core::render;
+use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_types::record::{
     AssistantEntry, AssistantMessage, ModelFailed, ModelNoticed, ModelRequested, RecordBody,
 };
-use qoder_types::wire::{StreamMessage, SystemMessage};
 use qoder_types::{ModelFailure, ModelFailureClass, ModelReply, Role};
 
 use super::{Driver, arrival};
@@ -20,7 +20,7 @@ use crate::events::Event;
 use crate::pieces::Pieces;
 use crate::session::new_id;
 
-/// How long a host may take to hear that its credentials are not accepted.
+/// How long a host may take to handle credentials that are not accepted.
 const AUTH_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a model call came to.
@@ -48,6 +48,7 @@ impl Driver<'_> {
             messages: request.messages.len() as u64,
             epoch,
         }))?;
+        self.session.barrier().await?;
         match self.ask(request).await? {
             Called::Reply(reply) => self.take_reply(*reply),
             Called::Failed(failure) => {
@@ -63,14 +64,14 @@ impl Driver<'_> {
         }
     }
 
-    /// The host hears once a session that its credentials are not accepted. A slow listener does not hold the turn up.
+    /// Reports to the host once per session that its credentials are not accepted. A slow listener does not hold the turn up.
     async fn tell_auth_expired(&mut self, failure: &ModelFailure) {
         if failure.class != ModelFailureClass::Authentication {
             return;
         }
         let told = self.engine.auth_expired.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(tell) = told {
-            // Whether it was heard in time changes nothing here.
+            // Whether the host answered in time changes nothing here.
             let message = self.session.redactor().text(&failure.message).into_owned();
             drop(tokio::time::timeout(AUTH_PATIENCE, tell(message)).await);
         }
@@ -78,6 +79,8 @@ impl Driver<'_> {
 
     /// Sends a request and waits for its end, passing on what happens meanwhile.
     pub(super) async fn ask(&mut self, request: ModelRequest) -> Result<Called, DriveError> {
+        // The connection of the last reply goes back to its pool first.
+        tokio::task::yield_now().await;
         let mut stream = self.engine.model.stream(request);
         let mut pieces = Pieces::new(self.session.redactor(), self.session.state.call_ids.taken());
         let mut cancelled = self.interrupt.cancelled();
@@ -100,7 +103,7 @@ impl Driver<'_> {
                 Some(Ok(ModelEvent::Partial(event))) => {
                     for event in pieces.redacted(event) {
                         let partial = Event::Partial { event: &event, parent_tool_use_id: None };
-                        self.engine.host.emit(partial).map_err(DriveError::Output)?;
+                        self.engine.outlet.emit(partial).map_err(DriveError::Output)?;
                     }
                 }
                 Some(Ok(ModelEvent::Retry { attempt, max_retries, delay_ms, failure })) => {
@@ -109,7 +112,7 @@ impl Driver<'_> {
                 Some(Ok(ModelEvent::Fallback { from, to, failure })) => {
                     let text = format!("{from} failed ({}); asking {to} instead", failure.message);
                     let text = self.session.redactor().text(&text).into_owned();
-                    self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+                    self.engine.outlet.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
                 }
                 Some(Ok(ModelEvent::Notice(notice))) => {
                     let text = self.session.redactor().text(&notice.text).into_owned();
@@ -119,7 +122,7 @@ impl Driver<'_> {
                         place: notice.place,
                         compat: notice.compat,
                     })))?;
-                    self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+                    self.engine.outlet.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
                 }
                 Some(Ok(ModelEvent::Reply(mut reply))) => {
                     pieces.name_calls(&mut reply.content);
@@ -145,16 +148,14 @@ impl Driver<'_> {
         retry_delay_ms: u64,
         failure: &ModelFailure,
     ) -> Result<(), DriveError> {
-        let uuid = new_id();
-        let error = self.session.redactor().text(&failure.message);
         self.emit(&StreamMessage::System(SystemMessage::ApiRetry {
             attempt,
             max_retries,
             retry_delay_ms,
             error_status: failure.status,
-            error: &error,
-            uuid: &uuid,
-            session_id: &self.session.id,
+            error: self.session.redactor().text(&failure.message).into_owned(),
+            uuid: new_id(),
+            session_id: self.session.id.clone(),
         }))
     }
 
@@ -185,6 +186,6 @@ impl Driver<'_> {
             max_output_tokens: limits.max_output_tokens,
         };
         let record = self.session.append(RecordBody::Assistant(Box::new(entry)))?;
-        self.emit_assistant(&record)
+        self.emit_record(&record)
     }
 }

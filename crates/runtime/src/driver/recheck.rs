@@ -6,7 +6,7 @@ use qoder_types::{Behavior, CallOutcome, Decision, DecisionLayer};
 
 use super::Driver;
 use crate::error::DriveError;
-use crate::hooks::may_be_answered_by_hook;
+use qoder_hooks::may_be_answered_by_hook;
 
 /// What a second look at a decided call came to.
 enum Look {

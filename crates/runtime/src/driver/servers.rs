@@ -3,43 +3,43 @@
 
 use qoder_core::ports::Spent;
 use qoder_types::record::{ElicitationAnswered, Elicited, PermissionsChanged, RecordBody};
-use qoder_types::{Behavior, PermissionUpdate, RuleValue, ToolDefinition, UpdateDestination};
+use qoder_types::{Actor, Behavior, PermissionUpdate, RuleValue, ToolDefinition, UpdateDestination};
 use serde_json::{Map, Value};
 
 use super::Driver;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::{Fired, Occasion};
-use crate::live::{SessionState, tell_state};
 use crate::questions::{Opened, event_of};
+use crate::sessions::{SessionState, tell_state};
+use qoder_hooks::{Fired, Occasion};
 
 impl Driver<'_> {
-    /// A server wants input of a person: on record before anybody is asked.
+    /// A server wants input of a person: on record before the question is sent.
     pub(crate) fn open_elicitation(
         &mut self,
         question: Elicited,
         input: &Map<String, Value>,
     ) -> Result<Opened, DriveError> {
         self.session.append(RecordBody::Elicited(Box::new(question)))?;
-        tell_state(&*self.engine.host, &self.session.id, SessionState::RequiresAction)?;
+        tell_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
         self.notify_of_question("elicitation_dialog", input);
         Ok(self.opened(input))
     }
 
-    /// The question has its answer, or nobody wants one any more.
+    /// The question has its answer, or is no longer wanted.
     pub(crate) fn close_elicitation(
         &mut self,
         elicitation_id: String,
         action: &str,
-        by: &str,
+        by: Actor,
         input: &Map<String, Value>,
     ) -> Result<Opened, DriveError> {
-        let answer = ElicitationAnswered { elicitation_id, action: action.to_owned(), by: by.to_owned() };
+        let answer = ElicitationAnswered { elicitation_id, action: action.to_owned(), by };
         self.session.append(RecordBody::ElicitationAnswered(answer))?;
         if self.session.state.elicitations.is_empty() {
             let runs = self.session.state.turn.is_some();
             let state = if runs { SessionState::Running } else { SessionState::Idle };
-            tell_state(&*self.engine.host, &self.session.id, state)?;
+            tell_state(&*self.engine.outlet, &self.session.id, state)?;
         }
         let kind = if input.is_empty() { "elicitation_complete" } else { "elicitation_response" };
         self.notify_of_question(kind, input);
@@ -76,7 +76,7 @@ impl Driver<'_> {
             let text = format!(
                 "the question {id} of an MCP server was cancelled: its connection ended with the program"
             );
-            self.engine.host.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
+            self.engine.outlet.emit(Event::Warning(&text)).map_err(DriveError::Output)?;
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Driver<'_> {
         if updates.is_empty() {
             return Ok(());
         }
-        let changed = PermissionsChanged { updates: updates.clone(), by: "changed tool".to_owned() };
+        let changed = PermissionsChanged { updates: updates.clone(), by: Actor::ChangedTool };
         self.session.append(RecordBody::PermissionsChanged(changed))?;
         self.took_updates(&updates)
     }

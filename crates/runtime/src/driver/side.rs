@@ -1,23 +1,19 @@
 //! Models asked beside the conversation: for a tool that reads a page, and to judge a call in auto mode. What they cost
 //! is put on record with the call that needed it.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::StreamExt;
 use qoder_core::policy::Ruling;
-use qoder_core::ports::{
-    Model, ModelEvent, ModelRequest, PromptMessage, SideModel, SideQuestion, Spent, Thinking, Tool,
-};
-use qoder_types::content::join_text;
-use qoder_types::record::{RecordBody, SideCalled};
-use qoder_types::{Behavior, DecisionLayer, Message, Purpose};
+use qoder_core::ports::{SideModel, SideQuestion, Spent, Tool};
+use qoder_models::side_model;
+use qoder_types::record::RecordBody;
+use qoder_types::{Behavior, DecisionLayer, Purpose};
 use serde_json::Value;
 
 use super::Driver;
 use crate::error::DriveError;
 
-/// What the judge of auto mode is told.
+/// The prompt of the judge of auto mode.
 const JUDGE: &str = "You decide whether a coding agent may run one tool call without asking anybody. Answer with one JSON \
 object and nothing else: {\"decision\": \"allow\" or \"deny\", \"reason\": \"one sentence\"}. Allow only what is plainly part \
 of the person's request, can be undone, stays on this machine and touches no secrets. Deny what destroys data, sends data \
@@ -56,7 +52,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// In auto mode a call that nothing else decides about is judged by a model, if one is configured, which is told what
+    /// In auto mode a call that nothing else decides about is judged by a model, if one is configured, which reads what
     /// the person asked for. Without a clear allowance the denial stands.
     pub(super) async fn classified(
         &mut self,
@@ -110,57 +106,6 @@ fn verdict(answer: Result<String, String>) -> (bool, String) {
     let reason = value.get("reason").and_then(Value::as_str).unwrap_or("no reason given");
     let word = if allow { "allows" } else { "denies" };
     (allow, format!("the classifier {word} it: {reason}"))
-}
-
-/// A side model on top of `model`.
-pub(crate) fn side_model(
-    model: Arc<dyn Model>,
-    session_id: String,
-    tool_use_id: String,
-    spent: Spent,
-) -> SideModel {
-    Arc::new(move |question: SideQuestion| {
-        let request = ModelRequest {
-            purpose: question.purpose,
-            session_id: session_id.clone(),
-            system: Arc::from([question.system]),
-            tools: Arc::from([]),
-            messages: vec![Arc::new(PromptMessage::new(Message::user(question.prompt)))],
-            max_output_tokens: Some(question.max_output_tokens),
-            thinking: Thinking::Default,
-            effort: None,
-            parameters: BTreeMap::new(),
-            partial: false,
-        };
-        let mut stream = model.stream(request);
-        let (spent, tool_use_id, purpose) = (Arc::clone(&spent), tool_use_id.clone(), question.purpose);
-        Box::pin(async move {
-            while let Some(event) = stream.next().await {
-                match event {
-                    Ok(ModelEvent::Reply(reply)) => {
-                        spent.lock().unwrap_or_else(PoisonError::into_inner).push(SideCalled {
-                            tool_use_id,
-                            purpose,
-                            model: reply.model,
-                            provider: Some(reply.provider),
-                            usage: reply.usage,
-                            cost_usd: reply.cost_usd,
-                            duration_api_ms: reply.duration_api_ms,
-                        });
-                        return Ok(join_text(&reply.content));
-                    }
-                    Ok(
-                        ModelEvent::Partial(_)
-                        | ModelEvent::Retry { .. }
-                        | ModelEvent::Fallback { .. }
-                        | ModelEvent::Notice(_),
-                    ) => {}
-                    Err(failure) => return Err(failure.message),
-                }
-            }
-            Err("the model's reply ended without an end".to_owned())
-        })
-    })
 }
 
 #[cfg(test)]

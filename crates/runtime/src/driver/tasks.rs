@@ -1,19 +1,21 @@
-//! Background tasks between the tools, the log, the host and the model. Each start and each end goes on record first;
-//! then the host hears of it, and the model before its next reply.
+//! Background tasks between the tools, the log, the host and the model. Each start and each end is recorded first;
+//! then the host reads of it, and the model before its next reply.
 
 use std::path::Path;
 
-use qoder_core::ports::ToolProgress;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use qoder_core::ports::{LogStoreError, Receipt, ToolProgress};
 use qoder_core::state::TaskState;
+use qoder_protocol::messages::{StreamMessage, SystemMessage, TaskUsage};
 use qoder_types::record::{RecordBody, UserOrigin};
-use qoder_types::wire::{StreamMessage, SystemMessage, TaskUsage};
 use qoder_types::{Message, TaskStatus};
 use serde_json::json;
 
 use super::Driver;
 use crate::error::DriveError;
-use crate::hooks::HookEvent;
 use crate::session::new_id;
+use qoder_config::hooks::HookEvent;
 
 /// How many last lines of a task's output a notice holds.
 const NOTICE_LINES: usize = 20;
@@ -24,7 +26,7 @@ const ANSWER_LINES: usize = 2_000;
 /// In how many characters.
 const ANSWER_CHARACTERS: usize = 30_000;
 
-/// What the host hears of a task.
+/// What the host reads of a task.
 enum News {
     Started(String),
     Goes { task_id: String, usage: TaskUsage, last_line: Option<String>, last_tool: Option<String> },
@@ -36,16 +38,16 @@ impl Driver<'_> {
     pub fn forward_task_events(&mut self) -> Result<(), DriveError> {
         let mut news: Vec<News> =
             std::mem::take(&mut self.session.lost_tasks).into_iter().map(News::Ended).collect();
-        // A host that is gone must not keep ends from the log: everything is recorded before anything is told.
+        // A host that is gone must not keep ends from the log: everything is recorded before anything is reported.
         while let Some(progress) = self.session.task_events.next() {
             match progress {
                 ToolProgress::TaskStarted { start, receipt } => {
                     let task_id = start.task_id.clone();
-                    // An agent that goes on is on record.
+                    // An agent that continues is on record.
                     if !self.session.state.tasks.contains_key(&task_id) {
                         self.session.append(RecordBody::TaskStarted(start))?;
                     }
-                    receipt.confirm();
+                    confirm_when_durable(self.session.barrier(), receipt)?;
                     self.tell_task(HookEvent::TaskCreated, &task_id);
                     news.push(News::Started(task_id));
                 }
@@ -60,6 +62,7 @@ impl Driver<'_> {
                     let usage = TaskUsage { total_tokens, tool_uses, duration_ms };
                     news.push(News::Goes { task_id, usage, last_line, last_tool });
                 }
+                ToolProgress::TaskParked(parked) => self.park_agent(parked)?,
                 ToolProgress::TaskEnded(end) => {
                     let task_id = end.task_id.clone();
                     // One whose end an earlier process put on record only owed its call the result.
@@ -79,7 +82,7 @@ impl Driver<'_> {
     pub async fn end_tasks(&mut self) -> Result<(), DriveError> {
         self.engine.shared.shutdown().await;
         let told = self.forward_task_events();
-        // What could not be killed: nobody will know how it ends.
+        // What could not be killed has an unknown end.
         self.session.lost_tasks =
             self.session.state.running_tasks().map(|task| task.start.task_id.clone()).collect();
         self.session.end_lost_tasks()?;
@@ -88,7 +91,7 @@ impl Driver<'_> {
         told
     }
 
-    /// Tells hooks of a task, in the words of the stream.
+    /// Calls hooks about a task, in the words of the stream.
     fn tell_task(&self, event: HookEvent, task_id: &str) {
         let Some(TaskState { start, end, .. }) = self.session.state.tasks.get(task_id) else { return };
         let fields = || {
@@ -105,60 +108,42 @@ impl Driver<'_> {
         self.aside(self.occasion(event, "", fields));
     }
 
-    /// Tells the host of the end of a task that is on record.
+    /// Reports the end of a task that is on record to the host.
     pub(super) fn tell_task_end(&self, task_id: &str) -> Result<(), DriveError> {
         self.tell_host(&News::Ended(task_id.to_owned()))
     }
 
     fn tell_host(&self, news: &News) -> Result<(), DriveError> {
-        let uuid = new_id();
-        let session_id = &self.session.id;
         let (News::Started(task_id) | News::Goes { task_id, .. } | News::Ended(task_id)) = news;
         let Some(TaskState { start, end, .. }) = self.session.state.tasks.get(task_id) else { return Ok(()) };
         let message = match (news, end) {
-            (News::Started(_), _) => SystemMessage::TaskStarted {
-                task_id,
-                tool_use_id: &start.tool_use_id,
-                description: &start.description,
-                task_type: &start.task_type,
-                uuid: &uuid,
-                session_id,
-            },
+            (News::Started(_), _) => self.projector().task_started(start),
             (News::Goes { usage, last_line, last_tool, .. }, _) => {
-                let summary = last_line.as_deref().map(|line| self.session.redactor().text(line));
-                let message = SystemMessage::TaskProgress {
-                    task_id,
-                    tool_use_id: &start.tool_use_id,
-                    description: &start.description,
+                let clean = |line: &String| self.session.redactor().text(line).into_owned();
+                StreamMessage::System(SystemMessage::TaskProgress {
+                    task_id: task_id.clone(),
+                    tool_use_id: start.tool_use_id.clone(),
+                    description: start.description.clone(),
                     usage: *usage,
-                    last_tool_name: last_tool.as_deref(),
-                    summary: summary.as_deref(),
-                    uuid: &uuid,
-                    session_id,
-                };
-                return self.emit(&StreamMessage::System(message));
+                    last_tool_name: last_tool.clone(),
+                    summary: last_line.as_ref().map(clean),
+                    uuid: new_id(),
+                    session_id: self.session.id.clone(),
+                })
             }
-            (News::Ended(_), Some(end)) => SystemMessage::TaskNotification {
-                task_id,
-                tool_use_id: &start.tool_use_id,
-                status: end.status.on_the_stream(),
-                output_file: &start.output_file,
-                summary: &end.summary,
-                uuid: &uuid,
-                session_id,
-            },
+            (News::Ended(_), Some(end)) => self.projector().task_ended(start, end),
             (News::Ended(_), None) => return Ok(()),
         };
-        self.emit(&StreamMessage::System(message))
+        self.emit(&message)
     }
 
-    /// Those tasks of whose end the model has not heard yet.
+    /// Those tasks whose end was not reported to the model yet.
     pub(super) fn untold(&self, mut ids: Vec<String>) -> Vec<String> {
         ids.retain(|id| self.session.state.tasks.get(id).is_some_and(|task| !task.told));
         ids
     }
 
-    /// Tells the model how tasks ended. The entry names them, so that no process tells it again.
+    /// Reports to the model how tasks ended. The entry names them, so that no process reports it again.
     pub(super) fn tell_tasks(&mut self, ids: &[String]) -> Result<(), DriveError> {
         let tasks = ids.iter().filter_map(|id| self.session.state.tasks.get(id));
         let text: Vec<String> = tasks.map(notice).collect();
@@ -166,6 +151,21 @@ impl Driver<'_> {
         entry.tasks = ids.to_vec();
         self.session.append(RecordBody::User(Box::new(entry)))?;
         Ok(())
+    }
+}
+
+/// Confirms a receipt once everything before it is durable; at once where it is.
+fn confirm_when_durable(
+    mut barrier: BoxFuture<'static, Result<(), LogStoreError>>,
+    receipt: Receipt,
+) -> Result<(), LogStoreError> {
+    match (&mut barrier).now_or_never() {
+        Some(durable) => durable.map(|()| receipt.confirm()),
+        None => {
+            // Dropped unconfirmed, the receipt says that the start will never be on record.
+            tokio::spawn(barrier.map(move |durable| durable.map(|()| receipt.confirm())));
+            Ok(())
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::Driver;
 
-/// The time of the turn that runs. Whoever drops it stops the clock.
+/// The time of the turn that runs. Dropping it stops the clock.
 pub(super) struct TurnTime {
     most: Duration,
     is_up: Arc<AtomicBool>,
@@ -24,7 +24,7 @@ impl Drop for TurnTime {
 }
 
 impl Driver<'_> {
-    /// A turn begins, or goes on in this process.
+    /// A turn begins, or continues in this process.
     pub(super) fn begin_time(&mut self) {
         self.time = self.engine.time_limit.map(|most| {
             let is_up = Arc::new(AtomicBool::new(false));

@@ -10,7 +10,7 @@ use futures::{FutureExt, StreamExt};
 use qoder_core::ports::{ProgressSink, Spent, Tool, ToolContext, ToolOutcome, ToolProgress};
 use qoder_types::record::{PermissionsChanged, RecordBody, ToolStarted, UserEntry, UserOrigin};
 use qoder_types::{
-    CallOutcome, ContentBlock, Hooked, Message, MessageContent, Observation, PermissionUpdate, Role,
+    Actor, CallOutcome, ContentBlock, Hooked, Message, MessageContent, Observation, PermissionUpdate, Role,
     ToolResultContent,
 };
 use serde_json::Value;
@@ -20,7 +20,8 @@ use super::call_hooks::{AfterCall, FileChange};
 use super::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::hooks::{Fired, HookEvent};
+use qoder_config::hooks::HookEvent;
+use qoder_hooks::Fired;
 
 /// Read-only calls that run at the same time.
 const MOST_TOGETHER: usize = 10;
@@ -55,7 +56,7 @@ struct Recorded {
     entry: UserEntry,
     /// Changes of permissions that it brought, and the tool that did.
     updates: Vec<PermissionUpdate>,
-    by: String,
+    by: Actor,
     /// What ends the turn, if it does.
     stop: Option<RecordBody>,
 }
@@ -74,8 +75,8 @@ pub(super) async fn run_one(
     });
     let elapsed_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let fired = match after {
-        Some(after) => after.fire(&outcome, elapsed_ms).await,
-        None => Ok(None),
+        Some(after) if !outcome.parked => after.fire(&outcome, elapsed_ms).await,
+        Some(_) | None => Ok(None),
     };
     let tool = ready.tool.definition().name.clone();
     Ran { id: ready.id, tool, outcome, elapsed_ms, spent, fired, changes }
@@ -132,6 +133,7 @@ impl Driver<'_> {
             })
             .collect();
         self.session.append_all(started)?;
+        self.session.barrier().await?;
         let (output, mut pieces) = mpsc::channel(WAITING_OUTPUT);
         let mut running: FuturesUnordered<_> = group
             .into_iter()
@@ -159,7 +161,7 @@ impl Driver<'_> {
                         while let (Ok((id, text)), Ok(())) = (pieces.try_recv(), &told) {
                             told = self.emit_tool_output(&id, &text);
                         }
-                        // What became of tasks is on record before the result that speaks of it, and a host that is gone
+                        // What became of tasks is on record before the result that reports it, and a host that is gone
                         // keeps nothing from the log.
                         let forwarded = self.forward_task_events();
                         self.record_outcomes(ended)?;
@@ -176,7 +178,7 @@ impl Driver<'_> {
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
                 arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
                 () = &mut cancelled, if !interrupted => {
-                    // The tools were told through their contexts; each ends with an outcome of its own.
+                    // The tools learn of it through their contexts; each ends with an outcome of its own.
                     interrupted = true;
                     self.interrupt_turn()?;
                 }
@@ -186,7 +188,7 @@ impl Driver<'_> {
 
     /// Output of a running call, which came without secrets.
     pub(super) fn emit_tool_output(&self, tool_use_id: &str, text: &str) -> Result<(), DriveError> {
-        self.engine.host.emit(Event::ToolOutput { tool_use_id, text }).map_err(DriveError::Output)
+        self.engine.outlet.emit(Event::ToolOutput { tool_use_id, text }).map_err(DriveError::Output)
     }
 
     pub(super) fn context(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ToolContext {
@@ -226,7 +228,7 @@ impl Driver<'_> {
     }
 
     fn progress_sink(&self, id: &str, output: &mpsc::Sender<(String, String)>) -> ProgressSink {
-        let wanted = self.engine.host.wants_tool_output();
+        let wanted = self.engine.outlet.wants().tool_output;
         // Weak, so that a background task that outlives the call does not keep the group waiting.
         let output = output.downgrade();
         let tasks = self.session.task_events.sender();
@@ -238,9 +240,10 @@ impl Driver<'_> {
                     let _ = output.try_send((id.clone(), text));
                 }
             }
-            // The driver may be gone when a background task ends; nobody is left to tell.
+            // The driver may be gone when a background task ends; then there is no one to report it to.
             task @ (ToolProgress::TaskStarted { .. }
             | ToolProgress::TaskProgress { .. }
+            | ToolProgress::TaskParked(_)
             | ToolProgress::TaskEnded(_)) => {
                 let _ = tasks.send(task);
             }
@@ -255,7 +258,7 @@ impl Driver<'_> {
         self.record_kept()?;
         let (mut bodies, mut results, mut parent, mut failed) = (Vec::new(), Vec::new(), None, None);
         for ran in ended {
-            if self.is_left_open(&ran.id) {
+            if ran.outcome.parked || self.is_left_open(&ran.id) {
                 continue;
             }
             let mut recorded = match self.recorded(ran) {
@@ -282,7 +285,7 @@ impl Driver<'_> {
         let records = if bodies.is_empty() { Vec::new() } else { self.session.append_all(bodies)? };
         for (place, updates) in results {
             if let Some(record) = records.get(place) {
-                self.emit_user(record, false)?;
+                self.emit_record(record)?;
             }
             self.took_updates(&updates)?;
         }
@@ -318,7 +321,7 @@ impl Driver<'_> {
         entry.worktree = outcome.worktree;
         entry.turn_rules = outcome.turn_rules;
         let updates = self.usable_updates(outcome.permission_updates)?;
-        Ok(Recorded { before: hooked, entry, updates, by: tool, stop })
+        Ok(Recorded { before: hooked, entry, updates, by: Actor::Named(tool), stop })
     }
 }
 

@@ -1,5 +1,5 @@
 //! The model of a turn: a command may name one in its head, and the turn that it begins runs with that in place of the
-//! session's. The name is in the records, so a process that goes on with the turn goes on with its model.
+//! session's. The name is in the records, so a process that resumes the turn uses the same model.
 
 use qoder_types::record::{ModelFailed, RecordBody};
 use qoder_types::{ModelFailure, ModelFailureClass};

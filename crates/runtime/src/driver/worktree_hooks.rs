@@ -1,5 +1,5 @@
 //! Hooks in the place of git when a session enters or leaves a worktree: one that listens to `WorktreeCreate` makes the tree
-//! and says where it is, one that listens to `WorktreeRemove` is told before it goes.
+//! and says where it is, one that listens to `WorktreeRemove` is called before it goes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use qoder_types::{
 use serde_json::{Value, json};
 
 use super::Driver;
-use crate::hooks::{Fired, Firing, HookEvent, Occasion};
 use crate::session::new_id;
+use qoder_config::hooks::HookEvent;
+use qoder_hooks::{Fired, Firing, Occasion};
 
 /// A tool for worktrees, with the hooks that are concerned.
 struct Hooked {
     inner: Arc<dyn Tool>,
     firing: Firing,
-    /// `None` when nobody is to be told.
+    /// `None` when no hook listens.
     occasion: Option<Occasion>,
 }
 

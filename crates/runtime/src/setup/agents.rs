@@ -2,15 +2,17 @@
 //! model, tools and mode become those of the session.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
+use qoder_config::skills::SkillList;
 use qoder_core::ports::Thinking;
 
 use super::{Setup, SetupError, mode, value_error};
-use crate::agent::{AgentDefinition, AgentList, MemoryPlaces, OwnMemory, apply_overrides, read_place};
-use crate::extensions::{Kind, Origin, Plugin, Problem};
+use crate::agent::{MemoryPlaces, OwnMemory};
 use crate::notice::Notice;
+use qoder_config::agents::{AgentDefinition, AgentList, apply_overrides, read_place};
+use qoder_config::plugins::Plugin;
+use qoder_config::sources::{Kind, Origin, Problem};
 
 /// The setting that names the agent of the main conversation.
 const MAIN: &str = "agent";
@@ -29,8 +31,8 @@ impl Setup {
         problems: &mut Vec<Problem>,
     ) -> Result<AgentList, SetupError> {
         let mut list = AgentList::built_in(self.light_model());
-        for place in self.places(Kind::Agents, plugins) {
-            let inside = self.boundary(&place.origin, plugins);
+        for place in self.config.places(Kind::Agents, plugins) {
+            let inside = self.config.boundary(&place.origin, plugins);
             for (name, definition) in read_place(&place, inside, problems) {
                 if let Err(problem) = list.add(name, definition) {
                     problems.push(problem);
@@ -38,7 +40,7 @@ impl Setup {
             }
         }
         for (name, definition) in own {
-            // Nobody lists what a program defines, so what has no effect is told at once.
+            // No list shows what a program defines, so what has no effect is reported at once.
             let note = |text: &String| Problem {
                 path: format!("agents.{name}").into(),
                 line: None,
@@ -50,22 +52,11 @@ impl Setup {
                 problems.push(problem);
             }
         }
-        apply_overrides(&mut list, &self.settings, problems)?;
+        apply_overrides(&mut list, &self.config.settings, problems)?;
         if let Some(main) = &self.options.main_agent {
             list.keep(|name| main.reaches(name));
         }
         Ok(list)
-    }
-
-    /// The folder that links may not lead out of. The person's own files may lie wherever the person puts them.
-    pub(crate) fn boundary<'a>(&'a self, origin: &Origin, plugins: &'a [Plugin]) -> Option<&'a Path> {
-        match origin {
-            Origin::Project => Some(&self.project_root),
-            Origin::Plugin(name) => {
-                plugins.iter().find(|plugin| plugin.name == *name).map(|plugin| plugin.root.as_path())
-            }
-            Origin::BuiltIn | Origin::User | Origin::Flag => None,
-        }
     }
 
     /// A light model, where the configuration says what that is: a tier that it maps, or a gateway that knows the tiers.
@@ -81,6 +72,12 @@ impl Setup {
         LIGHT.into_iter().find(mapped).or_else(|| gateway.then_some(LIGHT[0]))
     }
 
+    /// True when an agent is the main one: one that is named, or that the settings name.
+    #[must_use]
+    pub fn has_main(&self, named: Option<&str>) -> bool {
+        named.is_some() || self.config.settings.text(MAIN).is_some_and(|name| !name.is_empty())
+    }
+
     /// Makes one of the agents that of the main conversation: the one that the front names, else the one that the
     /// settings name. Answers with the prompt that it begins a new session with.
     ///
@@ -91,7 +88,7 @@ impl Setup {
         named: Option<&str>,
         own: &BTreeMap<String, AgentDefinition>,
     ) -> Result<Option<String>, SetupError> {
-        let configured = self.settings.text(MAIN).filter(|name| !name.is_empty()).map(str::to_owned);
+        let configured = self.config.settings.text(MAIN).filter(|name| !name.is_empty()).map(str::to_owned);
         let Some(name) = named.map(str::to_owned).or(configured) else { return Ok(None) };
         let loaded = self.extensions(own.clone())?;
         let agents = loaded.agents;
@@ -109,17 +106,33 @@ impl Setup {
         let problem = format!("there is no agent named `{name}`; known are: {}", agents.names().join(", "));
         Err(match named {
             Some(_) => SetupError::Option { option: "--agent", problem },
-            None => value_error(&self.settings, MAIN, problem).into(),
+            None => value_error(&self.config.settings, MAIN, problem).into(),
         })
+    }
+
+    /// The main agent knows its skills from the start.
+    fn begin_with_skills(&mut self, agent: &AgentDefinition, skills: &SkillList) {
+        for name in &agent.skills {
+            match skills.body(name) {
+                Some(text) => {
+                    let prompt = self.options.system_prompt.get_or_insert_default();
+                    prompt.push_str("\n\n");
+                    prompt.push_str(&text);
+                }
+                None => self.warnings.push(
+                    format!("the main agent's skill `{name}` cannot be used: there is no such skill").into(),
+                ),
+            }
+        }
     }
 
     /// Tells the main agent of its memory, and lets it work there. Without one it works all the same.
     fn begin_with_memory(&mut self, name: &str, definition: &AgentDefinition) {
         let Some(scope) = definition.memory else { return };
         let places = MemoryPlaces {
-            config_root: &self.config_root,
-            project_root: &self.project_root,
-            trusted: self.trust.is_trusted(),
+            config_root: &self.config.config_root,
+            project_root: &self.config.project_root,
+            trusted: self.config.trust.is_trusted(),
         };
         let writes = ["Write", "Edit"].iter().any(|tool| self.is_wanted(tool));
         match OwnMemory::of(name, scope, places, writes) {
@@ -144,13 +157,13 @@ impl Setup {
             self.options.model = Some(model.to_owned());
             self.model_options.model = Some(model.to_owned());
         }
-        // Whoever started this run may allow less than the definition.
+        // The user who started this run may allow less than the definition.
         self.options.max_turns = definition.max_turns.into_iter().chain(self.options.max_turns).min();
         self.options.effort = definition.effort.clone().or_else(|| self.options.effort.clone());
         if let (Some(tokens), Thinking::Default) = (definition.thinking_tokens, self.options.thinking) {
             self.options.thinking = Thinking::Budget(tokens);
         }
-        (self.mode, self.mode_is_explicit) = mode::choose(&self.options, &self.settings)?;
+        (self.mode, self.mode_is_explicit) = mode::choose(&self.options, &self.config.settings)?;
         let without_effect = [
             ("background", definition.background, "there is no conversation that could wait for it"),
             (

@@ -1,14 +1,16 @@
-//! What files define for a session, read in one go: at its start, and again when somebody asks for it.
+//! What files define for a session, read in one go: at its start, and again on request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Setup, SetupError, options};
-use crate::agent::AgentDefinition;
-use crate::extensions::{Extensions, Kind, Loaded, ReadAgain};
-use crate::hooks::files;
+use crate::events::Hub;
 use crate::notice::Notice;
-use crate::redacted_host::RedactedHost;
+use qoder_config::agents::AgentDefinition;
+use qoder_config::extensions::Found;
+use qoder_config::extensions::{Extensions, Loaded, ReadAgain, ReloadError};
+use qoder_config::sources::Kind;
+use qoder_config::{commands, hooks, skills};
 
 impl Setup {
     /// Reads everything. `agents` are those of the front; what is wrong with files is among the problems.
@@ -20,11 +22,12 @@ impl Setup {
         let found = self.plugins();
         let plugins = found.plugins.clone();
         let mut problems = found.problems.clone();
-        problems.extend(plugins.iter().flat_map(|plugin| files::of_plugin(plugin).1));
+        problems.extend(plugins.iter().flat_map(|plugin| hooks::of_plugin(plugin).1));
         let agents = self.agents(&plugins, agents, &mut problems)?;
-        let skills = self.skills(&plugins, &mut problems);
-        let commands = self.commands(&plugins, &mut problems);
-        let of_kind = |kind| self.places(kind, &plugins).into_iter().map(move |place| (kind, place.path));
+        let skills = skills::skills(&self.config, &plugins, self.options.skills.as_ref(), &mut problems);
+        let commands = commands::commands(&self.config, &plugins, &mut problems);
+        let of_kind =
+            |kind| self.config.places(kind, &plugins).into_iter().map(move |place| (kind, place.path));
         let places = [Kind::Skills, Kind::Agents].into_iter().flat_map(of_kind).collect();
         Ok(Loaded {
             places,
@@ -37,14 +40,19 @@ impl Setup {
         })
     }
 
+    /// The plugins of the session; looked for when somebody first asks.
+    pub fn plugins(&self) -> &Found {
+        self.plugins.get_or_init(|| Found::look(&self.config, &self.options.plugin_dirs))
+    }
+
     /// What counts in a session, and may be read again while it runs. `host` has what is wrong with it.
     pub(super) fn live_extensions(
         &self,
         agents: BTreeMap<String, AgentDefinition>,
-        host: &RedactedHost,
+        hub: &Hub,
     ) -> Result<Arc<Extensions>, SetupError> {
         let extensions = Arc::new(Extensions::new(self.extensions(agents.clone())?));
-        host.hold(extensions.current().problems.iter().map(|problem| Notice::from(problem.to_string())));
+        hub.hold(extensions.current().problems.iter().map(|problem| Notice::from(problem.to_string())));
         extensions.read_by(self.reader(agents));
         Ok(extensions)
     }
@@ -52,7 +60,7 @@ impl Setup {
     /// Reads everything again, with the settings as they are then.
     pub(crate) fn reader(&self, agents: BTreeMap<String, AgentDefinition>) -> ReadAgain {
         let options = self.options.clone();
-        let told = |error: SetupError| format!("{error}. {}", error.hint());
+        let told = |error: SetupError| ReloadError { problem: format!("{error}. {}", error.hint()) };
         Arc::new(move || {
             let setup = Self::prepare(options.clone()).map_err(told)?;
             setup.extensions(agents.clone()).map_err(told)

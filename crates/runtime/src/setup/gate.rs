@@ -1,5 +1,5 @@
 //! The gate of a session: the rules of all layers and of the servers' descriptions, the mode that was chosen, the places, and
-//! what a question means where nobody can answer it.
+//! what a question means where no one can answer it.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, RwLock};
@@ -8,10 +8,10 @@ use qoder_core::policy::Workspace;
 use serde_json::Value;
 
 use super::{Setup, SetupError, mode};
-use crate::extensions::Loaded;
 use crate::gate::{Gate, Unattended};
-use crate::hooks::scripts;
 use crate::mcp::McpServers;
+use qoder_config::extensions::Loaded;
+use qoder_config::scripts;
 
 impl Setup {
     pub(super) fn gate(&self, servers: &McpServers, loaded: &Loaded) -> Result<Gate, SetupError> {
@@ -23,8 +23,8 @@ impl Setup {
             mode: self.mode,
             mode_is_explicit: self.mode_is_explicit,
             mode_holds_anywhere: self.mode_is_explicit,
-            trusted: self.trust.is_trusted(),
-            mode_after_plan: mode::after_plan(&self.settings, self.trust),
+            trusted: self.config.trust.is_trusted(),
+            mode_after_plan: mode::after_plan(&self.config.settings, self.config.trust),
             workspace: Workspace { protected, ..self.workspace(roots) },
             unattended: self.unattended(),
             option_names: self.options.option_names,
@@ -35,9 +35,9 @@ impl Setup {
     /// What runs by itself later although it has no name that says so: the scripts of hooks, and plugins that lie outside
     /// the program's own folder.
     fn scripts(&self, loaded: &Loaded) -> Vec<PathBuf> {
-        let mut folders = vec![self.project_root.as_path()];
-        folders.extend((self.cwd != self.project_root).then_some(self.cwd.as_path()));
-        let layers = self.settings.layers.iter().filter_map(|layer| layer.value.get("hooks"));
+        let mut folders = vec![self.config.project_root.as_path()];
+        folders.extend((self.cwd != self.config.project_root).then_some(self.cwd.as_path()));
+        let layers = self.config.settings.layers.iter().filter_map(|layer| layer.value.get("hooks"));
         let agents = loaded.agents.all().filter_map(|listed| listed.definition.hooks.as_ref());
         let hooks: Vec<&Value> = layers.chain(agents).collect();
         let mut found: Vec<PathBuf> = loaded.plugins.iter().map(|plugin| plugin.root.clone()).collect();
@@ -51,7 +51,7 @@ impl Setup {
 
     /// What an ask means without anyone. Loading has refused any other word.
     fn unattended(&self) -> Unattended {
-        match self.settings.text("permissions.unattended") {
+        match self.config.settings.text("permissions.unattended") {
             Some("park") => Unattended::Park,
             _ => Unattended::Deny,
         }

@@ -7,21 +7,23 @@ use qoder_core::ports::CommandEnvironment;
 use qoder_types::RuleSource;
 
 use super::{Setup, SetupError};
-use crate::agent::{ModelByName, own_hooks};
-use crate::extensions::Extensions;
-use crate::hooks::{Hook, HookServices, Hooks, SettingsHooks, Vouched};
-use crate::settings::{Places, variables};
-use crate::switched_model::SwitchedModel;
-use crate::trust::{self, Trust};
+use crate::agent::own_hooks;
+use qoder_config::extensions::Extensions;
+use qoder_config::hooks::{Hook, SettingsHooks, Vouched};
+use qoder_config::settings::{Places, variables};
+use qoder_config::trust::{self, Trust};
+use qoder_hooks::{HookServices, Hooks};
+use qoder_models::ModelByName;
+use qoder_models::SwitchedModel;
 
-/// How long a session waits for a prompt before hooks are told, unless the environment says otherwise.
+/// How long a session waits for a prompt before hooks are called, unless the environment says otherwise.
 const IDLE: Duration = Duration::from_secs(60);
 
 impl Setup {
     /// The hooks of the front, of settings and of the main agent.
     ///
     /// # Errors
-    /// When nobody vouches for those of the main agent.
+    /// When those of the main agent are not trusted.
     pub(super) fn hooks(
         &self,
         own: Vec<Hook>,
@@ -31,15 +33,20 @@ impl Setup {
         extensions: &Extensions,
     ) -> Result<Arc<Hooks>, SetupError> {
         let services = HookServices {
-            project_dir: self.project_root.clone(),
+            project_dir: self.config.project_root.clone(),
             environment: Arc::clone(environment),
             variables: self.options.environment.clone(),
             project_variables: variables::listed(
                 &self.options.environment,
-                &self.settings.list(variables::PROJECT_ENVIRONMENT),
+                &self.config.settings.list(variables::PROJECT_ENVIRONMENT),
             ),
             model: Arc::clone(model),
             models: Arc::clone(models),
+            post: Arc::new(|url, headers, body| {
+                Box::pin(
+                    async move { qoder_tools::post_json(&url, &headers, body).await.map_err(String::from) },
+                )
+            }),
             idle_after: self.idle_after(),
             judge: OnceLock::new(),
         };
@@ -52,7 +59,7 @@ impl Setup {
         })
     }
 
-    /// How long a session waits for a prompt before hooks are told.
+    /// How long a session waits for a prompt before hooks are called.
     fn idle_after(&self) -> Duration {
         let milliseconds = self.variable("QODER_IDLE_PROMPT_MS").and_then(|value| value.parse().ok());
         milliseconds.map_or(IDLE, Duration::from_millis)
@@ -63,17 +70,17 @@ impl Setup {
     pub fn settings_hooks(&self) -> SettingsHooks {
         let all = [RuleSource::UserSettings, RuleSource::ProjectSettings, RuleSource::LocalSettings];
         let places = Places {
-            config_root: self.config_root.clone(),
-            project_root: self.project_root.clone(),
+            config_root: self.config.config_root.clone(),
+            project_root: self.config.project_root.clone(),
             sources: self.options.setting_sources.clone().unwrap_or_else(|| all.to_vec()),
-            trusted: self.trust.is_trusted(),
+            trusted: self.config.trust.is_trusted(),
             flag: self.options.settings.clone(),
             environment: self.options.environment.clone(),
         };
-        let vouched = match self.trust {
-            Trust::Listed => trust::vouched_hooks(&self.project_root, &self.config_root),
+        let vouched = match self.config.trust {
+            Trust::Listed => trust::vouched_hooks(&self.config.project_root, &self.config.config_root),
             Trust::No | Trust::ThisRun | Trust::Host | Trust::Configured | Trust::SwitchedOff => Vouched::Now,
         };
-        SettingsHooks::new(places, vouched, &self.settings)
+        SettingsHooks::new(places, vouched, &self.config.settings)
     }
 }

@@ -29,7 +29,7 @@ impl Setup {
     /// # Errors
     /// When the settings cannot be used; nothing has changed then.
     pub fn with_flag_settings(&self, settings: &Value) -> Result<Self, SetupError> {
-        let mut flag = self.settings.flag_layer().unwrap_or_else(|| json!({}));
+        let mut flag = self.config.settings.flag_layer().unwrap_or_else(|| json!({}));
         merge(&mut flag, settings);
         let options = super::Options { settings: Some(flag.to_string()), ..self.options.clone() };
         Self::prepare(options)

@@ -13,32 +13,34 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents, covers};
+use crate::agent::{self, AgentTool, Agents};
 use crate::callbacks::Callbacks;
 use crate::checkpoints::Checkpoints;
 use crate::engine::{Engine, SystemPrompt};
-use crate::events::Host;
-use crate::extensions::{Extensions, Found};
+use crate::events::Hub;
 use crate::gate::Gate;
 use crate::mcp::ByName;
-use crate::memory::{Memory, MemoryPlaces};
 use crate::model_policy::PolicyMemory;
 use crate::notice::Notice;
 use crate::permission_updates::PermissionUpdates;
 use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::questions::Questions;
-use crate::redacted_host::RedactedHost;
-use crate::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
-use crate::skills::SkillTool;
+use crate::skill_tool::SkillTool;
 use crate::spending::Spending;
 use crate::store::jsonl::Durability;
 use crate::telemetry::Telemetry;
 use crate::toolbox::{Offered, Toolbox};
-use crate::trust::{self, Trust};
-use crate::{layout, redact, sandbox};
+use crate::{redact, sandbox};
+use qoder_config::agents::covers;
+use qoder_config::extensions::{Extensions, Found};
+use qoder_config::memory::{Memory, MemoryPlaces};
+use qoder_config::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
+use qoder_config::trust;
+use qoder_config::{Configuration, home};
 
 mod agents;
 mod extensions;
+mod external_tools;
 mod gate;
 mod hooks;
 mod later;
@@ -53,8 +55,8 @@ mod tools;
 mod untrusted;
 
 pub use options::{Options, SetupError};
+pub use qoder_types::tool::TOOL_NAMES;
 pub(crate) use telemetry::cleaning;
-pub use tools::TOOL_NAMES;
 
 type Tools = Vec<Arc<dyn Tool>>;
 
@@ -62,16 +64,10 @@ type Tools = Vec<Arc<dyn Tool>>;
 pub struct Setup {
     /// The options it was made from.
     pub options: Options,
-    /// All settings.
-    pub settings: Settings,
-    /// Whether the folder is trusted.
-    pub trust: Trust,
+    /// Settings, trust and the folders of definitions.
+    pub config: Configuration,
     /// Working directory; real path.
     pub cwd: PathBuf,
-    /// Root of the project.
-    pub project_root: PathBuf,
-    /// The configuration root.
-    pub config_root: PathBuf,
     /// When a record counts as kept.
     pub durability: Durability,
     /// What confines commands.
@@ -86,13 +82,13 @@ pub struct Setup {
     learned: redact::Learned,
     telemetry: Option<Telemetry>,
     policy_memory: PolicyMemory,
-    pub(crate) plugins: OnceLock<Found>,
+    plugins: OnceLock<Found>,
 }
 
 impl Setup {
     /// Reads settings and decides about everything but the session.
     pub fn prepare(options: Options) -> Result<Self, SetupError> {
-        let config_root = layout::config_root(&options.environment);
+        let config_root = home::config_root(&options.environment);
         let cwd = real_directory("--cwd", &options.cwd)?;
         let personal = match load_personal(&config_root, options.settings.as_deref(), &options.environment) {
             // A file that was not to be read at all stops nothing, and trusts nothing.
@@ -116,12 +112,12 @@ impl Setup {
             environment: options.environment.clone(),
         })?;
         let mut warnings = settings.warnings.clone();
-        let rules =
-            collect_rules(&settings, &options.allowed_tools, &options.disallowed_tools, &mut warnings)?;
+        let rules = collect_rules(&settings, options::given_rules(&options), &mut warnings)?;
         tools::warn_unknown(&rules, &mut warnings);
         let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
         let model_options = model::model_options(&options, &settings)?;
         options::check_limits(&options)?;
+        external_tools::check(&options)?;
         warnings.extend(options::unkept_budget(&options, &model_options));
         let structured = options::structured_output(&options)?;
         let telemetry = telemetry::wanted(&options.environment, &mut warnings);
@@ -131,15 +127,20 @@ impl Setup {
             Some("power") => Durability::Power,
             _ => Durability::Process,
         };
-        let sandbox = sandbox::settings(&settings, &options.environment, options.sandbox)?;
+        let mut sandbox = sandbox::settings(&settings, &options.environment, options.sandbox)?;
+        let options = options::with_isolation(options, &mut sandbox)?;
         let mut setup = Self {
+            config: Configuration {
+                settings,
+                trust,
+                project_root,
+                config_root,
+                environment: options.environment.clone(),
+                setting_sources: options.setting_sources.clone(),
+            },
             options,
-            settings,
             sandbox,
-            trust,
             cwd,
-            project_root,
-            config_root,
             durability,
             warnings: warnings.iter().map(|text| Notice::from(names.reword(text).into_owned())).collect(),
             rules,
@@ -181,22 +182,19 @@ impl Setup {
     }
 
     /// Builds the engine.
-    pub fn engine(&self, host: Arc<dyn Host>, callbacks: Callbacks) -> Result<Engine, SetupError> {
-        let redacted = RedactedHost::in_front_of(host, self.redactor(), &self.warnings);
-        let host: Arc<dyn Host> = Arc::clone(&redacted) as _;
+    pub fn engine(&self, callbacks: Callbacks) -> Result<Engine, SetupError> {
+        let (hub, environment) = (Hub::new(self.redactor(), &self.warnings), self.command_environment());
         let (model, models, turn_models) = self.chosen_models(&callbacks)?;
-        let questions = Arc::new(Questions::new(&callbacks, self.roots()?));
+        let (questions, lazy) = (Arc::new(Questions::new(&callbacks, self.roots()?)), self.lazy(&model)?);
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let (family, image_model) = (self.family(&callbacks, &questions), self.image_model(&callbacks)?);
-        let extensions = self.live_extensions(callbacks.agents, &redacted)?;
-        let environment = Arc::new(self.command_environment());
+        let extensions = self.live_extensions(callbacks.agents, &hub)?;
         let hooks = self.hooks(callbacks.hooks, &model, &models, &environment, &extensions)?;
         let gate = Arc::new(self.gate(&servers, &extensions.current())?);
         let ((for_agents, offered), (thinking, effort)) = (self.offered(&gate), self.thinking());
         let (system, memory) = self.system_prompt(&gate.workspace.roots);
-        let classifier = self.classifier(callbacks.model_policy.as_ref())?;
+        let (classifier, spending) = (self.classifier(callbacks.model_policy.as_ref())?, self.spending());
         let (checkpoints, by_name) = (Checkpoints::wanted(self), servers::by_name(&servers, &gate, &offered));
-        let (lazy, spending) = (Arc::new(self.lazy(&model)?), self.spending());
         let (for_all, mut tools) = self.wanted_tools(&gate, &by_name, &extensions, image_model)?;
         if self.is_wanted(agent::NAME) && !self.rules.hides(agent::NAME) {
             tools.push(Arc::new(Agents::new(AgentTool {
@@ -213,7 +211,8 @@ impl Setup {
                 classifier: classifier.clone(),
                 system: system.clone(),
                 memory: Arc::clone(&memory),
-                host: Arc::clone(&host),
+                outlet: Arc::clone(&hub) as _,
+                hub: Arc::clone(&hub),
                 environment: Arc::clone(&environment),
                 redactor: self.redactor(),
                 durability: self.durability,
@@ -251,8 +250,10 @@ impl Setup {
             auth_expired: Mutex::new(callbacks.auth_expired),
             checkpoints,
             shared: SessionShared::new(),
-            host,
+            outlet: Arc::clone(&hub) as _,
+            hub,
             memory,
+            no_commands: self.options.no_commands,
             replay_user_messages: self.options.replay_user_messages,
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
@@ -264,14 +265,15 @@ impl Setup {
 
     /// What the session and its agents may spend together.
     fn spending(&self) -> Arc<Spending> {
-        Arc::new(Spending::new(self.options.max_budget_usd, self.options.task_budget))
+        let spending = Spending::new(self.options.max_budget_usd, self.options.task_budget);
+        Arc::new(if self.options.budget_is_of_session { spending.of_session() } else { spending })
     }
 
-    fn command_environment(&self) -> CommandEnvironment {
-        CommandEnvironment {
+    fn command_environment(&self) -> Arc<CommandEnvironment> {
+        Arc::new(CommandEnvironment {
             hidden: self.hidden_environment(),
             changed: self.options.command_environment.clone(),
-        }
+        })
     }
 
     /// The built-in tools that the options leave, and those of them that the main model sees. An agent's set is its own: what
@@ -287,22 +289,27 @@ impl Setup {
         tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
-        let shown = tools.iter().filter(|tool| !self.rules.hides(&tool.definition().name)).cloned().collect();
+        let is_shown = |tool: &&Arc<dyn Tool>| !self.rules.hides(&tool.definition().name);
+        let mut shown: Tools = tools.iter().filter(is_shown).cloned().collect();
+        // No rule is about a tool that does not run here.
+        let external = external_tools::external_tools(&self.options);
+        tools.extend(external.iter().cloned());
+        shown.extend(external);
         Ok((tools, shown))
     }
 
     /// The directories to work in, the working directory first.
     fn roots(&self) -> Result<Vec<PathBuf>, SetupError> {
         let mut roots = vec![self.cwd.clone()];
-        if self.project_root != self.cwd && self.trust.is_trusted() {
-            roots.push(self.project_root.clone());
+        if self.config.project_root != self.cwd && self.config.trust.is_trusted() {
+            roots.push(self.config.project_root.clone());
         }
         for folder in &self.options.additional_directories {
             roots.push(real_directory("--add-dir", folder)?);
         }
-        for folder in self.settings.list("permissions.additionalDirectories") {
+        for folder in self.config.settings.list("permissions.additionalDirectories") {
             // A configured directory that is not on this machine is no reason to stop.
-            roots.extend(layout::expand_home(&folder, &self.options.environment).canonicalize());
+            roots.extend(home::expand_home(&folder, &self.options.environment).canonicalize());
         }
         Ok(roots)
     }
@@ -312,24 +319,25 @@ impl Setup {
     pub fn workspace(&self, roots: Vec<PathBuf>) -> Workspace {
         Workspace {
             cwd: self.cwd.clone(),
-            project_root: self.project_root.clone(),
-            home: layout::home(&self.options.environment),
+            project_root: self.config.project_root.clone(),
+            home: home::home(&self.options.environment),
             roots,
-            config_dir: self.config_root.clone(),
+            config_dir: self.config.config_root.clone(),
             protected: Vec::new(),
+            isolation: self.options.isolation.clone(),
         }
     }
 
     /// Where changes of permissions are written.
     #[must_use]
     pub fn updates(&self) -> PermissionUpdates {
-        let project = self.project_root.join(".qoder");
+        let project = self.config.project_root.join(".qoder");
         PermissionUpdates {
-            user: self.config_root.join("settings.json"),
+            user: self.config.config_root.join("settings.json"),
             project: project.join("settings.json"),
             local: project.join("settings.local.json"),
-            trusted: self.trust.is_trusted(),
-            no_bypass: self.settings.flag("security.disableYoloMode", false),
+            trusted: self.config.trust.is_trusted(),
+            no_bypass: self.config.settings.flag("security.disableYoloMode", false),
         }
     }
 
@@ -340,7 +348,7 @@ impl Setup {
     /// How much to think: what the flags say, else the setting, whose lowest level is not to think at all.
     fn thinking(&self) -> (Thinking, Option<String>) {
         let chosen = self.options.thinking;
-        let configured = self.settings.text("model.reasoningEffort");
+        let configured = self.config.settings.text("model.reasoningEffort");
         match (&self.options.effort, configured) {
             (Some(effort), _) => (chosen, Some(effort.clone())),
             (None, Some("disabled" | "off" | "none")) if chosen == Thinking::Default => {
@@ -352,17 +360,18 @@ impl Setup {
     }
 
     fn max_turns(&self) -> Option<u64> {
-        let configured = self.settings.get("model.maxSessionTurns").and_then(Value::as_i64);
+        let configured = self.config.settings.get("model.maxSessionTurns").and_then(Value::as_i64);
         self.options.max_turns.or_else(|| configured.and_then(|turns| u64::try_from(turns).ok()))
     }
 
     /// True when the model shall see the tool.
     fn is_wanted(&self, name: &str) -> bool {
         let has = |list: &[String]| list.iter().any(|entry| entry == name);
-        let core = self.settings.get("tools.core").is_some().then(|| self.settings.list("tools.core"));
+        let core =
+            self.config.settings.get("tools.core").is_some().then(|| self.config.settings.list("tools.core"));
         let wanted = self.options.tools.as_ref().or(core.as_ref());
         wanted.is_none_or(|wanted| has(wanted))
-            && !has(&self.settings.list("tools.exclude"))
+            && !has(&self.config.settings.list("tools.exclude"))
             && self.options.main_agent.as_ref().is_none_or(|agent| agent.has(name))
     }
 
@@ -384,11 +393,11 @@ impl Setup {
 
     fn memory_places(&self) -> MemoryPlaces {
         let wanted = |source| self.options.setting_sources.as_ref().is_none_or(|all| all.contains(&source));
-        let trusted = self.trust.is_trusted();
+        let trusted = self.config.trust.is_trusted();
         MemoryPlaces {
-            config_root: self.config_root.clone(),
+            config_root: self.config.config_root.clone(),
             cwd: self.cwd.clone(),
-            project_root: self.project_root.clone(),
+            project_root: self.config.project_root.clone(),
             user: wanted(RuleSource::UserSettings),
             project: trusted && wanted(RuleSource::ProjectSettings),
             local: trusted && wanted(RuleSource::LocalSettings),
@@ -398,7 +407,7 @@ impl Setup {
     fn system_prompt(&self, roots: &[PathBuf]) -> (SystemPrompt, Arc<Memory>) {
         // An empty prompt was asked for: nothing at all goes in front of the messages.
         let bare = self.options.system_prompt.as_deref() == Some("");
-        let (memory, pieces) = Memory::new(self.memory_places(), &self.settings, bare);
+        let (memory, pieces) = Memory::new(self.memory_places(), &self.config.settings, bare);
         let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         let prompt = build(
             &PromptParts {
@@ -406,7 +415,7 @@ impl Setup {
                 append: self.options.append_system_prompt.as_deref(),
                 plan: self.plan_text(bare),
                 memory: &pieces,
-                language: self.settings.text("language"),
+                language: self.config.settings.text("language"),
             },
             &Surroundings {
                 cwd: &self.cwd,

@@ -4,9 +4,9 @@
 use qoder_types::{PermissionMode, RuleSource};
 
 use super::{Options, SetupError};
-use crate::extensions::Origin;
-use crate::settings::Settings;
-use crate::trust::Trust;
+use qoder_config::settings::Settings;
+use qoder_config::sources::Origin;
+use qoder_config::trust::Trust;
 
 /// The setting that names a mode.
 const KEY: &str = "general.defaultPermissionMode";
@@ -47,7 +47,7 @@ fn of_agent(options: &Options) -> Option<(PermissionMode, bool)> {
 }
 
 /// The mode to return to when a session that was started for planning has its plan approved: the one it would have had
-/// without planning. In a folder that nobody vouched for this is `default`, because wanting a plan there vouches for
+/// without planning. In a folder that is not trusted this is `default`, because wanting a plan there vouches for
 /// nothing.
 pub(super) fn after_plan(settings: &Settings, trust: Trust) -> PermissionMode {
     let by_flag = settings.origin(KEY).is_some_and(|layer| layer.source == RuleSource::FlagSettings);

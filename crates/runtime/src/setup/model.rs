@@ -8,13 +8,13 @@ use qoder_models::{Learned, ModelConfigError, ModelOptions, ModelSettings};
 use serde_json::{Value, json};
 
 use super::{Options, Setup, SetupError, value_error};
-use crate::agent::ModelByName;
 use crate::callbacks::{Callbacks, ModelPolicy};
 use crate::engine::Classifier;
 use crate::image_policy::PolicyImages;
 use crate::model_policy::{PolicyMemory, PolicyModel};
-use crate::settings::Settings;
-use crate::switched_model::SwitchedModel;
+use qoder_config::settings::Settings;
+use qoder_models::ModelByName;
+use qoder_models::SwitchedModel;
 
 /// The tool that makes pictures.
 const IMAGE_GEN: &str = "ImageGen";
@@ -83,7 +83,7 @@ impl Setup {
         Ok(model(options, callbacks.model_policy.as_ref(), &self.policy_memory)?)
     }
 
-    /// The session's model, the way to others, and the way to those that commands name for their turns: there is none
+    /// The session's model, the way to others, and the way to those that commands name for their turns: `None`
     /// where a front chooses the model.
     pub(super) fn chosen_models(&self, callbacks: &Callbacks) -> Result<ChosenModels, SetupError> {
         let model = Arc::new(SwitchedModel::new(self.model(None, callbacks)?));
@@ -103,12 +103,12 @@ impl Setup {
     }
 
     /// The image model: the one that the settings name, or the one that a front chooses. A front is asked whether it has
-    /// one only where somebody names the tool, so that no callback hears of a purpose that nobody wants.
+    /// one only where an option or a rule names the tool, so that no callback is asked for a purpose without a use.
     pub(super) fn image_model(
         &self,
         callbacks: &Callbacks,
     ) -> Result<Option<Arc<dyn ImageModel>>, SetupError> {
-        let name = self.settings.text("model.image").filter(|name| !name.trim().is_empty());
+        let name = self.config.settings.text("model.image").filter(|name| !name.trim().is_empty());
         let Some(policy) = &callbacks.model_policy else {
             return Ok(name
                 .map(|name| qoder_models::resolve_image(&self.model_options, name))
@@ -133,7 +133,7 @@ impl Setup {
         &self,
         policy: Option<&ModelPolicy>,
     ) -> Result<Option<Classifier>, ModelConfigError> {
-        let settings = &self.settings;
+        let settings = &self.config.settings;
         let Some(name) = settings.text("autoMode.classifier").filter(|name| !name.is_empty()) else {
             return Ok(None);
         };

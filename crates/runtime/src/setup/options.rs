@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use qoder_config::servers::McpConfigError;
 use qoder_core::OptionNames;
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{ModelConfigError, ModelOptions};
-use qoder_types::{PermissionMode, RuleSource};
+use qoder_tools::sandbox::SandboxSettings;
+use qoder_types::workspace::Isolation;
+use qoder_types::{PermissionMode, RuleSource, ToolDefinition};
 use serde_json::{Map, Value};
 
-use crate::agent::AgentDefinition;
-use crate::settings::SettingsError;
-use crate::skills::check_name;
 use crate::structured::StructuredOutput;
-use crate::trust::Trust;
+use qoder_config::agents::AgentDefinition;
+use qoder_config::settings::{GivenRules, SettingsError};
+use qoder_config::skills::check_name;
+use qoder_config::trust::Trust;
 
 /// What a front was asked for. `Default` is a session with nothing special in the current directory.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +49,8 @@ pub struct Options {
     pub max_turns: Option<u64>,
     /// Money that this run may spend.
     pub max_budget_usd: Option<f64>,
+    /// True when that is what the session may spend in all its runs; what its log has on record counts.
+    pub budget_is_of_session: bool,
     /// Tokens that one turn may use.
     pub task_budget: Option<u64>,
     /// Schema of the answer.
@@ -60,8 +65,13 @@ pub struct Options {
     pub allowed_tools: Vec<String>,
     /// Rules that deny, as lists.
     pub disallowed_tools: Vec<String>,
+    /// Tools, by name or as `mcp__server__tool`, that are denied and stay visible: the model sees them, and each call is
+    /// answered with the denial.
+    pub disallowed_visible_tools: Vec<String>,
     /// The built-in tools that exist; `None` is all.
     pub tools: Option<Vec<String>>,
+    /// Tools that run outside the runtime: no rule or mode applies to them, and each call waits until its result is brought.
+    pub external_tools: Vec<ToolDefinition>,
     /// The skills that may be used; `None` is all that are found.
     pub skills: Option<Vec<String>>,
     /// Replaces the system prompt.
@@ -97,8 +107,13 @@ pub struct Options {
     pub custom_context: Option<Map<String, Value>>,
     /// How built-in tools behave, as the SDKs write it.
     pub tool_config: Option<Value>,
+    /// True: a prompt that begins with `/` is text like any other, and there are no commands.
+    pub no_commands: bool,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
+    /// The environment that the session has for itself. The cautions that protect a person's machine are then off, whatever
+    /// leaves the environment is denied, and commands run confined.
+    pub isolation: Option<Isolation>,
     /// True: commands run confined, whatever the settings say.
     pub sandbox: bool,
     /// The agent that the main conversation runs as; [`super::Setup::become_main`] finds it.
@@ -128,6 +143,12 @@ pub enum SetupError {
     },
 }
 
+impl From<McpConfigError> for SetupError {
+    fn from(error: McpConfigError) -> Self {
+        Self::Option { option: "--mcp-config", problem: error.problem }
+    }
+}
+
 impl SetupError {
     /// What a person can do.
     #[must_use]
@@ -153,6 +174,15 @@ pub(super) fn check_limits(options: &Options) -> Result<(), SetupError> {
     Ok(())
 }
 
+/// The rules among the options.
+pub(super) fn given_rules(options: &Options) -> GivenRules<'_> {
+    GivenRules {
+        allowed: &options.allowed_tools,
+        disallowed: &options.disallowed_tools,
+        disallowed_visible: &options.disallowed_visible_tools,
+    }
+}
+
 /// Who vouches for the working directory for this run alone.
 pub(super) fn vouched_for(options: &Options) -> Option<Trust> {
     let of_folder =
@@ -162,6 +192,23 @@ pub(super) fn vouched_for(options: &Options) -> Option<Trust> {
     }
     let lists = options.setting_sources.as_ref().is_some_and(|sources| sources.iter().any(of_folder));
     (options.host && lists).then_some(Trust::Host)
+}
+
+/// Makes the places of an isolated session real, and keeps its commands in the sandbox.
+pub(super) fn with_isolation(
+    mut options: Options,
+    sandbox: &mut SandboxSettings,
+) -> Result<Options, SetupError> {
+    let Some(isolation) = &mut options.isolation else { return Ok(options) };
+    for root in &mut isolation.roots {
+        *root = super::real_directory("isolation", root)?;
+    }
+    // A place that is not on this machine cannot be read.
+    isolation.readable = isolation.readable.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    sandbox.enabled = true;
+    sandbox.allow_unsandboxed_commands = false;
+    sandbox.excluded_commands.clear();
+    Ok(options)
 }
 
 /// Names of skills become rules, and no part of a path.
@@ -175,7 +222,7 @@ pub(super) fn unkept_budget(options: &Options, models: &ModelOptions) -> Option<
     options.max_budget_usd?;
     let model = qoder_models::unpriced_model(models)?;
     Some(format!(
-        "nobody knows what the model `{model}` costs, so --max-budget-usd counts its calls as free; give it a price in \
+        "the price of the model `{model}` is not known, so --max-budget-usd counts its calls as free; give it a price in \
          `model.prices` of the settings"
     ))
 }

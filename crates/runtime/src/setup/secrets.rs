@@ -5,8 +5,8 @@ use qoder_models::SECRET_ENVIRONMENT;
 use serde_json::Value;
 
 use super::Setup;
-use crate::settings::holds_secret;
 use crate::telemetry::Telemetry;
+use qoder_config::settings::holds_secret;
 
 /// Shorter than this a value could be any word.
 const SHORTEST: usize = 8;
@@ -15,10 +15,11 @@ impl Setup {
     /// The values of keys.
     pub(super) fn secrets(&self) -> Vec<String> {
         let mut secrets = qoder_models::configured_secrets(&self.model_options);
-        let variable = self.settings.text("tools.webSearch.apiKeyEnv").and_then(|name| self.variable(name));
+        let variable =
+            self.config.settings.text("tools.webSearch.apiKeyEnv").and_then(|name| self.variable(name));
         secrets.extend(variable.map(str::to_owned));
         secrets.extend(self.telemetry.iter().flat_map(Telemetry::secrets).cloned());
-        collect(&self.settings.effective, "", &mut secrets);
+        collect(&self.config.settings.effective, "", &mut secrets);
         let bare: Vec<String> = secrets.iter().filter_map(|secret| without_scheme(secret)).collect();
         secrets.extend(bare);
         secrets.retain(|secret| !secret.is_empty());
@@ -31,8 +32,8 @@ impl Setup {
     pub(super) fn hidden_environment(&self) -> Vec<String> {
         let secrets = self.secrets();
         let mut hidden: Vec<String> = SECRET_ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
-        let excluded = self.settings.list("advanced.excludedEnvVars");
-        hidden.extend(if self.settings.get("advanced.excludedEnvVars").is_some() {
+        let excluded = self.config.settings.list("advanced.excludedEnvVars");
+        hidden.extend(if self.config.settings.get("advanced.excludedEnvVars").is_some() {
             excluded
         } else {
             vec!["DEBUG".to_owned(), "DEBUG_MODE".to_owned()]

@@ -11,21 +11,23 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
-use crate::agent::{AgentLimits, Family, OwnServers, ServerReference};
+use crate::agent::{AgentLimits, Family, OwnServers};
 use crate::callbacks::Callbacks;
-use crate::extensions::Plugin;
 use crate::gate::Gate;
 use crate::mcp::authorization::Authorizer;
-use crate::mcp::config::{NamedServer, Scope, ServerConfig, ToolPolicy, Transport};
 use crate::mcp::lazy::{Lazy, LazyLoad};
 use crate::mcp::oauth::{ServerAuthorizer, Vault};
 use crate::mcp::questions::ServerQuestions;
 use crate::mcp::remote::{self, PeerContext};
 use crate::mcp::{ByName, Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
-use crate::mcp_sources::{self, Flags, InlineServers};
 use crate::questions::Questions;
-use crate::switched_model::SwitchedModel;
 use crate::toolbox::Offered;
+use qoder_config::agents::ServerReference;
+use qoder_config::plugins::Plugin;
+use qoder_config::server_config::read_server;
+use qoder_config::servers::{self as mcp_sources, Flags, InlineServers};
+use qoder_models::SwitchedModel;
+use qoder_types::server::{NamedServer, Scope, ToolPolicy, Transport};
 
 /// Milliseconds that the first model call waits for servers which still connect.
 const WAIT_VARIABLE: &str = "QODER_MCP_START_WAIT_MS";
@@ -48,14 +50,14 @@ impl Setup {
     /// The agents of the session, none of them started.
     pub(super) fn family(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> Family {
         let own_servers = self.own_servers(callbacks, questions);
-        Family::new(AgentLimits::of(&self.settings), own_servers, self.options.forward_subagent_text)
+        Family::new(AgentLimits::of(&self.config.settings), own_servers, self.options.forward_subagent_text)
     }
 
     /// Makes the servers that a definition describes for its agent alone.
     fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> OwnServers {
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
-        let (inline, wait) = (InlineServers::of(self, &callbacks.server_flags), self.start_wait());
+        let (inline, wait) = (InlineServers::of(&self.config, &callbacks.server_flags), self.start_wait());
         Arc::new(move |definition| {
             let mut servers = Vec::new();
             for reference in definition.mcp_servers.iter().flatten() {
@@ -79,7 +81,7 @@ impl Setup {
             environment: Arc::new(environment),
             ..PeerContext::new(self.cwd.clone(), Arc::clone(questions) as Arc<dyn ServerQuestions>)
         };
-        let (vault, learned) = (Vault::new(&self.config_root), self.learned.clone());
+        let (vault, learned) = (Vault::new(&self.config.config_root), self.learned.clone());
         Arc::new(move |server| {
             if let Transport::Sdk { .. } = server.config.transport {
                 let peer = own.as_ref().and_then(|find| find(&server.name));
@@ -100,24 +102,25 @@ impl Setup {
 
     fn start_wait(&self) -> Duration {
         let variable = self.variable(WAIT_VARIABLE).and_then(|text| text.trim().parse().ok());
-        let milliseconds = variable.or_else(|| self.settings.get(WAIT_SETTING).and_then(Value::as_u64));
+        let milliseconds =
+            variable.or_else(|| self.config.settings.get(WAIT_SETTING).and_then(Value::as_u64));
         milliseconds.map_or(START_WAIT, Duration::from_millis)
     }
 
     /// Whether tools of servers are looked up by name; decided by the setting and the model's context.
-    pub(super) fn lazy(&self, model: &Arc<SwitchedModel>) -> Result<Lazy, SetupError> {
-        let mode = match self.settings.get(LAZY_SETTING) {
+    pub(super) fn lazy(&self, model: &Arc<SwitchedModel>) -> Result<Arc<Lazy>, SetupError> {
+        let mode = match self.config.settings.get(LAZY_SETTING) {
             None => LazyLoad::default(),
             Some(Value::Bool(true)) => LazyLoad::Always,
             Some(Value::Bool(false)) => LazyLoad::Never,
             Some(Value::String(word)) if word == "auto" => LazyLoad::Auto,
             Some(other) => {
                 let problem = format!("is {other}; accepted are true, false and \"auto\"");
-                return Err(value_error(&self.settings, LAZY_SETTING, problem).into());
+                return Err(value_error(&self.config.settings, LAZY_SETTING, problem).into());
             }
         };
         let model = Arc::clone(model);
-        Ok(Lazy::new(mode, Arc::new(move || model.facts().context_window)))
+        Ok(Arc::new(Lazy::new(mode, Arc::new(move || model.facts().context_window))))
     }
 
     /// The rules of all layers together with those that the descriptions of servers stand for.
@@ -127,7 +130,7 @@ impl Setup {
         for (scope, tool, policy) in servers.policies() {
             let source = match scope {
                 Scope::Project => RuleSource::ProjectSettings,
-                // Whoever brings a plugin has vouched for all of it.
+                // Bringing a plugin vouches for all of it.
                 Scope::User | Scope::Plugin => RuleSource::UserSettings,
                 Scope::Local => RuleSource::LocalSettings,
                 Scope::Flag | Scope::Sdk => RuleSource::CliArg,
@@ -151,7 +154,7 @@ impl Setup {
     /// # Errors
     /// When a file or a text of the flags cannot be read.
     pub fn bring_servers(&self, flags: &Flags, callbacks: &mut Callbacks) -> Result<Vec<String>, SetupError> {
-        let sources = mcp_sources::servers(self, flags)?;
+        let sources = mcp_sources::servers(&self.config, &self.plugins().servers, flags)?;
         callbacks.server_flags = flags.clone();
         callbacks.servers.extend(sources.servers.into_iter().map(|mut server| {
             server.scope = scope(&server.config.transport, server.scope);
@@ -164,11 +167,11 @@ impl Setup {
     }
 
     /// Leaves the servers that the main agent lists, with those that it describes itself. One that may not run is shown
-    /// with the reason, as a server of the session is, and the conversation goes on without it.
+    /// with the reason, as a server of the session is, and the conversation continues without it.
     fn keep_servers_of_main(&self, callbacks: &mut Callbacks, warnings: &mut Vec<String>) {
         let Some(main) = &self.options.main_agent else { return };
         let Some(listed) = &main.mcp_servers else { return };
-        let inline = InlineServers::of(self, &callbacks.server_flags);
+        let inline = InlineServers::of(&self.config, &callbacks.server_flags);
         for reference in listed {
             let name = reference.name();
             let is_known = callbacks.servers.iter().any(|one| one.name == name)
@@ -177,7 +180,7 @@ impl Setup {
                 ServerReference::Name(_) if is_known => {}
                 ServerReference::Name(_) => {
                     warnings
-                        .push(format!("the main agent lists the server `{name}`, which nobody describes"));
+                        .push(format!("the main agent lists the server `{name}`, which no file describes"));
                 }
                 ServerReference::Inline { config, .. } => match inline.server(name, config, &main.origin) {
                     Ok(mut server) => {
@@ -190,12 +193,8 @@ impl Setup {
                         warnings.push(format!("the main agent works without a server: {reason}"));
                         // What may not run takes nothing over.
                         if !is_known {
-                            callbacks.refused_servers.push(inline.refused(
-                                name,
-                                config,
-                                &main.origin,
-                                reason,
-                            ));
+                            let row = inline.refused(name, config, &main.origin, reason);
+                            callbacks.refused_servers.push(refused(row));
                         }
                     }
                 },
@@ -208,7 +207,7 @@ impl Setup {
     /// The servers that plugins describe.
     #[must_use]
     pub fn servers_of_plugins(&self, flags: &Flags) -> (Vec<NamedServer>, Vec<RefusedServer>) {
-        let sources = mcp_sources::servers_of_plugins(self, flags);
+        let sources = mcp_sources::servers_of_plugins(&self.config, &self.plugins().servers, flags);
         (sources.servers, sources.refused.into_iter().map(refused).collect())
     }
 
@@ -220,7 +219,7 @@ impl Setup {
     ) -> (Vec<NamedServer>, Vec<RefusedServer>) {
         let (mut servers, mut refused) = (Vec::new(), Vec::new());
         for (name, value) in configurations {
-            match ServerConfig::read(name, value, &self.options.environment) {
+            match read_server(name, value, &self.options.environment) {
                 Ok(config) => {
                     let scope = scope(&config.transport, Scope::Flag);
                     servers.push(NamedServer { name: name.clone(), config, scope });

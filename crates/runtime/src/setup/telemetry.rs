@@ -9,7 +9,7 @@ use crate::redact::Redactor;
 use crate::session::Session;
 use crate::telemetry::{Clean, SECRET_VARIABLES, Telemetry};
 
-/// What the environment asks for. What cannot be used is told, and a session goes on without.
+/// What the environment asks for. An unusable value is reported, and the session continues without telemetry.
 pub(super) fn wanted(
     environment: &BTreeMap<String, String>,
     warnings: &mut Vec<String>,

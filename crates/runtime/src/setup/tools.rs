@@ -8,6 +8,7 @@ use qoder_core::policy::{Confinement, RuleSet};
 use qoder_core::ports::Tool;
 use qoder_tools::sandbox::{Sandbox, SandboxSettings, is_excluded, leaves_sandbox};
 use qoder_tools::{DeniedHosts, McpPort, PrivateHosts, SearchService, SearchSettings, ToolSettings};
+use qoder_types::tool::TOOL_NAMES;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -20,33 +21,6 @@ use crate::gate::Gate;
 use crate::mcp::ByName;
 use crate::sandbox;
 
-/// The names that permission configuration may use; a part of them comes with later versions.
-pub const TOOL_NAMES: [&str; 23] = [
-    "Bash",
-    "Read",
-    "Edit",
-    "Write",
-    "Glob",
-    "Grep",
-    "WebFetch",
-    "WebSearch",
-    "Agent",
-    "AskUserQuestion",
-    "NotebookEdit",
-    "TaskOutput",
-    "TaskStop",
-    "ExitPlanMode",
-    "EnterWorktree",
-    "ExitWorktree",
-    "Config",
-    "TodoWrite",
-    "ListMcpResources",
-    "ReadMcpResource",
-    "Mcp",
-    "Skill",
-    "ImageGen",
-];
-
 /// Results of a search when the settings name no number.
 const SEARCH_RESULTS: u64 = 10;
 
@@ -57,14 +31,14 @@ pub(super) fn built_in(
     servers: &Arc<ByName>,
     image_model: Option<Arc<dyn ImageModel>>,
 ) -> Vec<Arc<dyn Tool>> {
-    let number = |path: &str| setup.settings.get(path).and_then(Value::as_u64);
+    let number = |path: &str| setup.config.settings.get(path).and_then(Value::as_u64);
     let defaults = ToolSettings::default();
     let (hosts, guarded) = (Arc::clone(gate), Arc::clone(gate));
     let settings = ToolSettings {
         bash_default_timeout_ms: number("tools.shell.timeoutMs").unwrap_or(defaults.bash_default_timeout_ms),
         bash_inactivity_seconds: number("tools.shell.inactivityTimeout")
             .unwrap_or(defaults.bash_inactivity_seconds),
-        respect_gitignore: setup.settings.flag("context.fileFiltering.respectGitIgnore", true),
+        respect_gitignore: setup.config.settings.flag("context.fileFiltering.respectGitIgnore", true),
         private_hosts: PrivateHosts::new(move |host| hosts.names_host(host)),
         denied_hosts: DeniedHosts::new(move |host| guarded.guards_host(host)),
         search: search(setup),
@@ -101,9 +75,9 @@ pub(super) fn confines(settings: &SandboxSettings) -> Confines {
 
 /// The search service that the settings name. Loading has refused any other word.
 fn search(setup: &Setup) -> Option<SearchSettings> {
-    let text = |key: &str| setup.settings.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let text = |key: &str| setup.config.settings.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
     let provider = SearchService::from_name(&text("tools.webSearch.provider")?)?;
-    let most = setup.settings.get("tools.webSearch.maxResults").and_then(Value::as_u64);
+    let most = setup.config.settings.get("tools.webSearch.maxResults").and_then(Value::as_u64);
     Some(SearchSettings {
         provider,
         base_url: text("tools.webSearch.baseUrl"),
@@ -113,7 +87,7 @@ fn search(setup: &Setup) -> Option<SearchSettings> {
     })
 }
 
-/// Tells the model what previews of options are written in, when a front says it.
+/// Adds to a tool's description what previews of options are written in, when a front says it.
 pub(super) fn describe_previews(tools: &mut [Arc<dyn Tool>], format: Option<PreviewFormat>) {
     let Some(format) = format else { return };
     let sentence = match format {

@@ -7,11 +7,11 @@ use ignore::WalkBuilder;
 use qoder_types::RuleSource;
 
 use super::Setup;
-use crate::extensions::Kind;
-use crate::layout;
-use crate::memory;
 use crate::notice::{Notice, NoticeKind};
-use crate::trust::is_too_wide;
+use qoder_config::home;
+use qoder_config::memory;
+use qoder_config::sources::Kind;
+use qoder_config::trust::is_too_wide;
 
 /// How many files a notice lists.
 const MOST_FILES: usize = 100;
@@ -25,15 +25,15 @@ const MOST_ENTRIES: usize = 5_000;
 impl Setup {
     /// Names the files that would count if the folder were trusted.
     pub(super) fn untrusted_notice(&self) -> Option<Notice> {
-        if self.trust.is_trusted() {
+        if self.config.trust.is_trusted() {
             return None;
         }
         let mut files = self.files_without_trust();
         // In the home directory the user's own files are in the same place, and they count.
-        files.retain(|path| !path.starts_with(&self.config_root));
+        files.retain(|path| !path.starts_with(&self.config.config_root));
         files.sort();
         files.dedup();
-        let folder = self.project_root.display();
+        let folder = self.config.project_root.display();
         let names: Vec<String> = files.iter().take(MOST_NAMED).map(|path| self.short_name(path)).collect();
         let named = match (names.as_slice(), files.len() - names.len()) {
             ([], _) => return None,
@@ -41,7 +41,7 @@ impl Setup {
             (_, 0) => format!("these files are not used: {}", names.join(", ")),
             (_, more) => format!("these files are not used: {} and {more} more", names.join(", ")),
         };
-        let home = layout::home(&self.options.environment);
+        let home = home::home(&self.options.environment);
         let home = home.canonicalize().unwrap_or(home);
         let text = if is_too_wide(&self.cwd, &home) {
             format!(
@@ -64,10 +64,10 @@ impl Setup {
         // An empty system prompt leaves memory out in any folder.
         if self.options.system_prompt.as_deref() != Some("") {
             let places = memory::MemoryPlaces { user: false, project, local, ..self.memory_places() };
-            files.extend(memory::candidates(&places, &self.settings));
+            files.extend(memory::candidates(&places, &self.config.settings));
         }
         let mut single = Vec::new();
-        for root in [&self.project_root, &self.cwd] {
+        for root in [&self.config.project_root, &self.cwd] {
             let own = root.join(".qoder");
             if project {
                 single.push(own.join("settings.json"));
@@ -80,7 +80,7 @@ impl Setup {
             }
         }
         if project && !self.options.strict_mcp_config {
-            single.push(self.project_root.join(".mcp.json"));
+            single.push(self.config.project_root.join(".mcp.json"));
         }
         files.extend(single.into_iter().filter(|path| path.is_file()));
         files
@@ -88,7 +88,7 @@ impl Setup {
 
     /// The path as seen from the project.
     fn short_name(&self, path: &Path) -> String {
-        path.strip_prefix(&self.project_root).unwrap_or(path).display().to_string()
+        path.strip_prefix(&self.config.project_root).unwrap_or(path).display().to_string()
     }
 }
 

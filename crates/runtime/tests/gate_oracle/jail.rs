@@ -123,7 +123,7 @@ fn confine(tree: &CString, workspace: &CString, user: &[u8]) -> io::Result<()> {
     check(unsafe { libc::chdir(workspace.as_ptr()) }.into())
 }
 
-/// Goes on as the child of the first process of the new namespace: the kernel ends all others there when that one ends,
+/// Continues as the child of the first process of the new namespace: the kernel ends all others there when that one ends,
 /// which it does when the script does.
 fn start_below_init() -> io::Result<()> {
     for _ in 0..2 {

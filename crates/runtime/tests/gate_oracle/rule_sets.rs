@@ -1,4 +1,4 @@
-//! The sets of rules under which scripts are decided, and what must not happen under each when nobody was asked.
+//! The sets of rules under which scripts are decided, and what must not happen under each without a question.
 
 use std::path::{Path, PathBuf};
 
@@ -74,6 +74,7 @@ fn policy(tree: &Tree, deny: &[&str], allow: &[&str]) -> Policy {
         roots: vec![tree.workspace()],
         config_dir: tree.root().join("home/.qoder"),
         protected: Vec::new(),
+        isolation: None,
     };
     Policy::new(&rules, workspace)
 }

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{Stage, call, specific, text};
+use crate::hooks::support::{Stage, call, specific, text};
 
 fn reads() -> serde_json::Value {
     json!([call("Read", json!({"file_path": "notes.txt"})), text("done")])

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{SESSION, Stage, call, specific, text, verdict};
+use crate::hooks::support::{SESSION, Stage, call, specific, text, verdict};
 
 fn family(child: Value) -> Value {
     let mut replies = vec![call("Agent", json!({"prompt": "look around"})), text("done")];

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{SESSION, Stage, call, specific, text, verdict};
+use crate::hooks::support::{SESSION, Stage, call, specific, text, verdict};
 
 fn writes() -> serde_json::Value {
     json!([call("Write", json!({"file_path": "a.txt", "content": "hi"})), text("done")])

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, call, specific, text};
+use crate::hooks::support::{Stage, call, specific, text};
 
 /// Outputs of every kind, as hooks before a call and of a question may give them.
 fn outputs() -> Vec<(&'static str, Value)> {

@@ -1,8 +1,8 @@
-//! Hooks at the end of a turn: they may make the model go on, a bounded number of times, or end the turn with an error.
+//! Hooks at the end of a turn: they may make the model continue, a bounded number of times, or end the turn with an error.
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, specific, text};
+use crate::hooks::support::{Stage, specific, text};
 
 #[tokio::test]
 async fn a_block_makes_the_model_go_on() {
@@ -72,7 +72,7 @@ async fn a_turn_that_fails_is_not_held() {
 async fn an_interrupt_withdraws_a_hook_that_holds_the_turn() {
     let mut stage = Stage::new(json!([text("first")]));
     let interrupt = stage.interrupt.clone();
-    let function: qoder_runtime::hooks::HookFunction = std::sync::Arc::new(move |_| {
+    let function: qoder_config::hooks::HookFunction = std::sync::Arc::new(move |_| {
         interrupt.trigger();
         Box::pin(std::future::pending())
     });

@@ -1,14 +1,14 @@
-//! Hooks that fail, take too long or answer nonsense: before a call that means to ask, elsewhere it has no effect, unless
+//! Hooks that fail, time out or give an invalid answer: before a call that means to ask, elsewhere it has no effect, unless
 //! the hook says otherwise. The host is warned in any case.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use qoder_runtime::hooks::{HookFunction, OnFailure};
+use qoder_config::hooks::{HookFunction, OnFailure};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, call, text};
+use crate::hooks::support::{Stage, call, text};
 
 fn writes() -> Value {
     json!([call("Write", json!({"file_path": "a.txt", "content": "hi"})), text("done")])
@@ -76,7 +76,7 @@ async fn elsewhere_a_failure_has_no_effect() {
 #[tokio::test]
 async fn a_failing_hook_beside_an_allowing_one_keeps_the_question_open() {
     let mut stage = Stage::new(writes()).answering(false);
-    stage.hook("PreToolUse", None, crate::support::verdict("allow", ""));
+    stage.hook("PreToolUse", None, crate::hooks::support::verdict("allow", ""));
     stage.register("PreToolUse", None, None, Duration::from_secs(60), fails());
     let ran = stage.run(&["go"]).await;
     assert_eq!(ran.heard.questions.lock().unwrap().len(), 1);
@@ -99,7 +99,7 @@ async fn a_matcher_that_cannot_be_used_is_told_once() {
     // One that could have denied the call is not lost; look-around is no part of our expressions.
     for matcher in ["Wri(", "^(?!Read)"] {
         let mut stage = Stage::new(twice.clone()).rules(&["Write"], &[]);
-        let told = stage.hook("PreToolUse", Some(matcher), crate::support::verdict("allow", ""));
+        let told = stage.hook("PreToolUse", Some(matcher), crate::hooks::support::verdict("allow", ""));
         let ran = stage.run(&["go"]).await;
         assert_eq!(ran.outcomes(), ["denied", "denied"], "{matcher}");
         assert!(told.lock().unwrap().is_empty());

@@ -1,9 +1,9 @@
 //! Hooks that observe: the start and end of a session, memory files, changed files, a changed folder and compactions. What
-//! they add reaches the model before its next reply; the host hears of runs if it wants to.
+//! they add reaches the model before its next reply; the host gets the events of runs if it wants them.
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, Told, call, specific, text};
+use crate::hooks::support::{Stage, Told, call, specific, text};
 
 fn of(told: &Told, field: &str) -> Vec<Value> {
     told.lock().unwrap().iter().map(|input| input[field].clone()).collect()

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::support::{Stage, specific, text};
+use crate::hooks::support::{Stage, specific, text};
 
 #[tokio::test]
 async fn a_hook_sees_the_prompt_and_adds_to_it() {

@@ -1,9 +1,9 @@
-//! Hooks of a question: they run before anybody else is asked, also where nobody is, and answer for the mode alone. What a
-//! rule wants to be asked about stays a person's to answer.
+//! Hooks of a question: they run before the host or a person is asked, also when no one is attached, and answer for the
+//! mode alone. What a rule wants to be asked about stays a person's to answer.
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, call, specific, text, verdict};
+use crate::hooks::support::{Stage, call, specific, text, verdict};
 
 fn writes() -> Value {
     json!([call("Write", json!({"file_path": "a.txt", "content": "hi"})), text("done")])

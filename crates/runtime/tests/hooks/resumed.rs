@@ -1,12 +1,12 @@
-//! A session that waits for an answer and goes on in another process follows what its hooks said before, without asking
+//! A session that waits for an answer and resumes in another process follows what its hooks said before, without asking
 //! them again; a rule that was written meanwhile still denies.
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, call, specific, text};
+use crate::hooks::support::{Stage, call, specific, text};
 
-/// A session whose hook wants somebody to be asked, about another file than the model named.
-fn parked() -> (Stage, crate::support::Told) {
+/// A session whose hook wants a question, about another file than the model named.
+fn parked() -> (Stage, crate::hooks::support::Told) {
     let replies = json!([call("Write", json!({"file_path": "a.txt", "content": "hi"})), text("done")]);
     let mut stage = Stage::new(replies).rules(&["Write"], &[]);
     stage.options.settings = Some(json!({"permissions": {"unattended": "park"}}).to_string());

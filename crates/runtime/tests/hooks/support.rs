@@ -1,5 +1,5 @@
-//! A stage for one session: a folder, a playbook for the model, hooks that note what they were told, and a host that keeps
-//! what it heard and answers questions if the test says how.
+//! A stage for one session: a folder, a playbook for the model, hooks that note what they got, and a host that keeps
+//! what it read and answers questions if the test says how.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use qoder_config::hooks::{Action, Hook, HookCall, HookFunction, OnFailure, Traits};
+use qoder_config::servers::Flags;
+use qoder_protocol::{Answer, Question};
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::error::DriveError;
-use qoder_runtime::events::{Answer, Event, Host, PermissionQuestion};
-use qoder_runtime::hooks::{Action, Hook, HookCall, HookFunction, OnFailure, Traits};
+use qoder_runtime::events::{Answering, Event, Sink, Wants};
 use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::layout::SessionPaths;
-use qoder_runtime::live::Live;
-use qoder_runtime::session::{Keep, Session};
+use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::session::{Keep, new_id};
+use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, Sessions};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::store::jsonl::Durability;
 use qoder_types::Message;
@@ -24,36 +26,35 @@ use serde_json::{Value, json};
 
 pub const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
-/// What a host heard.
+/// What a host read.
 #[derive(Default)]
 pub struct Heard {
     pub messages: Mutex<Vec<Value>>,
     pub warnings: Mutex<Vec<String>>,
-    pub questions: Mutex<Vec<PermissionQuestion>>,
-    /// How questions are answered; `None` when nobody answers.
+    pub questions: Mutex<Vec<Question>>,
+    /// How questions are answered; `None` when no one answers.
     allow: Option<bool>,
     hook_events: bool,
+    answering: Answering,
 }
 
-impl Host for Heard {
-    fn wants_partial(&self) -> bool {
-        false
+impl Sink for Heard {
+    fn wants(&self) -> Wants {
+        Wants { hook_events: self.hook_events, ..Wants::default() }
     }
 
-    fn wants_tool_output(&self) -> bool {
-        false
-    }
-
-    fn wants_hook_events(&self) -> bool {
-        self.hook_events
-    }
-
-    fn emit(&self, event: Event<'_>) -> std::io::Result<()> {
+    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
             Event::Message(message) => {
                 self.messages.lock().unwrap().push(serde_json::to_value(message).unwrap());
             }
             Event::Warning(text) => self.warnings.lock().unwrap().push(text.to_owned()),
+            Event::Asked(asking) => {
+                self.questions.lock().unwrap().push((*asking.question).clone());
+                let answer = |allow| Answer { allow, by: "tester".into(), ..Answer::default() };
+                self.answering.begin(asking, std::future::ready(self.allow.map(answer)).boxed());
+            }
+            Event::Resolved { action, .. } => self.answering.resolved(action),
             Event::Partial { .. } | Event::ToolOutput { .. } => {}
         }
         Ok(())
@@ -62,15 +63,9 @@ impl Host for Heard {
     fn answers(&self) -> bool {
         self.allow.is_some()
     }
-
-    fn ask(&self, question: PermissionQuestion) -> BoxFuture<'static, Option<Answer>> {
-        self.questions.lock().unwrap().push(question);
-        let answer = self.allow.map(|allow| Answer { allow, by: "tester".to_owned(), ..Answer::default() });
-        std::future::ready(answer).boxed()
-    }
 }
 
-/// What a hook was told, one entry a call.
+/// What a hook got, one entry per call.
 pub type Told = Arc<Mutex<Vec<Value>>>;
 
 pub struct Stage {
@@ -113,13 +108,13 @@ impl Stage {
         Self { folder, hooks: Vec::new(), options, allow: None, hook_events: false, interrupt }
     }
 
-    /// Somebody answers questions like this.
+    /// Questions are answered like this.
     pub fn answering(mut self, allow: bool) -> Self {
         self.allow = Some(allow);
         self
     }
 
-    /// The host wants to hear of every hook.
+    /// The host wants the events of every hook.
     pub fn with_hook_events(mut self) -> Self {
         self.hook_events = true;
         self
@@ -181,7 +176,12 @@ impl Stage {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    fn paths(&self) -> SessionPaths {
+    /// The folder with the log.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    pub fn paths(&self) -> SessionPaths {
         SessionPaths::new(self.folder.path(), SESSION)
     }
 
@@ -192,31 +192,63 @@ impl Stage {
 
     /// Opens the session, takes the prompts, drives until nothing is left to do, and ends.
     pub async fn run(&self, prompts: &[&str]) -> Ran {
+        self.run_in(Keep::Files { paths: self.paths(), durability: Durability::Process }, prompts).await
+    }
+
+    /// Opens the session and leaves the rest to the test.
+    pub fn open(&self, first: FirstPrompt) -> (OpenedSession, Arc<Heard>) {
+        self.open_in(Keep::Files { paths: self.paths(), durability: Durability::Process }, first)
+    }
+
+    fn open_in(&self, keep: Keep, first: FirstPrompt) -> (OpenedSession, Arc<Heard>) {
         let heard = Arc::new(Heard { allow: self.allow, hook_events: self.hook_events, ..Heard::default() });
         let setup = Setup::prepare(self.options.clone()).unwrap();
         let callbacks = Callbacks { hooks: self.hooks.clone(), ..Callbacks::default() };
-        let engine = setup.engine(Arc::clone(&heard) as Arc<dyn Host>, callbacks).unwrap();
-        let keep = Keep::Files { paths: self.paths(), durability: Durability::Process };
-        let session = Session::open(SESSION, keep, setup.redactor(), &setup.cwd).unwrap();
-        let (mut live, handle) = Live::new(Arc::new(engine), session);
-        for (number, text) in prompts.iter().enumerate() {
-            let input_id = format!("{}-{number}", live.session().state.last_seq);
-            handle.submit(InputAdmitted { input_id, message: Message::user(*text) }).unwrap();
+        let opened = Sessions::default().open(OpenRequest {
+            setup,
+            callbacks,
+            agent: None,
+            servers: Flags::default(),
+            answers_own_servers: false,
+            choice: SessionChoice::default(),
+            kept: Some((SESSION.to_owned(), keep)),
+            first,
+            sink: Arc::clone(&heard) as Arc<dyn Sink>,
+            mirror: None,
+            report: Arc::new(|_| ()),
+        });
+        (opened.map_err(|error| error.to_string()).unwrap(), heard)
+    }
+
+    /// The same with a session that is kept here; its log is where that of any other would be.
+    pub async fn run_in(&self, keep: Keep, prompts: &[&str]) -> Ran {
+        let first = if prompts.is_empty() { FirstPrompt::Continue } else { FirstPrompt::FromHost };
+        let (OpenedSession { handle, attachment }, heard) = self.open_in(keep, first);
+        for text in prompts {
+            handle.submit(InputAdmitted::user(new_id(), Message::user(*text))).unwrap();
         }
+        let (stop, wanted) = (handle.stopper(), self.interrupt.cancelled());
+        let interrupting = tokio::spawn(async move {
+            wanted.await;
+            stop.interrupt();
+        });
+        let finished = handle.finished();
         drop(handle);
-        let mut end = None;
-        while live.ready().await.unwrap() {
-            match live.turn(self.interrupt.clone()).await {
-                Ok(ended) => end = ended.or(end),
-                // Somebody has to answer in another process.
-                Err(DriveError::Waiting(_)) => break,
-                Err(error) => panic!("{error}"),
-            }
+        let finished = finished.await;
+        interrupting.abort();
+        drop(attachment);
+        match finished.take_error() {
+            // Another process has to answer.
+            None | Some(DriveError::Waiting(_)) => {}
+            Some(error) => panic!("{error}"),
         }
-        live.end().await.unwrap();
-        let state = &live.session().state;
+        self.ran(&finished, heard)
+    }
+
+    /// What became of a run that has ended.
+    pub fn ran(&self, finished: &Finished, heard: Arc<Heard>) -> Ran {
+        let (state, end) = (&finished.state, finished.last.clone());
         let conversation = state.prompt.iter().map(|message| text_of(&message.message)).collect();
-        drop(live);
         let log = std::fs::read_to_string(self.log()).unwrap();
         let records = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         Ran { end, heard, records, conversation }

@@ -1,12 +1,12 @@
-//! What is longer, deeper or more than is read: never allowed, denied where nobody is asked, and a deny rule still finds
-//! what stands in the part that was read. Each bound stands beside something large that is still read.
+//! What is longer, deeper or more than is read: never allowed, denied where no one can be asked, and a deny rule still
+//! finds what is in the part that was read. Each bound is tested beside something large that is still read.
 
 use std::time::{Duration, Instant};
 
 use qoder_runtime::permission_check::Checker;
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::permission_cases::place::Place;
 
 struct Bench {
     place: Place,

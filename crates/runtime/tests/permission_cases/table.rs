@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::permission_cases::place::Place;
 
 /// What a case must get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

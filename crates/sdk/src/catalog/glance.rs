@@ -10,7 +10,7 @@ use serde_json::Value;
 /// How much of the beginning and end of a log is read.
 const GLANCE: u64 = 64 * 1024;
 
-/// The newest tag; `None` when there is none or it was taken away.
+/// The newest tag; `None` when there is no tag or it was taken away.
 pub(super) fn tag(log: &Path) -> Option<String> {
     let mut file = File::open(log).ok()?;
     let length = file.metadata().ok()?.len();

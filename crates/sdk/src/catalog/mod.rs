@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use qoder_runtime::catalog;
-use qoder_runtime::error::SessionError;
-use qoder_runtime::layout::{self, SessionPaths};
+use qoder_runtime::config::home;
+use qoder_runtime::layout::SessionPaths;
+use qoder_runtime::store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -124,7 +125,7 @@ impl SessionPlace {
         let usual = || {
             let names = ["QODER_CONFIG_DIR", "CLAUDE_CONFIG_DIR", "CLAUDE_AGENT_SDK_VERSION", "HOME"];
             let known = names.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-            layout::config_root(&known.collect::<BTreeMap<_, _>>())
+            home::config_root(&known.collect::<BTreeMap<_, _>>())
         };
         self.config_dir.clone().unwrap_or_else(usual)
     }
@@ -143,11 +144,11 @@ impl SessionPlace {
             return Ok(catalog::find_session(&root, &project, id)?);
         }
         if !catalog::is_session_id(id) {
-            return Err(SessionError::BadId { id: id.to_owned() }.into());
+            return Err(StoreError::BadId { id: id.to_owned() }.into());
         }
         let found = catalog::info(&root, None, id);
         let missing =
-            || SessionError::NotFound { id: id.to_owned(), project: PathBuf::from("."), elsewhere: None };
+            || StoreError::NotFound { id: id.to_owned(), project: PathBuf::from("."), elsewhere: None };
         Ok(found.map(|session| session.paths).ok_or_else(missing)?)
     }
 }
@@ -158,7 +159,7 @@ impl SessionPlace {
 pub struct SessionInfo {
     /// Its id.
     pub session_id: String,
-    /// One line that tells sessions apart.
+    /// One line that identifies the session in a list.
     pub summary: String,
     /// When it was last written, in milliseconds since 1970.
     pub last_modified: u64,
@@ -237,13 +238,13 @@ fn milliseconds(stamp: &str) -> Option<u64> {
     u64::try_from(time.as_millisecond()).ok()
 }
 
-/// One session; `None` when there is none of this id.
+/// One session; `None` for an unknown ID.
 ///
 /// # Errors
 /// When the id is not one or the directory does not exist.
 pub fn get_session_info(session_id: &str, place: &SessionPlace) -> Result<Option<SessionInfo>> {
     if !catalog::is_session_id(session_id) {
-        return Err(SessionError::BadId { id: session_id.to_owned() }.into());
+        return Err(StoreError::BadId { id: session_id.to_owned() }.into());
     }
     let found = catalog::info(&place.root(), place.project()?.as_deref(), session_id);
     Ok(found.map(SessionInfo::from))

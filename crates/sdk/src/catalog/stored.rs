@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use qoder_runtime::catalog::is_session_id;
-use qoder_runtime::error::SessionError;
 use qoder_runtime::session::new_id;
+use qoder_runtime::store::StoreError;
 use serde_json::Value;
 
 use super::part::Part;
@@ -204,7 +204,7 @@ impl StoredSessions {
 
     fn key(&self, session_id: &str) -> Result<SessionKey> {
         if !is_session_id(session_id) {
-            return Err(SessionError::BadId { id: session_id.to_owned() }.into());
+            return Err(StoreError::BadId { id: session_id.to_owned() }.into());
         }
         Ok(SessionKey::new(project_key(self.directory.as_deref())?, session_id))
     }

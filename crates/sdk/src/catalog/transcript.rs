@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use qoder_runtime::agent;
-use qoder_runtime::layout::SessionPaths;
+pub(super) use qoder_runtime::layout::AGENT_PREFIX as PREFIX;
+use qoder_runtime::layout::{LOG_ENDING, SessionPaths};
 use qoder_runtime::store::jsonl::scan;
 use qoder_runtime::store::line::{self, Line};
 use qoder_types::RecordBody;
@@ -15,8 +15,6 @@ use serde_json::Value;
 use super::SessionPlace;
 use crate::{Error, Result};
 
-/// How files of subagents begin.
-pub(super) const PREFIX: &str = "agent-";
 /// How deep folders of subagents may lie in one another.
 const DEPTH: usize = 8;
 
@@ -89,7 +87,7 @@ pub fn get_subagent_messages(
 /// The files of a session's subagents, by id.
 fn files(paths: &SessionPaths) -> HashMap<String, PathBuf> {
     let mut found = HashMap::new();
-    collect(&paths.side.join(agent::FOLDER), DEPTH, &mut found);
+    collect(&paths.agents(), DEPTH, &mut found);
     found
 }
 
@@ -99,7 +97,7 @@ fn collect(folder: &Path, depth: usize, found: &mut HashMap<String, PathBuf>) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if path.is_dir() && depth > 0 {
             collect(&path, depth - 1, found);
-        } else if let Some(stem) = name.strip_suffix(".jsonl") {
+        } else if let Some(stem) = name.strip_suffix(LOG_ENDING) {
             let id = stem.strip_prefix(PREFIX).unwrap_or(stem).to_owned();
             found.insert(id, path);
         }
@@ -158,7 +156,7 @@ impl<'a> Chain<'a> {
     }
 
     fn take(&mut self, body: RecordBody, timestamp: Option<String>) {
-        // The conversation went back: what came after that entry is no part of it any more.
+        // The conversation went back: what came after that entry is no longer part of it.
         if let RecordBody::Cut(cut) = body {
             self.leaf = cut.at;
             return;

@@ -1,4 +1,4 @@
-//! What a running session can be told and asked. What a runtime cannot do is an error that says so.
+//! What a running session can be asked to do or to report. What a runtime cannot do is an error that says so.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -43,7 +43,7 @@ pub struct RewindResult {
     pub skipped_links: Vec<String>,
     /// Files that something else than a file tool has changed as well; that goes too.
     pub changed_elsewhere: Vec<String>,
-    /// Messages that are no part of the conversation any more.
+    /// Messages that are no longer part of the conversation.
     pub messages_removed: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct ContextUsage {
 }
 
 impl QoderSdkClient {
-    /// Stops the reply or tool that runs. The session goes on; the turn ends with a result.
+    /// Stops the reply or tool that runs. The session continues; the turn ends with a result.
     ///
     /// # Errors
     /// When the session has ended.
@@ -207,7 +207,7 @@ impl QoderSdkClient {
         self.tell(Control::McpClearAuth(name.to_owned())).await
     }
 
-    /// The models that can be chosen now; empty when nobody can say.
+    /// The models that can be chosen now; empty when they are unknown.
     pub async fn get_available_models(&self) -> Vec<ModelInfo> {
         self.part(Control::AvailableModels { live: true }, "models").await.unwrap_or_default()
     }
@@ -225,7 +225,7 @@ impl QoderSdkClient {
         self.ask(Control::ContextUsage).await
     }
 
-    /// Usage of the account; `None` when there is none to tell of.
+    /// Usage of the account; `None` when it is unknown.
     ///
     /// # Errors
     /// When the session has ended.

@@ -1,5 +1,5 @@
 //! A conversation: connect once, ask as often as you like, and change the session while it runs. This file owns the
-//! connection and the messages; everything else that a session can be told is in `controls`.
+//! connection and the messages; everything else that a session can be asked is in `controls`.
 
 mod controls;
 

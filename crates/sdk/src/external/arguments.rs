@@ -157,7 +157,7 @@ fn servers(options: &QoderAgentOptions, files: &mut PrivateFiles, out: &mut Argu
     Ok(())
 }
 
-/// The environment: the process's own, the options' on top, and what tells the program who speaks.
+/// The environment: the process's own, the options' on top, and the variables by which the program recognises this SDK.
 pub(super) fn environment(options: &QoderAgentOptions, command: &mut Command) {
     command.env("QODER_ENTRYPOINT", "sdk-rust").env("QODER_SDK_VERSION", VERSION);
     command.env("QODER_SDK_READS_SESSION_STATE", "1");

@@ -88,7 +88,7 @@ impl Incoming {
         }
     }
 
-    /// Tells whoever wants to know how servers are doing.
+    /// Calls `on_mcp_status_change` with the servers that changed.
     pub(super) fn status_changed(&self, message: &Value) {
         let Some(hear) = &self.options.on_mcp_status_change else { return };
         let rows = message["servers"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The handshake: what the program is told first, and whether its answer fits this SDK. Hooks are named by numbers
+//! The handshake: what the program gets first, and whether its answer fits this SDK. Hooks are named by numbers
 //! here, and the credentials travel here and nowhere else.
 
 use std::sync::Arc;

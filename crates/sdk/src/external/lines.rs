@@ -1,5 +1,5 @@
 //! What the program writes: one JSON object a line, read on a task of its own so that nothing is lost when other
-//! things happen. Lines that are no object are skipped; one that begins like an object and is none is an error.
+//! things happen. Lines that are not objects are skipped; one that begins like an object and cannot be parsed is an error.
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};

@@ -129,7 +129,7 @@ fn answer_request(
                 }
             }
         };
-        // Whoever asked may have given up waiting.
+        // The caller may have given up waiting.
         let _ = answer.send(outcome);
     });
 }
@@ -188,12 +188,12 @@ fn copy(message: &Value, start: &Start) {
 }
 
 /// What is known about the conversation: how much was asked and answered, and whether the program is idle. A query
-/// closes its input when nothing is owed any more.
+/// closes its input when every prompt has its result.
 #[derive(Default)]
 struct Talk {
     asked: u64,
     results: u64,
-    /// Delegated tasks that hold a run open where the program tells no states.
+    /// Delegated tasks that hold a run open where the program reports no states.
     tasks: std::collections::BTreeSet<String>,
     tells_states: bool,
     is_idle: bool,

@@ -43,7 +43,7 @@ impl Wire {
     /// Sends a line. Without effect once it is closed.
     pub(super) fn send(&self, message: &Value) {
         if let Some(lines) = &*self.0.lines.lock().unwrap_or_else(PoisonError::into_inner) {
-            // The program is gone, which its other end tells.
+            // The program is gone; the reader reports it.
             let _ = lines.send(format!("{message}\n"));
         }
     }
@@ -86,7 +86,7 @@ impl Wire {
         } else {
             Err(response["error"].as_str().unwrap_or("it failed without a reason").to_owned())
         };
-        // Whoever asked may have given up waiting.
+        // The caller may have given up waiting.
         let _ = sender.send(answer);
     }
 

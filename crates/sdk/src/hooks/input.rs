@@ -101,7 +101,7 @@ pub enum HookDetail {
         /// What went wrong.
         #[serde(default)]
         error: String,
-        /// True when somebody stopped it.
+        /// True when it was interrupted.
         #[serde(default)]
         is_interrupt: Option<bool>,
     },

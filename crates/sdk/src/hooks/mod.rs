@@ -93,7 +93,7 @@ impl HookEvent {
 /// What a hook is given besides its input.
 #[derive(Debug, Clone)]
 pub struct HookContext {
-    /// Cancelled when nobody waits for the answer any more.
+    /// Cancelled when the answer is no longer needed.
     pub signal: CancellationToken,
 }
 
@@ -110,7 +110,7 @@ pub type HookCallback = Arc<
 pub enum OnFailure {
     /// As if the hook had no opinion.
     Continue,
-    /// The call asks; where nobody answers it is denied.
+    /// The call asks; where no one can answer it is denied.
     Ask,
     /// The action is blocked.
     Block,

@@ -25,7 +25,7 @@ pub struct HookJsonOutput {
     /// Why; the model reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `Some(true)`: the run goes on without waiting.
+    /// `Some(true)`: the run continues without waiting.
     #[serde(rename = "async", skip_serializing_if = "Option::is_none")]
     pub async_: Option<bool>,
     /// The part that belongs to the event, with `hookEventName`.
@@ -57,7 +57,7 @@ impl HookJsonOutput {
         Self::pre_tool_use("deny", &reason.into())
     }
 
-    /// For `PreToolUse`: somebody has to say.
+    /// For `PreToolUse`: the host or person is asked.
     #[must_use]
     pub fn ask(reason: impl Into<String>) -> Self {
         Self::pre_tool_use("ask", &reason.into())
@@ -69,7 +69,7 @@ impl HookJsonOutput {
         }))
     }
 
-    /// Blocks the action; for `Stop`: the model goes on, and reads the reason.
+    /// Blocks the action; for `Stop`: the model continues, and reads the reason.
     #[must_use]
     pub fn block(reason: impl Into<String>) -> Self {
         Self { decision: Some("block".to_owned()), reason: Some(reason.into()), ..Self::default() }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use qoder_runtime::callbacks::{OnElicitation as EngineElicitation, OnMcpOAuth, OwnServers};
+use qoder_runtime::config::servers::Flags;
 use qoder_runtime::mcp::McpPeer;
 use qoder_runtime::mcp::authorization::OAuthToken as EngineToken;
 use qoder_runtime::mcp::questions::{
     Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion,
 };
-use qoder_runtime::mcp_sources::Flags;
 use serde_json::{Map, Value, json};
 
 use crate::answer::guarded;

@@ -9,9 +9,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use qoder_core::OptionNames;
 use qoder_core::ports::Thinking;
-use qoder_runtime::agent::AgentDefinition;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::hooks::{Action, DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure, Traits};
+use qoder_runtime::config::agents::AgentDefinition;
+use qoder_runtime::config::hooks::{
+    Action, DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure, Traits,
+};
 use qoder_runtime::setup::{Options, SetupError};
 use qoder_types::RuleSource;
 use serde_json::{Map, Value};
@@ -178,7 +180,7 @@ pub(super) fn callbacks(
         Arc::new(move |reason: String| {
             let hear = Arc::clone(&hear);
             async move {
-                // There is nobody to tell that the listener itself failed.
+                // A failure of the callback itself has no receiver.
                 let _ = crate::answer::guarded("on_auth_expired", async { hear(reason).await }).await;
             }
             .boxed()

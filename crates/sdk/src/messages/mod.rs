@@ -118,7 +118,7 @@ impl<'de> Deserialize<'de> for Message {
     }
 }
 
-/// The word that stands in front of a message's own fields.
+/// A message's own fields with its `type` in front.
 #[derive(Serialize)]
 struct Tagged<'a, T> {
     #[serde(rename = "type")]
@@ -164,7 +164,7 @@ pub struct AssistantMessage {
     /// The transcript entry.
     #[serde(default)]
     pub uuid: Option<String>,
-    /// Set on a message that tells of a failure, for example `rate_limit`.
+    /// Set on a message that reports a failure, for example `rate_limit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Fields that this version does not know.

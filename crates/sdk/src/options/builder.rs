@@ -67,7 +67,7 @@ macro_rules! setters {
 setters! {
     /// How the session proves who it is.
     exact auth: AuthOptions,
-    /// The tools that exist; `[""; 0]` is none.
+    /// The tools that exist; `[""; 0]` leaves out all of them.
     some tools: ToolSet,
     /// Tools that run without a question.
     list allowed_tools: String,
@@ -95,13 +95,13 @@ setters! {
     some cli_path: PathBuf,
     /// The id of a new session, or of a copy.
     some session_id: String,
-    /// The session to go on with.
+    /// The session to resume.
     some resume: String,
-    /// Go on with the newest session of the directory.
+    /// Resume the newest session of the directory.
     plain continue_conversation: bool,
-    /// Work on a copy of the session to go on with.
+    /// Work on a copy of the session to resume.
     plain fork_session: bool,
-    /// Go on from this message, without what came after it.
+    /// Continue from this message, without what came after it.
     some resume_session_at: String,
     /// What is left out has to belong to the turn of this prompt.
     some resume_drops_turn: String,
@@ -207,7 +207,7 @@ impl QoderAgentOptions {
         self
     }
 
-    /// Keeps copies of the session's logs in a store, and takes sessions to go on with from there.
+    /// Keeps copies of the session's logs in a store, and resumes sessions from there.
     #[must_use]
     pub fn session_store(mut self, store: impl SessionStore) -> Self {
         self.session_store = Some(SharedSessionStore::new(store));
@@ -267,7 +267,7 @@ impl QoderAgentOptions {
         self
     }
 
-    /// Hears, at most once, that the credentials are not accepted any more, and why.
+    /// Called at most once, when the credentials are no longer accepted, with the reason.
     #[must_use]
     pub fn on_auth_expired<F, W, R>(mut self, hear: F) -> Self
     where

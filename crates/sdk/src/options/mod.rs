@@ -50,7 +50,7 @@ pub type OnStderr = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct QoderAgentOptions {
     /// How the session proves who it is; `None` takes what the environment and the settings say.
     pub auth: Option<AuthOptions>,
-    /// Hears, at most once, that the credentials are not accepted any more.
+    /// Called at most once, when the credentials are no longer accepted.
     pub on_auth_expired: Option<OnAuthExpired>,
     /// The tools that exist; `None` is all.
     pub tools: Option<ToolSet>,
@@ -86,13 +86,13 @@ pub struct QoderAgentOptions {
     pub cli_path: Option<PathBuf>,
     /// The id of a new session, or of a copy.
     pub session_id: Option<String>,
-    /// The session to go on with.
+    /// The session to resume.
     pub resume: Option<String>,
-    /// Go on with the newest session of the directory.
+    /// Resume the newest session of the directory.
     pub continue_conversation: bool,
-    /// Work on a copy of the session to go on with.
+    /// Work on a copy of the session to resume.
     pub fork_session: bool,
-    /// With `resume`: go on from this message; what came after it is left out of the conversation.
+    /// With `resume`: continue from this message; what came after it is left out of the conversation.
     pub resume_session_at: Option<String>,
     /// With `resume_session_at`: fail unless everything that is left out belongs to the turn of this prompt.
     pub resume_drops_turn: Option<String>,
@@ -271,7 +271,7 @@ impl std::fmt::Debug for QoderAgentOptions {
 }
 
 impl QoderAgentOptions {
-    /// The schema that `output_format` asks for, whether it stands alone or in `{"type": "json_schema", "schema": …}`.
+    /// The schema that `output_format` asks for, whether it is given alone or in `{"type": "json_schema", "schema": …}`.
     pub(crate) fn schema(&self) -> Option<Value> {
         let format = self.output_format.as_ref()?;
         let wrapped =
@@ -285,7 +285,7 @@ impl QoderAgentOptions {
         self.setting_sources.clone().or_else(implied)
     }
 
-    /// True when nobody lists settings files and skills ask for some. Only who lists the project's vouches for them.
+    /// True when the caller lists no settings files and skills need some. Only listing the project's files vouches for them.
     pub(crate) fn implies_sources(&self) -> bool {
         self.skills.is_some() && self.setting_sources.is_none()
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// The tools that exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolSet {
-    /// These; an empty list is none.
+    /// Only these; an empty list leaves out all.
     Only(Vec<String>),
     /// All built-in ones.
     Preset,

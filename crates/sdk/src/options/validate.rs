@@ -1,12 +1,12 @@
-//! What is wrong with options, told before anything is started. Each complaint names the option as it is written and
+//! What is wrong with options, reported before anything is started. Each complaint names the option as it is written and
 //! says what to do about it.
 
 use std::path::Path;
 
 use qoder_runtime::catalog::is_session_id;
+use qoder_runtime::config::skills::check_name;
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::setup::TOOL_NAMES;
-use qoder_runtime::skills::check_name;
 
 use super::{QoderAgentOptions, Skills, ToolSet};
 use crate::mcp::{McpServerConfig, McpServers};
@@ -25,7 +25,7 @@ impl QoderAgentOptions {
     /// ```
     ///
     /// # Errors
-    /// When an option or a combination makes no sense.
+    /// When an option or a combination is invalid.
     pub fn validate(&self) -> Result<()> {
         self.check_permissions()?;
         self.check_session()?;
@@ -187,7 +187,7 @@ impl QoderAgentOptions {
         match &self.resume {
             Some(id) if !is_session_id(id) => Err(Error::option(
                 "resume",
-                format!("with a session_store it must be the id of a session, and `{id}` is none"),
+                format!("with a session_store it must be the id of a session, and `{id}` is not one"),
                 "StoredSessions lists what the store has",
             )),
             Some(_) | None => Ok(()),

@@ -1,4 +1,4 @@
-//! What a session can be told to do while it runs. One list for both kinds of sessions: the engine in process obeys
+//! What a session can be asked to do while it runs. One list for both kinds of sessions: the engine in process obeys
 //! it directly, an external program gets it in the shape in which control requests travel.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::mcp::{McpServerConfig, OAuthToken};
 use crate::permission::PermissionMode;
 
-/// Something that a session is told to do.
+/// Something that a session must do.
 #[derive(Debug, Clone)]
 pub(crate) enum Control {
     Interrupt,

@@ -1,5 +1,5 @@
-//! The way of messages from a session to whoever reads them. What waits unread is bounded: a session that is ahead of its
-//! reader waits between two steps, and goes on obeying orders meanwhile. No message is lost.
+//! The way of messages from a session to their reader. What waits unread is bounded: a session that is ahead of its
+//! reader waits between two steps, and still obeys orders meanwhile. No message is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ const MOST_UNREAD: usize = 256;
 struct Pace {
     unread: AtomicUsize,
     read: Notify,
-    /// Nobody reads any more.
+    /// The reader is gone.
     is_closed: AtomicBool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct MessageSender {
 #[derive(Clone)]
 enum Way {
     Direct(mpsc::UnboundedSender<Result<Message>>),
-    /// Through whoever copies the session to a store.
+    /// Through the task that copies the session to a store.
     Courier(mpsc::UnboundedSender<Item>),
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn channel() -> (MessageSender, MessageReceiver) {
 }
 
 impl MessageSender {
-    /// Sends a message. When nobody reads any more it is dropped; closing is on its way then.
+    /// Sends a message. Without a reader it is dropped; closing is on its way then.
     pub(crate) fn send(&self, message: Result<Message>) {
         self.pace.unread.fetch_add(1, Ordering::AcqRel);
         self.pass(message);

@@ -22,7 +22,7 @@ use crate::prompt::Prompt;
 use crate::session_store::{self, Copier, SharedSessionStore};
 use crate::{Error, QoderAgentOptions, Result, UserMessage, external, in_process};
 
-/// What a session is told.
+/// What a program sends to a session.
 pub(crate) enum Order {
     /// A prompt.
     Input(UserMessage),
@@ -46,20 +46,20 @@ pub(crate) struct Start {
     pub(crate) ready: Ready,
 }
 
-/// Tells whoever started the session that it is ready, or why it is not. Nobody waits for that before a query: what
-/// goes wrong is on its stream.
+/// Reports to the caller that started the session that it is ready, or why it is not. A query does not wait for that: its
+/// stream has the error.
 pub(crate) struct Ready(Option<oneshot::Sender<Result<Value>>>);
 
 impl Ready {
     /// The session is ready; `info` is what it says of itself.
     pub(crate) fn ready(&mut self, info: Value) {
         if let Some(sender) = self.0.take() {
-            // Whoever connected may have given up waiting.
+            // The caller may have given up waiting.
             let _ = sender.send(Ok(info));
         }
     }
 
-    /// Hands the error to whoever waits; gives it back when nobody does.
+    /// Hands the error to the caller that waits; returns it when no caller does.
     fn failed(&mut self, error: Error) -> Option<Error> {
         match self.0.take() {
             Some(sender) => sender.send(Err(error)).err().and_then(Result::err),
@@ -221,7 +221,7 @@ fn tell(start: &mut Start, error: Error) {
     }
 }
 
-/// The next prompt of what is asked first; pending when there is none any more.
+/// The next prompt of what is asked first; pending after the last one.
 pub(crate) async fn next_prompt(prompt: &mut Option<Prompt>) -> Option<UserMessage> {
     // Polled in place, so that nothing is lost when the wait is given up.
     match prompt {

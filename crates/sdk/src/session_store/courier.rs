@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_runtime::config::home;
 use qoder_runtime::layout;
 use qoder_runtime::session::new_id;
 use serde_json::{Value, json};
@@ -40,11 +41,11 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// What passes through.
 pub(crate) enum Item {
-    /// A message for whoever reads the session.
+    /// A message for the reader of the session.
     Message(Result<Message>),
     /// Lines that were written to a log.
     Entries(PathBuf, Vec<Value>),
-    /// Nothing comes any more.
+    /// Nothing follows.
     End,
 }
 
@@ -94,7 +95,7 @@ pub(crate) fn begin(
     let (inbox, items) = mpsc::unbounded_channel();
     let courier = Courier {
         store: store.clone(),
-        projects: layout::config_root(&options.environment()).join("projects"),
+        projects: layout::projects(&home::config_root(&options.environment())),
         is_eager: options.session_store_flush == SessionStoreFlush::Eager,
         direct,
         warn: options.stderr.clone(),
@@ -170,7 +171,7 @@ impl Courier {
         let key = self.keys.entry(log).or_insert_with_key(|log| {
             let key = key_of(projects, log);
             if let (None, Some(warn)) = (&key, &self.warn) {
-                warn(&format!("warning: {} is no session log; it is not copied", log.display()));
+                warn(&format!("warning: {} is not a session log; it is not copied", log.display()));
             }
             key
         });
@@ -246,7 +247,7 @@ fn key_of(projects: &Path, log: &Path) -> Option<SessionKey> {
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let (projects, log) = (canonical(projects), canonical(log));
     let relative = log.strip_prefix(projects).ok()?.to_str()?;
-    let parts: Vec<&str> = relative.strip_suffix(".jsonl")?.split('/').collect();
+    let parts: Vec<&str> = relative.strip_suffix(layout::LOG_ENDING)?.split('/').collect();
     match parts.as_slice() {
         [project, session] => Some(SessionKey::new(*project, *session)),
         [project, session, _, _, ..] => {

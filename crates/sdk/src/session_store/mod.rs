@@ -1,5 +1,5 @@
 //! External session stores: what a store must offer, and the way to hand one around. A store holds copies of session
-//! logs, so that another host can go on with a session; local logs are written all the same. Entries are opaque JSON
+//! logs, so that another host can resume a session; local logs are written all the same. Entries are opaque JSON
 //! objects, which a store returns equal and in the order in which they were appended.
 
 mod courier;
@@ -139,7 +139,7 @@ pub type StoreResult<T> = Result<T, SessionStoreError>;
 /// # let _ = qoder_agent_sdk::QoderAgentOptions::new().session_store(Nowhere);
 /// ```
 pub trait SessionStore: Send + Sync + 'static {
-    /// Adds entries to the end of a log. The same entry may arrive twice; whoever reads tells by its `uuid`.
+    /// Adds entries to the end of a log. The same entry may arrive twice; readers recognise it by its `uuid`.
     fn append(
         &self,
         key: &SessionKey,

@@ -36,7 +36,7 @@ async fn optional<T>(
     Err(Error::SessionStore { problem: format!("the session store could not {}: {problem}", doing()) })
 }
 
-/// The entries of a log, each once; `None` when the store does not know the log. An empty log is none.
+/// The entries of a log, each once; `None` when the log is empty or the store does not know it.
 pub(crate) async fn load_log(store: &impl SessionStore, key: &SessionKey) -> Result<Option<Vec<Value>>> {
     let entries = answer(store.load(key), || format!("load {}", key.describe())).await?;
     let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return Ok(None) };
@@ -66,7 +66,7 @@ pub(crate) async fn stored_subpaths(store: &impl SessionStore, key: &SessionKey)
     Ok(listed.unwrap_or_default())
 }
 
-/// The entries without those that were delivered twice; one without a `uuid` cannot be told apart and stays.
+/// The entries without those that were delivered twice; one without a `uuid` cannot be recognised and stays.
 pub(crate) fn without_repeats(mut entries: Vec<Value>) -> Vec<Value> {
     let mut seen = HashSet::new();
     entries.retain(|entry| match entry.get("uuid").and_then(Value::as_str) {

@@ -1,4 +1,4 @@
-//! Goes on with a session that another host has left in a store. The logs are written to a configuration directory of
+//! Resumes a session that another host has left in a store. The logs are written to a configuration directory of
 //! their own, beside copies of the person's settings, and the engine is pointed there. The directory lives as long as
 //! the session; what happens meanwhile goes to the store.
 
@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use qoder_runtime::layout;
+use qoder_runtime::config::home;
+use qoder_runtime::layout::{self, LOG_ENDING, SessionPaths};
 use qoder_runtime::session::new_id;
 use serde_json::{Map, Value};
 
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How many logs of agents are restored.
 const MOST_AGENTS: usize = 10_000;
 
-/// Options that go on with the stored session; the same when nothing is to be restored.
+/// Options that resume the stored session; the same when nothing is to be restored.
 pub(crate) async fn restored(
     options: &QoderAgentOptions,
     store: &SharedSessionStore,
@@ -61,10 +62,10 @@ pub(crate) async fn restored(
         entries = forked(&mut options, store, &key, &entries).await?;
     }
     let root = files.folder("config")?;
-    copy_settings(&layout::config_root(&options.environment()), &root)?;
-    let logs = root.join("projects").join(&key.project_key);
+    copy_settings(&home::config_root(&options.environment()), &root)?;
+    let logs = layout::projects(&root).join(&key.project_key);
     let resumed = options.resume.as_deref().unwrap_or(&key.session_id);
-    write_log(&logs.join(format!("{resumed}.jsonl")), &entries)?;
+    write_log(&SessionPaths::new(&logs, resumed).log, &entries)?;
     if !forks {
         restore_agents(store, &key, &logs.join(&key.session_id)).await?;
     }
@@ -131,7 +132,7 @@ async fn restore_agents(store: &SharedSessionStore, key: &SessionKey, folder: &P
         let (about, lines): (Vec<Value>, Vec<Value>) =
             entries.unwrap_or_default().into_iter().partition(is_about);
         if !lines.is_empty() {
-            write_log(&folder.join(format!("{subpath}.jsonl")), &lines)?;
+            write_log(&folder.join(format!("{subpath}{LOG_ENDING}")), &lines)?;
         }
         // What is known of an agent is a file beside its log; the newest counts.
         if let Some(Value::Object(mut fields)) = about.into_iter().next_back() {

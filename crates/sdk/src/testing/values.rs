@@ -1,4 +1,4 @@
-//! What the rules put into a store: keys that nobody else uses, entries, and values of every kind; and how what comes
+//! What the rules put into a store: unused keys, entries, and values of every kind; and how what comes
 //! back is compared, as JSON: the order of keys does not count, and a number is its value.
 
 use qoder_runtime::session::new_id;
@@ -9,7 +9,7 @@ use crate::session_store::SessionKey;
 /// How much of a value an error shows.
 const SHOWN: usize = 300;
 
-/// A project that nobody else uses.
+/// An unused project.
 pub(super) fn project() -> String {
     format!("-rule-{}", new_id())
 }
@@ -19,7 +19,7 @@ pub(super) fn key_in(project: &str) -> SessionKey {
     SessionKey::new(project, new_id())
 }
 
-/// A session of a project that nobody else uses.
+/// A session of an unused project.
 pub(super) fn key() -> SessionKey {
     key_in(&project())
 }

@@ -28,7 +28,7 @@ pub trait ToolArguments: DeserializeOwned + JsonSchema + Send + 'static {}
 #[diagnostic::do_not_recommend]
 impl<A: DeserializeOwned + JsonSchema + Send + 'static> ToolArguments for A {}
 
-/// A function that can be the handler of a tool. `M` tells the two kinds of functions apart and is found by the
+/// A function that can be the handler of a tool. `M` distinguishes the two kinds of functions and is found by the
 /// compiler.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be the handler of a tool",
@@ -87,7 +87,7 @@ fn unreadable(error: &serde_json::Error) -> ToolResult {
     ToolResult::error(format!("The arguments cannot be read: {error}"))
 }
 
-/// The schema without what only tools for schemas read; parts stand where they are used, as models prefer it.
+/// The schema without what only tools for schemas read; parts are inlined where they are used, as models prefer it.
 fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;

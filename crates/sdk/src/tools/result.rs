@@ -1,5 +1,5 @@
 //! What a tool answers: content blocks in MCP's shapes, and whether it failed. A failure that was expected is best
-//! told with [`ToolResult::error`]; an `Err` becomes the same, with the error's own text.
+//! reported with [`ToolResult::error`]; an `Err` becomes the same, with the error's own text.
 
 use std::fmt::Display;
 

@@ -1,5 +1,5 @@
 //! A server whose tools are functions of this process. The engine calls them directly; an external program reaches
-//! them through messages. A handler that fails or panics harms nobody but its own call.
+//! them through messages. A handler that fails or panics affects only its own call.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl std::fmt::Debug for McpSdkServerConfig {
 /// ```
 /// use qoder_agent_sdk::{Error, NoArguments, create_sdk_mcp_server, tool};
 ///
-/// let now = tool("now", "Tells the time.", |_: NoArguments| async { "noon" });
+/// let now = tool("now", "Returns the time.", |_: NoArguments| async { "noon" });
 /// let clock = create_sdk_mcp_server("clock", "1.0.0", [now.clone()])?;
 /// assert_eq!(clock.name, "clock");
 ///

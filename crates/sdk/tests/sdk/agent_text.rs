@@ -1,4 +1,4 @@
-//! What agents say on their way: told when the program asks for it, and only then. What they do is told in any case.
+//! What agents say on their way: on the stream when the program asks for it, and only then. What they do is always there.
 
 use qoder_agent_sdk::{Message, query};
 use serde_json::json;

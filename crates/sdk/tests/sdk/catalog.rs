@@ -193,7 +193,7 @@ async fn sessions_are_continued_forked_and_forgotten_by_options() {
     let place = Place::new();
     let id = session(&place, "Hello?").await;
     let replies = json!([{ "text": "one" }, { "text": "two" }]);
-    let run = |options| async { result(&all(query("Go on.", options).unwrap()).await).clone() };
+    let run = |options| async { result(&all(query("Continue.", options).unwrap()).await).clone() };
     let continued = run(place.playing(&replies).continue_conversation(true)).await;
     assert_eq!((continued.session_id.as_str(), continued.text()), (id.as_str(), "two"));
     let wanted = "123e4567-e89b-42d3-a456-426614174000";

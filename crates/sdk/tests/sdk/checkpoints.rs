@@ -42,7 +42,7 @@ async fn goes_back(place: &Place, options: QoderAgentOptions) {
     assert!(!file.exists());
     let id = client.session_id().unwrap().to_owned();
     within(client.disconnect()).await.unwrap();
-    // The conversation is the one before the message, also for whoever reads the session.
+    // The conversation is the one before the message, also for readers of the session.
     let left: Vec<String> = get_session_messages(&id, &place.sessions())
         .unwrap()
         .into_iter()

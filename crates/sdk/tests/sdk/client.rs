@@ -1,4 +1,4 @@
-//! A conversation: turns of one session, and what it can be told while it runs.
+//! A conversation: turns of one session, and what it can be asked while it runs.
 
 use std::sync::{Arc, Mutex};
 

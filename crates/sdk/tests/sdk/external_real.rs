@@ -42,7 +42,7 @@ async fn tools_and_decisions_of_this_process_reach_the_program() {
     let place = Place::new();
     let replies = call_then_done("mcp__clock__now", &json!({}));
     let options = playing(&place, &replies);
-    let now = tool("now", "Tells the time.", |_: NoArguments| async { "noon" });
+    let now = tool("now", "Returns the time.", |_: NoArguments| async { "noon" });
     let options = options
         .mcp_server("clock", create_sdk_mcp_server("clock", "1.0.0", [now]).unwrap())
         .can_use_tool(|name, _, _| async move {
@@ -113,7 +113,7 @@ async fn this_process_chooses_the_model_of_the_program() {
 #[tokio::test]
 async fn a_program_says_how_it_is_doing() {
     let place = Place::new();
-    let now = tool("now", "Tells the time.", |_: NoArguments| async { "noon" });
+    let now = tool("now", "Returns the time.", |_: NoArguments| async { "noon" });
     let options = playing(&place, &json!([{ "text": "one", "chunks": 3 }]))
         .include_partial_messages(true)
         .mcp_server("clock", create_sdk_mcp_server("clock", "1.0.0", [now]).unwrap());

@@ -129,7 +129,7 @@ async fn hooks_are_called_by_their_names() {
 #[tokio::test]
 async fn servers_of_this_process_speak_mcp() {
     let server = || {
-        let now = tool("now", "Tells the time.", |_: NoArguments| async { "noon" });
+        let now = tool("now", "Returns the time.", |_: NoArguments| async { "noon" });
         create_sdk_mcp_server("clock", "2.0.0", [now]).unwrap()
     };
     let ask = |message: Value| async move {

@@ -36,7 +36,7 @@ async fn it_begins_with_its_own_prompt_and_has_its_own_tools() {
     assert!(log.iter().any(|line| line["message"]["content"] == "Look around first."));
     assert!(log.iter().any(|line| line["system"][0] == "You review."));
     // A session that has begun does not begin again.
-    let resumed = all(query("Go on.", new().resume(id)).unwrap()).await;
+    let resumed = all(query("Continue.", new().resume(id)).unwrap()).await;
     assert_eq!(result(&resumed).text(), "resumed");
     let prompts = place.0.transcript_lines();
     let begun = prompts.iter().filter(|line| line["type"] == "user" && line["origin"] == "prompt").count();

@@ -1,4 +1,4 @@
-//! What the callback is told: every field of the context, and a purpose for each kind of call, all with the same
+//! What the callback gets: every field of the context, and a purpose for each kind of call, all with the same
 //! session id.
 
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::support::{Place, all, result, within};
 
 type Asked = Arc<Mutex<Vec<ModelPolicyContext>>>;
 
-/// Options whose callback keeps what it is told and always chooses the playbook.
+/// Options whose callback keeps what it gets and always chooses the playbook.
 fn keeping(place: &Place, replies: &Value) -> (QoderAgentOptions, Asked) {
     let (chosen, asked) = (place.playbook(replies), Asked::default());
     let seen = Arc::clone(&asked);

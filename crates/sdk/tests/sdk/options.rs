@@ -1,4 +1,4 @@
-//! Options that make no sense are told at once, by their names, and nothing is started.
+//! Invalid options are reported at once, by their names, and nothing is started.
 
 use qoder_agent_sdk::{
     AgentDefinition, McpHttpServerConfig, McpServerConfig, McpStdioServerConfig, PermissionMode,

@@ -1,5 +1,5 @@
-//! Old sessions and a session in this process: nothing is deleted unless the settings speak of it; then as the program
-//! does, and what went is told.
+//! Old sessions and a session in this process: nothing is deleted unless the settings ask for it; then as the program
+//! does, and what was deleted is reported.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -3,15 +3,41 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use qoder_agent_sdk::{
     ContentBlock, ElicitationResult, HookEvent, HookMatcher, McpStdioServerConfig, Message, OnFailure,
     PermissionResult, QoderAgentOptions, QoderSdkClient, SdkPluginConfig, SettingSource, Skills,
-    ToolAnnotations, ToolResult, ToolSet, UserMessage, create_sdk_mcp_server, tool_with_schema,
+    ToolAnnotations, ToolPermissionContext, ToolResult, ToolSet, UserMessage, create_sdk_mcp_server,
+    tool_with_schema,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
+use crate::external_real::program;
 use crate::support::{Place, all, within};
+
+/// The session of a scenario that resumes one.
+const SESSION: &str = "5ce7a210-0000-4000-8000-000000000001";
+
+/// The exit code of a run whose question waits.
+const WAITING: i32 = 54;
+
+/// Fields of system messages that are not compared; the README of the scenarios says why.
+const LEFT_OUT: [&str; 12] = [
+    "type",
+    "uuid",
+    "session_id",
+    "cwd",
+    "model",
+    "apiKeySource",
+    "qodercli_version",
+    "claude_code_version",
+    "hook_id",
+    "task_id",
+    "output_file",
+    "usage",
+];
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
@@ -118,11 +144,69 @@ fn with_external_servers(mut options: QoderAgentOptions, servers: &Value) -> Qod
     options
 }
 
-fn with_callbacks(mut options: QoderAgentOptions, scenario: &Value) -> QoderAgentOptions {
+/// System messages that `system` does not have; the README of the scenarios says why.
+const OTHERS: [&str; 3] = ["notice", "mcp_status_change", "task_progress"];
+
+/// What the permission callback was given, and when it may answer.
+struct Asked {
+    given: Arc<Mutex<Vec<Value>>>,
+    may_answer: watch::Sender<bool>,
+}
+
+impl Asked {
+    fn new() -> Self {
+        Self { given: Arc::default(), may_answer: watch::Sender::new(false) }
+    }
+
+    fn given(&self) -> Vec<Value> {
+        self.given.lock().unwrap().clone()
+    }
+}
+
+/// Everything that a permission callback is given, but the signal.
+fn given(tool: &str, input: &Value, context: ToolPermissionContext) -> Value {
+    // Every field is named: a new one has to be compared too.
+    let ToolPermissionContext {
+        signal: _,
+        suggestions,
+        blocked_path,
+        decision_reason,
+        decision_reason_type,
+        classifier_approvable,
+        title,
+        display_name,
+        description,
+        tool_use_id,
+        agent_id,
+        exit_plan_mode,
+    } = context;
+    let fields = json!({
+        "tool": tool, "input": input, "suggestions": suggestions, "blocked_path": blocked_path,
+        "decision_reason": decision_reason, "decision_reason_type": decision_reason_type,
+        "classifier_approvable": classifier_approvable, "title": title, "display_name": display_name,
+        "description": description, "tool_use_id": tool_use_id, "agent_id": agent_id,
+        "exit_plan_mode": exit_plan_mode,
+    });
+    let fields = fields.as_object().unwrap().clone();
+    Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect())
+}
+
+/// Runs a turn in print mode whose question waits in the session.
+fn park(place: &Place, prompt: &str, model: &str) {
+    let settings = json!({ "permissions": { "unattended": "park" } }).to_string();
+    let arguments = ["-p", prompt, "--session-id", SESSION, "--model", model, "--settings", &settings];
+    let finished = place.0.run(program(), &arguments);
+    assert_eq!(finished.status.code(), Some(WAITING), "{finished:?}");
+}
+
+fn with_callbacks(mut options: QoderAgentOptions, scenario: &Value, asked: &Asked) -> QoderAgentOptions {
     if let Some(answers) = scenario.get("can_use_tool").cloned() {
-        options = options.can_use_tool(move |name, _, _| {
-            let answer = answers[&name].clone();
+        let (kept, may_answer) = (Arc::clone(&asked.given), asked.may_answer.subscribe());
+        options = options.can_use_tool(move |name: String, input, context| {
+            kept.lock().unwrap().push(given(&name, &input, context));
+            let (answer, mut may_answer) = (answers[&name].clone(), may_answer.clone());
             async move {
+                may_answer.wait_for(|may| *may).await.map_err(|error| error.to_string())?;
                 if let Some(problem) = answer["raises"].as_str() {
                     return Err(problem.to_owned());
                 }
@@ -130,6 +214,7 @@ fn with_callbacks(mut options: QoderAgentOptions, scenario: &Value) -> QoderAgen
                 Ok(match (deny, answer["interrupt"].as_bool().unwrap_or(false)) {
                     (true, true) => PermissionResult::deny_and_interrupt(text(&answer["message"])),
                     (true, false) => PermissionResult::deny(text(&answer["message"])),
+                    // Where the scenario has no other input this is null, which changes nothing.
                     (false, _) => PermissionResult::allow_with(answer["updated_input"].clone()),
                 })
             }
@@ -198,7 +283,7 @@ fn seen(messages: &[Message]) -> Vec<Value> {
                     names.insert(id, name);
                 }
                 ContentBlock::ToolResult { tool_use_id, content, is_error } => said.push(json!({
-                    "result_of": names[&tool_use_id], "text": content.to_text(), "is_error": is_error,
+                    "result_of": names.get(&tool_use_id), "text": content.to_text(), "is_error": is_error,
                 })),
                 _ => {}
             }
@@ -214,6 +299,33 @@ fn notices(messages: &[Message]) -> Vec<Value> {
         _ => None,
     };
     messages.iter().filter_map(notice).collect()
+}
+
+/// The system messages, without what differs from run to run.
+fn news(messages: &[Message]) -> Vec<Value> {
+    let news = |message: &Message| match message {
+        Message::System(system) if !OTHERS.contains(&system.subtype.as_str()) => {
+            let fields = system.data.iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str()));
+            let mut fields: Map<String, Value> =
+                fields.map(|(name, value)| (name.clone(), value.clone())).collect();
+            fields.insert("subtype".to_owned(), json!(system.subtype));
+            Some(Value::Object(fields))
+        }
+        _ => None,
+    };
+    messages.iter().filter_map(news).collect()
+}
+
+/// Like `fits`, but every field must be named, except where the subtype stands alone.
+fn fits_whole(expected: &Value, actual: &[Value]) -> bool {
+    let names = |value: &Value| -> Vec<String> {
+        let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        names.sort();
+        names
+    };
+    let mut pairs = expected.as_array().unwrap().iter().zip(actual);
+    let named = pairs.all(|(one, other)| names(one) == ["subtype"] || names(one) == names(other));
+    named && fits(expected, &json!(actual))
 }
 
 /// True when what was said is what is expected; `~` at the start of a text means that it is contained.
@@ -241,13 +353,18 @@ async fn play(scenario: &Value) {
     for (name, content) in scenario["files"].as_object().into_iter().flatten() {
         place.0.write(name, text(content));
     }
-    let playing = place.playing(scenario.get("playbook").unwrap_or(&json!([])));
-    let options = with_options(playing, &scenario["options"]);
+    let model = place.playbook(scenario.get("playbook").unwrap_or(&json!([])));
+    let mut options = with_options(place.options().model(model.clone()), &scenario["options"]);
+    if let Some(prompt) = scenario["parked"].as_str() {
+        park(&place, prompt, &model);
+        options = options.resume(SESSION);
+    }
     let plugins = scenario["plugins"].as_array().into_iter().flatten();
     let plugins = plugins.map(|name| SdkPluginConfig::Local(place.0.project().join(text(name)))).collect();
     let options = options.trust(scenario["trusted"] == true).plugins(plugins);
     let options = with_external_servers(options, &scenario["external_servers"]);
-    let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario);
+    let asked = Asked::new();
+    let options = with_callbacks(with_servers(options, &scenario["servers"]), scenario, &asked);
     let mut client = QoderSdkClient::new(options);
     let connected = within(client.connect(None)).await;
     if let Some(expected) = scenario.get("fails") {
@@ -256,7 +373,7 @@ async fn play(scenario: &Value) {
         return;
     }
     connected.unwrap();
-    let (mut said, mut warned) = (Vec::new(), Vec::new());
+    let (mut said, mut warned, mut reported) = (Vec::new(), Vec::new(), Vec::new());
     for (number, prompt) in (1..).zip(scenario["prompts"].as_array().unwrap()) {
         if let Some(to) = prompt["rewind_files"].as_u64() {
             let dry_run = prompt["dry_run"].as_bool().unwrap_or(false);
@@ -268,14 +385,24 @@ async fn play(scenario: &Value) {
             }));
             continue;
         }
-        client.query(UserMessage::new(text(prompt)).with_uuid(message_id(number))).await.unwrap();
+        if prompt.is_string() {
+            client.query(UserMessage::new(text(prompt)).with_uuid(message_id(number))).await.unwrap();
+        }
+        asked.may_answer.send_replace(true);
         let messages = all(client.receive_response()).await;
         warned.extend(notices(&messages));
+        reported.extend(news(&messages));
         said.extend(seen(&messages));
     }
     within(client.disconnect()).await.unwrap();
     let said = Value::Array(said);
     assert!(fits(&scenario["expect"], &said), "{}: {said:#}", scenario["name"]);
+    let prompts = scenario["prompts"].as_array().unwrap().iter().filter(|prompt| prompt.is_string());
+    let each_turn: Value = prompts.map(|_| json!({ "subtype": "init" })).collect();
+    let expected = scenario.get("system").unwrap_or(&each_turn);
+    assert!(fits_whole(expected, &reported), "{}: {:#}", scenario["name"], json!(reported));
+    let (expected, asked) = (scenario.get("asked").cloned().unwrap_or(json!([])), asked.given());
+    assert!(fits_whole(&expected, &asked), "{}: {:#}", scenario["name"], json!(asked));
     if let Some(expected) = scenario.get("notices") {
         assert!(fits(expected, &json!(warned)), "{}: {warned:#?}", scenario["name"]);
     }
@@ -297,6 +424,11 @@ async fn play_all(file: &str) -> usize {
 #[tokio::test]
 async fn every_scenario_is_seen_as_it_is_described() {
     assert!(play_all("scenarios.json").await > 20);
+}
+
+#[tokio::test]
+async fn scenarios_of_questions_are_seen_as_they_are_described() {
+    assert!(play_all("questions.json").await > 5);
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ async fn servers_are_replaced_and_bring_their_functions() {
     let place = Place::new();
     let replies = call_then_done("mcp__clock__now", &json!({}));
     let client = connected(place.playing(&replies).allowed_tools(["mcp__clock"])).await;
-    let now = tool("now", "Tells the time.", |_: NoArguments| async { "noon" });
+    let now = tool("now", "Returns the time.", |_: NoArguments| async { "noon" });
     let clock = create_sdk_mcp_server("clock", "1.0.0", [now]).unwrap();
     let wanted: BTreeMap<String, McpServerConfig> = [
         ("clock".to_owned(), clock.into()),
@@ -89,10 +89,7 @@ async fn servers_are_replaced_and_bring_their_functions() {
     let replaced = within(client.set_mcp_servers(&BTreeMap::new())).await.unwrap();
     assert_eq!(replaced.removed, ["bad name", "clock", "kb"]);
     let error = within(client.mcp_authenticate("kb", None)).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "mcp_authenticate: there is no MCP server named `kb`; known are: there is none"
-    );
+    assert_eq!(error.to_string(), "mcp_authenticate: there is no MCP server named `kb`; known are: none");
 }
 
 #[tokio::test]

@@ -168,7 +168,7 @@ async fn an_append_that_fails_is_tried_three_times_and_then_told_as_mirror_error
     {
         let store = Failing { failures: 3, panics, ..Failing::default() };
         let messages = all(query("Hello.", options.session_store(store.clone())).unwrap()).await;
-        assert_eq!(result(&messages).text(), "one", "the conversation goes on");
+        assert_eq!(result(&messages).text(), "one", "the conversation continues");
         let errors = mirror_errors(&messages);
         assert_eq!(errors.len(), 1, "{messages:#?}");
         let words = if panics { "on fire" } else { "the disk is full" };

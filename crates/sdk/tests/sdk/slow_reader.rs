@@ -28,7 +28,7 @@ fn busy(place: &Place) -> (QoderAgentOptions, Arc<AtomicUsize>) {
     (place.playing(&replies).mcp_server("kb", server).allowed_tools(["mcp__kb__count"]), calls)
 }
 
-/// Waits until the session does nothing any more, and answers with how far it came.
+/// Waits until the session has stopped, and answers with how far it came.
 async fn standing(calls: &AtomicUsize) -> usize {
     let mut before = usize::MAX;
     loop {

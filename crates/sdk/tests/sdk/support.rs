@@ -79,7 +79,7 @@ pub fn tool_results(messages: &[Message]) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// A playbook that calls a tool once and then says what it was told.
+/// A playbook that calls a tool once and then says what it read.
 pub fn call_then_done(name: &str, input: &Value) -> Value {
     json!([
         { "when": { "turn": 1 }, "toolCalls": [{ "name": name, "input": input, "id": "call_1" }] },

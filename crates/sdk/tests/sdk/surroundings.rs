@@ -1,5 +1,5 @@
 //! What a program says about the surroundings of a session: how plans are made, a proxy, what user messages carry, what
-//! previews are written in, and that it wants to hear of hooks.
+//! previews are written in, and that it wants the events of hooks.
 
 use qoder_agent_sdk::{
     HookEvent, HookJsonOutput, HookMatcher, Message, PermissionMode, QoderAgentOptions, query,

@@ -40,7 +40,7 @@ async fn watch(arguments: Watch, context: ToolContext) -> String {
     if context.signal.is_cancelled() { "aborted".to_owned() } else { format!("done at {}", arguments.max) }
 }
 
-/// Tells the time.
+/// Returns the time.
 #[tool]
 async fn now() -> &'static str {
     "noon"

@@ -89,7 +89,7 @@ impl Collector {
     ///
     /// # Panics
     /// When the loopback address has no free port.
-    #[expect(clippy::expect_used, reason = "a test without a server cannot go on")]
+    #[expect(clippy::expect_used, reason = "a test without a server cannot continue")]
     #[must_use]
     pub fn start(manner: CollectorManner) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the loopback address has a free port");
@@ -130,7 +130,7 @@ impl Collector {
         self.received(|received| received.connections)
     }
 
-    /// The header of this name on every request so far; empty where there is none.
+    /// The header of this name on every request so far; empty where it is missing.
     #[must_use]
     pub fn headers(&self, name: &str) -> Vec<String> {
         let header = |headers: &Vec<(String, String)>| {

@@ -1,5 +1,5 @@
 //! Reads the protobuf encoding of traces and metrics into the JSON that the same protocol defines. The numbers are those
-//! of the published definition. What is broken ends the message it stands in.
+//! of the published definition. Invalid bytes end the message that they are in.
 
 use serde_json::{Map, Value, json};
 
@@ -99,7 +99,7 @@ fn message(mut rest: &[u8], known: &[Known]) -> Value {
     let mut object = Map::new();
     while let Some((number, piece)) = next(&mut rest) {
         let Some((_, name, repeated, holds)) = known.iter().find(|(wanted, ..)| *wanted == number) else {
-            // A field that the definition does not have is a fault of whoever sent it.
+            // A field that the definition does not have is an error of the sender.
             object.insert(format!("unknown field {number}"), Value::Null);
             continue;
         };
@@ -117,7 +117,7 @@ fn message(mut rest: &[u8], known: &[Known]) -> Value {
     Value::Object(object)
 }
 
-/// A field as it stands in the bytes.
+/// A field as it is in the bytes.
 enum Piece<'a> {
     Varint(u64),
     Eight([u8; 8]),

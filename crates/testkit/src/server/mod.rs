@@ -32,7 +32,7 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null when it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
@@ -93,7 +93,7 @@ impl ScriptedServer {
     ///
     /// # Panics
     /// When the loopback address has no free port.
-    #[expect(clippy::expect_used, reason = "a test without a server cannot go on")]
+    #[expect(clippy::expect_used, reason = "a test without a server cannot continue")]
     #[must_use]
     pub fn start(script: Script) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the loopback address has a free port");

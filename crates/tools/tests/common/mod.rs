@@ -26,7 +26,14 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 /// No test waits longer than this for anything.
-pub const HANG_GUARD: Duration = Duration::from_secs(60);
+pub const HANG_GUARD: Duration = Duration::from_secs(240);
+
+/// The whole name of a test of `module`, as its own program wants it behind `--exact`. With a name that no test has, the
+/// program would run nothing and succeed.
+pub fn whole_name(module: &str, test: &str) -> String {
+    let (_, path) = module.split_once("::").expect("a module below the program");
+    format!("{path}::{test}")
+}
 
 pub struct Bench {
     _directory: TempDir,
@@ -163,6 +170,7 @@ impl Bench {
             ToolProgress::Output(text) => Some(text.as_str()),
             ToolProgress::TaskStarted { .. }
             | ToolProgress::TaskProgress { .. }
+            | ToolProgress::TaskParked(_)
             | ToolProgress::TaskEnded(_) => None,
         });
         texts.collect()
@@ -184,6 +192,7 @@ impl Bench {
                     ToolProgress::TaskEnded(end) => Some(end.clone()),
                     ToolProgress::TaskStarted { .. }
                     | ToolProgress::TaskProgress { .. }
+                    | ToolProgress::TaskParked(_)
                     | ToolProgress::Output(_) => None,
                 });
                 match ended {
@@ -223,7 +232,7 @@ pub async fn appears(path: &Path) -> String {
     tokio::time::timeout(HANG_GUARD, waiting).await.expect("the file never appeared")
 }
 
-/// Waits until the process is gone or a zombie that nobody has reaped yet.
+/// Waits until the process is gone or a zombie that is not reaped yet.
 pub async fn is_gone(process: &str) {
     let waiting = async {
         loop {
@@ -238,7 +247,7 @@ pub async fn is_gone(process: &str) {
     tokio::time::timeout(HANG_GUARD, waiting).await.expect("the process survived");
 }
 
-/// Checks that nothing appends to `path` any more: a process that still ran would, many times a second.
+/// Checks that nothing still appends to `path`: a process that still ran would, many times a second.
 pub async fn is_still(path: &Path) {
     let length = || std::fs::metadata(path).map_or(0, |found| found.len());
     let before = length();

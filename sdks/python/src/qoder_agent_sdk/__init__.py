@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from ._auth import InternalAuthOptions, access_token, access_token_from_env, qodercli_auth
     from ._client import QoderSDKClient
     from ._errors import (
         AuthAccessTokenEnvVarError,
@@ -34,7 +33,40 @@ if TYPE_CHECKING:
         SessionStoreError,
         UnsupportedCliCapabilityError,
     )
-    from ._hook_types import (
+    from ._mcp.server import McpServer
+    from ._mcp.tools import (
+        EmbeddedResourceToolContent,
+        EmbeddedResourceValue,
+        ImageToolContent,
+        ResourceLinkToolContent,
+        SdkMcpTool,
+        TextToolContent,
+        ToolContent,
+        ToolHandlerResult,
+        ToolInvocationContext,
+        create_sdk_mcp_server,
+        tool,
+    )
+    from ._options.auth import InternalAuthOptions, access_token, access_token_from_env, qodercli_auth
+    from ._options.options import QoderAgentOptions
+    from ._query import query
+    from ._stores.store import (
+        InMemorySessionStore,
+        SessionKey,
+        SessionStore,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+    )
+    from ._transcripts.edits import ForkSessionResult, delete_session, fork_session, rename_session, tag_session
+    from ._transcripts.facts import SDKSessionInfo, SessionMessage
+    from ._transcripts.reading import (
+        get_session_info,
+        get_session_messages,
+        get_subagent_messages,
+        list_sessions,
+        list_subagents,
+    )
+    from ._types.hooks import (
         BaseHookInput,
         CwdChangedHookInput,
         ElicitationHookInput,
@@ -62,8 +94,7 @@ if TYPE_CHECKING:
         SubagentStopHookInput,
         UserPromptSubmitHookInput,
     )
-    from ._mcp_server import McpServer
-    from ._mcp_types import (
+    from ._types.mcp import (
         ElicitationRequest,
         ElicitationResult,
         McpAuthenticateResult,
@@ -86,7 +117,7 @@ if TYPE_CHECKING:
         OnMcpOAuthRequired,
         OnMcpStatusChange,
     )
-    from ._messages import (
+    from ._types.messages import (
         AssistantMessage,
         ContentBlock,
         ImageBlock,
@@ -103,7 +134,7 @@ if TYPE_CHECKING:
         UnknownMessage,
         UserMessage,
     )
-    from ._model_types import (
+    from ._types.models import (
         AdaptedModel,
         BYOKFieldInfo,
         BYOKModelInfo,
@@ -117,8 +148,7 @@ if TYPE_CHECKING:
         QoderModelPurpose,
         SDKControlGetByokConfigResponse,
     )
-    from ._options import QoderAgentOptions
-    from ._permission_types import (
+    from ._types.permissions import (
         CanUseTool,
         ExitPlanModeApprovalDetails,
         PermissionBehavior,
@@ -132,17 +162,7 @@ if TYPE_CHECKING:
         PermissionUpdateDestination,
         ToolPermissionContext,
     )
-    from ._query import query
-    from ._session_edits import ForkSessionResult, delete_session, fork_session, rename_session, tag_session
-    from ._session_facts import SDKSessionInfo, SessionMessage
-    from ._session_store import (
-        InMemorySessionStore,
-        SessionKey,
-        SessionStore,
-        SessionStoreEntry,
-        SessionStoreListEntry,
-    )
-    from ._session_types import (
+    from ._types.sessions import (
         AgentDefinition,
         BuiltinToolName,
         EffortLevel,
@@ -162,32 +182,12 @@ if TYPE_CHECKING:
         ThinkingConfigEnabled,
         ToolsPreset,
     )
-    from ._sessions import (
-        get_session_info,
-        get_session_messages,
-        get_subagent_messages,
-        list_sessions,
-        list_subagents,
-    )
-    from ._tools import (
-        EmbeddedResourceToolContent,
-        EmbeddedResourceValue,
-        ImageToolContent,
-        ResourceLinkToolContent,
-        SdkMcpTool,
-        TextToolContent,
-        ToolContent,
-        ToolHandlerResult,
-        ToolInvocationContext,
-        create_sdk_mcp_server,
-        tool,
-    )
 
 #: Where each public name is defined.
 _HOMES = {
     name: home
     for home, names in {
-        "_auth": "access_token access_token_from_env InternalAuthOptions qodercli_auth",
+        "_options.auth": "access_token access_token_from_env InternalAuthOptions qodercli_auth",
         "_client": "QoderSDKClient",
         "_errors": (
             "AuthAccessTokenEnvVarError AuthNotConfiguredError CLIConnectionError CLIJSONDecodeError "
@@ -196,7 +196,7 @@ _HOMES = {
             "QoderCliProcessError QoderSDKError QueryResultError SessionStoreError "
             "UnsupportedCliCapabilityError"
         ),
-        "_hook_types": (
+        "_types.hooks": (
             "BaseHookInput CwdChangedHookInput ElicitationHookInput ElicitationResultHookInput "
             "FileChangedHookInput FurtherHookEvent HookCallback HookCallbackOptions HookEvent HookFailurePolicy "
             "HookInput HookJSONOutput HookMatcher InstructionsLoadedHookInput PermissionRequestHookInput "
@@ -204,41 +204,43 @@ _HOMES = {
             "PreToolUseHookInput SessionEndHookInput SessionStartHookInput StopHookInput SubagentStartHookInput "
             "SubagentStopHookInput UserPromptSubmitHookInput"
         ),
-        "_mcp_server": "McpServer",
-        "_mcp_types": (
+        "_mcp.server": "McpServer",
+        "_types.mcp": (
             "ElicitationRequest ElicitationResult McpAuthenticateResult McpHttpServerConfig McpOAuthRequest "
             "McpSdkServerConfig McpServerConfig McpServerConnectionStatus McpServerInfo McpServerStatus "
             "McpServerToolPolicy McpSetServersResult McpSSEServerConfig McpStatusResponse McpStdioServerConfig "
             "McpToolAnnotations McpToolInfo OAuthToken OnElicitation OnMcpOAuthRequired OnMcpStatusChange"
         ),
-        "_messages": (
+        "_types.messages": (
             "AssistantMessage ContentBlock ImageBlock Message PromptSuggestionMessage ResultMessage StreamEvent "
             "SystemMessage TextBlock ThinkingBlock ToolResultBlock ToolUseBlock UnknownBlock UnknownMessage "
             "UserMessage"
         ),
-        "_model_types": (
+        "_types.models": (
             "AdaptedModel BYOKFieldInfo BYOKModelInfo BYOKModelTypeInfo BYOKProviderInfo CustomModel ModelInfo "
             "ModelPolicyContext ModelPolicyProvider ModelPolicyResult QoderModelPurpose "
             "SDKControlGetByokConfigResponse"
         ),
-        "_options": "QoderAgentOptions",
-        "_permission_types": (
+        "_options.options": "QoderAgentOptions",
+        "_types.permissions": (
             "CanUseTool ExitPlanModeApprovalDetails PermissionBehavior PermissionDecisionClassification "
             "PermissionMode PermissionResult PermissionResultAllow PermissionResultDeny PermissionRuleValue "
             "PermissionUpdate PermissionUpdateDestination ToolPermissionContext"
         ),
         "_query": "query",
-        "_session_edits": "delete_session fork_session ForkSessionResult rename_session tag_session",
-        "_session_facts": "SDKSessionInfo SessionMessage",
-        "_session_store": "InMemorySessionStore SessionKey SessionStore SessionStoreEntry SessionStoreListEntry",
-        "_session_types": (
+        "_transcripts.edits": "delete_session fork_session ForkSessionResult rename_session tag_session",
+        "_transcripts.facts": "SDKSessionInfo SessionMessage",
+        "_stores.store": "InMemorySessionStore SessionKey SessionStore SessionStoreEntry SessionStoreListEntry",
+        "_types.sessions": (
             "AgentDefinition BuiltinToolName EffortLevel InterruptResult OutputFormat RewindFilesResult "
             "RewindScope SandboxSettings SdkPluginConfig Settings SettingSource SystemPromptFile "
             "SystemPromptPreset ThinkingConfig ThinkingConfigAdaptive ThinkingConfigDisabled "
             "ThinkingConfigEnabled ToolsPreset"
         ),
-        "_sessions": ("get_session_info get_session_messages get_subagent_messages list_sessions list_subagents"),
-        "_tools": (
+        "_transcripts.reading": (
+            "get_session_info get_session_messages get_subagent_messages list_sessions list_subagents"
+        ),
+        "_mcp.tools": (
             "create_sdk_mcp_server EmbeddedResourceToolContent EmbeddedResourceValue ImageToolContent "
             "ResourceLinkToolContent SdkMcpTool TextToolContent tool ToolContent ToolHandlerResult "
             "ToolInvocationContext"

@@ -21,7 +21,7 @@ import anyio
 
 logger = logging.getLogger("qoder_agent_sdk")
 
-#: How long a callback may go on after its signal was set, before it is cancelled.
+#: How long a callback may keep running after its signal was set, before it is cancelled.
 CANCEL_GRACE_SECONDS = 1.0
 
 
@@ -57,7 +57,7 @@ def new_signal() -> asyncio.Event:
 
 
 def is_being_cancelled() -> bool:
-    """Whether a `CancelledError` is meant for the task that runs; where nobody can tell, it is."""
+    """Whether a `CancelledError` is meant for the running task; true where asyncio cannot say (before Python 3.11)."""
     if running_on_trio():
         return False  # trio has an exception of its own for that
     task = asyncio.current_task()

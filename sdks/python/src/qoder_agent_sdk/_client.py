@@ -13,23 +13,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from ._backend import BackgroundTask, spawn
-from ._command import mcp_wire_servers
 from ._errors import CLIConnectionError, ControlRequestError, OptionTypeError, OptionValueError
-from ._messages import Message, ResultMessage
-from ._option_checks import check_mcp_servers
-from ._options import QoderAgentOptions
-from ._prompts import check_prompt, prompt_messages
-from ._session import Session
+from ._options.checks import check_mcp_servers
+from ._options.options import QoderAgentOptions
+from ._options.prompts import check_prompt, prompt_messages
+from ._process.command import mcp_wire_servers
+from ._session.session import Session
+from ._types.messages import Message, ResultMessage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from typing_extensions import Self
 
-    from ._mcp_types import McpAuthenticateResult, McpServerConfig, McpSetServersResult, McpStatusResponse, OAuthToken
-    from ._model_types import BYOKProviderInfo, ModelInfo
-    from ._permission_types import PermissionMode
-    from ._session_types import InterruptResult, RewindFilesResult, RewindScope, Settings
+    from ._types.mcp import McpAuthenticateResult, McpServerConfig, McpSetServersResult, McpStatusResponse, OAuthToken
+    from ._types.models import BYOKProviderInfo, ModelInfo
+    from ._types.permissions import PermissionMode
+    from ._types.sessions import InterruptResult, RewindFilesResult, RewindScope, Settings
 
 
 class QoderSDKClient:

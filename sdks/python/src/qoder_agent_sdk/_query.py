@@ -11,10 +11,10 @@ from typing import Any
 
 from ._backend import BackgroundTask, spawn
 from ._errors import CLIConnectionError, QoderCliProcessError
-from ._messages import Message
-from ._options import QoderAgentOptions
-from ._prompts import check_prompt, prompt_messages
-from ._session import Session
+from ._options.options import QoderAgentOptions
+from ._options.prompts import check_prompt, prompt_messages
+from ._session.session import Session
+from ._types.messages import Message
 
 
 def query(

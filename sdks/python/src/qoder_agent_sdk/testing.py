@@ -15,8 +15,8 @@ from typing import Any, Union
 
 import anyio
 
-from ._session_store import SessionStore
-from ._store_rules import RULES, Rule
+from ._stores.rules import RULES, Rule
+from ._stores.store import SessionStore
 
 __all__ = ["SESSION_STORE_RULES", "MakeSessionStore", "check_session_store_rule", "run_session_store_conformance"]
 

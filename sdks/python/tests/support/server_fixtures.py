@@ -55,7 +55,7 @@ class Guarded:
         self._ask("/accept", token.encode())
 
     def consent(self, address: str) -> str:
-        """What a browser would do: visits the address, and tells where it was sent back to."""
+        """What a browser would do: visits the address and returns where it was redirected to."""
         opener = urllib.request.build_opener(_NoRedirect)
         location = opener.open(address).headers["location"]
         assert location, f"{address} sent nobody back"

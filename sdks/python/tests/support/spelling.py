@@ -1,7 +1,7 @@
 """Types in one spelling, so that a documented type can be compared with ours.
 
 `Optional`, `Union` and `|` are the same, a bare `dict` is one of anything by text, names count without the modules
-they come from, and what stands in quotes is what it names.
+they come from, and a quoted annotation counts as the type that it names.
 """
 
 from __future__ import annotations

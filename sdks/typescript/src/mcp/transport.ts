@@ -24,7 +24,7 @@ export const RpcCode = {
   requestCancelled: -32800,
 } as const;
 
-/** A pipe between a server and whoever uses it. */
+/** A pipe between a server and its client. */
 export interface McpTransport {
   start(): Promise<void>;
   send(message: RpcMessage): Promise<void>;

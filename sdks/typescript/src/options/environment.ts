@@ -1,6 +1,6 @@
 /**
- * The environment of the runtime: that of this process, `options.env` on top, and what tells the runtime that
- * this package is attached. Credentials given as `options.auth` are not here.
+ * The environment of the runtime: that of this process, `options.env` on top, and the variables by which the runtime
+ * recognises this package. Credentials given as `options.auth` are not here.
  */
 import { SDK_VERSION } from '../version.js';
 import { impliesSources } from './sources.js';
@@ -16,7 +16,7 @@ export function runtimeEnvironment(options: CheckedOptions): Record<string, stri
     ...options.env,
     QODER_SDK_VERSION: SDK_VERSION,
   };
-  // Who lists the project's files vouches for them; nobody has listed these.
+  // Listing the project's files vouches for them; the caller listed none, so the runtime must not trust them.
   wanted['QODER_SDK_IMPLIED_SETTING_SOURCES'] = impliesSources(options) ? '1' : undefined;
   if (options.enableFileCheckpointing) wanted['QODER_ENABLE_SDK_FILE_CHECKPOINTING'] = 'true';
   return Object.fromEntries(

@@ -110,7 +110,7 @@ function checkExclusions(options: Options): void {
     }
     if ((options.resume !== undefined || options.continue) && !options.forkSession) {
       throw new OptionsError(
-        'options.sessionId names a new session. To go on with an old one under this id, also set options.forkSession.',
+        'options.sessionId names a new session. To continue an old one under this ID, also set options.forkSession.',
       );
     }
   }

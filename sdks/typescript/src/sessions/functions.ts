@@ -53,7 +53,7 @@ export async function listSessions(options?: ListSessionsOptions): Promise<SDKSe
   return page(await (await openSource(options)).list(most), options);
 }
 
-/** What is known of a session, or undefined when there is none with this id. */
+/** What is known of a session, or undefined when no session has this ID. */
 export async function getSessionInfo(
   sessionId: string,
   options?: SessionDirectoryOptions,

@@ -67,7 +67,7 @@ export class Mirror {
 
   /** Hands over what waits, if the store is quick. */
   async close(): Promise<void> {
-    // What is too late is reported by flush, or by nobody: the session is over.
+    // Only `flush` reports a late failure; after the end of the session there is no one to report it to.
     await within(CLOSE_MS, this.flush()).catch(() => undefined);
   }
 

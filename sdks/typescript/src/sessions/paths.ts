@@ -39,7 +39,7 @@ export function keyOfPath(path: string): string {
   return key.length <= LONGEST_KEY ? key : `${key.slice(0, LONGEST_KEY)}-${pathHash(path)}`;
 }
 
-/** A directory with its links resolved, or as it is when it does not exist any more. */
+/** A directory with its links resolved, or unchanged when it no longer exists. */
 export async function canonicalPath(directory: string): Promise<string> {
   const absolute = resolve(directory);
   const real = await realpath(absolute).catch(() => absolute);

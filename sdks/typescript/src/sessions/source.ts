@@ -17,7 +17,7 @@ import { EDGE_BYTES, type Entry, parseEntries, sessionFacts } from './transcript
 export interface TranscriptSource {
   /** All sessions, newest first; only so many of them when a number is given. */
   list(most?: number): Promise<SDKSessionInfo[]>;
-  /** What is known of a session; undefined when there is none. */
+  /** What is known of a session; undefined when no session has this ID. */
   info(sessionId: string): Promise<SDKSessionInfo | undefined>;
   /** All lines of a session. */
   entries(sessionId: string): Promise<Entry[]>;
@@ -64,7 +64,7 @@ class FileSource implements TranscriptSource {
       (await this.#files()).map(async (file) => ({ file, changed: (await statusOf(file.path))?.mtimeMs })),
     );
     dated.sort((first, second) => (second.changed ?? 0) - (first.changed ?? 0));
-    // Each file is read when its turn comes: whoever wants the newest few of many does not wait for the rest.
+    // Read each file lazily: a caller that wants the newest few of many does not wait for the rest.
     const found = new Map<string, SDKSessionInfo>();
     for (const { file, changed } of dated) {
       if (found.size >= most) break;
@@ -149,7 +149,7 @@ async function entriesOfFile(path: string): Promise<Entry[]> {
     const { blobs } = entry;
     if (!isRecord(blobs)) continue;
     for (const [pointer, name] of Object.entries(blobs)) {
-      // The short text that stands in its place says what is missing.
+      // When the blob is missing, the short text in the record says so.
       const text = await readFile(join(folder, basename(String(name))), 'utf8').catch(() => undefined);
       if (text !== undefined) putText(entry, pointer, text);
     }
@@ -176,7 +176,7 @@ function inside(value: unknown, name: string): unknown {
 /** The status of a file; undefined when it was deleted meanwhile. */
 async function statusOf(path: string): Promise<Stats | undefined> {
   const status = await stat(path).catch(() => undefined);
-  // Opening a pipe would wait for somebody who writes into it.
+  // Only regular files: opening a pipe would wait for a writer.
   return status?.isFile() ? status : undefined;
 }
 

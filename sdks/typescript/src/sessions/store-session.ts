@@ -44,7 +44,7 @@ export class StoreSession {
     const sessionId = await wantedSession(options, store, project);
     const eager = options.sessionStoreFlush === 'eager';
     if (sessionId === undefined) {
-      // Without a stored session to go on with, "continue" has nothing to say.
+      // Without a stored session to resume, "continue" has no meaning.
       const changed = { ...options, continue: false, forkSession: false };
       return new StoreSession(changed, new Mirror(store, projectsDirectory(root), eager, push));
     }
@@ -68,7 +68,7 @@ export class StoreSession {
   }
 }
 
-/** The stored session to go on with. */
+/** The stored session to resume. */
 async function wantedSession(
   options: CheckedOptions,
   store: SessionStore,
@@ -80,7 +80,7 @@ async function wantedSession(
   return sessions.sort(([, first], [, second]) => second - first)[0]?.[0];
 }
 
-/** Writes a stored session below `projects`; gives the options that go on with it. */
+/** Writes a stored session below `projects`; returns the options that resume it. */
 async function restore(
   options: CheckedOptions,
   store: SessionStore,

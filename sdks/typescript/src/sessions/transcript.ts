@@ -43,7 +43,7 @@ export interface Edges {
   tail: string;
 }
 
-/** What a list shows of a session, or undefined when it is none to show. */
+/** What a list shows of a session, or undefined when the list leaves it out. */
 export function sessionFacts(
   edges: Edges,
   sessionId: string,

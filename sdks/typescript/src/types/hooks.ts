@@ -38,7 +38,7 @@ export const HOOK_EVENTS = [
 /** The name of an event. */
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 
-/** What every hook is told. */
+/** What every hook gets. */
 export interface BaseHookInput {
   hook_event_name: string;
   session_id: string;
@@ -101,7 +101,7 @@ export interface SessionEndHookInput extends BaseHookInput {
 /** When the model stops. */
 export interface StopHookInput extends BaseHookInput {
   hook_event_name: 'Stop';
-  /** Whether the turn only goes on because a hook of this event blocked the end before. */
+  /** Whether the turn continues only because a hook of this event blocked its end before. */
   stop_hook_active: boolean;
   last_assistant_message?: string;
 }
@@ -291,7 +291,7 @@ export interface HookJSONOutput {
   systemMessage?: string;
   decision?: 'approve' | 'block' | 'allow' | 'deny';
   reason?: string;
-  /** True lets the run go on without waiting for the hook's effect. */
+  /** True lets the run continue without waiting for the hook's effect. */
   async?: boolean;
   asyncTimeout?: number;
   hookSpecificOutput?: HookSpecificOutput;

@@ -112,7 +112,7 @@ export interface OAuthToken {
   scope?: string;
 }
 
-/** A server cannot be used before somebody authorises it. */
+/** A server cannot be used before a user authorises it. */
 export interface McpOAuthRequest {
   serverName: string;
   serverUrl: string;

@@ -181,7 +181,7 @@ export interface SDKRateLimitEvent {
   };
 }
 
-/** The conversation was cleared and goes on under a new id. */
+/** The conversation was cleared and continues under a new id. */
 export interface SDKConversationResetMessage {
   type: 'conversation_reset';
   new_conversation_id: string;

@@ -36,7 +36,7 @@ export type QoderModelPurpose =
   | 'compression'
   | 'utility';
 
-/** What `resolveModel` is told. */
+/** What `resolveModel` gets. */
 export interface ModelPolicyContext {
   purpose: QoderModelPurpose;
   /** The same for all requests of a session. */

@@ -134,7 +134,7 @@ interface SessionOptions {
   sessionId?: string;
   /** The session to continue. */
   resume?: string;
-  /** With `resume`: go on under a new id and leave the old session as it is. */
+  /** With `resume`: continue under a new id and leave the old session as it is. */
   forkSession?: boolean;
   /** With `resume`: the id of the last message to keep. */
   resumeSessionAt?: string;

@@ -55,7 +55,7 @@ export interface ExitPlanModeApprovalDetails {
   [key: string]: unknown;
 }
 
-/** What `canUseTool` is told besides the call. */
+/** What `canUseTool` gets besides the call. */
 export interface CanUseToolOptions {
   /** Aborted when the answer is no longer wanted. */
   signal: AbortSignal;
@@ -88,7 +88,7 @@ export interface PermissionResultAllow {
   decisionClassification?: PermissionDecisionClassification;
 }
 
-/** Denies the call; the model is told `message`. `interrupt` also ends the turn. */
+/** Denies the call; the model reads `message`. `interrupt` also ends the turn. */
 export interface PermissionResultDeny {
   behavior: 'deny';
   message: string;

@@ -75,7 +75,7 @@ export type RewindScope = 'both' | 'conversation' | 'files';
 
 /** What rewinding a session did, or would do. */
 export interface RewindResult extends Partial<RewindFilesResult> {
-  /** Messages that the model does not see any more. */
+  /** Messages that the model no longer sees. */
   messagesRemoved?: number;
   [key: string]: unknown;
 }

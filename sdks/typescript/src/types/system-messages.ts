@@ -57,7 +57,7 @@ export interface SDKStatusMessage extends SystemCommon {
 export interface SDKNoticeMessage extends SystemCommon {
   subtype: 'notice';
   level: 'warning';
-  /** `untrusted_folder`: files that are not used because nobody vouched for their folder. */
+  /** `untrusted_folder`: files that are not used because their folder is not trusted. */
   kind: 'untrusted_folder' | 'general' | (string & {});
   message: string;
   /** The files that it names; absolute paths. */
@@ -133,7 +133,7 @@ export interface SDKTaskStartedMessage extends SystemCommon {
   prompt?: string;
 }
 
-/** A background task or subagent goes on. */
+/** A background task or subagent made progress. */
 export interface SDKTaskProgressMessage extends SystemCommon {
   subtype: 'task_progress';
   task_id: string;

@@ -108,7 +108,7 @@ export class HostCallbacks {
     try {
       const policy = context as unknown as ModelPolicyContext;
       const answer: unknown = await Promise.race([Promise.resolve().then(() => resolveModel(policy)), timeout]);
-      // Nobody can interrupt a function that blocks, but what it says comes too late.
+      // A function that blocks cannot be interrupted, but its answer comes too late.
       if (performance.now() - begun > limit) throw new ModelPolicyTimeoutError(limit, String(context['purpose']));
       return modelAnswer(answer);
     } catch (thrown) {

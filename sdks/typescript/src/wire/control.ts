@@ -125,7 +125,7 @@ export class ControlChannel {
     try {
       response = { subtype: 'success', request_id: id, response: await this.#handle(request, controller.signal) };
     } catch (thrown) {
-      // A callback that was cancelled may well throw; nobody asks for its answer.
+      // A cancelled callback may throw; the runtime no longer waits for its answer.
       if (controller.signal.aborted) return;
       response = { subtype: 'error', request_id: id, error: callbackFailure(callbackName(request), thrown) };
     }

@@ -47,7 +47,7 @@ export function initializeRequest(
 export function checkInitialization(response: WireObject, hooks: HookRegistry): InitializationResult {
   const protocol = response['protocol_version'];
   if (String(protocol) !== String(PROTOCOL_VERSION)) {
-    const spoken = protocol === undefined ? 'no version that it tells' : `version ${String(protocol)}`;
+    const spoken = protocol === undefined ? 'no version' : `version ${String(protocol)}`;
     throw new ProtocolVersionMismatchError(
       `This package speaks version ${PROTOCOL_VERSION} of the protocol, and the runtime ${spoken}. ` +
         'Install versions of qodercli and @qoder-ai/qoder-agent-sdk that belong together.',

@@ -20,7 +20,7 @@ export class MessageQueue<Message> {
     else this.#messages.push(message);
   }
 
-  /** Ends the queue, with an error for whoever comes after the last message. The first end counts. */
+  /** Ends the queue; readers get the error after the last message. The first end counts. */
   finish(error?: Error): void {
     if (this.#end) return;
     this.#end = { error };

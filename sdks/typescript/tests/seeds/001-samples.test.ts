@@ -1,6 +1,6 @@
 /**
  * Every sample of seed 001, letter by letter: compiled strictly, run by a process of its own, and looked at. Nothing
- * is added to a sample; what it leaves out stands in the frame around it, and the model is named by the environment.
+ * is added to a sample; what it leaves out is in the frame around it, and the model is named by the environment.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ const orders = { find: async (id: string) => stored.get(id) };
 const minimal = sample(2);
 const ORDER_TOOLS = ORDERS + minimal.slice(minimal.indexOf('const lookupOrder'), minimal.indexOf('const messages'));
 
-/** A session whose model calls the only tool of a server that stands in the lines in front. */
+/** A session whose model calls the only tool of a server that the lines in front define. */
 const CALLING = `
 query({
   prompt: 'Call it.',
@@ -242,14 +242,14 @@ const RETURNED: Array<[program: string, title: string, text: string, isError: bo
 
 for (const [program, title, text, isError] of RETURNED) {
   test(`seed 001, ${title}`, (context) => {
-    const project = sandbox(context, [calls(['mcp__kit__made', {}]), { text: 'The loop goes on.' }]);
+    const project = sandbox(context, [calls(['mcp__kit__made', {}]), { text: 'The loop continues.' }]);
     const [messages = []] = programs.sessions(program, project);
     assert.deepEqual(toolResults(messages), [{ text, isError }]);
-    assert.equal(resultOf(messages).result, 'The loop goes on.');
+    assert.equal(resultOf(messages).result, 'The loop continues.');
   });
 }
 
-test('seed 001, Unexpected Exception: the handler throws and the loop goes on', (context) => {
+test('seed 001, Unexpected Exception: the handler throws and the loop continues', (context) => {
   const project = sandbox(context, [
     calls(['mcp__kit__made', { userId: 'u2' }]),
     { when: { lastToolResultContains: 'User service failed' }, ...calls(['mcp__kit__made', { userId: 'u1' }]) },

@@ -13,7 +13,7 @@ import { collect, resultOf, sandbox, toolResults } from '../support/runtime.js';
 async function callOnce(context: TestContext, handler: () => Promise<CallToolResult>): Promise<SDKMessage[]> {
   const project = sandbox(context, [
     { toolCalls: [{ name: 'mcp__kit__run', input: { sql: 'x' } }] },
-    { text: 'The loop goes on.' },
+    { text: 'The loop continues.' },
   ]);
   const server = createSdkMcpServer({
     name: 'kit',
@@ -25,7 +25,7 @@ async function callOnce(context: TestContext, handler: () => Promise<CallToolRes
       options: { ...project.options(), mcpServers: { kit: server }, allowedTools: ['mcp__kit__run'] },
     }),
   );
-  assert.equal(resultOf(messages).result, 'The loop goes on.');
+  assert.equal(resultOf(messages).result, 'The loop continues.');
   return messages;
 }
 

@@ -47,7 +47,7 @@ export class Guarded {
     await fetch(`${this.#base}/accept`, { method: 'POST', body: token });
   }
 
-  /** Visits an address, and tells where the browser was sent back to. */
+  /** Visits an address and returns where the browser was redirected to. */
   async consent(address: string | undefined): Promise<string> {
     assert.ok(address, 'there is no address to visit');
     const location = (await fetch(address, { redirect: 'manual' })).headers.get('location');

@@ -1,5 +1,5 @@
 /**
- * The other end of the pipes, played by the test: a process that is none, whose lines a script writes and
+ * The other end of the pipes, played by the test: a stand-in for the process, whose lines a script writes and
  * reads. It makes situations that a real runtime gets into seldom, such as late answers, cancellations and
  * crashes.
  */

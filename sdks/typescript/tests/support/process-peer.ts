@@ -67,7 +67,7 @@ async function accept(socket: Socket): Promise<Peer> {
   while (!text.includes('\n')) {
     text += await new Promise<string>((resolve) => {
       socket.once('data', (chunk: Buffer) => {
-        // What comes next is for whoever listens then.
+        // Later chunks are for a later listener.
         socket.pause();
         resolve(chunk.toString('utf8'));
       });

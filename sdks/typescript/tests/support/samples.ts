@@ -2,8 +2,8 @@
  * Runs the code samples of the product's documents as they stand. Samples are kept in Markdown files under
  * `seeds/samples`, one heading each. A program is a sample in a frame: lines in front of it and behind it that say
  * what the sample leaves out. All programs of a test file are compiled together, with `tsc --strict`, in the project
- * that the package is installed in, and each is run by a process of its own that is told everything by its
- * environment.
+ * that the package is installed in, and each is run by a process of its own that is configured by its
+ * environment alone.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

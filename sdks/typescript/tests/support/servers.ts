@@ -55,7 +55,7 @@ export function asking(): McpStdioServerConfig {
   return { command: installed('venv/bin/python'), args: [own('asking.py'), 'stdio'] };
 }
 
-/** The server that tells the time, as a child process. */
+/** The server that returns the time, as a child process. */
 export function timeServer(zone = 'UTC'): McpStdioServerConfig {
   return { command: installed('venv/bin/mcp-server-time'), args: ['--local-timezone', zone] };
 }

@@ -30,7 +30,7 @@ impl Tracker {
         self.tasks.begin(&task.task_id, self.now, open);
     }
 
-    /// True for an agent whose call waits for it: what it does is told with that call, and nothing runs beside.
+    /// True for an agent whose call waits for it: what it does is shown with that call, and nothing runs beside.
     pub(super) fn is_awaited(&self, open: &OpenTask) -> bool {
         open.is_agent && self.calls.has(&open.call)
     }

@@ -47,7 +47,7 @@ async fn a_process_that_died_is_started_once_more_by_the_next_call() {
     servers.call("mcp__kb__find", json!({}), never()).await.unwrap();
     assert_eq!(servers.rows()[0]["status"], "connected");
     died().await;
-    let problem = servers.call("mcp__kb__find", json!({}), never()).await.unwrap_err();
+    let problem = servers.call("mcp__kb__find", json!({}), never()).await.unwrap_err().to_string();
     assert_eq!(problem, "the server `kb` cannot be used: gone for good");
     assert!(servers.tools().is_empty());
 }
@@ -78,7 +78,7 @@ async fn a_connection_that_ends_during_a_call_is_told_as_what_it_is() {
     *peer.tools.lock().unwrap() = vec!["drop"];
     let servers = servers(vec![(stdio("kb"), peer)]);
     servers.connect().await;
-    let problem = servers.call("mcp__kb__drop", json!({}), never()).await.unwrap_err();
+    let problem = servers.call("mcp__kb__drop", json!({}), never()).await.unwrap_err().to_string();
     assert!(problem.contains("ended during the call") && problem.contains("may or may not"), "{problem}");
     servers.close().await;
     assert!(servers.call("mcp__kb__drop", json!({}), never()).await.is_err());

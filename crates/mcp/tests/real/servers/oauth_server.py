@@ -1,6 +1,6 @@
 """An MCP server behind OAuth, made with the official package; its authorization server grants everything at once.
 
-Prints `{"port": N}` when it listens. `GET /seen` tells what was asked of it, `POST /expire` makes every access token
+Prints `{"port": N}` when it listens. `GET /seen` returns what was asked of it, `POST /expire` makes every access token
 invalid. Options: --lifetime SECONDS, --metadata-issuer URL, --callback-issuer URL, --deny, --slow-refresh SECONDS,
 --no-pkce, --promise-issuer, --secret.
 """

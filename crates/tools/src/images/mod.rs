@@ -1,0 +1,4 @@
+//! The ImageGen tool: pictures that a model makes, and the files that they go to.
+
+mod files;
+pub(crate) mod generate;

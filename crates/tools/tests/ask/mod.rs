@@ -1,0 +1,4 @@
+//! Tools that put something to a person.
+
+mod ask_user_question;
+mod exit_plan_mode;

@@ -1,0 +1,1 @@
+"""Tools and MCP servers that live in this process."""

@@ -1,0 +1,1 @@
+"""The runtime as a child process: finding it, starting it, its lines, its end."""

@@ -1,0 +1,1 @@
+"""A running session: handshake, messages as they arrive, callbacks, turns."""

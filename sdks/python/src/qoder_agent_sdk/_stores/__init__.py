@@ -1,0 +1,1 @@
+"""Session stores: the interface, its rules, and sessions that live in one."""

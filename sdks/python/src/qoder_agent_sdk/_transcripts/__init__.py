@@ -1,0 +1,1 @@
+"""Sessions on disk: listing, reading, renaming, forking, deleting."""

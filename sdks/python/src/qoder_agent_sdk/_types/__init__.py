@@ -1,0 +1,1 @@
+"""What programs and callbacks are given: messages, hook inputs, permissions, servers, models."""
