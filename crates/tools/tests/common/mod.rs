@@ -221,15 +221,20 @@ pub fn cancellable() -> (oneshot::Sender<()>, Cancelled) {
 
 /// Waits until `path` exists and is not empty; returns its content without blanks at the ends.
 pub async fn appears(path: &Path) -> String {
+    appears_as(path, |text| !text.is_empty()).await
+}
+
+/// Waits until the trimmed text of the file is as wanted. What writes it runs on the same thread, so the wait yields.
+pub async fn appears_as(path: &Path, is_wanted: impl Fn(&str) -> bool) -> String {
     let waiting = async {
         loop {
             match std::fs::read_to_string(path) {
-                Ok(text) if !text.trim().is_empty() => return text.trim().to_owned(),
+                Ok(text) if is_wanted(text.trim()) => return text.trim().to_owned(),
                 Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
     };
-    tokio::time::timeout(HANG_GUARD, waiting).await.expect("the file never appeared")
+    tokio::time::timeout(HANG_GUARD, waiting).await.expect("the file never had the text")
 }
 
 /// Waits until the process is gone or a zombie that is not reaped yet.

@@ -2,7 +2,7 @@
 //!
 //! The register knows every running task, whole process groups included.
 
-use crate::common::{Bench, HANG_GUARD, appears, is_gone, text};
+use crate::common::{Bench, HANG_GUARD, appears, appears_as, is_gone, text};
 use qoder_core::ports::ToolProgress;
 use qoder_types::{CallOutcome, TaskStatus};
 use serde_json::json;
@@ -142,7 +142,7 @@ async fn only_so_many_tasks_run_at_a_time() {
 async fn a_task_with_something_new_to_say_is_reported_every_five_seconds() {
     let bench = Bench::new();
     let (id, file) = bench.task("echo one; echo two; until [ -e go ]; do sleep 0.02; done").await;
-    while appears(&file).await != "one\ntwo" {}
+    appears_as(&file, |text| text == "one\ntwo").await;
     let reports = || {
         let news = bench.news.lock().unwrap();
         let report = |item: &ToolProgress| match item {
