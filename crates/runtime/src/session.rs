@@ -56,6 +56,8 @@ pub struct Session {
     store: Box<dyn LogStore>,
     redactor: Redactor,
     outputs: PathBuf,
+    /// True when nothing of it outlives its drive.
+    pub(crate) is_forgotten: bool,
     /// True for a subagent's session: its entries say so.
     pub is_sidechain: bool,
     files: Option<SessionPaths>,
@@ -119,6 +121,7 @@ impl Session {
             store: kept.log,
             redactor,
             outputs: kept.outputs,
+            is_forgotten: kept.is_forgotten,
             is_sidechain: main.is_some(),
             files: kept.files,
             is_resumed,

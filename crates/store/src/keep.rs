@@ -47,6 +47,8 @@ pub struct KeptSession {
     pub inbox: Box<dyn SessionInbox>,
     /// Tool outputs that are too long for the model.
     pub outputs: PathBuf,
+    /// True when nothing of the session outlives its drive, its outputs included.
+    pub is_forgotten: bool,
     /// Its files; `None` when it has none.
     pub files: Option<SessionPaths>,
 }
@@ -74,16 +76,34 @@ impl Keep {
                     None => log,
                 };
                 let (inbox, outputs) = (Box::new(Inbox::open(&paths)), paths.outputs());
-                Ok(KeptSession { log: Box::new(log), inbox, outputs, files: Some(paths) })
+                Ok(KeptSession {
+                    log: Box::new(log),
+                    inbox,
+                    outputs,
+                    is_forgotten: false,
+                    files: Some(paths),
+                })
             }
             Self::Nowhere { outputs } => {
                 let opened =
                     MemorySessions::default().open(&SessionKey::main(id), Take::IfFree, &mut visit)?;
-                Ok(KeptSession { log: opened.log, inbox: opened.inbox, outputs, files: None })
+                Ok(KeptSession {
+                    log: opened.log,
+                    inbox: opened.inbox,
+                    outputs,
+                    is_forgotten: true,
+                    files: None,
+                })
             }
             Self::Store { store, key, outputs } => {
                 let opened = store.open(&key, Take::IfFree, &mut visit)?;
-                Ok(KeptSession { log: opened.log, inbox: opened.inbox, outputs, files: None })
+                Ok(KeptSession {
+                    log: opened.log,
+                    inbox: opened.inbox,
+                    outputs,
+                    is_forgotten: false,
+                    files: None,
+                })
             }
         }
     }
