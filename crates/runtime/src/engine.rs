@@ -86,8 +86,6 @@ pub struct Engine {
     pub memory: Arc<Memory>,
     /// True when a prompt that begins with `/` is text like any other.
     pub no_commands: bool,
-    /// True when a session whose calls wait for answers stays open.
-    pub stays_open: bool,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
     /// What the host wants to find on every user message.

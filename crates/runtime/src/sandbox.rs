@@ -5,10 +5,11 @@
 //! no start.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use qoder_core::policy::{RuleSet, Workspace};
-use qoder_tools::sandbox::{SandboxPlaces, SandboxSettings};
+use qoder_tools::sandbox::{SandboxPlaces, SandboxSettings, report};
+use qoder_types::workspace::Isolation;
 use serde_json::{Map, Value};
 
 use qoder_config::settings::{Settings, SettingsError};
@@ -86,6 +87,28 @@ fn overlay(lower: &mut Value, higher: &Map<String, Value>) {
             }
         }
     }
+}
+
+/// What the sandbox of an isolated session enforces on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxTrial {
+    /// What confines commands; nothing where they cannot be confined.
+    pub confined_by: Option<&'static str>,
+    /// What cannot be enforced.
+    pub problems: Vec<String>,
+}
+
+/// Tries the sandbox of a session that has this folder for itself.
+#[must_use]
+pub fn try_isolated(folder: &Path) -> SandboxTrial {
+    let settings =
+        SandboxSettings { enabled: true, allow_unsandboxed_commands: false, ..SandboxSettings::default() };
+    let places = SandboxPlaces {
+        isolation: Some(Isolation::new(vec![folder.to_path_buf()])),
+        ..SandboxPlaces::default()
+    };
+    let found = report(&settings, &places, folder);
+    SandboxTrial { confined_by: found.mechanism.filter(|_| found.is_enforced()), problems: found.problems }
 }
 
 /// The places of a session, with those that its rules deny to read.

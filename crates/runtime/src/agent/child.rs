@@ -223,7 +223,6 @@ impl AgentTool {
             hub: Arc::clone(&self.hub),
             memory: Arc::clone(&self.memory),
             no_commands: true,
-            stays_open: false,
             replay_user_messages: false,
             custom_context: self.custom_context.clone(),
             prompt_suggestions: false,

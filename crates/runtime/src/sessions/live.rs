@@ -44,6 +44,8 @@ pub(super) struct Live {
     /// Completes when no front can send anything more.
     released: oneshot::Receiver<()>,
     connecting: Option<BoxFuture<'static, ()>>,
+    /// True when it stays open while its calls wait for answers.
+    stays_open: bool,
     /// True when its turn waits for answers and nothing has arrived since.
     waits: bool,
     _mail: Option<Mail>,
@@ -51,7 +53,11 @@ pub(super) struct Live {
 
 impl Live {
     /// Takes a session over: the way to it, and what keeps it going until it is dropped.
-    pub(super) fn new(engine: Arc<Engine>, mut session: Session) -> (Self, InnerHandle, oneshot::Sender<()>) {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        mut session: Session,
+        stays_open: bool,
+    ) -> (Self, InnerHandle, oneshot::Sender<()>) {
         let (inner, inbox) = InnerHandle::new();
         let (held, released) = oneshot::channel();
         let servers = Arc::clone(engine.toolbox.servers());
@@ -78,7 +84,8 @@ impl Live {
         }
         .boxed();
         let (inbox, connecting) = (Some(inbox), Some(connecting));
-        let live = Self { engine, session, inbox, released, connecting, waits: false, _mail: mail };
+        let live =
+            Self { engine, session, inbox, released, connecting, stays_open, waits: false, _mail: mail };
         (live, inner, held)
     }
 
@@ -147,7 +154,7 @@ impl Live {
         }
         let ended = if begins { driver.begin_early().await.map(|()| None) } else { driver.run().await };
         self.inbox = driver.into_inbox();
-        self.waits = self.engine.stays_open && matches!(ended, Err(DriveError::Waiting(_)));
+        self.waits = self.stays_open && matches!(ended, Err(DriveError::Waiting(_)));
         if self.waits {
             self.state(SessionState::RequiresAction)?;
             return Ok(None);

@@ -152,7 +152,7 @@ impl Sessions {
         repeats: bool,
     ) -> SessionHandle {
         let (session_id, paths) = (session.id.clone(), session.files().cloned());
-        let (live, inner, held) = Live::new(Arc::clone(&engine), session);
+        let (live, inner, held) = Live::new(Arc::clone(&engine), session, setup.options.stays_open);
         let stop = Stopper::new(engine.ending.clone());
         let task = tokio::spawn(drive(live, stop.clone(), Arc::clone(&engine.hub), repeats));
         let finished = finishing(task, session_id.clone());

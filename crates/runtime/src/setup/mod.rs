@@ -254,7 +254,6 @@ impl Setup {
             hub,
             memory,
             no_commands: self.options.no_commands,
-            stays_open: self.options.stays_open,
             replay_user_messages: self.options.replay_user_messages,
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,

@@ -34,6 +34,8 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Variables that commands have otherwise than this process; `None` takes one away.
     pub command_environment: BTreeMap<String, Option<String>>,
+    /// Values that nothing of the session keeps or shows, besides the configured keys.
+    pub secrets: Vec<String>,
     /// Model or tier.
     pub model: Option<String>,
     /// Asked when the main model fails.

@@ -18,6 +18,7 @@ impl Setup {
         let variable =
             self.config.settings.text("tools.webSearch.apiKeyEnv").and_then(|name| self.variable(name));
         secrets.extend(variable.map(str::to_owned));
+        secrets.extend(self.options.secrets.iter().cloned());
         secrets.extend(self.telemetry.iter().flat_map(Telemetry::secrets).cloned());
         collect(&self.config.settings.effective, "", &mut secrets);
         let bare: Vec<String> = secrets.iter().filter_map(|secret| without_scheme(secret)).collect();
