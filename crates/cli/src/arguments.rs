@@ -19,6 +19,7 @@ Commands (each has its own --help):
   qodercli models list|check [NAME]                 models of the configured providers; try one for real
   qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
   qodercli plugins list|install|enable|validate     plugins: commands, agents, skills, hooks and servers in one folder
+  qodercli serve                                    serve the cloud agents API over HTTP
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
 
 Examples:

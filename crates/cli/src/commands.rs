@@ -118,6 +118,10 @@ pub enum Command {
         #[command(subcommand)]
         action: DefinitionsAction,
     },
+    /// Serve the cloud agents API over HTTP: agents, sessions, events and approvals, kept in one folder.
+    #[cfg(feature = "server")]
+    #[command(after_help = crate::serve::HELP)]
+    Serve(Box<crate::serve::ServeArguments>),
     /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
     Trust {
         /// The folder; the current one without it.

@@ -21,6 +21,8 @@ mod print;
 mod rewind;
 mod sandbox;
 mod screen;
+#[cfg(feature = "server")]
+mod serve;
 mod sessions;
 mod signals;
 
@@ -121,6 +123,8 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Models { action } => models::run(action, environment),
         Command::Mcp { action } => mcp::run(action, environment),
         Command::Plugins { action } => plugins::run(action, environment),
+        #[cfg(feature = "server")]
+        Command::Serve(arguments) => serve::run(*arguments, environment),
         Command::Skills { action } => definitions::list(Kind::Skills, action, environment),
         Command::Commands { action } => definitions::list(Kind::Commands, action, environment),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),

@@ -4,7 +4,7 @@
 use crate::exit::Fault;
 
 /// The subcommands.
-pub const COMMANDS: [&str; 13] = [
+pub const COMMANDS: [&str; 14] = [
     "sessions",
     "config",
     "permissions",
@@ -16,6 +16,7 @@ pub const COMMANDS: [&str; 13] = [
     "models",
     "mcp",
     "plugins",
+    "serve",
     "trust",
     "help",
 ];

@@ -47,7 +47,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("qoder-stdio", &["qoder-protocol", "qoder-runtime"]),
     (
         "qoder-server",
-        &["qoder-http", "qoder-mcp", "qoder-models", "qoder-protocol", "qoder-runtime", "qoder-store"],
+        &[
+            // The log's port, which its own store of sessions implements.
+            "qoder-core",
+            "qoder-http",
+            "qoder-mcp",
+            "qoder-models",
+            "qoder-protocol",
+            "qoder-runtime",
+            "qoder-store",
+            // Records, inbox entries and content, which are in the signatures of those ports.
+            "qoder-types",
+        ],
     ),
     ("qoder-terminal", &["qoder-protocol"]),
     ("qoder-acp", &["qoder-protocol", "qoder-runtime"]),

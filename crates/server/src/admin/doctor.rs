@@ -1,0 +1,147 @@
+//! `serve doctor`: tries everything that a server needs, and says what to do about what does not work.
+
+use std::path::Path;
+
+use qoder_models::resolve;
+
+use crate::config::Config;
+use crate::drive::RuntimeSettings;
+use crate::secrets::{MasterKey, MasterSource};
+use crate::serve::{Foundation, Use};
+
+/// What was tried, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// What was tried.
+    pub what: &'static str,
+    /// What was found.
+    pub found: String,
+    /// What to do, when it does not work.
+    pub problem: Option<String>,
+}
+
+impl Checked {
+    fn good(what: &'static str, found: impl Into<String>) -> Self {
+        Self { what, found: found.into(), problem: None }
+    }
+
+    fn bad(what: &'static str, found: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { what, found: found.into(), problem: Some(problem.into()) }
+    }
+}
+
+/// Tries everything that a server needs.
+pub async fn doctor(config: &Config) -> Vec<Checked> {
+    let mut checked = vec![key(config)];
+    match Foundation::lay(config, Use::Command).await {
+        Ok(foundation) => {
+            checked.push(Checked::good("data directory", config.data_dir.display().to_string()));
+            checked.push(match foundation.store.db.schema().await {
+                Ok(version) => Checked::good("schema", format!("version {version}")),
+                Err(error) => Checked::bad("schema", error.to_string(), error.hint()),
+            });
+            checked.push(match foundation.store.db.check().await {
+                Ok(found) if found.is_empty() => {
+                    Checked::good("database", "no damage found, SQLite with WAL and full sync")
+                }
+                Ok(found) => Checked::bad("database", found.join("; "), "restore a backup"),
+                Err(error) => Checked::bad("database", error.to_string(), error.hint()),
+            });
+            checked.push(match foundation.store.db.probe().await {
+                Ok(()) => Checked::good("writing", "the database can be written"),
+                Err(error) => Checked::bad("writing", error.to_string(), error.hint()),
+            });
+            checked.push(blobs(&foundation).await);
+            checked.push(match foundation.store.db.list_tokens().await {
+                Ok(tokens) => tokens_found(tokens.len()),
+                Err(error) => Checked::bad("tokens", error.to_string(), error.hint()),
+            });
+        }
+        Err(error) => checked.push(Checked::bad("data directory", error.to_string(), error.hint())),
+    }
+    checked.push(workspaces(&config.workspaces()));
+    checked.push(sandbox(config));
+    checked.push(model(config));
+    checked
+}
+
+fn tokens_found(count: usize) -> Checked {
+    if count == 0 {
+        let problem = "create one with `qodercli serve token create --user NAME`";
+        return Checked::bad("tokens", "there are none, so no one can call the server", problem);
+    }
+    Checked::good("tokens", format!("{count}"))
+}
+
+fn key(config: &Config) -> Checked {
+    let place = config.master_key.describe();
+    match MasterKey::load(&config.master_key) {
+        Ok(_) => match &config.master_key {
+            MasterSource::File(path) if path.starts_with(&config.data_dir) => {
+                Checked::good("master key", format!("{place}; a backup needs it, too"))
+            }
+            MasterSource::File(_) | MasterSource::Variable(_) | MasterSource::Command(_) => {
+                Checked::good("master key", place)
+            }
+        },
+        Err(error) => Checked::bad("master key", error.to_string(), error.hint()),
+    }
+}
+
+async fn blobs(foundation: &Foundation) -> Checked {
+    let tenant = crate::model::ids::TenantId([0; 16]);
+    let put = foundation.store.blobs.put(tenant, b"doctor".to_vec()).await;
+    let read = match put {
+        Ok(name) => foundation.store.blobs.get(tenant, &name).await,
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok(Some(content)) if content == b"doctor" => Checked::good("blobs", "can be written and read"),
+        Ok(_) => Checked::bad("blobs", "what was written cannot be read", "check the disk"),
+        Err(error) => Checked::bad("blobs", error.to_string(), error.hint()),
+    }
+}
+
+fn workspaces(root: &Path) -> Checked {
+    let trial = root.join(format!("doctor-{}", std::process::id()));
+    let made = std::fs::create_dir_all(&trial).and_then(|()| std::fs::remove_dir(&trial));
+    match made {
+        Ok(()) => Checked::good("workspaces", root.display().to_string()),
+        Err(error) => {
+            Checked::bad("workspaces", error.to_string(), "check the permissions of the data directory")
+        }
+    }
+}
+
+/// Whether commands can be confined here; without that no command of a session runs.
+fn sandbox(config: &Config) -> Checked {
+    let tried = qoder_runtime::sandbox::try_isolated(&config.workspaces());
+    match tried.confined_by {
+        Some(confined_by) => Checked::good("sandbox", format!("confined by {confined_by}")),
+        None => Checked::bad(
+            "sandbox",
+            format!("cannot be enforced: {}", tried.problems.join("; ")),
+            "sessions cannot use Bash here; run `qodercli sandbox status` to see why",
+        ),
+    }
+}
+
+fn model(config: &Config) -> Checked {
+    let settings = RuntimeSettings {
+        environment: config.environment.clone(),
+        config_root: config.runtime_root(),
+        settings: config.settings.clone(),
+        is_offline: false,
+        credit_usd: config.credit_usd,
+    };
+    let resolved = settings.model_options("auto").map_err(|error| error.to_string());
+    match resolved.and_then(|options| resolve(&options).map_err(|error| error.to_string())) {
+        Ok(model) => {
+            let facts = model.facts();
+            Checked::good("model", format!("`auto` is {} of {}", facts.name, facts.provider))
+        }
+        Err(error) => {
+            Checked::bad("model", error, "check `settings` of the configuration and the environment")
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The routes: one file a resource. Every route is served at both prefixes and in both dialects.
+
+mod agents;
+mod app;
+mod environments;
+mod events;
+mod models;
+mod router;
+mod session_resources;
+mod sessions;
+mod status;
+mod stream;
+
+pub use app::{App, Readiness};
+pub use models::ModelCatalog;
+pub use router::router;

@@ -1,0 +1,64 @@
+//! Which path and method leads where.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+
+use super::app::App;
+use super::{agents, environments, events, models, session_resources, sessions, status, stream};
+use crate::http::{ApiError, pass};
+
+/// Every route, behind the edge.
+pub fn router(app: Arc<App>) -> Router {
+    let edge = Arc::clone(&app.edge);
+    let api = Router::new()
+        .route("/agents", get(agents::list).post(agents::create))
+        .route(
+            "/agents/{id}",
+            get(agents::read).post(agents::update).put(agents::update).patch(agents::update),
+        )
+        .route("/agents/{id}/versions", get(agents::versions))
+        .route("/agents/{id}/archive", post(agents::archive))
+        .route("/environments", get(environments::list).post(environments::create))
+        .route(
+            "/environments/{id}",
+            get(environments::read)
+                .post(environments::update)
+                .put(environments::update)
+                .patch(environments::update)
+                .delete(environments::delete),
+        )
+        .route("/environments/{id}/archive", post(environments::archive))
+        .route("/sessions", get(sessions::list).post(sessions::create))
+        .route(
+            "/sessions/{id}",
+            get(sessions::read)
+                .post(sessions::update)
+                .put(sessions::update)
+                .patch(sessions::update)
+                .delete(sessions::delete),
+        )
+        .route("/sessions/{id}/cancel", post(sessions::cancel))
+        .route("/sessions/{id}/archive", post(sessions::archive))
+        .route("/sessions/{id}/resources", get(session_resources::list).post(session_resources::add))
+        .route(
+            "/sessions/{id}/resources/{resource}",
+            get(session_resources::read).post(session_resources::update).delete(session_resources::delete),
+        )
+        .route("/sessions/{id}/events", get(events::list).post(events::send))
+        .route("/sessions/{id}/events/stream", get(stream::open))
+        .route("/sessions/{id}/stream", get(stream::open))
+        .route("/models", get(models::list))
+        .route("/models/{*id}", get(models::read));
+    Router::new()
+        .nest("/api/v1/cloud", api.clone())
+        .nest("/v1", api)
+        .route("/health", get(status::health))
+        .route("/ready", get(status::ready))
+        .route("/metrics", get(status::metrics))
+        .fallback(|| async { ApiError::not_found("There is no such path.") })
+        .layer(from_fn_with_state(edge, pass))
+        .with_state(app)
+}

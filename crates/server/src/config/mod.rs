@@ -1,0 +1,316 @@
+//! The configuration of a server: what the command line says, then the environment, then a file, then defaults. A file with a
+//! field that does not exist is refused.
+
+mod file;
+mod rates;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+pub use file::ConfigFile;
+pub use rates::Rates;
+
+use crate::drive::PrivateAddresses;
+use crate::observe::Level;
+use crate::secrets::MasterSource;
+
+/// The variable that holds the master key.
+const MASTER_VARIABLE: &str = "QODER_MASTER_KEY";
+/// Where a server listens when nothing else is said.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8400);
+/// The most sessions that run at the same time.
+const MOST_SEATS: usize = 256;
+/// What a credit costs in dollars.
+const CREDIT_USD: f64 = 0.01;
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}: {problem}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A value cannot be used.
+    #[error("`{option}` {problem}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What is wrong with its value.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    fn option(option: &'static str, problem: impl Into<String>) -> Self {
+        Self::Option { option, problem: problem.into() }
+    }
+
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "config_file",
+            Self::Option { .. } => "config_option",
+        }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "docs/server.md lists the fields of the file",
+            Self::Option { .. } => "`qodercli serve --help` lists what each option takes",
+        }
+    }
+}
+
+/// What the command line and the environment say. What they leave out is taken from the file, then from the defaults.
+#[derive(Debug, Clone, Default)]
+pub struct ServeOptions {
+    /// The file.
+    pub config: Option<PathBuf>,
+    /// Where to listen.
+    pub listen: Option<SocketAddr>,
+    /// Where everything is kept.
+    pub data_dir: Option<PathBuf>,
+    /// The address that clients use.
+    pub public_url: Option<String>,
+    /// Further names that clients may use for the server.
+    pub allow_hosts: Vec<String>,
+    /// Pages that may call the server from a browser.
+    pub allow_origins: Vec<String>,
+    /// The certificate chain.
+    pub tls_cert: Option<PathBuf>,
+    /// Its key.
+    pub tls_key: Option<PathBuf>,
+    /// True when a proxy in front does TLS.
+    pub behind_proxy: bool,
+    /// Proxies whose word about clients counts.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// How much is logged.
+    pub log_level: Option<String>,
+}
+
+/// The configuration of a server.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Where everything is kept.
+    pub data_dir: PathBuf,
+    /// The address that clients use.
+    pub public_url: Option<url::Url>,
+    /// Further names that clients may use for the server.
+    pub allow_hosts: Vec<String>,
+    /// Pages that may call the server from a browser.
+    pub allow_origins: Vec<String>,
+    /// The certificate chain and its key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// True when a proxy in front does TLS.
+    pub behind_proxy: bool,
+    /// Proxies whose word about clients counts.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// How many requests a token and a tenant may make.
+    pub rates: Option<Rates>,
+    /// The most sessions that run at the same time.
+    pub most_seats: usize,
+    /// Where the master key comes from.
+    pub master_key: MasterSource,
+    /// Which addresses sessions may reach besides public ones.
+    pub private_addresses: PrivateAddresses,
+    /// Settings of the runtime, such as providers.
+    pub settings: Map<String, Value>,
+    /// What a credit costs in dollars.
+    pub credit_usd: f64,
+    /// How much is logged.
+    pub log_level: Level,
+    /// The environment of the process, for the model's provider.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// Puts the configuration together.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a value cannot be used.
+    pub fn load(options: ServeOptions, environment: BTreeMap<String, String>) -> Result<Self, ConfigError> {
+        let file = match &options.config {
+            Some(path) => ConfigFile::read(path)?,
+            None => ConfigFile::default(),
+        };
+        let data_dir = options.data_dir.or(file.data_dir).unwrap_or_else(|| default_data_dir(&environment));
+        let public_url = options.public_url.or(file.public_url);
+        let public_url = public_url
+            .map(|text| {
+                text.parse::<url::Url>()
+                    .map_err(|error| ConfigError::option("--public-url", error.to_string()))
+            })
+            .transpose()?;
+        let tls = match (options.tls_cert.or(file.tls_cert), options.tls_key.or(file.tls_key)) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) => return Err(ConfigError::option("--tls-key", "is required with `--tls-cert`")),
+            (None, Some(_)) => return Err(ConfigError::option("--tls-cert", "is required with `--tls-key`")),
+        };
+        let listen = options.listen.or(file.listen).unwrap_or(LISTEN);
+        let behind_proxy = options.behind_proxy || file.behind_proxy.unwrap_or(false);
+        let is_loopback = listen.ip().is_loopback();
+        if !is_loopback && tls.is_none() && !behind_proxy {
+            let problem = format!(
+                "is `{listen}`, which other machines reach; give `--tls-cert` and `--tls-key`, or `--behind-proxy` when a \
+                 proxy does TLS"
+            );
+            return Err(ConfigError::option("--listen", problem));
+        }
+        let level = options.log_level.or(file.log_level).unwrap_or_else(|| "info".to_owned());
+        let log_level = Level::parse(&level).ok_or_else(|| {
+            ConfigError::option(
+                "--log-level",
+                format!("is `{level}`; accepted are error, warn, info and debug"),
+            )
+        })?;
+        let credit_usd = file.credit_usd.unwrap_or(CREDIT_USD);
+        if !credit_usd.is_finite() || credit_usd <= 0.0 {
+            return Err(ConfigError::option("credit_usd", "must be a price above 0"));
+        }
+        let most_seats = file.max_running_sessions.unwrap_or(MOST_SEATS);
+        if most_seats == 0 {
+            return Err(ConfigError::option("max_running_sessions", "must be at least 1"));
+        }
+        Ok(Self {
+            master_key: master_key(&environment, file.master_key_command, file.master_key_file, &data_dir),
+            private_addresses: PrivateAddresses { all: is_loopback, hosts: file.private_hosts },
+            rates: (!is_loopback).then(|| file.rates.unwrap_or_default()),
+            allow_hosts: [options.allow_hosts, file.allow_hosts].concat(),
+            allow_origins: [options.allow_origins, file.allow_origins].concat(),
+            trusted_proxies: [options.trusted_proxies, file.trusted_proxies].concat(),
+            settings: file.settings,
+            listen,
+            data_dir,
+            public_url,
+            tls,
+            behind_proxy,
+            most_seats,
+            credit_usd,
+            log_level,
+            environment,
+        })
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> PathBuf {
+        self.data_dir.join("server.db")
+    }
+
+    /// The folder of blobs.
+    #[must_use]
+    pub fn blobs(&self) -> PathBuf {
+        self.data_dir.join("blobs")
+    }
+
+    /// The folder of workspaces.
+    #[must_use]
+    pub fn workspaces(&self) -> PathBuf {
+        self.data_dir.join("workspaces")
+    }
+
+    /// A folder for the runtime, without settings of anyone.
+    #[must_use]
+    pub fn runtime_root(&self) -> PathBuf {
+        self.data_dir.join("runtime")
+    }
+
+    /// Held by the process that serves.
+    #[must_use]
+    pub fn lock_file(&self) -> PathBuf {
+        self.data_dir.join("serve.lock")
+    }
+}
+
+fn master_key(
+    environment: &BTreeMap<String, String>,
+    command: Option<String>,
+    file: Option<PathBuf>,
+    data_dir: &Path,
+) -> MasterSource {
+    if let Some(key) = environment.get(MASTER_VARIABLE).filter(|key| !key.trim().is_empty()) {
+        return MasterSource::Variable(key.clone());
+    }
+    match command {
+        Some(command) => MasterSource::Command(command),
+        None => MasterSource::File(file.unwrap_or_else(|| data_dir.join("master.key"))),
+    }
+}
+
+/// `server` in the folder of the program's own files.
+fn default_data_dir(environment: &BTreeMap<String, String>) -> PathBuf {
+    qoder_runtime::config::home::config_root(environment).join("server")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, options: ServeOptions) -> Result<Config, ConfigError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serve.yaml");
+        std::fs::write(&path, text).unwrap();
+        let environment = BTreeMap::from([("HOME".to_owned(), "/home/ana".to_owned())]);
+        Config::load(ServeOptions { config: Some(path), ..options }, environment)
+    }
+
+    #[test]
+    fn the_command_line_outranks_the_file_and_the_file_the_defaults() {
+        let defaults = Config::load(ServeOptions::default(), BTreeMap::new()).unwrap();
+        assert_eq!((defaults.listen, defaults.rates), (LISTEN, None), "no rates on loopback");
+        assert!(defaults.private_addresses.all);
+        let file = "listen: 127.0.0.1:9000\ndata_dir: /srv/data\nsettings:\n  providers: {}\n";
+        let config = load(file, ServeOptions::default()).unwrap();
+        assert_eq!((config.listen.port(), config.database()), (9000, PathBuf::from("/srv/data/server.db")));
+        assert!(config.settings.contains_key("providers"));
+        let listen = Some("127.0.0.1:1".parse().unwrap());
+        let config = load(file, ServeOptions { listen, ..ServeOptions::default() }).unwrap();
+        assert_eq!(config.listen.port(), 1);
+        let json = load(r#"{ "listen": "127.0.0.1:7" }"#, ServeOptions::default()).unwrap();
+        assert_eq!(json.listen.port(), 7, "JSON is YAML");
+    }
+
+    #[test]
+    fn an_address_that_others_reach_needs_tls_or_a_proxy() {
+        let listen = Some("0.0.0.0:8400".parse().unwrap());
+        let options = ServeOptions { listen, ..ServeOptions::default() };
+        let refused = Config::load(options.clone(), BTreeMap::new()).unwrap_err();
+        assert!(refused.to_string().contains("--behind-proxy"), "{refused}");
+        let proxied =
+            Config::load(ServeOptions { behind_proxy: true, ..options.clone() }, BTreeMap::new()).unwrap();
+        assert!(proxied.rates.is_some() && !proxied.private_addresses.all);
+        let half = ServeOptions { tls_cert: Some("c.pem".into()), ..options };
+        assert!(Config::load(half, BTreeMap::new()).unwrap_err().to_string().contains("--tls-key"));
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_refused() {
+        for (text, part) in [
+            ("listne: 127.0.0.1:1", "listne"),
+            ("listen: nowhere", "listen"),
+            ("log_level: loud", "--log-level"),
+            ("credit_usd: 0", "credit_usd"),
+            ("max_running_sessions: 0", "max_running_sessions"),
+            ("rates: { writes_per_minute: 1, x: 2 }", "x"),
+            ("[", "configuration"),
+        ] {
+            let error = load(text, ServeOptions::default()).unwrap_err();
+            assert!(error.to_string().contains(part), "{text}: {error}");
+        }
+        let missing = ServeOptions { config: Some("/nowhere/serve.yaml".into()), ..ServeOptions::default() };
+        assert!(Config::load(missing, BTreeMap::new()).is_err());
+    }
+}

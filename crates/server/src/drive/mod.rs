@@ -1,0 +1,16 @@
+//! Driving sessions: a node claims those that are due, and gives each a seat, which opens it with the runtime, commits what
+//! happens and lets it rest when nothing is left to do.
+
+mod inbox;
+mod log;
+mod node;
+mod options;
+mod seat;
+mod servers;
+mod shared;
+mod sink;
+mod stored_session;
+
+pub use node::{Node, NodeSettings, NodeStatistics};
+pub use options::RuntimeSettings;
+pub use servers::PrivateAddresses;

@@ -1,0 +1,337 @@
+//! A node: one run of the server process, as far as it drives sessions. It claims what is due while it has room, and starts a seat
+//! for each.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::options::RuntimeSettings;
+use super::seat::{self, OpenFailure};
+use super::servers::PrivateAddresses;
+use crate::environment::LocalEnvironments;
+use crate::fanout::Hub;
+use crate::model::ids::{NodeId, SessionId};
+use crate::model::time::Time;
+use crate::observe::Log;
+use crate::secrets::Keys;
+use crate::store::{Claim, DbError, Recovered, Sent, Store};
+
+/// How often sessions that are due are looked for while there are some, and while there are not.
+const BUSY_PAUSE: Duration = Duration::from_millis(250);
+const IDLE_PAUSE: Duration = Duration::from_secs(2);
+/// How long the node waits before it tries again to give a lease back.
+const GIVE_BACK_PAUSE: Duration = Duration::from_secs(1);
+/// How long a node that stops waits for its seats.
+const STOP_PATIENCE: Duration = Duration::from_secs(8);
+
+/// How a node drives.
+#[derive(Debug, Clone)]
+pub struct NodeSettings {
+    /// What every session is opened with.
+    pub runtime: RuntimeSettings,
+    /// Which addresses sessions may reach besides public ones.
+    pub private_addresses: PrivateAddresses,
+    /// The most sessions that run at the same time.
+    pub most_seats: usize,
+}
+
+/// What a node has done.
+#[derive(Debug, Default)]
+pub struct NodeStatistics {
+    /// Sessions that were claimed.
+    pub claims: Counter,
+    /// Sessions that were opened.
+    pub wakes: Counter,
+    /// Sessions that were still open when they got a lease again.
+    pub warm_wakes: Counter,
+    /// Sessions that came to rest.
+    pub parks: Counter,
+    /// Sessions whose node was gone.
+    pub takeovers: Counter,
+    /// Commits that another holder had overtaken.
+    pub fenced: Counter,
+    /// Sessions whose seat failed.
+    pub failures: Counter,
+}
+
+/// What a seat gets.
+pub(super) enum SeatMessage {
+    /// Something was left in the session's inbox.
+    Inbox,
+    /// The node has the session's lease.
+    Lease(Claim, OwnedSemaphorePermit),
+    /// The node stops.
+    Stop,
+}
+
+/// One run of the server process, as far as it drives sessions.
+pub struct Node {
+    /// The node.
+    pub id: NodeId,
+    pub(super) store: Store,
+    pub(super) hub: Arc<Hub>,
+    pub(super) keys: Keys,
+    pub(super) environments: LocalEnvironments,
+    pub(super) settings: NodeSettings,
+    /// What it has done.
+    pub statistics: Arc<NodeStatistics>,
+    log: Log,
+    room: Arc<Semaphore>,
+    seats: Mutex<HashMap<i64, mpsc::UnboundedSender<SeatMessage>>>,
+    due: Notify,
+    stops: AtomicBool,
+}
+
+impl Node {
+    /// A node that drives nothing yet.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        hub: Arc<Hub>,
+        keys: Keys,
+        environments: LocalEnvironments,
+        settings: NodeSettings,
+        log: Log,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id: NodeId::random(),
+            room: Arc::new(Semaphore::new(settings.most_seats)),
+            store,
+            hub,
+            keys,
+            environments,
+            settings,
+            statistics: Arc::default(),
+            log,
+            seats: Mutex::default(),
+            due: Notify::new(),
+            stops: AtomicBool::new(false),
+        })
+    }
+
+    fn seats(&self) -> MutexGuard<'_, HashMap<i64, mpsc::UnboundedSender<SeatMessage>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Room for one more session that a request is about to wake; the request offers it together with the node's id.
+    #[must_use]
+    pub fn offer(&self) -> Option<OwnedSemaphorePermit> {
+        if self.stops.load(Ordering::Relaxed) {
+            return None;
+        }
+        Arc::clone(&self.room).try_acquire_owned().ok()
+    }
+
+    /// What sending inputs came to: a session that was claimed gets its seat, and the seat of one that is driven looks into its inbox.
+    pub fn sent(self: &Arc<Self>, sent: Sent, offered: Option<OwnedSemaphorePermit>) {
+        self.hub.publish(sent.key, sent.events);
+        if let (Some(claim), Some(permit)) = (sent.claim, offered) {
+            self.statistics.claims.inc();
+            self.seat(claim, permit);
+        }
+        if sent.leased_by == Some(self.id)
+            && let Some(seat) = self.seats().get(&sent.key)
+        {
+            // A seat that is gone has given its lease back.
+            let _ = seat.send(SeatMessage::Inbox);
+        }
+        if sent.is_due {
+            self.due.notify_one();
+        }
+    }
+
+    /// Gives a claimed session its seat.
+    fn seat(self: &Arc<Self>, claim: Claim, permit: OwnedSemaphorePermit) {
+        let key = claim.key;
+        let mut seats = self.seats();
+        let message = SeatMessage::Lease(claim, permit);
+        let message = match seats.get(&key) {
+            Some(seat) => match seat.send(message) {
+                Ok(()) => return,
+                Err(mpsc::error::SendError(message)) => message,
+            },
+            None => message,
+        };
+        let (sender, receiver) = mpsc::unbounded_channel();
+        // The receiver is alive.
+        let _ = sender.send(message);
+        seats.insert(key, sender);
+        drop(seats);
+        tokio::spawn(seat::serve(Arc::clone(self), key, receiver));
+    }
+
+    /// The next lease of a seat; `None` when it has nothing more to do, by which it is forgotten.
+    pub(super) fn next_lease(
+        &self,
+        key: i64,
+        messages: &mut mpsc::UnboundedReceiver<SeatMessage>,
+    ) -> Option<(Claim, OwnedSemaphorePermit)> {
+        // Messages are sent while the list is locked, so none can come between the last look and the end.
+        let mut seats = self.seats();
+        while let Ok(message) = messages.try_recv() {
+            match message {
+                SeatMessage::Lease(claim, permit) => return Some((claim, permit)),
+                SeatMessage::Inbox | SeatMessage::Stop => {}
+            }
+        }
+        seats.remove(&key);
+        None
+    }
+
+    /// Sessions on this node: those that run and those that rest here.
+    #[must_use]
+    pub fn seat_counts(&self) -> (usize, usize) {
+        let running = self.settings.most_seats - self.room.available_permits();
+        let all = self.seats().len();
+        (running, all.saturating_sub(running))
+    }
+
+    /// Claims what is due until the node stops.
+    pub async fn claim_due(self: Arc<Self>) {
+        let mut pause = Duration::ZERO;
+        while !self.stops.load(Ordering::Relaxed) {
+            tokio::select! {
+                () = self.due.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = match self.claim_once().await {
+                Ok(0) => self.until_next().await,
+                Ok(_) => BUSY_PAUSE,
+                Err(error) => {
+                    self.log.error("claim_failed", &[("error", &error.to_string())]);
+                    IDLE_PAUSE
+                }
+            };
+        }
+    }
+
+    async fn claim_once(self: &Arc<Self>) -> Result<usize, DbError> {
+        let mut permits = Vec::new();
+        while let Some(permit) = self.offer().filter(|_| permits.len() < 64) {
+            permits.push(permit);
+        }
+        if permits.is_empty() || !self.is_due().await? {
+            return Ok(0);
+        }
+        let (claims, recovered) = self.store.db.claim(self.id, permits.len()).await?;
+        self.publish(recovered);
+        let count = claims.len();
+        for (claim, permit) in claims.into_iter().zip(permits) {
+            self.statistics.claims.inc();
+            self.seat(claim, permit);
+        }
+        Ok(count)
+    }
+
+    /// A read that most often spares a write.
+    async fn is_due(&self) -> Result<bool, DbError> {
+        Ok(self.store.db.next_due().await?.is_some_and(|due| due <= Time::now()))
+    }
+
+    async fn until_next(&self) -> Duration {
+        match self.store.db.next_due().await {
+            Ok(Some(due)) => {
+                Duration::from_millis(due.since(Time::now())).clamp(Duration::from_millis(10), IDLE_PAUSE)
+            }
+            Ok(None) | Err(_) => IDLE_PAUSE,
+        }
+    }
+
+    /// Takes over what nodes left that are gone.
+    ///
+    /// # Errors
+    /// When the database does not work.
+    pub async fn take_over(&self) -> Result<usize, DbError> {
+        let recovered = self.store.db.void_leases(self.id).await?;
+        let count = recovered.len();
+        for _ in 0..count {
+            self.statistics.takeovers.inc();
+        }
+        self.publish(recovered);
+        self.due.notify_one();
+        Ok(count)
+    }
+
+    fn publish(&self, recovered: Vec<Recovered>) {
+        recovered.into_iter().for_each(|session| self.hub.publish(session.key, session.events));
+    }
+
+    /// Gives a lease back, as soon as the database takes it.
+    pub(super) async fn give_back(self: &Arc<Self>, key: i64, fence: i64, failed: bool) {
+        if failed {
+            self.statistics.failures.inc();
+        }
+        if self.try_give_back(key, fence, failed).await {
+            return;
+        }
+        let node = Arc::clone(self);
+        tokio::spawn(async move {
+            while !node.stops.load(Ordering::Relaxed) {
+                tokio::time::sleep(GIVE_BACK_PAUSE).await;
+                if node.try_give_back(key, fence, failed).await {
+                    return;
+                }
+            }
+        });
+    }
+
+    async fn try_give_back(&self, key: i64, fence: i64, failed: bool) -> bool {
+        match self.store.db.release(key, fence, failed).await {
+            Ok(events) => {
+                self.hub.publish(key, events);
+                self.due.notify_one();
+                true
+            }
+            Err(DbError::Unavailable(_)) => false,
+            // Another holder has it already.
+            Err(_) => true,
+        }
+    }
+
+    /// A session could not be opened.
+    pub(super) async fn give_back_failed(self: &Arc<Self>, key: i64, fence: i64, failure: OpenFailure) {
+        match failure {
+            OpenFailure::Store(DbError::Fenced(_)) => {}
+            OpenFailure::Store(error) => {
+                self.log_seat_failure(key, &error.to_string());
+                self.give_back(key, fence, true).await;
+            }
+            OpenFailure::Session(problem) => {
+                self.log_seat_failure(key, &problem);
+                match self.store.db.fail(key, fence, problem).await {
+                    Ok(events) => self.hub.publish(key, events),
+                    Err(_) => self.give_back(key, fence, true).await,
+                }
+            }
+        }
+    }
+
+    pub(super) fn log_seat_failure(&self, key: i64, problem: &str) {
+        self.log.error("session_failed", &[("session_key", &key.to_string()), ("error", problem)]);
+    }
+
+    /// Removes the folders of a session that was deleted.
+    pub async fn remove_workspace(&self, session: SessionId) {
+        let environments = self.environments.clone();
+        // What cannot be removed now harms no one: no session has its name again.
+        drop(tokio::task::spawn_blocking(move || environments.remove(session)).await);
+    }
+
+    /// Stops taking sessions up, ends those that run, and gives their leases back.
+    pub async fn stop(self: &Arc<Self>) {
+        self.stops.store(true, Ordering::Relaxed);
+        self.due.notify_one();
+        for seat in self.seats().values() {
+            // A seat that is gone needs no word.
+            let _ = seat.send(SeatMessage::Stop);
+        }
+        let until = tokio::time::Instant::now() + STOP_PATIENCE;
+        while !self.seats().is_empty() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}

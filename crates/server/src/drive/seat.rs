@@ -1,0 +1,485 @@
+//! A seat: one session while it is awake on this node. It opens the session with the runtime, commits what happens, gives it what
+//! clients send, and lets it rest. A session that rests stays open for a little while, without its lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use qoder_core::ports::LogStoreError;
+use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::config::servers::Flags;
+use qoder_runtime::error::{DriveError, SessionError};
+use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::session::Keep;
+use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, Sessions};
+use qoder_runtime::setup::Setup;
+use qoder_store::line::Line;
+use qoder_store::{SessionKey, SessionStore};
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{Instant, sleep_until};
+
+use super::node::{Node, SeatMessage};
+use super::servers;
+use super::shared::Shared;
+use super::sink::SeatSink;
+use super::stored_session::SeatSession;
+use crate::model::event::NewEvent;
+use crate::model::ids::TenantId;
+use crate::model::session::SessionSecrets;
+use crate::model::toolset::Toolset;
+use crate::project::{Previews, Projector};
+use crate::store::{Append, Claim, DbError, Rest, SeatRow};
+
+/// How long what is appended may wait for more of it.
+const GATHERED: Duration = Duration::from_millis(20);
+/// How long a session that rests stays open.
+const LINGER: Duration = Duration::from_secs(10);
+/// How long background commands may run without a turn.
+const BACKGROUND: Duration = Duration::from_secs(10 * 60);
+/// How long running tools may take to end when the node stops.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long a commit is tried while the database does not work.
+const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
+const COMMIT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A session that is open.
+struct Open {
+    opened: OpenedSession,
+    shared: Arc<Shared>,
+    tenant: TenantId,
+    budget: Option<serde_json::Value>,
+    credit_usd: f64,
+    configured_at: crate::model::time::Time,
+}
+
+/// Whether a session has its lease.
+enum Holding {
+    /// It has; the permit is the node's room for it.
+    Lease { fence: i64, _permit: OwnedSemaphorePermit },
+    /// It rests without one until then.
+    Warm { until: Instant },
+}
+
+/// What ended a seat's work on a session.
+enum Ending {
+    /// It rested long enough, or the node stops and it has no lease.
+    Rested,
+    /// It has to be opened anew for this lease.
+    Again(Claim, OwnedSemaphorePermit),
+    /// The node stops.
+    Stopped,
+    /// Another holder has it.
+    Fenced,
+    /// The runtime ended it.
+    Ended(Arc<Finished>),
+}
+
+/// Serves a session until nothing is left of it on this node.
+pub(super) async fn serve(node: Arc<Node>, key: i64, mut messages: mpsc::UnboundedReceiver<SeatMessage>) {
+    let mut next = None;
+    loop {
+        let (claim, permit) = match next.take() {
+            Some(leased) => leased,
+            None => match node.next_lease(key, &mut messages) {
+                Some(leased) => leased,
+                None => return,
+            },
+        };
+        let fence = claim.fence;
+        let ending = match open(&node, &claim).await {
+            Ok(open) => {
+                node.statistics.wakes.inc();
+                let mut seat = Seat {
+                    node: Arc::clone(&node),
+                    key,
+                    holding: Holding::Lease { fence, _permit: permit },
+                    rest_at: None,
+                    open,
+                };
+                seat.run(&mut messages).await
+            }
+            Err(error) => {
+                drop(permit);
+                node.give_back_failed(key, fence, error).await;
+                Ending::Rested
+            }
+        };
+        match ending {
+            Ending::Again(claim, permit) => next = Some((claim, permit)),
+            Ending::Rested | Ending::Fenced | Ending::Stopped | Ending::Ended(_) => {}
+        }
+    }
+}
+
+/// Why a session could not be opened.
+pub(super) enum OpenFailure {
+    /// The store does not work, or has given the session to another.
+    Store(DbError),
+    /// The session cannot run as it is configured.
+    Session(String),
+}
+
+impl From<DbError> for OpenFailure {
+    fn from(error: DbError) -> Self {
+        Self::Store(error)
+    }
+}
+
+async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFailure> {
+    let store = &node.store;
+    let mut row = store.db.seat(claim.key).await?;
+    store.fill_records(row.tenant, &mut row.records).await?;
+    let settings = &node.settings.runtime;
+    let secrets = open_secrets(node, &row)?;
+    let session = &row.session.session;
+    let toolset = Toolset::new(&session.body.agent.tools);
+    let mut projector = Projector::new(session.id, toolset.clone(), settings.credit_usd);
+    let lines = read_log(&row, &mut projector)?;
+    let last_seq = row.records.last().map_or(0, |record| record.seq);
+    let id = session.id.to_string();
+    let unfinished = projector.is_unfinished();
+    let shared = Arc::new(Shared::new(&id, projector, last_seq, 0));
+    shared.feed(std::mem::take(&mut row.inbox));
+    let budget = session.body.budget.as_ref().map(crate::model::budget::Budget::view);
+    let first = if unfinished { FirstPrompt::Continue } else { FirstPrompt::FromHost };
+    let (opening, opener, sink_shared) = (Arc::clone(node), Arc::clone(&shared), Arc::clone(&shared));
+    let key = claim.key;
+    let configured_at = claim.configured_at;
+    let tenant = row.tenant;
+    let opened = tokio::task::spawn_blocking(move || {
+        let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
+        open_session(&opening, &row, (&secrets, &toolset), (lines, opener, first), sink)
+    });
+    let opened = opened.await.map_err(|error| OpenFailure::Session(format!("internal error: {error}")))??;
+    Ok(Open { opened, shared, tenant, budget, credit_usd: settings.credit_usd, configured_at })
+}
+
+fn open_secrets(node: &Node, row: &SeatRow) -> Result<SessionSecrets, OpenFailure> {
+    let Some(sealed) = &row.session.sealed else { return Ok(SessionSecrets::default()) };
+    let id = row.session.session.id.to_string();
+    let opened = node
+        .keys
+        .data_key(row.tenant, &row.data_key)
+        .and_then(|key| key.open("sessions", &id, sealed))
+        .map_err(|error| OpenFailure::Session(error.to_string()))?;
+    serde_json::from_slice(&opened).map_err(|error| OpenFailure::Session(error.to_string()))
+}
+
+/// Folds the log; what comes of it is stored already.
+fn read_log(row: &SeatRow, projector: &mut Projector) -> Result<Vec<Line>, OpenFailure> {
+    let mut previews = Previews::default();
+    let mut lines = Vec::with_capacity(row.records.len());
+    for (index, record) in row.records.iter().enumerate() {
+        let line = crate::store::decode(record)?;
+        match &line {
+            Line::Record(record) if record.seq == index as u64 + 1 => {
+                projector.project(record, &mut previews);
+            }
+            Line::Record(_) | Line::Foreign(_) => {
+                return Err(DbError::Corrupt(format!("record {} is out of place", record.seq)).into());
+            }
+        }
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+fn open_session(
+    node: &Node,
+    row: &SeatRow,
+    (secrets, toolset): (&SessionSecrets, &Toolset),
+    (lines, shared, first): (Vec<Line>, Arc<Shared>, FirstPrompt),
+    sink: Arc<SeatSink>,
+) -> Result<OpenedSession, OpenFailure> {
+    let session = &row.session.session;
+    let fault =
+        |error: std::io::Error| OpenFailure::Session(format!("the workspace cannot be made: {error}"));
+    let places = node.environments.prepare(session.id).map_err(fault)?;
+    let options = node.settings.runtime.options(session, &row.environment, secrets, (toolset, &places));
+    let setup = Setup::prepare(options).map_err(|error| OpenFailure::Session(error.to_string()))?;
+    let (servers, refused) =
+        servers::servers(&session.body.agent.mcp_servers, toolset, &node.settings.private_addresses);
+    for name in refused {
+        let error = json!({ "type": "mcp_connection_failed_error", "mcp_server_name": name,
+            "message": "The server's address is not public, and this server does not list it.",
+            "retry_status": { "type": "retrying" } });
+        shared.report(NewEvent::new("session.error", &json!({ "error": error })));
+    }
+    let id = session.id.to_string();
+    let store: Arc<dyn SessionStore> = Arc::new(SeatSession::new(id.clone(), shared, lines));
+    let keep = Keep::Store { store, key: SessionKey::main(id.as_str()), outputs: places.outputs };
+    let request = OpenRequest {
+        setup,
+        callbacks: Callbacks { servers, ..Callbacks::default() },
+        agent: None,
+        servers: Flags::default(),
+        answers_own_servers: false,
+        choice: SessionChoice::default(),
+        kept: Some((id, keep)),
+        first,
+        sink,
+        mirror: None,
+        report: Arc::new(|_: &str| ()),
+    };
+    Sessions::default().open(request).map_err(|error| OpenFailure::Session(error.to_string()))
+}
+
+/// A session that is awake.
+struct Seat {
+    node: Arc<Node>,
+    key: i64,
+    open: Open,
+    holding: Holding,
+    /// Set while only background commands keep the session awake.
+    rest_at: Option<Instant>,
+}
+
+impl Seat {
+    async fn run(&mut self, messages: &mut mpsc::UnboundedReceiver<SeatMessage>) -> Ending {
+        let finished = self.open.opened.handle.finished();
+        let ending = loop {
+            let wait_until = self.deadline();
+            tokio::select! {
+                biased;
+                message = messages.recv() => match message {
+                    Some(SeatMessage::Inbox) => self.read_inbox().await,
+                    Some(SeatMessage::Lease(claim, permit)) => {
+                        if let Some(ending) = self.take_up(claim, permit).await {
+                            break ending;
+                        }
+                    }
+                    Some(SeatMessage::Stop) | None => break Ending::Stopped,
+                },
+                finished = finished.clone() => break Ending::Ended(finished),
+                () = self.open.shared.changed.notified() => {}
+                () = sleep_until(wait_until.unwrap_or_else(Instant::now)), if wait_until.is_some() => {
+                    if let Some(ending) = self.late().await {
+                        break ending;
+                    }
+                }
+            }
+            if !self.commit_if_wanted().await {
+                break Ending::Fenced;
+            }
+        };
+        self.end(ending).await
+    }
+
+    /// When something is to be done although nothing happens.
+    fn deadline(&self) -> Option<Instant> {
+        match &self.holding {
+            Holding::Warm { until } => Some(*until),
+            Holding::Lease { .. } if self.open.shared.has_batch() => Some(Instant::now() + GATHERED),
+            Holding::Lease { .. } => self.rest_at,
+        }
+    }
+
+    /// The deadline has come.
+    async fn late(&mut self) -> Option<Ending> {
+        match &self.holding {
+            Holding::Warm { until } => (*until <= Instant::now()).then_some(Ending::Rested),
+            Holding::Lease { .. } if self.open.shared.has_batch() => {
+                drop(self.open.shared.want_commit(false));
+                None
+            }
+            Holding::Lease { .. } => {
+                // Background commands end with the session, on record.
+                self.rest_at = None;
+                self.open.opened.handle.stopper().close();
+                None
+            }
+        }
+    }
+
+    async fn read_inbox(&mut self) {
+        if matches!(self.holding, Holding::Warm { .. }) {
+            return;
+        }
+        // What cannot be read now is read when the session is about to rest.
+        if let Ok(rows) = self.node.store.db.inbox_after(self.key, self.open.shared.seen()).await {
+            self.open.shared.feed(rows);
+        }
+    }
+
+    /// The session got a lease again. One that was changed meanwhile, here or elsewhere, is opened anew.
+    async fn take_up(&mut self, claim: Claim, permit: OwnedSemaphorePermit) -> Option<Ending> {
+        let is_warm = matches!(self.holding, Holding::Warm { .. });
+        let is_same =
+            self.open.shared.appended() == claim.record_seq && self.open.configured_at == claim.configured_at;
+        if !is_warm || !is_same {
+            return Some(Ending::Again(claim, permit));
+        }
+        self.node.statistics.warm_wakes.inc();
+        self.open.shared.set_parked(false);
+        self.holding = Holding::Lease { fence: claim.fence, _permit: permit };
+        self.read_inbox().await;
+        None
+    }
+
+    /// Commits what is wanted. False when another holder has the session.
+    async fn commit_if_wanted(&mut self) -> bool {
+        while let Holding::Lease { fence, .. } = self.holding
+            && self.open.shared.wants_commit()
+        {
+            match self.commit(fence).await {
+                Ok(()) => {}
+                Err(DbError::Fenced(_)) => {
+                    self.node.statistics.fenced.inc();
+                    self.open.shared.fenced();
+                    return false;
+                }
+                Err(error) => {
+                    self.open.shared.broken(error.to_string());
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    async fn commit(&mut self, fence: i64) -> Result<(), DbError> {
+        let cut = self.open.shared.cut();
+        let mut batch = cut.batch;
+        if batch.is_empty() && cut.resting.is_none() && cut.taken == 0 {
+            return Ok(());
+        }
+        let store = self.node.store.clone();
+        store.spill_records(self.open.tenant, &mut batch.records).await?;
+        store.spill_events(self.open.tenant, &mut batch.events).await?;
+        let releases = cut.resting.as_ref().is_some_and(|resting| resting.may_release);
+        let rest = cut.resting.map(|resting| {
+            let idle = NewEvent::new("session.status_idle", &resting.stop.idle_event());
+            let events = self.usage_event().into_iter().chain([idle]).collect();
+            Rest { seen: cut.seen, stop: resting.stop, events, releases }
+        });
+        let is_resting = rest.is_some();
+        let seq = cut.expected + batch.records.len() as u64;
+        let append = Append {
+            key: self.key,
+            tenant: self.open.tenant,
+            fence,
+            expected: cut.expected,
+            records: batch.records,
+            events: batch.events,
+            actions: batch.actions,
+            begins: batch.begins,
+            processed: batch.processed,
+            taken: cut.taken,
+            usage: cut.usage,
+            is_progress: batch.is_progress,
+            rest,
+        };
+        let appended = self.persist(append).await?;
+        self.node.hub.publish(self.key, appended.events);
+        self.open.shared.committed(seq);
+        if appended.rests && releases {
+            self.park();
+        } else if appended.rests {
+            self.rest_at.get_or_insert_with(|| Instant::now() + BACKGROUND);
+        } else {
+            self.rest_at = None;
+            if is_resting {
+                self.open.shared.feed(appended.inbox);
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits, also through a short fault of the database. A transaction that failed has changed nothing.
+    async fn persist(&self, append: Append) -> Result<crate::store::Appended, DbError> {
+        let until = Instant::now() + COMMIT_PATIENCE;
+        loop {
+            match self.node.store.db.append(append.clone()).await {
+                Err(DbError::Unavailable(_)) if Instant::now() < until => {
+                    tokio::time::sleep(COMMIT_PAUSE).await
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// What the session has used, where it has a budget.
+    fn usage_event(&self) -> Option<NewEvent> {
+        let budget = self.open.budget.as_ref()?;
+        let mut usage = self.open.shared.usage().view(0.0, self.open.credit_usd);
+        if let Some(fields) = usage.as_object_mut() {
+            fields.shift_remove("active_seconds");
+        }
+        Some(NewEvent::new("session.usage", &json!({ "usage": usage, "budget": budget })))
+    }
+
+    fn park(&mut self) {
+        self.node.statistics.parks.inc();
+        self.open.shared.set_parked(true);
+        self.rest_at = None;
+        self.holding = Holding::Warm { until: Instant::now() + LINGER };
+    }
+
+    /// Ends the seat's work, whatever ended it.
+    async fn end(&mut self, ending: Ending) -> Ending {
+        match &ending {
+            Ending::Stopped => self.stop().await,
+            Ending::Ended(finished) => {
+                let finished = Arc::clone(finished);
+                self.after_end(&finished).await;
+            }
+            Ending::Rested | Ending::Fenced | Ending::Again(..) => self.close().await,
+        }
+        ending
+    }
+
+    async fn close(&mut self) {
+        let stopper = self.open.opened.handle.stopper();
+        stopper.close();
+        drop(tokio::time::timeout(GRACE, self.open.opened.handle.finished()).await);
+    }
+
+    /// The node stops: what runs ends within the grace time, and the session is due on the next node.
+    async fn stop(&mut self) {
+        let Holding::Lease { fence, .. } = self.holding else {
+            self.close().await;
+            return;
+        };
+        self.open.opened.handle.stopper().end("SIGTERM");
+        let finished = self.open.opened.handle.finished();
+        let until = Instant::now() + GRACE;
+        loop {
+            tokio::select! {
+                _ = finished.clone() => break,
+                () = self.open.shared.changed.notified() => {}
+                () = sleep_until(until) => break,
+            }
+            if !self.commit_if_wanted().await {
+                return;
+            }
+        }
+        drop(self.open.shared.want_commit(false));
+        if self.commit_if_wanted().await && matches!(self.holding, Holding::Lease { .. }) {
+            self.node.give_back(self.key, fence, false).await;
+        }
+    }
+
+    /// The runtime ended the session: because it was closed, or because something failed.
+    async fn after_end(&mut self, finished: &Finished) {
+        let Holding::Lease { fence, .. } = self.holding else { return };
+        let error = finished.take_error();
+        // What was appended before the end is committed, whatever ended it.
+        drop(self.open.shared.want_commit(true));
+        if !self.commit_if_wanted().await || matches!(self.holding, Holding::Warm { .. }) {
+            return;
+        }
+        match error {
+            Some(DriveError::Session(SessionError::Store(LogStoreError::Fenced { .. }))) => {}
+            None | Some(DriveError::Waiting(_)) => self.node.give_back(self.key, fence, false).await,
+            Some(
+                error @ (DriveError::Session(_)
+                | DriveError::Output(_)
+                | DriveError::Internal(_)
+                | DriveError::Ended(_)),
+            ) => {
+                self.node.log_seat_failure(self.key, &error.to_string());
+                self.node.give_back(self.key, fence, true).await;
+            }
+        }
+    }
+}

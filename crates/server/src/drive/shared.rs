@@ -1,0 +1,290 @@
+//! What a seat shares with the log and the inbox that it gave to the runtime: what is appended and not committed yet, what was
+//! left and not taken yet.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use qoder_core::ports::LogStoreError;
+use qoder_store::line::Owner;
+use qoder_types::{InboxEntry, Record};
+use tokio::sync::{Notify, watch};
+
+use crate::model::event::NewEvent;
+use crate::model::ids::EventId;
+use crate::model::usage::SessionUsage;
+use crate::project::{PreviewFrame, Previews, Projector, Resting};
+use crate::store::{self, InboxRow, NewAction, NewRecord};
+
+/// What is appended and not committed yet.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) records: Vec<NewRecord>,
+    pub(super) events: Vec<NewEvent>,
+    pub(super) actions: Vec<NewAction>,
+    pub(super) processed: Vec<EventId>,
+    pub(super) begins: bool,
+    pub(super) is_progress: bool,
+    pub(super) is_used: bool,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.events.is_empty()
+    }
+}
+
+/// How far a log is committed, or why it can no longer be.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Committed {
+    pub(super) seq: u64,
+    pub(super) error: Option<LogStoreError>,
+}
+
+struct Inner {
+    projector: Projector,
+    previews: Previews,
+    batch: Batch,
+    /// The last record that was handed over.
+    appended: u64,
+    wants_commit: bool,
+    /// True when the driver has nothing to do at this moment, as far as it knows.
+    rests: bool,
+    /// True while the session has no lease.
+    is_parked: bool,
+    /// Left and not taken.
+    entries: VecDeque<(u64, InboxEntry)>,
+    /// Taken and not settled.
+    taken: VecDeque<(u64, String)>,
+    /// Every entry up to this one is settled.
+    settled: u64,
+    /// The last entry that was seen.
+    seen: u64,
+}
+
+/// What a seat shares.
+pub(super) struct Shared {
+    session_id: String,
+    inner: Mutex<Inner>,
+    /// Something is to be committed.
+    pub(super) changed: Notify,
+    /// Something was left.
+    pub(super) mail: Notify,
+    committed: watch::Sender<Committed>,
+}
+
+/// What the next commit contains.
+pub(super) struct Cut {
+    pub(super) batch: Batch,
+    /// The last record that is stored already.
+    pub(super) expected: u64,
+    /// Inbox entries up to this one are on record.
+    pub(super) taken: u64,
+    /// The last inbox entry that was seen.
+    pub(super) seen: u64,
+    /// What the session has used, as JSON.
+    pub(super) usage: Option<String>,
+    /// Set when nothing is left to do.
+    pub(super) resting: Option<Resting>,
+}
+
+impl Shared {
+    pub(super) fn new(session_id: &str, projector: Projector, last_seq: u64, seen: u64) -> Self {
+        Self {
+            session_id: session_id.to_owned(),
+            inner: Mutex::new(Inner {
+                projector,
+                previews: Previews::default(),
+                batch: Batch::default(),
+                appended: last_seq,
+                wants_commit: false,
+                rests: false,
+                is_parked: false,
+                entries: VecDeque::new(),
+                taken: VecDeque::new(),
+                settled: 0,
+                seen,
+            }),
+            changed: Notify::new(),
+            mail: Notify::new(),
+            committed: watch::Sender::new(Committed { seq: last_seq, error: None }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self) -> String {
+        format!("of {}", self.session_id)
+    }
+
+    fn fault(&self, problem: String) -> LogStoreError {
+        LogStoreError::Failed { place: self.place(), problem }
+    }
+
+    /// Takes records over: encoded, projected and waiting for a commit.
+    pub(super) fn append(&self, records: &[Record]) -> Result<(), LogStoreError> {
+        if let Some(error) = self.committed.borrow().error.clone() {
+            return Err(error);
+        }
+        let mut inner = self.lock();
+        if inner.is_parked {
+            return Err(LogStoreError::Fenced { place: self.place() });
+        }
+        let owner = Owner { session_id: &self.session_id, agent_id: None };
+        for record in records {
+            let row = store::encode(record, owner).map_err(|error| self.fault(error.to_string()))?;
+            let Inner { projector, previews, batch, .. } = &mut *inner;
+            let projected = projector.project(record, previews);
+            batch.records.push(row);
+            batch.events.extend(projected.events);
+            batch.actions.extend(projected.actions);
+            batch.processed.extend(projected.processed);
+            batch.begins |= projected.begins;
+            batch.is_progress |= projected.is_progress;
+            batch.is_used |= projected.is_used;
+            inner.appended = record.seq;
+        }
+        inner.rests = false;
+        drop(inner);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Adds an event that no record stands for.
+    pub(super) fn report(&self, event: NewEvent) {
+        let mut inner = self.lock();
+        if !inner.is_parked {
+            inner.batch.events.push(event);
+            drop(inner);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Wants everything committed that is appended by now. `rests` says that the driver has nothing to do.
+    pub(super) fn want_commit(&self, rests: bool) -> (u64, watch::Receiver<Committed>) {
+        let mut inner = self.lock();
+        inner.wants_commit = true;
+        inner.rests |= rests;
+        let appended = inner.appended;
+        drop(inner);
+        self.changed.notify_one();
+        (appended, self.committed.subscribe())
+    }
+
+    /// Takes a piece of a reply; answers with what subscribers get.
+    pub(super) fn preview(&self, piece: &str) -> Vec<PreviewFrame> {
+        self.lock().previews.take(piece)
+    }
+
+    /// True when a commit is wanted now; false when there may be something that can wait a little.
+    pub(super) fn wants_commit(&self) -> bool {
+        self.lock().wants_commit
+    }
+
+    /// True when something waits for a commit.
+    pub(super) fn has_batch(&self) -> bool {
+        let inner = self.lock();
+        !inner.batch.is_empty()
+    }
+
+    /// Cuts what the next commit contains.
+    pub(super) fn cut(&self) -> Cut {
+        let mut inner = self.lock();
+        inner.wants_commit = false;
+        let batch = std::mem::take(&mut inner.batch);
+        let is_drained = inner.entries.is_empty() && inner.taken.is_empty();
+        let resting = if inner.rests && is_drained { inner.projector.resting() } else { None };
+        let usage = batch.is_used.then(|| serde_json::to_string(inner.projector.usage()).ok()).flatten();
+        Cut {
+            expected: inner.appended - batch.records.len() as u64,
+            taken: inner.settled,
+            seen: inner.seen,
+            usage,
+            resting,
+            batch,
+        }
+    }
+
+    /// A commit is done: everything up to this record is stored.
+    pub(super) fn committed(&self, seq: u64) {
+        self.committed.send_modify(|committed| committed.seq = committed.seq.max(seq));
+    }
+
+    /// Nothing more can be committed.
+    pub(super) fn failed(&self, error: LogStoreError) {
+        self.committed.send_modify(|committed| {
+            committed.error.get_or_insert(error);
+        });
+    }
+
+    /// Another holder has the session.
+    pub(super) fn fenced(&self) {
+        self.failed(LogStoreError::Fenced { place: self.place() });
+    }
+
+    /// The store does not work.
+    pub(super) fn broken(&self, problem: String) {
+        self.failed(self.fault(problem));
+    }
+
+    /// The session has no lease from now on, or has one again.
+    pub(super) fn set_parked(&self, is_parked: bool) {
+        self.lock().is_parked = is_parked;
+    }
+
+    /// Entries were left. Each is given to the session once.
+    pub(super) fn feed(&self, rows: Vec<InboxRow>) {
+        let mut inner = self.lock();
+        for row in rows {
+            if row.seq > inner.seen {
+                inner.seen = row.seq;
+                inner.rests = false;
+                inner.entries.push_back((row.seq, row.entry));
+            }
+        }
+        drop(inner);
+        self.mail.notify_one();
+    }
+
+    /// The last entry that was seen.
+    pub(super) fn seen(&self) -> u64 {
+        self.lock().seen
+    }
+
+    pub(super) fn take_entries(&self) -> Vec<InboxEntry> {
+        let mut inner = self.lock();
+        let entries: Vec<(u64, InboxEntry)> = inner.entries.drain(..).collect();
+        inner.taken.extend(entries.iter().map(|(seq, entry)| (*seq, entry.id.clone())));
+        entries.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    pub(super) fn has_entries(&self) -> bool {
+        !self.lock().entries.is_empty()
+    }
+
+    /// What an entry led to is appended.
+    pub(super) fn settle(&self, id: &str) {
+        let mut inner = self.lock();
+        let last = inner.taken.back().map(|(seq, _)| *seq);
+        inner.taken.retain(|(_, taken)| taken != id);
+        let first_open = inner.taken.front().map(|(seq, _)| *seq - 1);
+        let settled = first_open.or(last).unwrap_or(inner.settled);
+        inner.settled = inner.settled.max(settled);
+        // An entry that led to nothing, such as an interrupt without a turn, leaves the session as it was.
+        inner.wants_commit = true;
+        inner.rests |= inner.taken.is_empty() && inner.entries.is_empty();
+        drop(inner);
+        self.changed.notify_one();
+    }
+
+    /// What the session has used.
+    pub(super) fn usage(&self) -> SessionUsage {
+        *self.lock().projector.usage()
+    }
+
+    /// The last record that was handed over.
+    pub(super) fn appended(&self) -> u64 {
+        self.lock().appended
+    }
+}

@@ -1,0 +1,97 @@
+//! The folders of sessions on this machine. Each session has its own, which no other can read; what is in them is never
+//! interpreted as configuration.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use crate::model::ids::{SessionId, hex};
+
+/// The folders of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Where its tools work.
+    pub workspace: PathBuf,
+    /// What else belongs to it.
+    pub session: PathBuf,
+    /// The home of its commands.
+    pub home: PathBuf,
+    /// Outputs that are too long for the model.
+    pub outputs: PathBuf,
+}
+
+/// The folders of all sessions.
+#[derive(Debug, Clone)]
+pub struct LocalEnvironments(PathBuf);
+
+impl LocalEnvironments {
+    /// Below this folder.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        Self(root.to_path_buf())
+    }
+
+    /// The folder below which all are.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    fn folder(&self, session: SessionId) -> PathBuf {
+        self.0.join(hex(&session.0))
+    }
+
+    /// The folders of a session, which are made if they are not there.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn prepare(&self, session: SessionId) -> io::Result<Places> {
+        let folder = self.folder(session);
+        let own = folder.join("session");
+        let places = Places {
+            workspace: folder.join("workspace"),
+            home: own.join("home"),
+            outputs: own.join("outputs"),
+            session: own,
+        };
+        for folder in [&places.workspace, &places.home, &places.outputs] {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        Ok(places)
+    }
+
+    /// Removes everything of a session.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn remove(&self, session: SessionId) -> io::Result<()> {
+        match std::fs::remove_dir_all(self.folder(session)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn each_session_has_private_folders_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let environments = LocalEnvironments::new(folder.path());
+        let (one, other) = (SessionId([1; 16]), SessionId([2; 16]));
+        let places = environments.prepare(one).unwrap();
+        assert_eq!(environments.prepare(one).unwrap(), places, "made once");
+        assert_ne!(environments.prepare(other).unwrap().workspace, places.workspace);
+        for path in [&places.workspace, &places.home, &places.outputs, &environments.folder(one)] {
+            let mode = std::fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{}", path.display());
+        }
+        environments.remove(one).unwrap();
+        environments.remove(one).unwrap();
+        assert!(!places.workspace.exists() && environments.prepare(other).unwrap().workspace.exists());
+    }
+}

@@ -1,0 +1,5 @@
+//! Environments: where the tools of a session run. `local` is a folder of this machine and the sandbox of the runtime.
+
+mod local;
+
+pub use local::{LocalEnvironments, Places};

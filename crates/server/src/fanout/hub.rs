@@ -1,0 +1,371 @@
+//! The hub: one ring of frames for each session that someone watches. Sessions that no one watches cost nothing.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use super::frame::{self, Frame};
+use crate::model::event::Event;
+use crate::project::PreviewFrame;
+
+/// Frames that a ring keeps.
+const KEPT: usize = 256;
+
+/// Which pieces of replies a subscriber wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deltas {
+    /// Of messages.
+    pub message: bool,
+    /// Of reasoning.
+    pub thinking: bool,
+}
+
+impl Deltas {
+    fn any(self) -> bool {
+        self.message || self.thinking
+    }
+
+    fn wants(self, of: &str) -> bool {
+        if of == "agent.thinking" { self.thinking } else { self.message }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Item {
+    Stored(Arc<Frame>),
+    Preview { of: &'static str, bytes: Bytes },
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// The place of the first item.
+    base: u64,
+    items: VecDeque<Item>,
+    is_deleted: bool,
+}
+
+impl Ring {
+    fn push(&mut self, item: Item) {
+        if self.items.len() >= KEPT {
+            self.items.pop_front();
+            self.base += 1;
+        }
+        self.items.push_back(item);
+    }
+
+    fn end(&self) -> u64 {
+        self.base + self.items.len() as u64
+    }
+}
+
+/// What is published about one session.
+#[derive(Debug)]
+struct Channel {
+    ring: Mutex<Ring>,
+    news: watch::Sender<u64>,
+    wanting_deltas: AtomicUsize,
+}
+
+impl Channel {
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self) {
+        self.news.send_modify(|version| *version += 1);
+    }
+}
+
+/// Passes events to those who watch.
+#[derive(Debug, Default)]
+pub struct Hub {
+    channels: Mutex<HashMap<i64, Arc<Channel>>>,
+}
+
+impl Hub {
+    fn channels(&self) -> MutexGuard<'_, HashMap<i64, Arc<Channel>>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn channel(&self, key: i64) -> Option<Arc<Channel>> {
+        self.channels().get(&key).cloned()
+    }
+
+    /// Passes stored events on.
+    pub fn publish(&self, key: i64, events: Vec<Event>) {
+        if events.is_empty() {
+            return;
+        }
+        let Some(channel) = self.channel(key) else { return };
+        let mut ring = channel.ring();
+        events.into_iter().for_each(|event| ring.push(Item::Stored(Arc::new(Frame::new(event)))));
+        drop(ring);
+        channel.announce();
+    }
+
+    /// Passes pieces of a reply on.
+    pub fn preview(&self, key: i64, frames: &[PreviewFrame]) {
+        let Some(channel) = self.channel(key).filter(|_| !frames.is_empty()) else { return };
+        let mut ring = channel.ring();
+        for frame in frames {
+            ring.push(Item::Preview { of: frame.of, bytes: frame::preview(frame) });
+        }
+        drop(ring);
+        channel.announce();
+    }
+
+    /// True when someone wants pieces of the replies of a session.
+    #[must_use]
+    pub fn wants_deltas(&self, key: i64) -> bool {
+        self.channel(key).is_some_and(|channel| channel.wanting_deltas.load(Ordering::Relaxed) > 0)
+    }
+
+    /// The session was deleted: its streams end.
+    pub fn deleted(&self, key: i64) {
+        let Some(channel) = self.channel(key) else { return };
+        channel.ring().is_deleted = true;
+        channel.announce();
+    }
+
+    /// How many sessions are watched.
+    #[must_use]
+    pub fn watched(&self) -> usize {
+        self.channels().len()
+    }
+
+    /// Watches a session, from now on. What came before is read from the store, behind `cursor`, which is set afterwards.
+    #[must_use]
+    pub fn subscribe(self: &Arc<Self>, key: i64, deltas: Deltas) -> Subscription {
+        let mut channels = self.channels();
+        let channel = channels.entry(key).or_insert_with(|| {
+            Arc::new(Channel {
+                ring: Mutex::default(),
+                news: watch::Sender::new(0),
+                wanting_deltas: AtomicUsize::new(0),
+            })
+        });
+        if deltas.any() {
+            channel.wanting_deltas.fetch_add(1, Ordering::Relaxed);
+        }
+        let place = channel.ring().end();
+        Subscription {
+            hub: Arc::downgrade(self),
+            key,
+            news: channel.news.subscribe(),
+            channel: Arc::clone(channel),
+            deltas,
+            place,
+            cursor: 0,
+            must_read: true,
+        }
+    }
+
+    fn leave(&self, key: i64, channel: &Arc<Channel>) {
+        let mut channels = self.channels();
+        // This subscription and the map hold it, and no one else.
+        if Arc::strong_count(channel) <= 2 {
+            channels.remove(&key);
+        }
+    }
+}
+
+/// What a subscriber does next.
+#[derive(Debug)]
+pub enum Next {
+    /// Sends this event.
+    Send(Arc<Frame>),
+    /// Sends this piece.
+    Preview(Bytes),
+    /// Reads events behind its cursor from the store.
+    Read,
+    /// Waits for news.
+    Wait,
+    /// The session was deleted.
+    Deleted,
+}
+
+/// A cursor in the events of a session.
+#[derive(Debug)]
+pub struct Subscription {
+    hub: Weak<Hub>,
+    key: i64,
+    channel: Arc<Channel>,
+    news: watch::Receiver<u64>,
+    deltas: Deltas,
+    place: u64,
+    /// The last event that was sent.
+    cursor: u64,
+    must_read: bool,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if self.deltas.any() {
+            self.channel.wanting_deltas.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(hub) = self.hub.upgrade() {
+            hub.leave(self.key, &self.channel);
+        }
+    }
+}
+
+impl Subscription {
+    /// The session.
+    #[must_use]
+    pub fn key(&self) -> i64 {
+        self.key
+    }
+
+    /// The last event that the reader has.
+    #[must_use]
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// The reader has every event up to this one.
+    pub fn start_after(&mut self, seq: u64) {
+        self.cursor = seq;
+    }
+
+    /// Events were read from the store up to this one; `complete` when there were no more.
+    pub fn have_read(&mut self, seq: u64, complete: bool) {
+        self.cursor = self.cursor.max(seq);
+        self.must_read = !complete;
+    }
+
+    /// What to do next.
+    pub fn advance(&mut self) -> Next {
+        // From here on news counts, also what comes before the wait begins.
+        self.news.borrow_and_update();
+        let channel = Arc::clone(&self.channel);
+        let ring = channel.ring();
+        if ring.is_deleted {
+            return Next::Deleted;
+        }
+        if self.must_read {
+            return Next::Read;
+        }
+        if self.place < ring.base {
+            self.place = ring.base;
+            return Next::Read;
+        }
+        loop {
+            let at = usize::try_from(self.place - ring.base).unwrap_or(usize::MAX);
+            let Some(item) = ring.items.get(at) else { return Next::Wait };
+            match item {
+                Item::Stored(frame) if frame.seq > self.cursor + 1 => return Next::Read,
+                Item::Stored(frame) => {
+                    self.place += 1;
+                    if frame.seq == self.cursor + 1 {
+                        self.cursor = frame.seq;
+                        return Next::Send(Arc::clone(frame));
+                    }
+                }
+                Item::Preview { of, bytes } => {
+                    self.place += 1;
+                    if self.deltas.wants(of) {
+                        return Next::Preview(bytes.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Completes when there may be something new.
+    pub async fn changed(&mut self) {
+        // The sender lives in the channel, which this subscription holds.
+        let _ = self.news.changed().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ids::EventId;
+    use crate::model::time::Time;
+
+    fn event(seq: u64) -> Event {
+        Event {
+            seq,
+            id: EventId::now(),
+            kind: "agent.message".to_owned(),
+            at: Time(0),
+            processed_at: None,
+            is_previewed: false,
+            body: "{}".to_owned(),
+            blob: None,
+        }
+    }
+
+    /// Reads like a stream does, from a store that has everything up to `stored`.
+    fn drain(subscription: &mut Subscription, stored: u64) -> Vec<u64> {
+        let mut seen = Vec::new();
+        loop {
+            match subscription.advance() {
+                Next::Send(frame) => seen.push(frame.seq),
+                Next::Preview(_) => seen.push(0),
+                Next::Read => {
+                    seen.extend(subscription.cursor() + 1..=stored);
+                    subscription.have_read(stored, true);
+                }
+                Next::Wait | Next::Deleted => return seen,
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_missed_or_repeated_in_any_order_of_news() {
+        let hub = Arc::new(Hub::default());
+        let mut subscription = hub.subscribe(1, Deltas::default());
+        hub.publish(1, vec![event(3)]);
+        subscription.start_after(1);
+        assert_eq!(drain(&mut subscription, 3), [2, 3], "stored before it began to read");
+        hub.publish(1, vec![event(6)]);
+        hub.publish(1, vec![event(4), event(5)]);
+        assert_eq!(drain(&mut subscription, 6), [4, 5, 6], "two nodes published in another order");
+        hub.publish(2, vec![event(1)]);
+        assert_eq!(drain(&mut subscription, 6), [0_u64; 0]);
+    }
+
+    #[test]
+    fn one_who_fell_behind_reads_from_the_store() {
+        let hub = Arc::new(Hub::default());
+        let mut subscription = hub.subscribe(1, Deltas::default());
+        subscription.start_after(0);
+        assert_eq!(drain(&mut subscription, 0), [0_u64; 0]);
+        let many = 3 * KEPT as u64;
+        (1..=many).for_each(|seq| hub.publish(1, vec![event(seq)]));
+        assert_eq!(drain(&mut subscription, many), (1..=many).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn pieces_go_to_those_who_want_them_and_sessions_without_watchers_cost_nothing() {
+        let hub = Arc::new(Hub::default());
+        let piece = PreviewFrame {
+            id: EventId::now(),
+            of: "agent.message",
+            kind: "event_delta",
+            data: serde_json::json!({}),
+        };
+        hub.preview(1, std::slice::from_ref(&piece));
+        assert_eq!(hub.watched(), 0);
+        let mut plain = hub.subscribe(1, Deltas::default());
+        let mut eager = hub.subscribe(1, Deltas { message: true, thinking: false });
+        for subscription in [&mut plain, &mut eager] {
+            subscription.start_after(0);
+            assert_eq!(drain(subscription, 0), [0_u64; 0]);
+        }
+        assert!(hub.wants_deltas(1));
+        hub.preview(1, std::slice::from_ref(&piece));
+        assert_eq!((drain(&mut plain, 0), drain(&mut eager, 0)), (vec![], vec![0]));
+        drop(eager);
+        assert!(!hub.wants_deltas(1));
+        hub.deleted(1);
+        assert!(matches!(plain.advance(), Next::Deleted));
+        drop(plain);
+        assert_eq!(hub.watched(), 0);
+    }
+}

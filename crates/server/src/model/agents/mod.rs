@@ -1,0 +1,6 @@
+//! Agents: what they are made of, their tools, and how clients read them.
+
+pub mod agent;
+pub mod agent_view;
+pub mod tools;
+pub mod toolset;

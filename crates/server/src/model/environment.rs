@@ -1,0 +1,329 @@
+//! Environments: where the tools of a session run and what they reach.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::fields::{Change, Fields};
+use super::ids::EnvironmentId;
+use super::metadata::{self, EmptyText, Metadata};
+use super::problem::Problem;
+use super::time::Time;
+use super::tools::is_hostname;
+
+const LONGEST_NAME: usize = 256;
+const LONGEST_DESCRIPTION: usize = 4_096;
+const LONGEST_SCRIPT: usize = 64 * 1024;
+const MOST_HOSTS: usize = 256;
+const MOST_PACKAGES: usize = 256;
+const MANAGERS: [&str; 6] = ["apt", "cargo", "gem", "go", "npm", "pip"];
+
+/// What tools may reach over the network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Networking {
+    /// Any host.
+    Unrestricted,
+    /// These hosts.
+    Limited {
+        /// Host names; `*.` in front means every host below.
+        allowed_hosts: Vec<String>,
+        /// Also the agent's MCP servers.
+        allow_mcp_servers: bool,
+        /// Also the public registries of packages.
+        allow_package_managers: bool,
+    },
+}
+
+/// Who provides an environment, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EnvironmentConfig {
+    /// This server.
+    Cloud {
+        /// What it reaches.
+        networking: Networking,
+        /// Packages by their manager.
+        packages: Map<String, Value>,
+        /// Run before the first turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        setup_script: Option<String>,
+    },
+    /// Workers of the owner.
+    SelfHosted {
+        /// Run before the first turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        setup_script: Option<String>,
+    },
+}
+
+impl EnvironmentConfig {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Cloud { .. } => "cloud",
+            Self::SelfHosted { .. } => "self_hosted",
+        }
+    }
+}
+
+/// What an environment is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvironmentBody {
+    /// For people.
+    pub name: String,
+    /// For people.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Who provides it.
+    pub config: EnvironmentConfig,
+    /// `organization` or `account`.
+    #[serde(default)]
+    pub scope: Option<String>,
+    /// What the owner wrote on it.
+    #[serde(default)]
+    pub metadata: Metadata,
+}
+
+impl EnvironmentBody {
+    /// Reads the body of a creation.
+    ///
+    /// # Errors
+    /// When a field is missing or cannot be used.
+    pub fn create(body: &Value) -> Result<Self, Problem> {
+        let fields = Fields::of_body(body)?;
+        let default = json!({ "type": "cloud" });
+        Ok(Self {
+            name: fields.text("name", 1..=LONGEST_NAME)?.to_owned(),
+            description: fields.optional_text("description", 0..=LONGEST_DESCRIPTION)?.map(str::to_owned),
+            config: read_config(fields.get("config").unwrap_or(&default), None)?,
+            scope: fields.word("scope", &["organization", "account"])?.map(str::to_owned),
+            metadata: metadata::read(fields.get("metadata").unwrap_or(&Value::Null))?,
+        })
+    }
+
+    /// The environment after an update.
+    ///
+    /// # Errors
+    /// When a field cannot be used, or the type of the configuration would change.
+    pub fn updated(&self, body: &Value) -> Result<Self, Problem> {
+        let fields = Fields::of_body(body)?;
+        let mut environment = self.clone();
+        match fields.change("name") {
+            Change::Keep => {}
+            Change::Clear => return Err(Problem::field("name", "cannot be cleared")),
+            Change::Set(_) => environment.name = fields.text("name", 1..=LONGEST_NAME)?.to_owned(),
+        }
+        if fields.change("description") != Change::Keep {
+            let description = fields.optional_text("description", 0..=LONGEST_DESCRIPTION)?;
+            environment.description = description.map(str::to_owned);
+        }
+        if let Change::Set(config) = fields.change("config") {
+            environment.config = read_config(config, Some(&self.config))?;
+        }
+        if let Some(scope) = fields.word("scope", &["organization", "account"])? {
+            environment.scope = Some(scope.to_owned());
+        }
+        if let Change::Set(patch) = fields.change("metadata") {
+            environment.metadata = metadata::patched(&self.metadata, patch, EmptyText::Removes)?;
+        }
+        Ok(environment)
+    }
+}
+
+fn read_config(value: &Value, before: Option<&EnvironmentConfig>) -> Result<EnvironmentConfig, Problem> {
+    let fields = Fields::of(value, "config")?;
+    let read = || {
+        let kind = fields.word("type", &["cloud", "self_hosted"])?;
+        let kind = kind.or(before.map(EnvironmentConfig::kind)).unwrap_or("cloud");
+        if let Some(before) = before.filter(|before| before.kind() != kind) {
+            let problem =
+                format!("is `{kind}`, and the environment is `{}`; create another one", before.kind());
+            return Err(Problem::field("type", problem).with_code("invalid_config_type_change"));
+        }
+        let (mut networking, mut packages, mut script) = match before {
+            Some(EnvironmentConfig::Cloud { networking, packages, setup_script }) => {
+                (networking.clone(), packages.clone(), setup_script.clone())
+            }
+            Some(EnvironmentConfig::SelfHosted { setup_script }) => {
+                (Networking::Unrestricted, no_packages(), setup_script.clone())
+            }
+            None => (Networking::Unrestricted, no_packages(), None),
+        };
+        if fields.change("setup_script") != Change::Keep {
+            script = fields.optional_text("setup_script", 0..=LONGEST_SCRIPT)?.map(str::to_owned);
+            script = script.filter(|script| !script.is_empty());
+        }
+        if kind == "self_hosted" {
+            return Ok(EnvironmentConfig::SelfHosted { setup_script: script });
+        }
+        match fields.change("networking") {
+            Change::Keep => {}
+            Change::Clear => networking = Networking::Unrestricted,
+            Change::Set(value) => {
+                networking = read_networking(value).map_err(|problem| problem.inside("networking"))?;
+            }
+        }
+        match fields.change("packages") {
+            Change::Keep => {}
+            Change::Clear => packages = no_packages(),
+            Change::Set(value) => {
+                packages = read_packages(value).map_err(|problem| problem.inside("packages"))?;
+            }
+        }
+        let has_packages = packages.values().any(|list| list.as_array().is_some_and(|list| !list.is_empty()));
+        if let Networking::Limited { allow_package_managers: false, .. } = networking
+            && has_packages
+        {
+            let problem = "need `networking.allow_package_managers` to be true where networking is limited";
+            return Err(Problem::field("packages", problem));
+        }
+        Ok(EnvironmentConfig::Cloud { networking, packages, setup_script: script })
+    };
+    read().map_err(|problem: Problem| problem.inside("config"))
+}
+
+fn no_packages() -> Map<String, Value> {
+    MANAGERS.iter().map(|manager| ((*manager).to_owned(), json!([]))).collect()
+}
+
+fn read_networking(value: &Value) -> Result<Networking, Problem> {
+    let fields = Fields::of(value, "type")?;
+    let accepted = ["unrestricted", "limited", "allowed_hosts", "allowlist"];
+    match fields.word("type", &accepted)? {
+        Some("unrestricted") => Ok(Networking::Unrestricted),
+        Some(_) => {
+            let allowed_hosts = fields.texts("allowed_hosts", MOST_HOSTS)?;
+            let is_host = |host: &&String| is_hostname(host.strip_prefix("*.").unwrap_or(host));
+            if let Some(host) = allowed_hosts.iter().find(|host| !is_host(host)) {
+                return Err(Problem::field(
+                    "allowed_hosts",
+                    format!("has `{host}`, which is not a host name"),
+                ));
+            }
+            Ok(Networking::Limited {
+                allowed_hosts,
+                allow_mcp_servers: fields.flag("allow_mcp_servers")?.unwrap_or(false),
+                allow_package_managers: fields.flag("allow_package_managers")?.unwrap_or(false),
+            })
+        }
+        None => Err(Problem::field("type", "is required")),
+    }
+}
+
+fn read_packages(value: &Value) -> Result<Map<String, Value>, Problem> {
+    let fields = Fields::of(value, "type")?;
+    fields.word("type", &["packages"])?;
+    let mut packages = Map::new();
+    for manager in MANAGERS {
+        packages.insert(manager.to_owned(), json!(fields.texts(manager, MOST_PACKAGES)?));
+    }
+    Ok(packages)
+}
+
+/// An environment with what is beside its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// The environment.
+    pub id: EnvironmentId,
+    /// When it was created.
+    pub created_at: Time,
+    /// When it was changed.
+    pub updated_at: Time,
+    /// When it was archived.
+    pub archived_at: Option<Time>,
+    /// What it is made of.
+    pub body: EnvironmentBody,
+}
+
+/// An environment as clients read it.
+#[must_use]
+pub fn view(environment: &Environment) -> Value {
+    let body = &environment.body;
+    let config = match &body.config {
+        EnvironmentConfig::Cloud { networking, packages, setup_script } => {
+            let mut packages = Value::Object(packages.clone());
+            packages["type"] = json!("packages");
+            let mut config = json!({ "type": "cloud", "networking": networking, "packages": packages });
+            if let Some(script) = setup_script {
+                config["setup_script"] = json!(script);
+            }
+            config
+        }
+        EnvironmentConfig::SelfHosted { setup_script: Some(script) } => {
+            json!({ "type": "self_hosted", "setup_script": script })
+        }
+        EnvironmentConfig::SelfHosted { setup_script: None } => json!({ "type": "self_hosted" }),
+    };
+    json!({
+        "id": environment.id, "type": "environment", "name": body.name, "description": body.description,
+        "config": config, "scope": body.scope.as_deref().unwrap_or("organization"), "metadata": body.metadata,
+        "created_at": environment.created_at, "updated_at": environment.updated_at,
+        "archived_at": environment.archived_at,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn create(config: &Value) -> Result<EnvironmentBody, Problem> {
+        EnvironmentBody::create(&json!({ "name": "e", "config": config }))
+    }
+
+    #[test]
+    fn older_forms_of_networking_are_read_and_a_bare_text_is_not() {
+        for kind in ["limited", "allowed_hosts", "allowlist"] {
+            let networking = json!({ "type": kind, "allowed_hosts": ["a.example.com", "*.b.org"] });
+            let environment = create(&json!({ "type": "cloud", "networking": networking })).unwrap();
+            assert!(serde_json::to_string(&environment.config).unwrap().contains("\"limited\""));
+        }
+        for (networking, field) in [
+            (json!("limited"), "config.networking.type"),
+            (json!({}), "config.networking.type"),
+            (json!({ "type": "limited", "allowed_hosts": ["https://x"] }), "config.networking.allowed_hosts"),
+            (json!({ "type": "limited", "allowed_hosts": "x" }), "config.networking.allowed_hosts"),
+        ] {
+            let problem = create(&json!({ "type": "cloud", "networking": networking })).unwrap_err();
+            assert_eq!(problem.field.as_deref(), Some(field), "{networking}");
+        }
+        assert_eq!(create(&json!("cloud")).unwrap_err().field.as_deref(), Some("config"));
+    }
+
+    #[test]
+    fn packages_need_their_registries() {
+        let config = |allow: bool| {
+            json!({ "type": "cloud", "packages": { "pip": ["pandas==2"] },
+                "networking": { "type": "limited", "allowed_hosts": [], "allow_package_managers": allow } })
+        };
+        assert!(create(&config(true)).is_ok());
+        assert_eq!(create(&config(false)).unwrap_err().field.as_deref(), Some("config.packages"));
+    }
+
+    #[test]
+    fn an_update_keeps_the_type_and_what_it_does_not_name() {
+        let before = create(&json!({ "type": "cloud", "packages": { "npm": ["left-pad"] } })).unwrap();
+        let problem = before.updated(&json!({ "config": { "type": "self_hosted" } })).unwrap_err();
+        assert_eq!(problem.code, Some("invalid_config_type_change"));
+        let after =
+            before.updated(&json!({ "description": "", "config": { "setup_script": "make" } })).unwrap();
+        assert_eq!(after.description.as_deref(), Some(""));
+        let EnvironmentConfig::Cloud { packages, setup_script, .. } = &after.config else { panic!() };
+        assert_eq!((&packages["npm"], setup_script.as_deref()), (&json!(["left-pad"]), Some("make")));
+        assert_eq!(after.updated(&json!({ "description": null })).unwrap().description, None);
+    }
+
+    #[test]
+    fn every_list_of_packages_is_shown() {
+        let environment = Environment {
+            id: EnvironmentId([2; 16]),
+            created_at: Time(0),
+            updated_at: Time(0),
+            archived_at: None,
+            body: create(&json!({})).unwrap(),
+        };
+        let shown = view(&environment);
+        for manager in MANAGERS {
+            assert_eq!(shown["config"]["packages"][manager], json!([]));
+        }
+        assert_eq!(shown["config"]["networking"], json!({ "type": "unrestricted" }));
+    }
+}

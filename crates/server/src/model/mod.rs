@@ -1,0 +1,15 @@
+//! Rules without IO: what the things of the interface are made of, what may be done with them when, and how clients read them.
+
+mod agents;
+pub mod dialect;
+pub mod environment;
+pub mod fields;
+pub mod ids;
+pub mod metadata;
+pub mod problem;
+pub mod refusal;
+mod sessions;
+pub mod time;
+
+pub use agents::{agent, agent_view, tools, toolset};
+pub use sessions::{admission, budget, content, event, inputs, resources, session, status, usage};

@@ -1,0 +1,296 @@
+//! Whether inputs may be taken now, and what follows from taking them: a pure function from the session's head, its actions
+//! and the inputs of one request. All of them are taken or none.
+
+use qoder_types::InboxBody;
+use qoder_types::record::InputOrigin;
+
+use crate::model::dialect::Dialect;
+use crate::model::ids::EventId;
+use crate::model::inputs::{Effect, Input};
+use crate::model::problem::Problem;
+use crate::model::refusal::Refusal;
+use crate::model::status::{Status, StopReason};
+
+/// What a session is doing when a request arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Its status.
+    pub status: Status,
+    /// True when it takes no more events.
+    pub is_archived: bool,
+    /// True while a node drives it.
+    pub is_leased: bool,
+}
+
+/// What an action waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionKind {
+    /// Allow or deny.
+    Ask,
+    /// The result of a call that the client runs.
+    Custom,
+}
+
+/// Whether an action still waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActionState {
+    /// It does.
+    Open,
+    /// It has an answer.
+    Answered {
+        /// The event of the answer.
+        event: EventId,
+        /// The token that sent it.
+        token: String,
+        /// Identifies the result.
+        digest: Option<Vec<u8>>,
+    },
+    /// Its turn was stopped.
+    Closed,
+}
+
+/// A call that waits, or has waited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The event that clients answer.
+    pub event: EventId,
+    /// What it waits for.
+    pub kind: ActionKind,
+    /// The runtime's id of the call.
+    pub call_id: String,
+    /// Whether it still waits.
+    pub state: ActionState,
+}
+
+/// What becomes of one input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Taken {
+    /// It is stored.
+    Stored {
+        /// The input.
+        input: Box<Input>,
+        /// False while it is queued.
+        is_processed: bool,
+        /// What the session's inbox gets.
+        entry: Option<Box<InboxBody>>,
+    },
+    /// The same result was stored before; this is its event.
+    Replayed(EventId),
+}
+
+/// An event about the session itself that follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Follows {
+    /// `session.status_running`.
+    Running,
+    /// `session.status_idle` with what still waits.
+    Idle(StopReason),
+}
+
+/// What follows from taking inputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admission {
+    /// What becomes of each input, in order.
+    pub taken: Vec<Taken>,
+    /// True when every open action is closed without an answer.
+    pub closes_all: bool,
+    /// An event about the session that follows.
+    pub follows: Option<Follows>,
+    /// True when a node has to take the session up.
+    pub wakes: bool,
+}
+
+/// Takes inputs. `actions` are those that are open, in the order of their events, and those that the inputs name.
+///
+/// # Errors
+/// When one of them cannot be taken.
+pub fn admit(
+    head: Head,
+    actions: &[Action],
+    (dialect, token): (Dialect, &str),
+    inputs: Vec<Input>,
+) -> Result<Admission, Refusal> {
+    if head.is_archived {
+        return Err(Refusal::conflict(
+            "The session is archived and takes no more events. Create another session.",
+        ));
+    }
+    if head.status == Status::Terminated {
+        return Err(Refusal::conflict("The session is terminated. Create another session."));
+    }
+    let open = actions.iter().filter(|action| action.state == ActionState::Open).map(|action| action.event);
+    let mut state = Taking {
+        head,
+        actions,
+        dialect,
+        token,
+        open: open.collect(),
+        answered: Vec::new(),
+        starts: false,
+        interrupts: false,
+        closes_all: false,
+    };
+    let take = |(index, input)| {
+        state.take(input).map_err(|refusal| match refusal {
+            Refusal::Invalid(problem) => Refusal::Invalid(problem.inside(&format!("events[{index}]"))),
+            Refusal::NotFound(_) | Refusal::Conflict { .. } => refusal,
+        })
+    };
+    let taken = inputs.into_iter().enumerate().map(take).collect::<Result<Vec<_>, _>>()?;
+    Ok(state.admission(taken))
+}
+
+/// The state of a session while inputs are taken.
+struct Taking<'a> {
+    head: Head,
+    actions: &'a [Action],
+    dialect: Dialect,
+    token: &'a str,
+    open: Vec<EventId>,
+    answered: Vec<EventId>,
+    starts: bool,
+    interrupts: bool,
+    closes_all: bool,
+}
+
+impl Taking<'_> {
+    fn take(&mut self, input: Input) -> Result<Taken, Refusal> {
+        let (is_processed, entry) = match &input.effect {
+            Effect::Message(message) => {
+                let is_processed = self.message()?;
+                let entry = InboxBody::Input { message: message.clone(), origin: InputOrigin::User };
+                (is_processed, Some(entry))
+            }
+            Effect::System(message) => {
+                (false, Some(InboxBody::Input { message: message.clone(), origin: InputOrigin::System }))
+            }
+            Effect::Interrupt => (true, self.interrupt().then_some(InboxBody::Interrupt {})),
+            Effect::Confirm { action, allow, message } => {
+                let call_id = match self.answer(*action, ActionKind::Ask, None)? {
+                    Answer::Counts(call_id) => call_id,
+                    Answer::Replayed(event) => return Ok(Taken::Replayed(event)),
+                };
+                let entry = InboxBody::Answer {
+                    tool_use_id: call_id,
+                    agent_id: None,
+                    allow: *allow,
+                    message: message.clone(),
+                    updated_input: None,
+                    updated_permissions: Vec::new(),
+                    always: false,
+                    interrupt: false,
+                };
+                (true, Some(entry))
+            }
+            Effect::Result { action, result, digest } => {
+                let call_id = match self.answer(*action, ActionKind::Custom, Some(digest))? {
+                    Answer::Counts(call_id) => call_id,
+                    Answer::Replayed(event) => return Ok(Taken::Replayed(event)),
+                };
+                let result = result.clone();
+                (true, Some(InboxBody::Result { tool_use_id: call_id, agent_id: None, result }))
+            }
+        };
+        Ok(Taken::Stored { input: Box::new(input), is_processed, entry: entry.map(Box::new) })
+    }
+
+    /// Takes a message; true when it begins a turn at once.
+    fn message(&mut self) -> Result<bool, Refusal> {
+        let idle = self.head.status == Status::Idle && self.open.is_empty();
+        if idle && !self.starts {
+            self.starts = true;
+            return Ok(true);
+        }
+        // Behind what the same request starts or stops, a message has its place in any dialect.
+        if self.starts || self.interrupts || self.dialect == Dialect::Claude {
+            return Ok(false);
+        }
+        Err(Refusal::conflict(match self.head.status {
+            Status::Idle => {
+                "The session waits for answers to its pending actions. Answer them, or cancel the turn, before you send a \
+                 message."
+            }
+            Status::Running => {
+                "The session is running. Wait for `session.status_idle`, or stop the turn with `user.interrupt`."
+            }
+            Status::Rescheduling | Status::Terminated => {
+                "The session is being rescheduled. Wait for `session.status_idle`."
+            }
+        }))
+    }
+
+    /// True when there is something to stop.
+    fn interrupt(&mut self) -> bool {
+        let runs = matches!(self.head.status, Status::Running | Status::Rescheduling);
+        if !runs && self.open.is_empty() {
+            return false;
+        }
+        self.closes_all |= !self.open.is_empty();
+        self.open.clear();
+        self.interrupts = true;
+        true
+    }
+
+    fn answer(
+        &mut self,
+        event: EventId,
+        kind: ActionKind,
+        digest: Option<&Vec<u8>>,
+    ) -> Result<Answer, Refusal> {
+        let (field, wanted) = match kind {
+            ActionKind::Ask => ("tool_use_id", "`user.custom_tool_result`"),
+            ActionKind::Custom => ("custom_tool_use_id", "`user.tool_confirmation`"),
+        };
+        let Some(action) = self.actions.iter().find(|action| action.event == event) else {
+            return Err(Problem::field(field, format!("is `{event}`, and no such action is pending")).into());
+        };
+        if action.kind != kind {
+            return Err(Problem::field(field, format!("is `{event}`, which waits for a {wanted}")).into());
+        }
+        if self.answered.contains(&event) {
+            return Err(Refusal::conflict(format!("The request answers `{event}` twice.")));
+        }
+        match &action.state {
+            ActionState::Open if self.open.contains(&event) => {
+                self.open.retain(|open| *open != event);
+                self.answered.push(event);
+                Ok(Answer::Counts(action.call_id.clone()))
+            }
+            ActionState::Answered { event: first, token, digest: stored }
+                if self.dialect == Dialect::Claude
+                    && digest.is_some()
+                    && stored.as_ref() == digest
+                    && token == self.token =>
+            {
+                Ok(Answer::Replayed(*first))
+            }
+            ActionState::Answered { event: first, .. } => Err(Refusal::conflict(format!(
+                "`{event}` was answered before, by `{first}`. The first answer counts."
+            ))),
+            ActionState::Open | ActionState::Closed => {
+                Err(Refusal::conflict(format!("`{event}` is no longer pending: its turn was stopped.")))
+            }
+        }
+    }
+
+    fn admission(self, taken: Vec<Taken>) -> Admission {
+        let idle = self.head.status == Status::Idle;
+        let resumes = !self.answered.is_empty() && self.open.is_empty() && !self.interrupts;
+        let follows = if idle && (self.starts || resumes) {
+            Some(Follows::Running)
+        } else if idle && !self.answered.is_empty() && !self.interrupts && !self.head.is_leased {
+            Some(Follows::Idle(StopReason::requires(&self.open)))
+        } else {
+            None
+        };
+        let wakes = self.starts || resumes || self.interrupts;
+        Admission { taken, closes_all: self.closes_all, follows, wakes }
+    }
+}
+
+enum Answer {
+    /// It is the first; the call.
+    Counts(String),
+    /// It was stored before; its event.
+    Replayed(EventId),
+}

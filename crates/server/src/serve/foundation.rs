@@ -1,0 +1,186 @@
+//! What a server and the commands beside it stand on: the data folder, the keys and the store.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::config::{Config, ConfigError};
+use crate::http::TlsError;
+use crate::secrets::{ClusterKey, Keys, MasterKey, SealError, SecretsError};
+use crate::store::sqlite::{Health, SqliteDb};
+use crate::store::{DbError, FolderBlobs, Store};
+
+const CLUSTER_KEY: &str = "cluster_key";
+
+/// A server, or a command beside it, that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data folder cannot be used.
+    #[error("cannot use the data directory {}: {problem}", path.display())]
+    DataDir {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Another server has the data folder.
+    #[error("another server uses the data directory {}", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {problem}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        problem: String,
+    },
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] DbError),
+    /// The master key cannot be had.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// What the database keeps was sealed by another key.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The settings of the runtime cannot be used.
+    #[error("`settings` of the configuration: {0}")]
+    Settings(String),
+}
+
+impl ServeError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Config(error) => error.code(),
+            Self::DataDir { .. } => "data_dir",
+            Self::InUse { .. } => "data_dir_in_use",
+            Self::Listen { .. } => "listen",
+            Self::Store(error) => error.code(),
+            Self::Secrets(error) => error.code(),
+            Self::Seal(error) => error.code(),
+            Self::Tls(error) => error.code(),
+            Self::Settings(_) => "config_settings",
+        }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Config(error) => error.hint().to_owned(),
+            Self::DataDir { .. } => "choose a folder that you may write with `--data-dir`".to_owned(),
+            Self::InUse { .. } => "stop that server, or choose another folder with `--data-dir`".to_owned(),
+            Self::Listen { .. } => {
+                "choose another address with `--listen`; port 0 picks a free one".to_owned()
+            }
+            Self::Store(error) => error.hint().to_owned(),
+            Self::Secrets(error) => error.hint(),
+            Self::Seal(error) => error.hint().to_owned(),
+            Self::Tls(error) => error.hint().to_owned(),
+            Self::Settings(_) => "docs/settings.md lists the settings".to_owned(),
+        }
+    }
+}
+
+/// What the data folder is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// To serve: one process at a time.
+    Serve,
+    /// For a command beside a server.
+    Command,
+}
+
+/// What a server stands on.
+pub struct Foundation {
+    /// Rows and blobs.
+    pub store: Store,
+    /// Opens what is sealed.
+    pub keys: Keys,
+    /// Recognises tokens.
+    pub cluster: ClusterKey,
+    /// How the database is doing.
+    pub health: Arc<Health>,
+    /// Held while the folder is used.
+    _lock: Option<File>,
+}
+
+impl Foundation {
+    /// Opens the data folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// When the folder, the keys or the database cannot be used, or another server has them.
+    pub async fn lay(config: &Config, purpose: Use) -> Result<Self, ServeError> {
+        for folder in [&config.data_dir, &config.workspaces(), &config.runtime_root()] {
+            make(folder)?;
+        }
+        let lock = match purpose {
+            Use::Serve => Some(lock(config)?),
+            Use::Command => None,
+        };
+        let keys = Keys::new(MasterKey::load(&config.master_key)?);
+        let db = SqliteDb::open(&config.database())?;
+        let health = db.health();
+        let store = Store { db: Arc::new(db), blobs: Arc::new(FolderBlobs::new(&config.blobs())) };
+        let sealed = store.db.meta_or(CLUSTER_KEY, keys.new_cluster_key()?).await?;
+        let cluster = keys.cluster_key(&sealed)?;
+        Ok(Self { store, keys, cluster, health, _lock: lock })
+    }
+
+    /// Seals everything that the master key seals with its newest generation. Answers with how many keys there are.
+    ///
+    /// # Errors
+    /// When a key cannot be opened, or the database cannot be written.
+    pub async fn reseal(&self, keys: &Keys) -> Result<usize, ServeError> {
+        let sealed = self.store.db.meta_or(CLUSTER_KEY, Vec::new()).await?;
+        if let Some(sealed) = keys.reseal_cluster_key(&sealed)? {
+            self.store.db.set_meta(CLUSTER_KEY, sealed).await?;
+        }
+        let tenants = self.store.db.list_tenants().await?;
+        let mut resealed = Vec::new();
+        for tenant in &tenants {
+            if let Some(key) = keys.reseal_data_key(tenant.id, &tenant.data_key)? {
+                resealed.push((tenant.id, key));
+            }
+        }
+        self.store.db.set_data_keys(resealed).await?;
+        Ok(tenants.len() + 1)
+    }
+}
+
+fn make(folder: &Path) -> Result<(), ServeError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| ServeError::DataDir { path: folder.to_path_buf(), problem: error.to_string() })
+}
+
+/// Takes the folder for this process. The kernel gives it back when the process ends, however it does.
+fn lock(config: &Config) -> Result<File, ServeError> {
+    let path = config.lock_file();
+    let fault = |error: String| ServeError::DataDir { path: path.clone(), problem: error };
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|error| fault(error.to_string()))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(ServeError::InUse { path: config.data_dir.clone() }),
+        Err(error) => Err(fault(error.to_string())),
+    }
+}

@@ -1,0 +1,120 @@
+//! Puts the parts of a server together.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use tokio::sync::watch;
+
+use super::foundation::{Foundation, ServeError};
+use crate::api::{App, ModelCatalog, Readiness, router};
+use crate::config::Config;
+use crate::drive::{Node, NodeSettings, RuntimeSettings};
+use crate::environment::LocalEnvironments;
+use crate::fanout::Hub;
+use crate::http::{Authenticator, Edge, HostRules, RateLimiter};
+use crate::observe::{Counted, Log, Metrics};
+
+/// The parts of a server.
+pub(super) struct Parts {
+    pub(super) node: Arc<Node>,
+    pub(super) tokens: Arc<Authenticator>,
+    pub(super) readiness: Arc<Readiness>,
+    pub(super) router: Router,
+}
+
+pub(super) fn wire(
+    config: &Config,
+    foundation: &Foundation,
+    stop: watch::Receiver<bool>,
+    log: Log,
+) -> Result<Parts, ServeError> {
+    let hub = Arc::new(Hub::default());
+    let runtime = runtime_settings(config)?;
+    let models = ModelCatalog::new(runtime.clone());
+    let settings = NodeSettings {
+        runtime,
+        private_addresses: config.private_addresses.clone(),
+        most_seats: config.most_seats,
+    };
+    let node = Node::new(
+        foundation.store.clone(),
+        Arc::clone(&hub),
+        foundation.keys.clone(),
+        LocalEnvironments::new(&config.workspaces()),
+        settings,
+        log.clone(),
+    );
+    let metrics = Arc::new(Metrics::new(counted(foundation, &node, &hub)));
+    let tokens = Authenticator::new(foundation.store.clone(), foundation.cluster.clone());
+    let readiness = Arc::new(Readiness::default());
+    let edge = Arc::new(Edge {
+        hosts: HostRules::new(config.public_url.as_ref(), &config.allow_hosts, &config.allow_origins),
+        tokens: Arc::clone(&tokens),
+        rates: RateLimiter::new(config.rates),
+        trusted_proxies: config.trusted_proxies.clone(),
+        log,
+        metrics: Arc::clone(&metrics),
+    });
+    let app = App {
+        store: foundation.store.clone(),
+        hub,
+        node: Arc::clone(&node),
+        keys: foundation.keys.clone(),
+        edge,
+        metrics,
+        models,
+        credit_usd: config.credit_usd,
+        readiness: Arc::clone(&readiness),
+        stop,
+        streams: Mutex::new(HashMap::new()),
+    };
+    Ok(Parts { node, tokens, readiness, router: router(Arc::new(app)) })
+}
+
+/// What every session is opened with.
+fn runtime_settings(config: &Config) -> Result<RuntimeSettings, ServeError> {
+    let mut settings = RuntimeSettings {
+        environment: config.environment.clone(),
+        config_root: config.runtime_root(),
+        settings: config.settings.clone(),
+        is_offline: false,
+        credit_usd: config.credit_usd,
+    };
+    let wrong = |error: String| ServeError::Settings(error);
+    let options = settings.model_options("auto").map_err(|error| wrong(error.to_string()))?;
+    let model = qoder_models::resolve(&options).map_err(|error| wrong(error.to_string()))?;
+    settings.is_offline = model.facts().provider == "offline";
+    Ok(settings)
+}
+
+fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>) -> Counted {
+    let statistics = &node.statistics;
+    let health = &foundation.health;
+    let (running, resting, watched) = (Arc::clone(node), Arc::clone(node), Arc::clone(hub));
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    Counted {
+        counters: vec![
+            ("session_claims", "Sessions that were claimed", statistics.claims.clone()),
+            ("session_wakes", "Sessions that were opened", statistics.wakes.clone()),
+            ("session_warm_wakes", "Sessions that were still open", statistics.warm_wakes.clone()),
+            ("session_parks", "Sessions that came to rest", statistics.parks.clone()),
+            ("session_takeovers", "Sessions whose node was gone", statistics.takeovers.clone()),
+            ("fenced_appends", "Commits that another node had overtaken", statistics.fenced.clone()),
+            ("session_failures", "Sessions whose seat failed", statistics.failures.clone()),
+        ],
+        shared: vec![
+            ("commits", "Transactions that were committed", Arc::clone(&health.commits)),
+            ("commit_microseconds", "Microseconds that they took", Arc::clone(&health.commit_micros)),
+        ],
+        gauges: vec![
+            ("seats_running", "Sessions that run", Box::new(move || number(running.seat_counts().0))),
+            (
+                "seats_warm",
+                "Sessions that rest and are still open",
+                Box::new(move || number(resting.seat_counts().1)),
+            ),
+            ("watched_sessions", "Sessions with subscribers", Box::new(move || number(watched.watched()))),
+        ],
+    }
+}

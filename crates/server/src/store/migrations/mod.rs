@@ -1,0 +1,39 @@
+//! Migrations: numbered SQL files, embedded, applied in order. A checksum of each is kept, so that a database that was made by
+//! another file of the same number is noticed.
+
+use sha2::{Digest, Sha256};
+
+/// One step of the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migration {
+    /// Its number, from 1, without gaps.
+    pub number: u32,
+    /// Its name, for people.
+    pub name: &'static str,
+    /// What it does.
+    pub sql: &'static str,
+}
+
+impl Migration {
+    /// Identifies what it does.
+    #[must_use]
+    pub fn checksum(&self) -> Vec<u8> {
+        Sha256::digest(self.sql).to_vec()
+    }
+}
+
+/// The schema of SQLite.
+pub const SQLITE: &[Migration] =
+    &[Migration { number: 1, name: "first", sql: include_str!("sqlite/0001_first.sql") }];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_no_gaps() {
+        for (index, migration) in SQLITE.iter().enumerate() {
+            assert_eq!(migration.number as usize, index + 1, "{}", migration.name);
+        }
+    }
+}

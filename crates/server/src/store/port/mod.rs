@@ -1,0 +1,83 @@
+//! The port of the database: one method a use case. Each is one transaction, or one read. Both SQL kinds implement it; rules
+//! that decide inside of a transaction are pure functions of `model` that are passed in.
+
+mod drive;
+mod operations;
+mod resources;
+mod sessions;
+
+use futures::future::BoxFuture;
+
+pub use drive::{
+    Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
+    SeatRow, Stranded,
+};
+pub use operations::{MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
+pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
+pub use sessions::{
+    Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
+    Sender, Sent, SessionChange, SessionQuery, SessionRow, SessionsDb, StreamStart,
+};
+
+use super::error::DbError;
+
+/// What a method of the port returns.
+pub type DbFuture<'a, T> = BoxFuture<'a, Result<T, DbError>>;
+
+/// A database.
+pub trait Db: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync {}
+
+impl<T: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync> Db for T {}
+
+/// An answer as clients got it, kept for those who ask again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptAnswer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What makes a request count once: the token, the key that the client chose, and what it asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnceKey {
+    /// The token.
+    pub token: String,
+    /// The client's key.
+    pub key: String,
+    /// Identifies method, path, query and body.
+    pub digest: Vec<u8>,
+}
+
+/// How an effect is answered, and whether it counts once. The answer is rendered inside of the transaction, so that the effect
+/// and what a second request gets are kept together.
+pub struct Once<T> {
+    /// Set when the client chose a key.
+    pub key: Option<OnceKey>,
+    /// Renders the answer.
+    pub render: Box<dyn FnOnce(&T) -> KeptAnswer + Send>,
+}
+
+impl<T> std::fmt::Debug for Once<T> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Once").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// What an effect came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Done<T> {
+    /// It happened now.
+    Now(T, KeptAnswer),
+    /// It happened before; this was the answer.
+    Before(KeptAnswer),
+}
+
+impl<T> Done<T> {
+    /// The answer.
+    pub fn answer(self) -> KeptAnswer {
+        match self {
+            Self::Now(_, answer) | Self::Before(answer) => answer,
+        }
+    }
+}

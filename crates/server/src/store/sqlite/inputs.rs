@@ -1,0 +1,214 @@
+//! Inputs on their way into a session: the events that report them, the inbox entries that the session takes, the actions that
+//! they answer and the status that follows are one transaction.
+
+use qoder_types::{InboxBody, InboxEntry};
+use rusqlite::{Connection, params};
+
+use super::columns::stored;
+use super::heads::Head;
+use super::recover::LAST_TRY;
+use super::{events, heads, sessions};
+use crate::model::admission::{self, Action, ActionKind, ActionState, Admission, Follows, Taken};
+use crate::model::event::{Event, NewEvent};
+use crate::model::ids::{EventId, NodeId, TenantId};
+use crate::model::inputs::{Effect, Input};
+use crate::model::status::Status;
+use crate::model::time::Time;
+use crate::store::error::DbError;
+use crate::store::port::{SendInputs, Sender, Sent};
+
+/// The outcome of a request that sends nothing.
+pub(super) fn nothing_sent(key: i64) -> Sent {
+    Sent { key, inputs: Vec::new(), events: Vec::new(), claim: None, leased_by: None, is_due: false }
+}
+
+/// Takes inputs into a session.
+pub(super) fn send(connection: &Connection, send: SendInputs) -> Result<Sent, DbError> {
+    let (key, is_archived) = sessions::key(connection, send.tenant, send.session)?;
+    let mut head = heads::find(connection, key)?;
+    let actions = actions(connection, key, &send.actions)?;
+    let is_leased = head.lease.is_some();
+    let view = admission::Head { status: head.status, is_archived, is_leased };
+    let admission = (send.admit)(view, &actions)?;
+    apply(connection, &mut head, admission, &send.sender)
+}
+
+/// Stops the turn of a session.
+pub(super) fn cancel(connection: &Connection, request: SendInputs) -> Result<(Sent, bool), DbError> {
+    let (key, _) = sessions::key(connection, request.tenant, request.session)?;
+    let head = heads::find(connection, key)?;
+    let waits = !heads::open_actions(connection, key)?.is_empty();
+    let runs = matches!(head.status, Status::Running | Status::Rescheduling);
+    if !runs && !waits {
+        return Ok((nothing_sent(key), false));
+    }
+    Ok((send(connection, request)?, true))
+}
+
+/// The actions of a session that are open, in the order of their events, and those that are named.
+fn actions(connection: &Connection, key: i64, named: &[EventId]) -> Result<Vec<Action>, DbError> {
+    const COLUMNS: &str =
+        "SELECT event_id, kind, call_id, closed_at IS NOT NULL, answer, answered_by, digest FROM pending";
+    let read = |row: &rusqlite::Row<'_>| {
+        let (kind, is_closed): (String, bool) = (row.get(1)?, row.get(3)?);
+        let answer: Option<[u8; 16]> = row.get(4)?;
+        let state = match (is_closed, answer) {
+            (false, _) => ActionState::Open,
+            (true, None) => ActionState::Closed,
+            (true, Some(event)) => ActionState::Answered {
+                event: EventId(event),
+                token: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
+                digest: row.get(6)?,
+            },
+        };
+        let kind = if kind == "custom" { ActionKind::Custom } else { ActionKind::Ask };
+        Ok(Action { event: EventId(row.get(0)?), kind, call_id: row.get(2)?, state })
+    };
+    let sql = format!("{COLUMNS} WHERE session_key = ?1 AND closed_at IS NULL ORDER BY asked_seq");
+    let mut found: Vec<Action> =
+        connection.prepare_cached(&sql)?.query_map([key], read)?.collect::<Result<_, _>>()?;
+    let sql = format!("{COLUMNS} WHERE session_key = ?1 AND event_id = ?2 AND closed_at IS NOT NULL");
+    let mut closed = connection.prepare_cached(&sql)?;
+    for event in named {
+        found.extend(closed.query_map(params![key, event.0], read)?.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(found)
+}
+
+fn apply(
+    connection: &Connection,
+    head: &mut Head,
+    admission: Admission,
+    sender: &Sender,
+) -> Result<Sent, DbError> {
+    let key = head.key;
+    let (mut answered, mut added) = (Vec::new(), Vec::new());
+    if admission.closes_all {
+        heads::close_actions(connection, key, head.now)?;
+    }
+    for taken in admission.taken {
+        match taken {
+            Taken::Replayed(event) => {
+                let event = events::find(connection, key, event)?;
+                answered.push(
+                    event.ok_or_else(|| DbError::Corrupt("the event of an answer is missing".to_owned()))?,
+                );
+            }
+            Taken::Stored { input, is_processed, entry } => {
+                close_action(connection, head, &input, &sender.token)?;
+                if let Some(body) = entry {
+                    leave(connection, head, (&input, &sender.by), *body)?;
+                }
+                let Input { id, kind, body, blob, .. } = *input;
+                let event = NewEvent { id, kind, body, is_processed, is_previewed: false, blob };
+                let stored = head.add(connection, vec![event])?;
+                answered.extend(stored.iter().cloned());
+                added.extend(stored);
+            }
+        }
+    }
+    match admission.follows {
+        None => {}
+        Some(Follows::Running) => {
+            head.become_status(Status::Running);
+            added.extend(head.add(connection, vec![running()])?);
+        }
+        Some(Follows::Idle(stop)) => {
+            let event = NewEvent::new("session.status_idle", &stop.idle_event());
+            added.extend(head.add(connection, vec![event])?);
+            head.stop = Some(stop);
+        }
+    }
+    let sent = wake(connection, head, admission.wakes, sender.node, (answered, added))?;
+    head.save(connection)?;
+    Ok(sent)
+}
+
+/// The event that reports that a turn runs.
+pub(super) fn running() -> NewEvent {
+    NewEvent::new("session.status_running", &serde_json::json!({ "status": "running" }))
+}
+
+/// Has a node take the session up: the one that drives it, the one that has room, or any.
+fn wake(
+    connection: &Connection,
+    head: &mut Head,
+    wakes: bool,
+    node: Option<NodeId>,
+    (inputs, events): (Vec<Event>, Vec<Event>),
+) -> Result<Sent, DbError> {
+    let leased_by = head.lease;
+    let mut claim = None;
+    if wakes && leased_by.is_none() {
+        if head.quarantined_at.take().is_some() {
+            head.attempts = LAST_TRY;
+        }
+        match node {
+            Some(node) => {
+                head.lease_to(node);
+                claim = Some(head.claim(connection)?);
+            }
+            None => head.wake_at = Some(head.wake_at.map_or(head.now, |at| at.min(head.now))),
+        }
+    }
+    let is_due = wakes && leased_by.is_none() && claim.is_none();
+    Ok(Sent { key: head.key, inputs, events, claim, leased_by, is_due })
+}
+
+fn close_action(connection: &Connection, head: &Head, input: &Input, token: &str) -> Result<(), DbError> {
+    let (action, digest) = match &input.effect {
+        Effect::Confirm { action, .. } => (action, None),
+        Effect::Result { action, digest, .. } => (action, Some(digest)),
+        Effect::Message(_) | Effect::System(_) | Effect::Interrupt => return Ok(()),
+    };
+    connection
+        .prepare_cached(
+            "UPDATE pending SET closed_at = ?3, answer = ?4, answered_by = ?5, digest = ?6
+             WHERE session_key = ?1 AND event_id = ?2",
+        )?
+        .execute(params![head.key, action.0, head.now.0, input.id.0, token, digest])?;
+    Ok(())
+}
+
+fn leave(
+    connection: &Connection,
+    head: &mut Head,
+    (input, by): (&Input, &str),
+    body: InboxBody,
+) -> Result<(), DbError> {
+    let entry = InboxEntry { id: input.id.to_string(), at: head.now.to_string(), by: by.to_owned(), body };
+    insert(connection, head, &entry)
+}
+
+/// Leaves an entry in the inbox of a session.
+pub(super) fn insert(connection: &Connection, head: &mut Head, entry: &InboxEntry) -> Result<(), DbError> {
+    let kind = match &entry.body {
+        InboxBody::Input { .. } => "message",
+        InboxBody::Answer { .. } | InboxBody::Result { .. } => "answer",
+        InboxBody::Interrupt {} => "interrupt",
+    };
+    let body = serde_json::to_vec(entry).map_err(|error| DbError::Corrupt(error.to_string()))?;
+    head.inbox_seq += 1;
+    connection
+        .prepare_cached("INSERT INTO inbox (session_key, seq, id, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![head.key, stored(head.inbox_seq), entry.id, kind, body])?;
+    Ok(())
+}
+
+/// Opens actions.
+pub(super) fn open_actions(
+    connection: &Connection,
+    head: &Head,
+    tenant: TenantId,
+    actions: &[(EventId, u64, String, &'static str)],
+) -> Result<(), DbError> {
+    let mut insert = connection.prepare_cached(
+        "INSERT OR IGNORE INTO pending (session_key, event_id, tenant_id, log_key, call_id, kind, asked_at, asked_seq)
+         VALUES (?1, ?2, ?3, ?1, ?4, ?5, ?6, ?7)",
+    )?;
+    let Time(now) = head.now;
+    for (event, seq, call_id, kind) in actions {
+        insert.execute(params![head.key, event.0, tenant.0, call_id, kind, now, stored(*seq)])?;
+    }
+    Ok(())
+}
