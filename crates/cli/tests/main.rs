@@ -13,5 +13,7 @@ mod mcp_conformance;
 mod plugins;
 mod protocol;
 mod screen;
+#[cfg(feature = "server")]
+mod serve;
 mod sessions;
 mod turns;

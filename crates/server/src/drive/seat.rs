@@ -139,7 +139,7 @@ async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFailure> {
     let id = session.id.to_string();
     let unfinished = projector.is_unfinished();
     let shared = Arc::new(Shared::new(&id, projector, last_seq, 0));
-    shared.feed(std::mem::take(&mut row.inbox));
+    shared.feed(std::mem::take(&mut row.inbox), row.inbox_seq);
     let budget = session.body.budget.as_ref().map(crate::model::budget::Budget::view);
     let first = if unfinished { FirstPrompt::Continue } else { FirstPrompt::FromHost };
     let (opening, opener, sink_shared) = (Arc::clone(node), Arc::clone(&shared), Arc::clone(&shared));
@@ -297,7 +297,8 @@ impl Seat {
         }
         // What cannot be read now is read when the session is about to rest.
         if let Ok(rows) = self.node.store.db.inbox_after(self.key, self.open.shared.seen()).await {
-            self.open.shared.feed(rows);
+            let last = rows.last().map_or(0, |row| row.seq);
+            self.open.shared.feed(rows, last);
         }
     }
 
@@ -379,7 +380,7 @@ impl Seat {
         } else {
             self.rest_at = None;
             if is_resting {
-                self.open.shared.feed(appended.inbox);
+                self.open.shared.feed(appended.inbox, appended.inbox_seq);
             }
         }
         Ok(())

@@ -233,8 +233,8 @@ impl Shared {
         self.lock().is_parked = is_parked;
     }
 
-    /// Entries were left. Each is given to the session once.
-    pub(super) fn feed(&self, rows: Vec<InboxRow>) {
+    /// Entries were left, and `last` is the number of the last one that ever was. Each is given to the session once.
+    pub(super) fn feed(&self, rows: Vec<InboxRow>, last: u64) {
         let mut inner = self.lock();
         for row in rows {
             if row.seq > inner.seen {
@@ -243,8 +243,16 @@ impl Shared {
                 inner.entries.push_back((row.seq, row.entry));
             }
         }
-        drop(inner);
-        self.mail.notify_one();
+        // What is no longer there was taken before.
+        inner.seen = inner.seen.max(last);
+        if inner.entries.is_empty() {
+            inner.wants_commit = true;
+            drop(inner);
+            self.changed.notify_one();
+        } else {
+            drop(inner);
+            self.mail.notify_one();
+        }
     }
 
     /// The last entry that was seen.
