@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod crash;
+mod edge;
 mod interrupts;
 mod mcp_server;
 mod pending;
 mod policies;
+mod resources;
 mod seed_examples;
+mod streams;
 mod support;
