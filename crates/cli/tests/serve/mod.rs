@@ -4,10 +4,13 @@
 mod crash;
 mod edge;
 mod interrupts;
+mod isolation;
 mod mcp_server;
+mod operations;
 mod pending;
 mod policies;
 mod resources;
 mod seed_examples;
 mod streams;
 mod support;
+mod usage;

@@ -91,6 +91,7 @@ impl RuntimeSettings {
         let facts = format!("Working directory: {}", places.workspace.display());
         Options {
             cwd: places.workspace.clone(),
+            additional_directories: vec![places.session.clone()],
             environment: variables,
             command_environment: self.command_environment(secrets, places),
             secrets: secret_values(secrets),
