@@ -71,6 +71,7 @@ fn all_tests(root: &Path, long: bool, tally: &Tally) {
             tally.step("Python SDK", || sdks::python(root));
             tally.step("TypeScript SDK", || sdks::typescript(root));
             tally.step("third-party client", || sdks::third_party(root));
+            tally.step("clients of the server", || sdks::server_clients(root));
             tally.step("real model", || real_models::run(root));
         });
         tally.step("tests", || tests(root, long));
@@ -100,12 +101,13 @@ fn house_rules(root: &Path) -> Result<Report> {
 }
 
 /// Installs the servers that the tests of MCP speak with, the tracer of those about hostile folders, a type checker, and
-/// the packages of the third-party client.
+/// the packages of the third-party client and of the server's clients.
 fn packages_of_others(root: &Path) -> Result<Report> {
     packages::mcp_servers(root)?;
     packages::strace()?;
     packages::pyright(root)?;
     sdks::install_third_party(root).context("cannot install the third-party client")?;
+    sdks::install_server_clients(root).context("cannot install the clients of the server")?;
     Ok(Report::of(true))
 }
 

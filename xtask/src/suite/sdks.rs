@@ -17,6 +17,9 @@ use crate::{packages, process};
 const THIRD_PARTY: [&str; 5] =
     ["--no-binary", "claude-agent-sdk", "claude-agent-sdk==0.2.182", "pytest>=8", "anyio>=4"];
 
+/// Clients of the cloud agents API, one of each dialect.
+const SERVER_CLIENTS: [&str; 4] = ["anthropic==2.9.0", "qca-sdk==0.11.0", "pytest>=8", "mypy>=1.15"];
+
 /// Names the folder in which runs of pytest claim files.
 const CLAIMS_VARIABLE: &str = "QODER_TEST_CLAIMS";
 /// How many runs of pytest share its files for each processor: most tests wait for a process.
@@ -94,6 +97,28 @@ pub(super) fn third_party(root: &Path) -> Result<Report> {
         .current_dir(&environment.folder);
     let finished = process::capture(&mut tests)?;
     Ok(Report::of_command(&finished, counts::from_pytest(&finished.output)))
+}
+
+/// Installs the clients of the cloud agents API.
+pub(super) fn install_server_clients(root: &Path) -> Result<packages::Environment> {
+    let environment = packages::Environment::make(root, "server-clients")?;
+    process::quietly(environment.pip(&["install"]).args(SERVER_CLIENTS))?;
+    Ok(environment)
+}
+
+/// Unmodified clients of both dialects, with our server behind them, and the types of their tests.
+pub(super) fn server_clients(root: &Path) -> Result<Report> {
+    let environment = install_server_clients(root)?;
+    let folder = root.join("sdks/server-clients");
+    let mut tests = environment.python(&["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    tests.arg(&folder).env("QODERCLI_PATH", newcomer::installed(root)).current_dir(&environment.folder);
+    let finished = process::capture(&mut tests)?;
+    let mut report = Report::of_command(&finished, counts::from_pytest(&finished.output));
+    let mut types = environment.python(&["-m", "mypy", "--strict", "--cache-dir"]);
+    types.arg(environment.folder.join("mypy")).arg(".").current_dir(&folder);
+    let finished = process::capture(&mut types)?;
+    report.add(&Report::of_command(&finished, Counts::of(finished.succeeded())));
+    Ok(report)
 }
 
 /// The scenario files as the Python SDK runs them, from the sources: nothing is packed or installed for it but what a

@@ -1,5 +1,7 @@
 //! What an operator does: starting, tokens, checks, backups, keys, stopping, and a session that stops its node.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use qoder_testkit::{Reply, Sandbox, Script};
@@ -140,15 +142,18 @@ fn the_master_key_can_be_replaced_and_another_one_opens_nothing() {
 
 #[test]
 fn a_stop_lets_the_turn_continue_at_the_next_start() {
-    let mut server = Server::scripted(Script::by(|_, number| match number {
-        0 => Reply::SlowFirstByte { ms: 20_000, reply: Box::new(Reply::text("late")) },
-        _ => Reply::text("continued"),
+    let is_slow = Arc::new(AtomicBool::new(true));
+    let slow = Arc::clone(&is_slow);
+    let mut server = Server::scripted(Script::by(move |_, _| {
+        let late = Reply::SlowFirstByte { ms: 20_000, reply: Box::new(Reply::text("late")) };
+        if slow.load(Ordering::SeqCst) { late } else { Reply::text("continued") }
     }));
     let session = server.session(json!([]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     let start = stream.until("span.model_request_start");
     assert!(server.stop().success());
+    is_slow.store(false, Ordering::SeqCst);
     server.start_again();
     let mut stream = server.stream(&session, Some(&id(&start)));
     stream.until_end_of_turn();

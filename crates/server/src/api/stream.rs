@@ -27,7 +27,7 @@ const READ_TOGETHER: usize = 200;
 /// How often a quiet stream says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often it is looked whether the token is still good.
-const RECHECK: Duration = Duration::from_secs(4);
+const RECHECK: Duration = Duration::from_secs(3);
 /// How long the store may fail before a stream ends.
 const READ_PATIENCE: Duration = Duration::from_secs(30);
 const READ_PAUSE: Duration = Duration::from_millis(250);

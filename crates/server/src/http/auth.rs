@@ -17,8 +17,9 @@ use crate::model::time::Time;
 use crate::secrets::ClusterKey;
 use crate::store::{DbError, Store, TenantRow, TokenRow};
 
-/// How long a token is believed without looking it up.
+/// How long a token is believed without looking it up, by requests and by streams.
 const BELIEVED: Duration = Duration::from_secs(5);
+const BELIEVED_BY_STREAMS: Duration = Duration::from_secs(1);
 /// Tokens and addresses that are remembered.
 const MOST_REMEMBERED: usize = 10_000;
 /// How long an answer to a wrong token waits at first, and at most.
@@ -174,7 +175,7 @@ impl Authenticator {
     }
 
     async fn principal(&self, token: &TokenText) -> Result<Option<Principal>, DbError> {
-        let Some(row) = self.row(&token.id).await? else { return Ok(None) };
+        let Some(row) = self.row(&token.id, BELIEVED).await? else { return Ok(None) };
         let now = Time::now();
         let is_over = row.revoked_at.is_some() || row.expires_at.is_some_and(|at| at <= now);
         if !self.cluster.fits(&token.text, &row.hash) || is_over {
@@ -184,9 +185,9 @@ impl Authenticator {
         Ok(Some(Principal { token_id: row.id, user: row.user, tenant: row.tenant, scopes: row.scopes }))
     }
 
-    async fn row(&self, id: &str) -> Result<Option<TokenRow>, DbError> {
+    async fn row(&self, id: &str, believed: Duration) -> Result<Option<TokenRow>, DbError> {
         if let Some((row, at)) = self.memory().tokens.get(id)
-            && at.elapsed() < BELIEVED
+            && at.elapsed() < believed
         {
             return Ok(Some(row.clone()));
         }
@@ -204,7 +205,7 @@ impl Authenticator {
 
     /// True while a token is good; for streams, which outlive the request that opened them.
     pub async fn is_good(&self, token_id: &str) -> bool {
-        match self.row(token_id).await {
+        match self.row(token_id, BELIEVED_BY_STREAMS).await {
             Ok(Some(row)) => row.revoked_at.is_none() && row.expires_at.is_none_or(|at| at > Time::now()),
             Ok(None) => false,
             // A database that does not work at this moment ends no stream.

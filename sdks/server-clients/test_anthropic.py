@@ -1,0 +1,236 @@
+"""The unmodified `anthropic` package against `qodercli serve`: typed objects, streams, approvals and its tool runner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Iterable
+
+import anthropic
+import pytest
+from anthropic import Anthropic, AsyncAnthropic, beta_async_tool
+from anthropic.types.beta import BetaManagedAgentsAgent, BetaManagedAgentsSession
+from anthropic.types.beta.sessions import BetaManagedAgentsAgentMessageEvent
+
+from conftest import Replies, Served
+
+TOOLSET: Any = {
+    "type": "agent_toolset_20260401",
+    "configs": [{"type": "bash", "name": "bash", "permission_policy": {"type": "always_ask"}}],
+}
+WEATHER: Any = {
+    "type": "custom",
+    "name": "get_weather",
+    "description": "The weather of a city.",
+    "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+def client_of(served: Served) -> Anthropic:
+    return Anthropic(api_key=served.token, base_url=served.url, max_retries=0)
+
+
+def begin(client: Anthropic, tools: Iterable[Any] = ()) -> tuple[BetaManagedAgentsAgent, BetaManagedAgentsSession]:
+    """An agent and a session of it."""
+    agent = client.beta.agents.create(name="helper", model="auto", tools=list(tools))
+    environment = client.beta.environments.create(name="here", config={"type": "cloud"})
+    return agent, client.beta.sessions.create(agent=agent.id, environment_id=environment.id, title="A test")
+
+
+def message(text: str) -> Any:
+    return {"type": "user.message", "content": [{"type": "text", "text": text}]}
+
+
+def said(event: BetaManagedAgentsAgentMessageEvent) -> str:
+    """The text of a message."""
+    block = event.content[0]
+    assert block.type == "text"
+    return block.text
+
+
+def follow(client: Anthropic, session: str, send: list[Any]) -> list[Any]:
+    """Sends events and reads the stream until the session is idle."""
+    seen: list[Any] = []
+    with client.beta.sessions.events.stream(session_id=session) as stream:
+        client.beta.sessions.events.send(session_id=session, events=send)
+        for event in stream:
+            seen.append(event)
+            if event.type == "session.status_idle":
+                break
+    return seen
+
+
+def test_objects_have_their_types(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello.", "repeat": True}]))
+    agent, session = begin(client, [TOOLSET, WEATHER])
+    assert isinstance(agent, BetaManagedAgentsAgent) and agent.version == 1
+    assert agent.model.id == "auto" and agent.execution_identity.type == "service_account"
+    toolset = agent.tools[0]
+    assert toolset.type == "agent_toolset_20260401"
+    assert toolset.configs[0].name == "bash" and toolset.configs[0].permission_policy.type == "always_ask"
+    assert toolset.default_config.permission_policy.type == "always_allow"
+    assert session.status == "idle" and session.agent.version == 1 and session.title == "A test"
+    assert session.created_at <= session.updated_at
+    updated = client.beta.agents.update(agent.id, version=1, system="Be brief.")
+    assert updated.version == 2 and updated.system == "Be brief."
+    assert [one.version for one in client.beta.agents.versions.list(agent.id)] == [2, 1]
+    assert client.beta.agents.retrieve(agent.id, version=1).system is None
+    assert [one.id for one in client.beta.agents.list(limit=1)] == [agent.id]
+    assert [one.id for one in client.beta.sessions.list(agent_id=agent.id, statuses=["idle"])] == [session.id]
+    environment = client.beta.environments.retrieve(session.environment_id)
+    assert environment.config.type == "cloud" and environment.config.packages.pip == []
+    assert client.beta.sessions.update(session.id, metadata={"a": "1"}).metadata == {"a": "1"}
+    assert client.beta.models.retrieve("auto").display_name == "Auto"
+    assert "auto" in [model.id for model in client.beta.models.list(limit=2)]
+
+
+def test_a_conversation_over_the_stream(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello."}, {"text": "Again."}]))
+    _, session = begin(client)
+    seen = follow(client, session.id, [message("hi")])
+    kinds = [event.type for event in seen]
+    assert kinds == [
+        "user.message",
+        "session.status_running",
+        "span.model_request_start",
+        "agent.message",
+        "span.model_request_end",
+        "session.status_idle",
+    ]
+    assert seen[3].content[0].text == "Hello." and seen[-1].stop_reason.type == "end_turn"
+    assert seen[4].model_request_start_id == seen[2].id and seen[4].model_usage.output_tokens > 0
+    follow(client, session.id, [message("and again")])
+    listed = list(client.beta.sessions.events.list(session_id=session.id, limit=2))
+    assert [event.id for event in listed[: len(seen)]] == [event.id for event in seen]
+    only = client.beta.sessions.events.list(session_id=session.id, types=["agent.message"], order="desc")
+    texts = [said(event) for event in only if event.type == "agent.message"]
+    assert texts == ["Again.", "Hello."]
+    usage = client.beta.sessions.retrieve(session.id).usage
+    assert usage.output_tokens and usage.list_cost and usage.list_cost.currency == "USD"
+
+
+def test_an_approval(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "echo made > made.txt && ls"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    _, session = begin(client, [TOOLSET])
+    seen = follow(client, session.id, [message("make it")])
+    used = next(event for event in seen if event.type == "agent.tool_use")
+    assert used.name == "bash" and used.evaluated_permission == "ask" and used.evaluation.type == "always_ask"
+    assert seen[-1].stop_reason.type == "requires_action" and seen[-1].stop_reason.event_ids == [used.id]
+    confirm: Any = {"type": "user.tool_confirmation", "tool_use_id": used.id, "result": "allow"}
+    seen = follow(client, session.id, [confirm])
+    result = next(event for event in seen if event.type == "agent.tool_result")
+    assert result.tool_use_id == used.id and "made.txt" in result.content[0].text
+    with pytest.raises(anthropic.ConflictError) as refused:
+        client.beta.sessions.events.send(session_id=session.id, events=[confirm])
+    assert refused.value.response.headers["x-should-retry"] == "false"
+
+
+def test_an_approval_through_a_kill(serve: Callable[[Replies], Served]) -> None:
+    served = serve([{"toolCalls": [{"name": "Bash", "input": {"command": "echo hi"}}]}, {"text": "Done."}])
+    _, session = begin(client_of(served), [TOOLSET])
+    asked = follow(client_of(served), session.id, [message("go")])[-1].stop_reason.event_ids[0]
+    served.start_again()
+    confirm: Any = {"type": "user.tool_confirmation", "tool_use_id": asked, "result": "deny", "deny_message": "No."}
+    seen = follow(client_of(served), session.id, [confirm])
+    result = next(event for event in seen if event.type == "agent.tool_result")
+    assert result.is_error and "No." in result.content[0].text
+
+
+def test_deltas(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "A longer text that comes in pieces, one after another."}]))
+    _, session = begin(client)
+    pieces: list[str] = []
+    announced = None
+    with client.beta.sessions.events.stream(session_id=session.id, event_deltas=["agent.message"]) as stream:
+        client.beta.sessions.events.send(session_id=session.id, events=[message("go")])
+        for event in stream:
+            if event.type == "event_start":
+                announced = event.event.id
+            elif event.type == "event_delta":
+                pieces.append(event.delta.content.text)
+            elif event.type == "agent.message":
+                assert event.id == announced and said(event) == "".join(pieces)
+            elif event.type == "session.status_idle":
+                break
+    assert pieces
+
+
+def test_an_interrupt_and_a_queued_message(serve: Callable[[Replies], Served]) -> None:
+    slow = {"toolCalls": [{"name": "Bash", "input": {"command": "sleep 60"}}]}
+    client = client_of(serve([slow, {"text": "Stopped."}]))
+    allowed: Any = {"type": "agent_toolset_20260401"}
+    _, session = begin(client, [allowed])
+    with client.beta.sessions.events.stream(session_id=session.id) as stream:
+        client.beta.sessions.events.send(session_id=session.id, events=[message("go")])
+        for event in stream:
+            if event.type == "agent.tool_use":
+                queued = client.beta.sessions.events.send(session_id=session.id, events=[message("what now?")])
+                assert queued.data and queued.data[0].processed_at is None
+                client.beta.sessions.events.send(session_id=session.id, events=[{"type": "user.interrupt"}])
+            if event.type == "session.status_idle":
+                break
+    events = client.beta.sessions.events.list(session.id)
+    texts = [said(event) for event in events if event.type == "agent.message"]
+    assert texts == ["Stopped."]
+
+
+def test_a_result_that_is_sent_twice(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "get_weather", "input": {"city": "Oslo"}}]}
+    client = client_of(serve([call, {"text": "It is sunny in Oslo."}]))
+    _, session = begin(client, [WEATHER])
+    seen = follow(client, session.id, [message("weather in Oslo?")])
+    asked = next(event for event in seen if event.type == "agent.custom_tool_use")
+    assert asked.name == "get_weather" and asked.input == {"city": "Oslo"}
+    result: Any = {
+        "type": "user.custom_tool_result",
+        "custom_tool_use_id": asked.id,
+        "content": [{"type": "text", "text": "sunny"}],
+    }
+    first = client.beta.sessions.events.send(session_id=session.id, events=[result])
+    # Its helpers send a result again when they did not see the answer.
+    again = client.beta.sessions.events.send(session_id=session.id, events=[result])
+    assert first.data and again.data and first.data[0].id == again.data[0].id
+
+
+@beta_async_tool
+async def get_weather(city: str) -> str:
+    """The weather of a city."""
+    return f"sunny in {city}"
+
+
+def test_its_tool_runner(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "get_weather", "input": {"city": "Oslo"}}]}
+    served = serve([call, {"text": "It is sunny in Oslo."}])
+    _, session = begin(client_of(served), [WEATHER])
+
+    async def run() -> list[Any]:
+        client = AsyncAnthropic(api_key=served.token, base_url=served.url, max_retries=0)
+        await client.beta.sessions.events.send(session_id=session.id, events=[message("weather?")])
+        runner = client.beta.sessions.events.tool_runner(session.id, tools=[get_weather], max_idle=0.2)
+        return [call async for call in runner]
+
+    calls = asyncio.run(run())
+    assert [call.name for call in calls] == ["get_weather"]
+    events = list(client_of(served).beta.sessions.events.list(session_id=session.id, limit=1000))
+    result = next(event for event in events if event.type == "user.custom_tool_result")
+    assert result.content and "sunny in Oslo" in str(result.content[0])
+    assert events[-1].type == "session.status_idle" and events[-1].stop_reason.type == "end_turn"
+
+
+def test_errors_have_their_classes(serve: Callable[[Replies], Served]) -> None:
+    served = serve([{"text": "Hello.", "repeat": True}])
+    client = client_of(served)
+    with pytest.raises(anthropic.NotFoundError) as missing:
+        client.beta.agents.retrieve("agent_00000000000000000000000000000000")
+    assert missing.value.request_id and missing.value.body["error"]["type"] == "not_found_error"  # type: ignore[index]
+    with pytest.raises(anthropic.BadRequestError):
+        client.beta.agents.create(name="", model="auto")
+    with pytest.raises(anthropic.AuthenticationError):
+        Anthropic(api_key="pt-wrong", base_url=served.url, max_retries=0).beta.agents.list()
+    _, session = begin(client)
+    archived = client.beta.sessions.archive(session.id)
+    assert archived.archived_at is not None
+    with pytest.raises(anthropic.ConflictError):
+        client.beta.sessions.events.send(session_id=session.id, events=[message("go")])
+    assert client.beta.sessions.delete(session.id).type == "session_deleted"

@@ -1,0 +1,99 @@
+"""The unmodified `qca-sdk` package against `qodercli serve`: the Qoder dialect, with cancel, resumable streams and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import qca
+from qca.managed import Managed
+
+from conftest import Replies, Served
+
+TOOLSET: Any = {
+    "type": "agent_toolset_20260401",
+    "enabled_tools": ["Bash", "Read"],
+    "configs": [{"name": "Bash", "permission_policy": {"type": "always_ask"}}],
+}
+
+
+def client_of(served: Served) -> Any:
+    return Managed(access_token=served.token, base_url=f"{served.url}/api/v1/cloud", max_retries=0)
+
+
+def begin(client: Any, tools: list[Any]) -> Any:
+    agent = client.agents.create(name="helper", model="auto", tools=tools)
+    environment = client.environments.create(name="here", config={"type": "cloud"})
+    return client.sessions.create(agent=agent.id, environment_id=environment.id)
+
+
+def message(text: str) -> Any:
+    return {"type": "user.message", "content": [{"type": "text", "text": text}]}
+
+
+def test_a_conversation(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello."}]))
+    session = begin(client, [])
+    with client.sessions.events.stream(session.id) as stream:
+        client.sessions.events.send(session.id, events=[message("hi")])
+        kinds = []
+        for event in stream:
+            kinds.append(event.type)
+            if event.type == "session.status_idle":
+                break
+    assert "agent.message" in kinds
+    assert [model.id for model in client.models.list() if model.is_enabled][0] == "auto"
+    listed = list(client.sessions.events.list(session.id, limit=2))
+    assert [event.type for event in listed] == kinds
+    assert client.sessions.retrieve(session.id).status == "idle"
+    assert [one.id for one in client.sessions.list()] == [session.id]
+    assert [one.name for one in client.agents.list()] == ["helper"]
+
+
+def test_an_approval_and_a_resumed_stream(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "echo hi"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    session = begin(client, [TOOLSET])
+    sent = client.sessions.events.send(session.id, events=[message("go")])
+    seen = []
+    for event in client.sessions.events.resumable_stream(session.id, last_event_id=sent.data[0].id):
+        seen.append(event)
+        if event.type == "agent.tool_use":
+            assert event.name == "Bash" and event.evaluated_permission == "ask"
+            confirm = {"type": "user.tool_confirmation", "tool_use_id": event.id, "result": "allow"}
+            client.sessions.events.send(session.id, events=[confirm])
+        if event.type == "session.status_idle" and event.stop_reason.type == "end_turn":
+            break
+    ids = [event.id for event in seen]
+    assert ids == [event.id for event in client.sessions.events.list(session.id, limit=100)][1:]
+
+
+def test_cancel_conflict_and_keys(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "lookup", "input": {}}]}
+    client = client_of(serve([call, {"text": "Done.", "repeat": True}]))
+    lookup = {"type": "custom", "name": "lookup", "description": "d", "input_schema": {"type": "object"}}
+    session = begin(client, [lookup])
+    assert client.sessions.cancel(session.id).status == "idle"
+    with client.sessions.events.stream(session.id) as stream:
+        client.sessions.events.send(session.id, events=[message("go")])
+        for event in stream:
+            if event.type == "session.status_idle" and event.stop_reason.type == "requires_action":
+                with pytest.raises(qca.ConflictError):
+                    client.sessions.events.send(session.id, events=[message("hello?")])
+                assert client.sessions.cancel(session.id).status == "canceling"
+            elif event.type == "session.status_idle":
+                assert event.stop_reason.type == "end_turn"
+                break
+    body = {"name": "once", "config": {"type": "cloud"}}
+    key = {"Idempotency-Key": "k1"}
+    first = client.environments.create(**body, extra_headers=key)
+    assert client.environments.create(**body, extra_headers=key).id == first.id
+    with pytest.raises(qca.ConflictError):
+        client.environments.create(name="other", config={"type": "cloud"}, extra_headers=key)
+    archived = client.environments.archive(first.id)
+    assert archived.archived_at is not None
+    assert client.environments.delete(first.id).type == "environment_deleted"
+    assert client.sessions.delete(session.id).type == "session_deleted"
+    with pytest.raises(qca.NotFoundError):
+        client.sessions.retrieve(session.id)
