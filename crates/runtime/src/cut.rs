@@ -11,7 +11,6 @@ use qoder_types::{
 
 use crate::error::SessionError;
 use crate::session::{Session, apply_line};
-use crate::store::jsonl::scan;
 use crate::store::line::Line;
 
 /// What the model reads about a call whose result is left out.
@@ -32,19 +31,17 @@ impl Mark {
     /// keeping the results of every entry until one is chosen would take many times the room of the log.
     fn cut(self, session: &Session, by: &Actor) -> Result<(Cut, Vec<String>), SessionError> {
         let (mut state, mut results, mut open, mut found) = (State::default(), Vec::new(), Vec::new(), false);
-        if let Some(paths) = session.files() {
-            scan(paths, |line| {
-                if found {
-                    return;
-                }
-                found = seen_in(&line).entry() == Some(self.uuid.as_str());
-                apply_line(&mut state, line);
-                if found {
-                    results = state.calls.iter().filter_map(|call| call.result.clone()).collect();
-                    open = state.open_calls().map(|call| call.id.clone()).collect();
-                }
-            })?;
-        }
+        session.location().read(|line| {
+            if found {
+                return;
+            }
+            found = seen_in(&line).entry() == Some(self.uuid.as_str());
+            apply_line(&mut state, line);
+            if found {
+                results = state.calls.iter().filter_map(|call| call.result.clone()).collect();
+                open = state.open_calls().map(|call| call.id.clone()).collect();
+            }
+        })?;
         let (at, messages) = (Some(self.uuid), self.messages as u64);
         Ok((Cut { at, messages, results, by: by.clone() }, open))
     }
@@ -150,13 +147,11 @@ impl Marks {
 fn marks(session: &Session) -> Result<Marks, SessionError> {
     let mut marks = Marks::default();
     let mut state = State::default();
-    if let Some(paths) = session.files() {
-        scan(paths, |line| {
-            let seen = seen_in(&line);
-            apply_line(&mut state, line);
-            marks.take(seen, &state);
-        })?;
-    }
+    session.location().read(|line| {
+        let seen = seen_in(&line);
+        apply_line(&mut state, line);
+        marks.take(seen, &state);
+    })?;
     Ok(marks)
 }
 

@@ -18,7 +18,7 @@ use crate::gate::Gate;
 use crate::interrupt::Ending;
 use crate::permission_updates::PermissionUpdates;
 use crate::questions::Questions;
-use crate::session::Mirror;
+use crate::session::OpenedLog;
 use crate::spending::Spending;
 use crate::toolbox::Toolbox;
 use qoder_config::extensions::Extensions;
@@ -94,8 +94,8 @@ pub struct Engine {
     pub prompt_suggestions: bool,
     /// True when the provider's request id goes onto assistant messages.
     pub expose_request_id: bool,
-    /// Gets the logs of agents, when sessions are copied elsewhere.
-    pub mirror: Arc<OnceLock<Mirror>>,
+    /// Where the session is kept, once it is open; its agents are kept below it.
+    pub log: Arc<OnceLock<OpenedLog>>,
     /// That the process is about to end.
     pub ending: Ending,
 }

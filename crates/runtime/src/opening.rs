@@ -7,9 +7,9 @@ use std::slice;
 use crate::checkpoints::asked_by_variable;
 use crate::error::SessionError;
 use crate::layout::{SessionPaths, project_folder};
-use crate::session::{Keep, Session, new_id};
+use crate::session::{Session, new_id};
 use crate::setup::Setup;
-use crate::store::StoreError;
+use crate::store::{SessionLocation, StoreError};
 use crate::{catalog, cut};
 
 /// Which session is wanted. `Default` is a new one under a new id, kept in files.
@@ -109,13 +109,13 @@ impl SessionChoice {
         }
         if self.forget {
             let outputs = forgotten_outputs();
-            return Session::open(&new(), Keep::Nowhere { outputs }, redactor, &setup.cwd);
+            return Session::open(SessionLocation::in_memory(new(), outputs), redactor, &setup.cwd);
         }
         let folder = project_folder(&setup.config.config_root, &setup.cwd);
-        let files = |paths: SessionPaths| Keep::Files { paths, durability: setup.durability };
+        let files = |paths: &SessionPaths| SessionLocation::in_files(paths, setup.durability);
         let Some(source) = self.source(setup)? else {
             let id = new();
-            let session = Session::open(&id, files(SessionPaths::new(&folder, &id)), redactor, &setup.cwd)?;
+            let session = Session::open(files(&SessionPaths::new(&folder, &id)), redactor, &setup.cwd)?;
             // A session whose prompt never reached the log is started now; any other is taken.
             if session.state.prompts > 0 || !session.state.inputs.is_empty() {
                 return Err(StoreError::Exists { id }.into());
@@ -130,7 +130,7 @@ impl SessionChoice {
             catalog::fork(&paths, &source, &copy, &id)?;
             paths = copy;
         }
-        let mut session = Session::open(&id, files(paths.clone()), redactor, &setup.cwd)?;
+        let mut session = Session::open(files(&paths), redactor, &setup.cwd)?;
         let Some(at) = &self.resume_at else { return Ok(session) };
         match cut::go_on_from(&mut session, at, self.drops_turn.as_deref()) {
             Err(error) if self.fork => {

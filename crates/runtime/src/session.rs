@@ -2,7 +2,7 @@
 //! redacted, numbered, written, and only then applied.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -11,8 +11,9 @@ use qoder_core::ports::{LogStore, LogStoreError, Outputs};
 use qoder_core::recover::{left_running, lost_end, recover};
 use qoder_core::state::TaskState;
 use qoder_files::read_regular;
+use qoder_store::SessionLocation;
 use qoder_store::inbox::SessionInbox;
-pub use qoder_store::{Keep, timestamp};
+pub use qoder_store::timestamp;
 use qoder_types::record::{RecordBody, SessionStarted, UserEntry, UserOrigin};
 use qoder_types::{AgentAccount, Message, Record, TaskEnded, TaskStarted};
 use serde_json::Value;
@@ -32,8 +33,6 @@ use qoder_hooks::Remembered;
 pub struct Session {
     /// Its id; that of the agent when it is one's.
     pub id: String,
-    /// The main session, when it is an agent's.
-    main: Option<String>,
     /// The fold of its records.
     pub state: State,
     /// News of its background tasks.
@@ -55,9 +54,7 @@ pub struct Session {
     first: Option<Record>,
     store: Box<dyn LogStore>,
     redactor: Redactor,
-    outputs: PathBuf,
-    /// True for a subagent's session: its entries say so.
-    pub is_sidechain: bool,
+    location: SessionLocation,
     files: Option<SessionPaths>,
     /// True when an earlier process has taken a prompt.
     pub(crate) is_resumed: bool,
@@ -71,44 +68,31 @@ pub struct Session {
     observer: Option<SessionObserver>,
 }
 
+/// Where a session that is open is kept.
+#[derive(Clone)]
+pub struct OpenedLog {
+    /// The session itself; its agents are kept below it.
+    pub location: SessionLocation,
+    /// Is shown every line that is written to the logs of its agents.
+    pub mirror: Option<Mirror>,
+}
+
 /// Is shown the log's path and lines that were just written to it.
 pub type Mirror = Arc<dyn Fn(&Path, &[Value]) + Send + Sync>;
 
 impl Session {
-    /// Opens a session, creating it if it has no records yet.
-    pub fn open(id: &str, keep: Keep, redactor: Redactor, cwd: &Path) -> Result<Self, SessionError> {
-        Self::open_as(id, None, keep, redactor, cwd)
-    }
-
-    /// Opens the session of an agent of the session `main`, creating it if it has no records yet.
-    pub fn open_of_agent(
-        agent_id: &str,
-        main: &str,
-        keep: Keep,
-        redactor: Redactor,
-        cwd: &Path,
-    ) -> Result<Self, SessionError> {
-        Self::open_as(agent_id, Some(main), keep, redactor, cwd)
-    }
-
-    fn open_as(
-        id: &str,
-        main: Option<&str>,
-        keep: Keep,
-        redactor: Redactor,
-        cwd: &Path,
-    ) -> Result<Self, SessionError> {
+    /// Opens a session, or an agent's, creating it if it has no records yet.
+    pub fn open(location: SessionLocation, redactor: Redactor, cwd: &Path) -> Result<Self, SessionError> {
         let mut state = State::default();
-        let kept = keep.open(id, main, |line| apply_line(&mut state, line))?;
+        let opened = location.open(|line| apply_line(&mut state, line))?;
         let branch = git_branch(cwd);
         let task_events = TaskEvents::default();
         let is_resumed = state.prompts > 0;
         let mut session = Self {
-            id: id.to_owned(),
-            main: main.map(str::to_owned),
+            id: location.key().id().to_owned(),
             state,
             task_events,
-            inbox: Some(kept.inbox),
+            inbox: Some(opened.inbox),
             is_recovered: false,
             lost_tasks: Vec::new(),
             lost_elicitations: Vec::new(),
@@ -116,11 +100,10 @@ impl Session {
             mode_is_settled: false,
             mirror: None,
             first: None,
-            store: kept.log,
+            store: opened.log,
             redactor,
-            outputs: kept.outputs,
-            is_sidechain: main.is_some(),
-            files: kept.files,
+            files: location.files(),
+            location,
             is_resumed,
             has_begun: false,
             hook_context: Vec::new(),
@@ -159,7 +142,7 @@ impl Session {
     /// What the agents that were left running had used.
     fn accounts_of_lost(&self) -> BTreeMap<String, AgentAccount> {
         let agents = left_running(&self.state).filter(|start| start.is_agent());
-        agents.map(|start| (start.task_id.clone(), lost::used(self.files(), start))).collect()
+        agents.map(|start| (start.task_id.clone(), lost::used(self.location(), start))).collect()
     }
 
     /// Records an unknown end for tasks that were left running.
@@ -174,7 +157,7 @@ impl Session {
 
     /// The end of a task that was left running.
     pub(crate) fn lost_end(&self, start: &TaskStarted) -> TaskEnded {
-        let account = start.is_agent().then(|| lost::used(self.files(), start));
+        let account = start.is_agent().then(|| lost::used(self.location(), start));
         lost_end(start, account.as_ref())
     }
 
@@ -265,10 +248,8 @@ impl Session {
     /// Records as the log has them, but without number and checksum: a store keeps what a line means, not its bytes, and
     /// a log that comes back from it is read like one of another program.
     fn lines(&self, records: &[Record]) -> Vec<Value> {
-        let owner = match &self.main {
-            Some(main) => Owner { session_id: main, agent_id: Some(&self.id) },
-            None => Owner { session_id: &self.id, agent_id: None },
-        };
+        let key = self.location.key();
+        let owner = Owner { session_id: &key.session, agent_id: key.agents.last().map(String::as_str) };
         let line = |record: &Record| {
             let mut bytes = Vec::new();
             line::encode(record, owner, &mut bytes).ok()?;
@@ -291,7 +272,7 @@ impl Session {
     /// Where long outputs go, without secrets.
     #[must_use]
     pub fn kept_outputs(&self) -> Outputs {
-        Outputs { directory: self.outputs.clone(), redactor: self.redactor.clone() }
+        Outputs { directory: self.outputs().to_path_buf(), redactor: self.redactor.clone() }
     }
 
     /// Makes everything so far survive a loss of power.
@@ -303,6 +284,18 @@ impl Session {
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.files.as_ref().map(|files| files.side.as_path())
+    }
+
+    /// True for an agent's session: its entries say so.
+    #[must_use]
+    pub fn is_of_agent(&self) -> bool {
+        !self.location.key().agents.is_empty()
+    }
+
+    /// Where it is kept.
+    #[must_use]
+    pub fn location(&self) -> &SessionLocation {
+        &self.location
     }
 
     /// Its files; `None` when nothing is kept.
@@ -324,7 +317,7 @@ impl Session {
     /// The folder for tool outputs that are too long for the model.
     #[must_use]
     pub fn outputs(&self) -> &Path {
-        &self.outputs
+        self.location.outputs()
     }
 
     /// A user entry at the end of the chain.
@@ -333,7 +326,7 @@ impl Session {
         UserEntry {
             uuid: new_id(),
             parent_uuid: self.state.leaf.clone(),
-            is_sidechain: self.is_sidechain,
+            is_sidechain: self.is_of_agent(),
             cwd: self.state.cwd.clone(),
             version: VERSION.to_owned(),
             git_branch: self.branch.clone(),
@@ -403,8 +396,8 @@ mod tests {
     use super::*;
 
     fn open(paths: &SessionPaths) -> Session {
-        let keep = Keep::Files { paths: paths.clone(), durability: Durability::Process };
-        Session::open("s", keep, Redactor::default(), Path::new("/")).unwrap()
+        let location = SessionLocation::in_files(paths, Durability::Process);
+        Session::open(location, Redactor::default(), Path::new("/")).unwrap()
     }
 
     fn started() -> RecordBody {
@@ -422,9 +415,9 @@ mod tests {
     fn a_session_in_any_store_is_resumed_with_an_equal_state() {
         let store = Arc::new(MemorySessions::default());
         let open = || {
-            let (key, outputs) = (SessionKey::main("s"), PathBuf::from("/nowhere"));
-            let keep = Keep::Store { store: Arc::clone(&store) as Arc<dyn SessionStore>, key, outputs };
-            Session::open("s", keep, Redactor::default(), Path::new("/"))
+            let store = Arc::clone(&store) as Arc<dyn SessionStore>;
+            let location = SessionLocation::new(store, SessionKey::main("s"), "/nowhere".into());
+            Session::open(location, Redactor::default(), Path::new("/"))
         };
         let mut session = open().unwrap();
         assert!(matches!(open(), Err(SessionError::Storage(StoreError::Locked { .. }))));

@@ -2,7 +2,7 @@
 //! wrong is found here, before anything is announced.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use qoder_core::ports::{Thinking, Tool, ToolContext};
@@ -18,9 +18,9 @@ use super::{AgentTool, Agents, Family, Parent, own_hooks};
 use crate::engine::{AgentIdentity, Engine, SystemPrompt};
 use crate::error::SessionError;
 use crate::events::Event;
-use crate::layout::SessionPaths;
 use crate::mcp::McpServers;
-use crate::session::{Keep, Session};
+use crate::session::Session;
+use crate::store::SessionLocation;
 use crate::toolbox::{Offered, Toolbox};
 use qoder_config::agents::{AgentDefinition, Isolation};
 use qoder_models::SwitchedModel;
@@ -81,7 +81,7 @@ impl AgentTool {
             || Sidecar {
                 agent_type: name,
                 tool_use_id: context.tool_use_id.clone(),
-                parent_agent_id: self.family.parent.as_ref().map(|parent| parent.agent_id.clone()),
+                parent_agent_id: self.family.parent.as_ref().map(|one| one.location.key().id().to_owned()),
                 description: input.about(),
                 worktree: None,
             },
@@ -137,11 +137,12 @@ impl AgentTool {
         own_servers: Option<McpServers>,
     ) -> Result<Child, String> {
         let own = own_servers.as_ref().map(McpServers::tools).unwrap_or_default();
-        let engine = self.child_engine(sidecar, definition.as_ref(), agent_id, (input, own), context);
+        let location = self.family.location()?.agent(agent_id);
+        let engine = self.child_engine(sidecar, definition.as_ref(), &location, (input, own), context);
         let engine = engine.map_err(|problem| {
             format!("{problem}{}", own_servers.as_ref().map_or_else(String::new, failures))
         })?;
-        let session = self.open(agent_id, sidecar, context).map_err(|error| error.to_string())?;
+        let session = self.open(&location, sidecar, context).map_err(|error| error.to_string())?;
         Ok(Child {
             agent_id: agent_id.to_owned(),
             sidecar: sidecar.clone(),
@@ -156,21 +157,21 @@ impl AgentTool {
         &self,
         sidecar: &Sidecar,
         definition: Option<&AgentDefinition>,
-        agent_id: &str,
+        location: &SessionLocation,
         (input, own): (&AgentInput, Vec<Arc<dyn Tool>>),
         context: &ToolContext,
     ) -> Result<Engine, String> {
-        let name = sidecar.agent_type.as_str();
+        let (name, agent_id) = (sidecar.agent_type.as_str(), location.key().id());
         let outlet = Arc::new(AgentOutlet {
             parent: Arc::clone(&self.outlet),
             agent_id: agent_id.to_owned(),
             tool_use_id: context.tool_use_id.clone(),
-            session_id: self.family.session_id(context),
+            session_id: location.key().session.clone(),
             forwards_text: self.family.forwards_text,
             used: Used::new(Arc::clone(&context.progress), agent_id),
         });
         let cwd = sidecar.worktree.as_ref().map_or(context.cwd.as_path(), |tree| Path::new(&tree.path));
-        let may_park = self.family.may_park && context.session_dir.is_some();
+        let may_park = self.family.may_park && location.outlives_process();
         let mut tools = self.child_tools(definition, own, may_park);
         let memory = self.memory(name, definition, &tools);
         let blocks = self.blocks(definition, cwd, memory.as_ref())?;
@@ -180,7 +181,7 @@ impl AgentTool {
         let hooks = own_hooks::of_child(&self.hooks, definition)?;
         let prompt = definition.map_or("", |definition| definition.prompt.as_str());
         let source = format!("{}+agent {name} {prompt}", self.system.source);
-        if let Some(nested) = self.nested(definition, agent_id, context) {
+        if let Some(nested) = self.nested(definition, location) {
             tools.push(Arc::new(Agents::new(AgentTool {
                 outlet: Arc::clone(&outlet) as _,
                 gate: Arc::clone(&gate),
@@ -204,7 +205,7 @@ impl AgentTool {
             classifier: self.classifier.clone(),
             confines: Arc::clone(&self.confines),
             purpose: Purpose::Subagent,
-            agent: Some(self.identity(name, agent_id, context)),
+            agent: Some(self.identity(name, location)?),
             max_turns: Some(definition.and_then(|definition| definition.max_turns).unwrap_or(MOST_TURNS)),
             spending: Arc::clone(&self.spending),
             thinking: definition
@@ -227,7 +228,7 @@ impl AgentTool {
             custom_context: self.custom_context.clone(),
             prompt_suggestions: false,
             expose_request_id: false,
-            mirror: Arc::new(OnceLock::new()),
+            log: self.family.log(),
             ending: self.family.ending(),
         })
     }
@@ -340,20 +341,14 @@ impl AgentTool {
     }
 
     /// Where this child starts agents of its own: nowhere, unless its definition lists the Agent tool by name.
-    fn nested(
-        &self,
-        definition: Option<&AgentDefinition>,
-        agent_id: &str,
-        context: &ToolContext,
-    ) -> Option<Family> {
+    fn nested(&self, definition: Option<&AgentDefinition>, location: &SessionLocation) -> Option<Family> {
         let definition = definition?;
         let depth = self.family.depth();
         let agents = Arc::clone(&self.extensions.current().agents);
         let delegates = agents.names().iter().any(|name| definition.may_delegate(name));
         (delegates && self.family.room.has_depth_below(depth)).then(|| Family {
             parent: Some(Arc::new(Parent {
-                agent_id: agent_id.to_owned(),
-                session_id: self.family.session_id(context),
+                location: location.clone(),
                 depth,
                 definition: definition.clone(),
             })),
@@ -363,25 +358,15 @@ impl AgentTool {
 
     fn open(
         &self,
-        agent_id: &str,
+        location: &SessionLocation,
         sidecar: &Sidecar,
         context: &ToolContext,
     ) -> Result<Session, SessionError> {
-        let keep = match &context.session_dir {
-            Some(folder) => {
-                let session = SessionPaths::of_side(folder);
-                sidecar.write(&session, agent_id).map_err(|error| {
-                    SessionError::io("write the sidecar of an agent in", &session.agents(), &error)
-                })?;
-                Keep::Files { paths: session.agent(agent_id), durability: self.durability }
-            }
-            None => Keep::Nowhere { outputs: context.outputs.directory.join(agent_id) },
-        };
+        sidecar.write(location)?;
         let cwd =
             sidecar.worktree.as_ref().map_or_else(|| context.cwd.clone(), |tree| PathBuf::from(&tree.path));
-        let main = self.family.session_id(context);
-        let mut session = Session::open_of_agent(agent_id, &main, keep, self.redactor.clone(), &cwd)?;
-        if let Some(mirror) = self.family.mirror.get() {
+        let mut session = Session::open(location.clone(), self.redactor.clone(), &cwd)?;
+        if let Some(mirror) = self.family.log.get().and_then(|log| log.mirror.as_ref()) {
             if let Some(log) = session.log_path() {
                 mirror(log, &[sidecar.entry()]);
             }
@@ -436,15 +421,14 @@ impl AgentTool {
         }
     }
 
-    fn identity(&self, name: &str, agent_id: &str, context: &ToolContext) -> AgentIdentity {
-        let log =
-            context.session_dir.as_ref().map(|side| SessionPaths::of_side(side).log.display().to_string());
-        AgentIdentity {
-            agent_id: agent_id.to_owned(),
+    fn identity(&self, name: &str, location: &SessionLocation) -> Result<AgentIdentity, String> {
+        let log = self.family.location()?.files().map(|files| files.log.display().to_string());
+        Ok(AgentIdentity {
+            agent_id: location.key().id().to_owned(),
             agent_type: name.to_owned(),
-            session_id: self.family.session_id(context),
+            session_id: location.key().session.clone(),
             transcript_path: log.unwrap_or_default(),
-        }
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::sidecar;
-use crate::layout::SessionPaths;
+use crate::store::SessionLocation;
 use qoder_config::settings::Settings;
 
 /// Agents that work at the same time, at each depth.
@@ -108,8 +108,14 @@ impl Room {
     }
 
     /// Counts an agent that is about to start. `session` has the logs of those that earlier processes started.
-    pub(super) fn enter(&self, session: Option<&SessionPaths>) -> Result<(), String> {
-        let earlier = *self.earlier.get_or_init(|| session.map_or(0, sidecar::count));
+    pub(super) fn enter(&self, session: &SessionLocation) -> Result<(), String> {
+        let earlier = match self.earlier.get() {
+            Some(earlier) => *earlier,
+            None => {
+                let counted = sidecar::count(session).map_err(|error| error.to_string())?;
+                *self.earlier.get_or_init(|| counted)
+            }
+        };
         let started = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         if earlier + started > self.limits.total {
             self.started.fetch_sub(1, Ordering::Relaxed);
@@ -137,8 +143,9 @@ mod tests {
     #[test]
     fn the_number_of_agents_is_bounded() {
         let room = Room::new(AgentLimits { total: 2, ..AgentLimits::default() });
-        assert!(room.enter(None).is_ok() && room.enter(None).is_ok());
-        let refused = room.enter(None).unwrap_err();
+        let session = SessionLocation::in_memory("s", "/nowhere".into());
+        assert!(room.enter(&session).is_ok() && room.enter(&session).is_ok());
+        let refused = room.enter(&session).unwrap_err();
         assert!(refused.contains("started 2 agents") && refused.contains("agents.maxTotal"), "{refused}");
     }
 

@@ -1,12 +1,11 @@
-//! The logs of the agents that a session has started, those of their own agents included: found by their names, with what
-//! the sidecars beside them say.
+//! The logs of the agents that a session has started, those of their own agents included, with what the sidecars beside them
+//! say.
 
-use std::path::Path;
+use qoder_store::{SessionLocation, StoreError};
 
 use super::sidecar::Sidecar;
-use crate::layout::SessionPaths;
 
-/// How deep folders of agents may lie in one another.
+/// How deep agents may lie in one another.
 const DEPTH: usize = 8;
 /// The most logs that are listed.
 const MOST: usize = 10_000;
@@ -16,8 +15,8 @@ const MOST: usize = 10_000;
 pub struct AgentLog {
     /// Identifies the agent.
     pub agent_id: String,
-    /// Its files.
-    pub paths: SessionPaths,
+    /// Where it is kept.
+    pub location: SessionLocation,
     /// Which agent it is, if its sidecar says so.
     pub agent_type: Option<String>,
     /// The call that started it.
@@ -28,43 +27,33 @@ pub struct AgentLog {
     pub description: Option<String>,
 }
 
-/// The files of the agent `id` that a session, or an agent, with this side folder has started.
-#[must_use]
-pub fn agent_paths(side: &Path, id: &str) -> SessionPaths {
-    SessionPaths::of_side(side).agent(id)
-}
-
-/// The ids of the agents that a session, or an agent, with this side folder has started, in order.
-#[must_use]
-pub fn agent_ids(side: &Path) -> Vec<String> {
-    SessionPaths::of_side(side).agent_ids()
-}
-
 /// The logs of all agents of a session; parents before their own agents.
-#[must_use]
-pub fn agent_logs(session: &SessionPaths) -> Vec<AgentLog> {
+///
+/// # Errors
+/// When the store cannot list them.
+pub fn agent_logs(session: &SessionLocation) -> Result<Vec<AgentLog>, StoreError> {
     let mut logs = Vec::new();
-    collect(session, DEPTH, &mut logs);
-    logs
+    collect(session, DEPTH, &mut logs)?;
+    Ok(logs)
 }
 
-fn collect(session: &SessionPaths, depth: usize, logs: &mut Vec<AgentLog>) {
-    for id in session.agent_ids() {
+fn collect(session: &SessionLocation, depth: usize, logs: &mut Vec<AgentLog>) -> Result<(), StoreError> {
+    for agent in session.agents()? {
         if logs.len() >= MOST {
-            return;
+            break;
         }
-        let sidecar = Sidecar::read(session, &id);
-        let paths = session.agent(&id);
+        let sidecar = Sidecar::read(&agent);
         logs.push(AgentLog {
-            agent_id: id,
-            paths: paths.clone(),
+            agent_id: agent.key().id().to_owned(),
+            location: agent.clone(),
             agent_type: sidecar.as_ref().map(|one| one.agent_type.clone()),
             tool_use_id: sidecar.as_ref().map(|one| one.tool_use_id.clone()),
             parent_agent_id: sidecar.as_ref().and_then(|one| one.parent_agent_id.clone()),
             description: sidecar.map(|one| one.description),
         });
         if depth > 0 {
-            collect(&paths, depth - 1, logs);
+            collect(&agent, depth - 1, logs)?;
         }
     }
+    Ok(())
 }

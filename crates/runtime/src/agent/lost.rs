@@ -5,35 +5,30 @@ use qoder_core::State;
 use qoder_types::{AgentAccount, TaskStarted, TaskStatus};
 
 use super::account::account;
-use crate::layout::SessionPaths;
 use crate::session::apply_line;
-use crate::store::jsonl::scan;
+use crate::store::SessionLocation;
 
 /// The most characters of last words that a report has.
 const WORDS: usize = 1_000;
 
-/// What an agent that was cut off had used, by its log; `session` are the files of the session that started it.
-pub(crate) fn used(session: Option<&SessionPaths>, start: &TaskStarted) -> AgentAccount {
-    let state = session.map_or_else(State::default, |session| fold(&session.agent(&start.task_id)));
-    account(&state, start, TaskStatus::Unknown, 0)
+/// What an agent that was cut off had used, by its log; `session` is where the session that started it is kept.
+pub(crate) fn used(session: &SessionLocation, start: &TaskStarted) -> AgentAccount {
+    account(&fold(&session.agent(&start.task_id)), start, TaskStatus::Unknown, 0)
 }
 
 /// What the model reads of an agent that was cut off.
-pub(crate) fn report(session: Option<&SessionPaths>, start: &TaskStarted) -> String {
-    let Some(paths) = session.map(|session| session.agent(&start.task_id)) else {
-        return format!("The agent {} was cut off.", start.command);
-    };
-    let state = fold(&paths);
+pub(crate) fn report(session: &SessionLocation, start: &TaskStarted) -> String {
+    let agent = session.agent(&start.task_id);
+    let state = fold(&agent);
     let had_ended = state.turn.is_none() && state.last_turn.is_some();
     let what = if had_ended { "had just ended" } else { "was cut off" };
     let mut text = format!(
-        "The agent {} ({}) {what} after {} model calls and {} tool calls, and does not go on. Its log is {}.",
-        start.command,
-        start.task_id,
-        state.model_calls,
-        state.tool_results,
-        paths.log.display()
+        "The agent {} ({}) {what} after {} model calls and {} tool calls, and does not go on.",
+        start.command, start.task_id, state.model_calls, state.tool_results,
     );
+    if let Some(files) = agent.files() {
+        text.push_str(&format!(" Its log is {}.", files.log.display()));
+    }
     let open: Vec<&str> = state.open_calls().map(|call| call.name.as_str()).collect();
     if !open.is_empty() {
         text.push_str(&format!(" Nobody knows how these calls of it ended: {}.", open.join(", ")));
@@ -48,9 +43,9 @@ pub(crate) fn report(session: Option<&SessionPaths>, start: &TaskStarted) -> Str
 }
 
 /// What can be read of a log.
-fn fold(paths: &SessionPaths) -> State {
+fn fold(agent: &SessionLocation) -> State {
     let mut state = State::default();
     // What precedes a damage counts; a log that is not there says nothing.
-    let _ = scan(paths, |line| apply_line(&mut state, line));
+    let _ = agent.read(|line| apply_line(&mut state, line));
     state
 }

@@ -20,7 +20,7 @@ mod tool;
 use std::sync::{Arc, OnceLock};
 
 use qoder_config::agents::AgentDefinition;
-use qoder_core::ports::{CommandEnvironment, Tool, ToolContext};
+use qoder_core::ports::{CommandEnvironment, Tool};
 use serde_json::{Map, Value};
 
 use crate::checkpoints::Checkpoints;
@@ -32,9 +32,9 @@ use crate::mcp::McpServers;
 use crate::mcp::lazy::Lazy;
 use crate::permission_updates::PermissionUpdates;
 use crate::redact::Redactor;
-use crate::session::Mirror;
+use crate::session::OpenedLog;
 use crate::spending::Spending;
-use crate::store::jsonl::Durability;
+use crate::store::SessionLocation;
 use crate::telemetry::Telemetry;
 use crate::toolbox::Offered;
 use limits::Room;
@@ -44,7 +44,7 @@ use qoder_hooks::Hooks;
 use qoder_models::{ModelByName, SwitchedModel};
 
 pub use limits::AgentLimits;
-pub use logs::{AgentLog, agent_ids, agent_logs, agent_paths};
+pub use logs::{AgentLog, agent_logs};
 pub(crate) use memory::{MemoryPlaces, OwnMemory};
 pub use qoder_config::agents::NAME;
 pub use tool::{Agents, named};
@@ -90,8 +90,6 @@ pub struct AgentTool {
     pub environment: Arc<CommandEnvironment>,
     /// Knows the secrets.
     pub redactor: Redactor,
-    /// When a record counts as kept.
-    pub durability: Durability,
     /// Whether commands run in the sandbox.
     pub confines: Confines,
     /// What the session's host wants to find on every user message.
@@ -110,7 +108,7 @@ pub struct AgentTool {
 #[derive(Clone)]
 pub struct Family {
     room: Arc<Room>,
-    mirror: Arc<OnceLock<Mirror>>,
+    log: Arc<OnceLock<OpenedLog>>,
     own_servers: OwnServers,
     ending: Ending,
     /// True when the host reads what they say and think, not only what they do.
@@ -123,9 +121,8 @@ pub struct Family {
 
 /// An agent that starts agents.
 struct Parent {
-    agent_id: String,
-    /// The main session.
-    session_id: String,
+    /// Where it is kept.
+    location: SessionLocation,
     /// Counts from 1.
     depth: u64,
     definition: AgentDefinition,
@@ -139,7 +136,7 @@ impl Family {
         let room = Arc::new(Room::new(limits));
         Self {
             room,
-            mirror: Arc::default(),
+            log: Arc::default(),
             own_servers,
             ending: Ending::default(),
             forwards_text,
@@ -154,20 +151,26 @@ impl Family {
         self.ending.clone()
     }
 
-    /// Is shown the logs of the agents, once it is set.
+    /// Where the session is kept, once it is open.
     #[must_use]
-    pub fn mirror(&self) -> Arc<OnceLock<Mirror>> {
-        Arc::clone(&self.mirror)
+    pub fn log(&self) -> Arc<OnceLock<OpenedLog>> {
+        Arc::clone(&self.log)
+    }
+
+    /// Where the session, or agent, is kept that starts agents here.
+    fn location(&self) -> Result<&SessionLocation, String> {
+        match &self.parent {
+            Some(parent) => Ok(&parent.location),
+            None => match self.log.get() {
+                Some(log) => Ok(&log.location),
+                None => Err("its session is not open".to_owned()),
+            },
+        }
     }
 
     /// The depth of an agent that is started here.
     fn depth(&self) -> u64 {
         self.parent.as_ref().map_or(1, |parent| parent.depth + 1)
-    }
-
-    /// The main session.
-    fn session_id(&self, context: &ToolContext) -> String {
-        self.parent.as_ref().map_or_else(|| context.session_id.clone(), |parent| parent.session_id.clone())
     }
 
     /// True when the agent of this name may be started here.

@@ -15,7 +15,7 @@ use super::run::Run;
 use super::sidecar::Sidecar;
 use super::{AgentTool, NAME};
 use crate::interrupt::Interrupt;
-use crate::layout::SessionPaths;
+use crate::store::SessionLocation;
 use qoder_config::agents::GENERAL_PURPOSE;
 
 /// Hands a task to another agent that works on its own and returns its final answer.
@@ -171,16 +171,15 @@ impl AgentTool {
         shared: Arc<SessionShared>,
         announced: Option<&TaskStarted>,
     ) -> Result<ToolOutcome, String> {
-        let session = context.session_dir.as_deref().map(SessionPaths::of_side);
-        let earlier = match (announced, &session) {
-            (Some(announced), Some(session)) => Some(left_behind(session, announced)?),
-            (Some(_), None) => return Err("nothing of this session is kept".to_owned()),
+        let session = self.family.location()?;
+        let earlier = match announced {
+            Some(announced) => Some(left_behind(session, announced)?),
             // One whose process ended before it was announced has done nothing yet.
-            (None, Some(session)) => Sidecar::of_call(session, &context.tool_use_id, |id| shared.is_over(id)),
-            (None, None) => None,
+            None => Sidecar::of_call(session, &context.tool_use_id, |id| shared.is_over(id))
+                .map_err(|error| error.to_string())?,
         };
         if earlier.is_none() {
-            self.family.room.enter(session.as_ref())?;
+            self.family.room.enter(session)?;
         }
         let definition = self.extensions.current().agents.get(&name).cloned();
         let background = definition.as_ref().is_some_and(|definition| definition.background);
@@ -225,15 +224,18 @@ impl AgentTool {
     }
 }
 
-/// The agent that an earlier process announced, if both its files are there to resume it from. Without one of them it is
+/// The agent that an earlier process announced, if its sidecar and its log are there to resume it from. Without one of them it is
 /// unknown what it has done, and it must not do it again.
-fn left_behind(session: &SessionPaths, announced: &TaskStarted) -> Result<(String, Sidecar), String> {
+fn left_behind(session: &SessionLocation, announced: &TaskStarted) -> Result<(String, Sidecar), String> {
     let id = &announced.task_id;
-    let sidecar = Sidecar::read(session, id).filter(|sidecar| sidecar.tool_use_id == announced.tool_use_id);
-    let sidecar = sidecar.ok_or_else(|| format!("its sidecar agent-{id}.meta.json is missing or damaged"))?;
-    let log = session.agent(id).log;
-    if std::fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
-        return Err(format!("its log {} is missing or empty", log.display()));
+    let agent = session.agent(id);
+    let sidecar = Sidecar::read(&agent).filter(|sidecar| sidecar.tool_use_id == announced.tool_use_id);
+    let sidecar = sidecar.ok_or_else(|| format!("the sidecar of agent {id} is missing or damaged"))?;
+    let mut lines = 0_u64;
+    // A log that is damaged further on is refused when it is opened.
+    let _ = agent.read(|_| lines += 1);
+    if lines == 0 {
+        return Err(format!("the log of agent {id} is missing or empty"));
     }
     Ok((id.clone(), sidecar))
 }

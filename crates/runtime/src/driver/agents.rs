@@ -113,6 +113,6 @@ impl Driver<'_> {
         if end.is_none() {
             self.end_lost(&start)?;
         }
-        Ok((Some(lost::report(self.session.files(), &start)), vec![start.task_id]))
+        Ok((Some(lost::report(self.session.location(), &start)), vec![start.task_id]))
     }
 }

@@ -114,7 +114,7 @@ impl Driver<'_> {
             uuid: new_id(),
             parent_uuid: None,
             logical_parent_uuid: state.leaf.clone(),
-            is_sidechain: self.session.is_sidechain,
+            is_sidechain: self.session.is_of_agent(),
             subtype: "compact_boundary".to_owned(),
             content: "Conversation compacted".to_owned(),
             compact_metadata: Some(CompactMetadata { trigger: trigger.to_owned(), pre_tokens }),

@@ -165,7 +165,7 @@ impl Driver<'_> {
         let entry = AssistantEntry {
             uuid: new_id(),
             parent_uuid: self.session.state.leaf.clone(),
-            is_sidechain: self.session.is_sidechain,
+            is_sidechain: self.session.is_of_agent(),
             cwd: self.session.state.cwd.clone(),
             version: VERSION.to_owned(),
             message: AssistantMessage {

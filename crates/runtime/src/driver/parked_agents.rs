@@ -12,9 +12,8 @@ use super::{Driver, arrival};
 use crate::agent::{self, agent_logs};
 use crate::error::{DriveError, SessionError, WaitingCall};
 use crate::events::AnswerError;
-use crate::session::{Keep, Session};
+use crate::session::Session;
 use crate::store::StoreError;
-use crate::store::jsonl::Durability;
 
 impl Driver<'_> {
     /// Puts on record that an agent waits.
@@ -183,14 +182,10 @@ impl Driver<'_> {
 
     /// The session of an agent that is not driven; `None` when it is, or is not kept.
     fn open_agent(&self, agent_id: &str) -> Result<Option<Session>, DriveError> {
-        let Some(files) = self.session.files() else { return Ok(None) };
-        let Some(log) = agent_logs(files).into_iter().find(|log| log.agent_id == agent_id) else {
-            return Ok(None);
-        };
-        let keep = Keep::Files { paths: log.paths, durability: Durability::Power };
+        let logs = agent_logs(self.session.location()).map_err(SessionError::from)?;
+        let Some(log) = logs.into_iter().find(|log| log.agent_id == agent_id) else { return Ok(None) };
         let cwd = std::path::Path::new(&self.session.state.cwd);
-        let redactor = self.session.redactor().clone();
-        match Session::open_of_agent(agent_id, &self.session.id, keep, redactor, cwd) {
+        match Session::open(log.location, self.session.redactor().clone(), cwd) {
             Ok(session) => Ok(Some(session)),
             Err(SessionError::Storage(StoreError::Locked { .. })) => Ok(None),
             Err(error) => Err(error.into()),

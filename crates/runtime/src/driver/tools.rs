@@ -203,7 +203,6 @@ impl Driver<'_> {
             tool_use_id: id.to_owned(),
             cwd: PathBuf::from(&self.session.state.cwd),
             roots: self.engine.gate.policy(permissions).workspace().roots.as_slice().into(),
-            session_dir: self.session.folder().map(Path::to_path_buf),
             outputs: self.session.kept_outputs(),
             observed: Arc::new(observed),
             keep_before: self.keep_before(id),

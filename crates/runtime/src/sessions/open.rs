@@ -21,8 +21,9 @@ use crate::events::{Attachment, Sink};
 use crate::interrupt::Interrupt;
 use crate::notice::Notice;
 use crate::opening::SessionChoice;
-use crate::session::{Keep, Mirror, Session, new_id};
+use crate::session::{Mirror, OpenedLog, Session, new_id};
 use crate::setup::{Setup, SetupError};
+use crate::store::SessionLocation;
 use qoder_config::hooks::HookEvent;
 use qoder_config::servers::Flags;
 use qoder_types::server::Transport;
@@ -64,8 +65,8 @@ pub struct OpenRequest {
     pub answers_own_servers: bool,
     /// Which session.
     pub choice: SessionChoice,
-    /// A session that is kept elsewhere, by its id; instead of one that the choice names.
-    pub kept: Option<(String, Keep)>,
+    /// A session that is kept elsewhere, instead of one that the choice names.
+    pub kept: Option<SessionLocation>,
     /// What is asked first.
     pub first: FirstPrompt,
     /// Takes events from the start.
@@ -129,14 +130,14 @@ impl Sessions {
         let attachment = engine.hub.attach(request.sink);
         engine.extensions.current().problems.iter().for_each(|one| report(&format!("warning: {one}")));
         let mut session = match request.kept {
-            Some((id, keep)) => setup.adopted(Session::open(&id, keep, setup.redactor(), &setup.cwd)?),
+            Some(location) => setup.adopted(Session::open(location, setup.redactor(), &setup.cwd)?),
             None => choice.open(&setup)?,
         };
-        if let Some(mirror) = request.mirror {
-            session.mirror_to(Arc::clone(&mirror));
-            // It is the first one.
-            let _ = engine.mirror.set(mirror);
+        if let Some(mirror) = &request.mirror {
+            session.mirror_to(Arc::clone(mirror));
         }
+        // It is the first one.
+        let _ = engine.log.set(OpenedLog { location: session.location().clone(), mirror: request.mirror });
         let initial = initial.filter(|_| !choice.resumes());
         let repeats = begin(&engine, &mut session, first, initial)
             .map_err(|error| OpenError::Begin { session_id: session.id.clone(), error })?;

@@ -215,7 +215,6 @@ impl Setup {
                 hub: Arc::clone(&hub),
                 environment: Arc::clone(&environment),
                 redactor: self.redactor(),
-                durability: self.durability,
                 confines: tools::confines(&self.sandbox),
                 custom_context: self.options.custom_context.clone(),
                 spending: Arc::clone(&spending),
@@ -258,7 +257,7 @@ impl Setup {
             custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
-            mirror: family.mirror(),
+            log: family.log(),
             ending: family.ending(),
         })
     }
