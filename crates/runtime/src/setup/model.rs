@@ -69,6 +69,7 @@ pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<Mo
         proxy: options.proxy.clone(),
         compat: Value::Null,
         learned: Learned::default(),
+        clients: options.http_clients.clone(),
     })
 }
 
