@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use qoder_core::State;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::retention::{self, Retention};
 use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::SessionChoice;
+use qoder_runtime::sessions::retention::{self, Retention};
 use qoder_runtime::sessions::{
     Finished, Finishing, FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionHandle, Sessions,
     Stopped, Stopper,

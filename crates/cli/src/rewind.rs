@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use qoder_runtime::checkpoints::{
-    Checkpoints, RewindError, RewindReport, RewindRequest, RewindScope, rewind,
-};
+use qoder_runtime::checkpoints::{RewindError, RewindReport, RewindRequest, RewindScope, rewind};
 use qoder_runtime::session::Session;
 use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::store::SessionLocation;
@@ -37,7 +35,7 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
         dry_run: arguments.dry_run,
         by: "command line".into(),
     };
-    let report = rewind(&mut session, &request, &Checkpoints::of(&setup))?;
+    let report = rewind(&mut session, &request, &setup.checkpoints())?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&report).map_err(|error| Fault::output(&error.into()))?;
         screen::say_json_line(text)?;

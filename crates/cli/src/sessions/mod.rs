@@ -19,9 +19,9 @@ use clap::Parser;
 
 use qoder_config::home;
 use qoder_core::State;
-use qoder_runtime::agent::agent_logs;
 use qoder_runtime::catalog::{self, SessionInfo};
 use qoder_runtime::layout::SessionPaths;
+use qoder_runtime::session::agent_logs;
 use qoder_runtime::session::{apply_line, new_id};
 use qoder_runtime::store::jsonl::{Durability, Scan, scan};
 use qoder_runtime::store::line::Line;

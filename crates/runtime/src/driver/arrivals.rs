@@ -5,9 +5,9 @@ use qoder_types::record::{InputAdmitted, InputWithdrawn, RecordBody, UserEntry, 
 use qoder_types::{Actor, ContentBlock, Message, MessageContent, Role};
 
 use super::Driver;
+use super::link::{Arrival, Inbox};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::sessions::{Arrival, Inbox};
 
 /// The next arrival; never completes without an inbox or after its end.
 pub(super) async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {

@@ -1,33 +1,19 @@
 //! The driver: asks what happens next, does it, and appends what happened. It keeps nothing that is not in the
 //! session's records, so it may die between any two of them.
 
-mod agents;
 mod arrivals;
-mod asking;
-mod call_hooks;
+mod calls;
 mod checkpoints;
-mod command_calls;
-mod command_files;
 mod commands;
-mod compact;
-mod decide;
-mod definitions;
-mod external;
-mod hook_events;
+mod context_usage;
 mod hooks;
-mod local;
-mod memory;
+mod link;
 mod messages;
 mod model;
-mod parked_agents;
-mod recheck;
+mod pieces;
 mod servers;
-mod side;
 mod tasks;
 mod time;
-mod tools;
-mod turn_model;
-mod worktree_hooks;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -45,16 +31,17 @@ use qoder_types::{
 
 use crate::checkpoints::KeptFiles;
 use crate::engine::Engine;
+use crate::engine::interrupt::Interrupt;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::interrupt::Interrupt;
 use crate::session::Session;
-use crate::sessions::Inbox;
 use qoder_hooks::Occasion;
 
 use arrivals::arrival;
-pub(crate) use asking::LateAnswer;
+pub(crate) use calls::asking::LateAnswer;
 pub use commands::is_command;
+pub use context_usage::ContextUsage;
+pub(crate) use link::{Arrival, DriverLink, Inbox, SessionEnded};
 pub use messages::CAPABILITIES;
 
 /// Drives one session.
@@ -93,12 +80,12 @@ impl<'a> Driver<'a> {
     pub fn new(engine: &'a Engine, session: &'a mut Session, interrupt: Interrupt) -> Self {
         let options = RenderOptions {
             session_id: session.id.clone(),
-            thinking: engine.thinking,
-            effort: engine.effort.clone(),
-            temperature: engine.temperature,
-            max_output_tokens: engine.max_output_tokens,
+            thinking: engine.style.thinking,
+            effort: engine.style.effort.clone(),
+            temperature: engine.style.temperature,
+            max_output_tokens: engine.style.max_output_tokens,
             partial: engine.outlet.wants().partial,
-            purpose: engine.purpose,
+            purpose: engine.style.purpose,
         };
         let limits = engine.limits();
         Self {
@@ -238,10 +225,10 @@ impl<'a> Driver<'a> {
     /// A turn that continues has spent something before.
     fn recall_spending(&self) {
         if self.engine.agent.is_none() {
-            self.engine.spending.continue_from(self.session.state.total_cost_usd);
+            self.engine.common.spending.continue_from(self.session.state.total_cost_usd);
         }
         if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
-            self.engine.spending.begin_turn(&turn.usage);
+            self.engine.common.spending.begin_turn(&turn.usage);
         }
     }
 
@@ -395,7 +382,7 @@ impl<'a> Driver<'a> {
 
     /// The signal by which the process ends, once the turn was asked to stop for it.
     fn ended_by(&self) -> Option<&'static str> {
-        self.engine.ending.signal().filter(|_| self.interrupt.is_triggered())
+        self.engine.common.ending.signal().filter(|_| self.interrupt.is_triggered())
     }
 
     fn end(&mut self, reason: &EndReason) -> Result<TurnEnded, DriveError> {

@@ -26,7 +26,7 @@ impl Drop for TurnTime {
 impl Driver<'_> {
     /// A turn begins, or continues in this process.
     pub(super) fn begin_time(&mut self) {
-        self.time = self.engine.time_limit.map(|most| {
+        self.time = self.engine.bounds.time_limit.map(|most| {
             let is_up = Arc::new(AtomicBool::new(false));
             let (told, interrupt) = (Arc::clone(&is_up), self.interrupt.clone());
             let clock = tokio::spawn(async move {

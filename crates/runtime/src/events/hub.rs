@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::questions::Questions;
 use super::{AnswerError, ArrivedAnswer, Event, Outlet, Sink, Wants};
-use crate::notice::Notice;
+use crate::events::Notice;
 use crate::session::new_id;
 
 /// Passes the events of a session on.

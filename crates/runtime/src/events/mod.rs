@@ -3,8 +3,11 @@
 //! stops the drive; the turn stays open and can be resumed.
 
 mod answering;
+pub(crate) mod hook_outlet;
 mod hub;
+mod notice;
 mod questions;
+mod state;
 
 use futures::future::BoxFuture;
 use qoder_protocol::messages::StreamMessage;
@@ -13,7 +16,10 @@ use tokio::sync::mpsc;
 
 pub use answering::Answering;
 pub use hub::{Attachment, Hub};
+pub use notice::{Notice, NoticeKind};
 pub use questions::{AnswerError, AnswerSender, ArrivedAnswer, Asking};
+pub use state::SessionState;
+pub(crate) use state::tell_state;
 
 /// One event.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::handle::{InnerHandle, RequestError};
+use super::handle::RequestError;
+use crate::driver::DriverLink;
 use crate::driver::LateAnswer;
 use crate::events::{AnswerError, Event, Hub, Outlet};
 use crate::session::timestamp;
@@ -27,7 +28,7 @@ impl Drop for Mail {
 
 impl Mail {
     /// Serves the inbox of a session whose events pass `hub`.
-    pub(super) fn serve(inbox: Box<dyn SessionInbox>, session: InnerHandle, hub: Arc<Hub>) -> Self {
+    pub(super) fn serve(inbox: Box<dyn SessionInbox>, session: DriverLink, hub: Arc<Hub>) -> Self {
         let begun = timestamp();
         Self(tokio::spawn(async move {
             let clerk = Clerk { session, hub, begun };
@@ -40,7 +41,7 @@ impl Mail {
 
 /// Takes entries to where they belong.
 struct Clerk {
-    session: InnerHandle,
+    session: DriverLink,
     hub: Arc<Hub>,
     /// When this process took the session, as entries write times.
     begun: String,

@@ -14,7 +14,7 @@ use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, RuleSource, ToolDefinition};
 use serde_json::{Map, Value};
 
-use crate::structured::StructuredOutput;
+use crate::tools::structured::StructuredOutput;
 use qoder_config::agents::AgentDefinition;
 use qoder_config::settings::{GivenRules, SettingsError};
 use qoder_config::skills::check_name;

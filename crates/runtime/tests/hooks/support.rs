@@ -11,12 +11,12 @@ use qoder_config::hooks::{Action, Hook, HookCall, HookFunction, OnFailure, Trait
 use qoder_config::servers::Flags;
 use qoder_protocol::{Answer, Question};
 use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::engine::interrupt::Interrupt;
 use qoder_runtime::error::DriveError;
 use qoder_runtime::events::{Answering, Event, Sink, Wants};
-use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::layout::SessionPaths;
-use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::SessionChoice;
 use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, Sessions};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::store::jsonl::Durability;

@@ -11,9 +11,9 @@ use qoder_types::{Actor, PermissionMode, PermissionUpdate, UpdateDestination};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::context_usage::ContextUsage;
 use super::handle::{InterruptReceipt, RequestError};
 use crate::checkpoints::RewindScope;
+use crate::driver::ContextUsage;
 use crate::model_policy;
 
 pub(super) use desk::Desk;
@@ -126,7 +126,7 @@ requests! {
     } -> Value, |desk| desk.rewind(user_message_id, scope, dry_run).await;
     /// What fills the context.
     GetContextUsage {} -> ContextUsage, |desk| {
-        desk.session.run(|driver| Ok(ContextUsage::of(driver))).await
+        Ok(desk.session.run(|driver| Ok(ContextUsage::of(driver))).await?)
     };
     /// Which models there are.
     GetAvailableModels {} -> Models, |desk| {
