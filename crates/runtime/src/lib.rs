@@ -10,6 +10,7 @@ mod command_rows;
 mod config_tool;
 mod cut;
 mod driver;
+pub mod elicitations;
 pub mod engine;
 pub mod error;
 pub mod events;

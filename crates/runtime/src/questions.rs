@@ -43,7 +43,7 @@ impl Questions {
     #[must_use]
     pub fn new(callbacks: &Callbacks, roots: Vec<PathBuf>) -> Self {
         Self {
-            elicitation: callbacks.elicitation.clone(),
+            elicitation: callbacks.on_elicitation(),
             oauth: callbacks.mcp_oauth.clone(),
             roots: RwLock::new(roots),
             session: Arc::default(),

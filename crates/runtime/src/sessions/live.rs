@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_protocol::SessionState;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_types::record::{InputAdmitted, TurnEnded};
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::handle::InnerHandle;
 use super::mail::Mail;
 use super::sign_ins::{self, SigningIn};
-use super::state::{SessionState, tell_state};
+use super::state::tell_state;
 use crate::driver::Driver;
 use crate::engine::Engine;
 use crate::error::DriveError;

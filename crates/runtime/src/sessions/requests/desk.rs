@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use qoder_core::ports::Model;
 use qoder_protocol::control::TokenLine;
+use qoder_protocol::{InterruptReceipt, RequestError};
 use qoder_store::layout::SessionPaths;
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Actor, PermissionUpdate, UpdateDestination};
@@ -16,10 +17,11 @@ use crate::callbacks::Callbacks;
 use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
 use crate::command_rows;
 use crate::driver::CAPABILITIES;
+use crate::elicitations::Elicitations;
 use crate::engine::Engine;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
-use crate::sessions::handle::{InnerHandle, InterruptReceipt, RequestError};
+use crate::sessions::handle::InnerHandle;
 use crate::setup::Setup;
 use crate::{VERSION, agent};
 use qoder_config::extensions::CommandRow;
@@ -54,6 +56,11 @@ impl Desk {
     /// The session's files; none when nothing is kept.
     pub(in crate::sessions) fn paths(&self) -> Option<&SessionPaths> {
         self.paths.as_ref()
+    }
+
+    /// Questions of servers, where the fronts of the session answer them.
+    pub(in crate::sessions) fn elicitations(&self) -> Option<&Elicitations> {
+        self.callbacks.elicitations.as_ref()
     }
 
     /// What the session says of itself when it is ready: the answer to `initialize`.
