@@ -41,7 +41,7 @@ use arrivals::arrival;
 pub(crate) use calls::asking::LateAnswer;
 pub use commands::is_command;
 pub use context_usage::ContextUsage;
-pub(crate) use link::{Arrival, DriverLink, Inbox, SessionEnded};
+pub(crate) use link::{Arrival, DriverLink, Inbox};
 pub use messages::CAPABILITIES;
 
 /// Drives one session.

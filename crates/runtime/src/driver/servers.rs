@@ -7,11 +7,12 @@ use qoder_types::{Actor, Behavior, PermissionUpdate, RuleValue, ToolDefinition, 
 use serde_json::{Map, Value};
 
 use super::Driver;
-use crate::engine::elicitation::{OpenedQuestion, event_of};
+use crate::engine::server_requests::{OpenedQuestion, event_of};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::events::{SessionState, tell_state};
+use crate::events::tell_state;
 use qoder_hooks::{Fired, Occasion};
+use qoder_protocol::SessionState;
 
 impl Driver<'_> {
     /// A server wants input of a person: on record before the question is sent.

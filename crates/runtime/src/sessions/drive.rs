@@ -22,6 +22,12 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Why it could not continue, in words; unless that was taken already.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ToString::to_string)
+    }
+
     /// Why it could not continue, if that is why it ended. The first to ask gets it.
     pub fn take_error(&self) -> Option<DriveError> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_protocol::SessionState;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_types::record::TurnEnded;
 use tokio::sync::oneshot;
@@ -14,11 +15,11 @@ use super::sign_ins;
 use crate::driver::DriverLink;
 use crate::driver::{Driver, Inbox};
 use crate::engine::Engine;
-use crate::engine::elicitation::SigningIn;
 use crate::engine::interrupt::Interrupt;
+use crate::engine::server_requests::SigningIn;
 use crate::error::DriveError;
+use crate::events::tell_state;
 use crate::events::{Event, Outlet};
-use crate::events::{SessionState, tell_state};
 use crate::mcp::StatusListener;
 use crate::session::{Session, new_id};
 

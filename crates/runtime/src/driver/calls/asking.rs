@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 
 use crate::driver::{Driver, arrival};
 use crate::error::{DriveError, WaitingCall};
+use crate::events::tell_state;
 use crate::events::{AnswerError, ArrivedAnswer, Outlet};
-use crate::events::{SessionState, tell_state};
 use crate::permissions::Unattended;
+use qoder_protocol::SessionState;
 
 /// Questions that are open. Dropping it withdraws what has no answer.
 pub(in crate::driver) struct OpenQuestions {

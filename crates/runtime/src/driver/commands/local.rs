@@ -147,7 +147,8 @@ impl Driver<'_> {
     async fn clear(&mut self) -> Result<Answer, DriveError> {
         self.tell_session_end("clear").await?;
         let cut = Cut { at: None, messages: 0, results: Vec::new(), by: Actor::Command("/clear".to_owned()) };
-        self.session.append(RecordBody::Cut(Box::new(cut)))?;
+        let record = self.session.append(RecordBody::Cut(Box::new(cut)))?;
+        self.emit_record(&record)?;
         self.session.hook_context.clear();
         let again = self.session_start("clear");
         self.observe(again).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use qoder_core::ports::Model;
 use qoder_protocol::control::TokenLine;
+use qoder_protocol::{InterruptReceipt, RequestError};
 use qoder_store::layout::SessionPaths;
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Actor, PermissionUpdate, UpdateDestination};
@@ -18,11 +19,11 @@ use crate::callbacks::Callbacks;
 use crate::checkpoints::{RewindRequest, RewindScope};
 use crate::driver::CAPABILITIES;
 use crate::driver::DriverLink;
+use crate::elicitations::Elicitations;
 use crate::engine::Engine;
 use crate::engine::command_rows;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
-use crate::sessions::handle::{InterruptReceipt, RequestError};
 use crate::setup::Setup;
 use qoder_config::extensions::CommandRow;
 
@@ -58,6 +59,11 @@ impl Desk {
         self.paths.as_ref()
     }
 
+    /// Questions of servers, where the fronts of the session answer them.
+    pub(in crate::sessions) fn elicitations(&self) -> Option<&Elicitations> {
+        self.callbacks.elicitations.as_ref()
+    }
+
     /// What the session says of itself when it is ready: the answer to `initialize`.
     pub(super) fn greeting(&self) -> Value {
         let facts = self.engine.model.facts();
@@ -76,7 +82,7 @@ impl Desk {
             driver.interrupt_by(by);
             Ok(InterruptReceipt { still_queued: driver.queued(), cancelled: Vec::new() })
         });
-        Ok(stopped.await?)
+        stopped.await
     }
 
     /// Changes of permissions, from the next decision on.
