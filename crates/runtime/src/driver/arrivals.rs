@@ -63,13 +63,17 @@ impl Driver<'_> {
     }
 
     /// Stops the turn that runs; the record of it names who wanted that. False when no turn runs.
-    pub fn interrupt_by(&mut self, by: Actor) -> bool {
+    pub fn interrupt_by(&mut self, by: Actor) -> Result<bool, DriveError> {
         let runs = self.session.state.turn.is_some() || self.promoting;
         if runs {
             self.interrupted_by.get_or_insert(by);
             self.interrupt.trigger();
         }
-        runs
+        // A turn that is open and not driven at this moment: the driver that takes it up knows only what is on record.
+        if self.inbox.is_none() && self.session.state.turn.is_some() {
+            self.interrupt_turn()?;
+        }
+        Ok(runs)
     }
 
     /// Takes an input into the log, unless it is there already. False when it is.

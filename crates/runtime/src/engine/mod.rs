@@ -134,6 +134,8 @@ pub struct Engine {
     pub(crate) outlet: Arc<dyn Outlet>,
     /// True when a prompt that begins with `/` is text like any other.
     pub no_commands: bool,
+    /// True when a session whose calls wait for answers stays open.
+    pub stays_open: bool,
     /// What the front asked for besides messages.
     pub front: FrontWishes,
 }
@@ -205,6 +207,7 @@ impl Engine {
             shared: SessionShared::new(),
             outlet: parts.outlet,
             no_commands: true,
+            stays_open: false,
             front: FrontWishes::default(),
         }
     }

@@ -31,6 +31,8 @@ pub(super) struct Live {
     /// Completes when no front can send anything more.
     released: oneshot::Receiver<()>,
     connecting: Option<BoxFuture<'static, ()>>,
+    /// True when its turn waits for answers and nothing has arrived since.
+    waits: bool,
     _mail: Option<Mail>,
 }
 
@@ -63,8 +65,8 @@ impl Live {
             servers.ready().await;
         }
         .boxed();
-        let live =
-            Self { engine, session, inbox: Some(inbox), released, connecting: Some(connecting), _mail: mail };
+        let (inbox, connecting) = (Some(inbox), Some(connecting));
+        let live = Self { engine, session, inbox, released, connecting, waits: false, _mail: mail };
         (live, inner, held)
     }
 
@@ -86,7 +88,8 @@ impl Live {
         let mut idle = Box::pin(tokio::time::sleep(patience.unwrap_or(Duration::MAX)));
         let mut told = !self.session.has_begun || patience.is_none();
         loop {
-            if self.session.state.is_unfinished() || self.session.agents_to_resume().next().is_some() {
+            let unfinished = self.session.state.is_unfinished() && !self.waits;
+            if unfinished || self.session.agents_to_resume().next().is_some() {
                 self.connected().await?;
                 return Ok(true);
             }
@@ -98,7 +101,10 @@ impl Live {
                 // What was sent before the last handle was gone still counts.
                 biased;
                 arrival = inbox.recv() => match arrival {
-                    Some(arrival) => self.driver().take(arrival)?,
+                    Some(arrival) => {
+                        self.driver().take(arrival)?;
+                        self.waits = false;
+                    }
                     None => self.inbox = None,
                 },
                 () = self.session.task_events.arrival() => {
@@ -129,6 +135,11 @@ impl Live {
         }
         let ended = if begins { driver.begin_early().await.map(|()| None) } else { driver.run().await };
         self.inbox = driver.into_inbox();
+        self.waits = self.engine.stays_open && matches!(ended, Err(DriveError::Waiting(_)));
+        if self.waits {
+            self.state(SessionState::RequiresAction)?;
+            return Ok(None);
+        }
         let ended = ended?;
         if begins {
             return Ok(None);

@@ -102,7 +102,7 @@ impl Clerk {
                 reply(InboxOutcome::Refused, message, Value::Null)
             }
             InboxBody::Interrupt {} => {
-                if self.session.run(move |driver| Ok(driver.interrupt_by(by))).await? {
+                if self.session.run(move |driver| driver.interrupt_by(by)).await? {
                     reply(InboxOutcome::Accepted, "the turn is being stopped".to_owned(), Value::Null)
                 } else {
                     reply(InboxOutcome::Refused, "no turn runs".to_owned(), Value::Null)

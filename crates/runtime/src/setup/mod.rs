@@ -252,6 +252,7 @@ impl Setup {
             shared: SessionShared::new(),
             outlet: hub,
             no_commands: self.options.no_commands,
+            stays_open: self.options.stays_open,
             front: FrontWishes {
                 replay_user_messages: self.options.replay_user_messages,
                 prompt_suggestions: self.options.prompt_suggestions,

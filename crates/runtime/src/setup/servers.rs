@@ -139,6 +139,7 @@ impl Setup {
                 ToolPolicy::AlwaysAllow => Behavior::Allow,
                 ToolPolicy::AlwaysAsk => Behavior::Ask,
                 ToolPolicy::AlwaysDeny => Behavior::Deny,
+                ToolPolicy::Auto => continue,
             };
             // The name of a tool is always a rule: it has no parentheses.
             if let Ok(rule) = Rule::parse(&tool, RuleOrigin { source, file: None, line: None }) {

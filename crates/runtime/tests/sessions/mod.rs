@@ -6,6 +6,8 @@ mod external_calls;
 mod isolation;
 mod parked_agents;
 mod session_budget;
+mod stays_open;
 mod support;
 mod system_inputs;
+mod tool_policies;
 mod visible_denials;

@@ -79,7 +79,7 @@ impl Desk {
 
     pub(super) async fn interrupt(&self, by: Actor) -> Result<InterruptReceipt, RequestError> {
         let stopped = self.session.run(|driver| {
-            driver.interrupt_by(by);
+            driver.interrupt_by(by)?;
             Ok(InterruptReceipt { still_queued: driver.queued(), cancelled: Vec::new() })
         });
         stopped.await
