@@ -253,12 +253,16 @@ impl Setup {
             outlet: hub,
             no_commands: self.options.no_commands,
             stays_open: self.options.stays_open,
-            front: FrontWishes {
-                replay_user_messages: self.options.replay_user_messages,
-                prompt_suggestions: self.options.prompt_suggestions,
-                expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
-            },
+            front: self.front_wishes(),
         })
+    }
+
+    fn front_wishes(&self) -> FrontWishes {
+        FrontWishes {
+            replay_user_messages: self.options.replay_user_messages,
+            prompt_suggestions: self.options.prompt_suggestions,
+            expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+        }
     }
 
     /// What the session and its agents may spend together.
