@@ -60,11 +60,7 @@ impl Driver<'_> {
         let server = input.get("mcp_server_name").and_then(Value::as_str);
         let occasion: Option<Occasion> =
             server.and_then(|server| self.occasion(event_of(input), server, || Value::Object(input.clone())));
-        OpenedQuestion {
-            firing: self.firing(event_of(input)),
-            occasion,
-            cancelled: self.interrupt.cancelled(),
-        }
+        OpenedQuestion { firing: self.firing(event_of(input)), occasion, cancelled: self.stopping.wanted() }
     }
 
     /// Hooks that only observe ran beside the session.

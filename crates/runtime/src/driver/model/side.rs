@@ -78,7 +78,7 @@ impl Driver<'_> {
             ),
             max_output_tokens: 300,
         };
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         let answer = tokio::select! {
             () = &mut cancelled => Err("the turn was interrupted".to_owned()),
             answer = ask(question) => answer,
