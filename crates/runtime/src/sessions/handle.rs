@@ -100,8 +100,12 @@ impl SessionHandle {
     /// Without `after`, only what follows.
     #[must_use]
     pub fn subscribe(&self, after: Option<u64>, wants: Wants) -> Subscription {
-        let subscription =
-            Subscription::new(&self.engine.common.hub, self.desk.paths(), (&self.session_id, after), wants);
+        let subscription = Subscription::new(
+            &self.engine.common.hub,
+            self.desk.location(),
+            (&self.session_id, after),
+            wants,
+        );
         if let Some(elicitations) = self.desk.elicitations() {
             subscription.hear_of(elicitations);
         }

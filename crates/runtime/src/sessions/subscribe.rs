@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_protocol::{Projector, SessionEvent};
+use qoder_store::SessionLocation;
 use qoder_store::follow::{Follow, Followed};
-use qoder_store::layout::SessionPaths;
 use qoder_store::line::Line;
+use qoder_types::Record;
 use tokio::sync::Notify;
 
 use crate::elicitations::{Elicitations, Listener};
@@ -31,10 +32,47 @@ pub struct Subscription {
 
 /// The messages of the log that come before what is live.
 struct Replay {
-    log: Follow,
+    log: Log,
     projector: Projector,
     /// Messages that were given from the log; one of them that is also live is left out there.
     given: HashSet<String>,
+}
+
+/// What is read of a log.
+enum Log {
+    /// A file, line by line.
+    File(Box<Follow>),
+    /// The records of another store, read at once.
+    Records(VecDeque<Record>),
+}
+
+impl Log {
+    /// The log from a record's number on; `None` when it cannot be read.
+    fn open(location: &SessionLocation, after: u64) -> Option<Self> {
+        if let Some(paths) = location.files() {
+            return Some(Self::File(Box::new(Follow::open(&paths, Some(after)).ok()?)));
+        }
+        let mut records = VecDeque::new();
+        let read = location.read(|line| match line {
+            Line::Record(record) if record.seq > after => records.push_back(record),
+            Line::Record(_) | Line::Foreign(_) => {}
+        });
+        read.ok().map(|_| Self::Records(records))
+    }
+
+    /// The next record; `None` at the end.
+    fn next(&mut self) -> Option<Record> {
+        match self {
+            Self::Records(records) => records.pop_front(),
+            Self::File(log) => loop {
+                match log.try_next() {
+                    Ok(Followed::Line(Line::Record(record))) => return Some(record),
+                    Ok(Followed::Line(Line::Foreign(_))) => {}
+                    Ok(Followed::Nothing | Followed::Deleted) | Err(_) => return None,
+                }
+            },
+        }
+    }
 }
 
 /// What waits for a reader.
@@ -58,7 +96,7 @@ struct Waiting {
 impl Subscription {
     pub(super) fn new(
         hub: &Arc<Hub>,
-        paths: Option<&SessionPaths>,
+        location: &SessionLocation,
         (session_id, after): (&str, Option<u64>),
         wants: Wants,
     ) -> Self {
@@ -71,8 +109,8 @@ impl Subscription {
         // Attached before the log is read: what comes meanwhile waits, and is distinguished from what was read by its id.
         let attachment = hub.attach(Arc::clone(&queue) as Arc<dyn Sink>);
         hub.put_questions().into_iter().for_each(|question| queue.push(SessionEvent::Asked(question)));
-        let replay = after.zip(paths).and_then(|(after, paths)| {
-            let log = Follow::open(paths, Some(after)).ok()?;
+        let replay = after.and_then(|after| {
+            let log = Log::open(location, after)?;
             let mut projector = Projector::new(session_id);
             projector.replays_prompts = true;
             Some(Replay { log, projector, given: HashSet::new() })
@@ -98,15 +136,14 @@ impl Subscription {
     /// The next event, if there is one.
     pub fn try_next(&mut self) -> Option<SessionEvent> {
         while let Some(replay) = &mut self.replay {
-            match replay.log.try_next() {
-                Ok(Followed::Line(Line::Record(record))) => {
+            match replay.log.next() {
+                Some(record) => {
                     if let Some(message) = replay.projector.project(&record) {
                         replay.given.insert(message.uuid().to_owned());
                         return Some(SessionEvent::Message(Box::new(message)));
                     }
                 }
-                Ok(Followed::Line(Line::Foreign(_))) => {}
-                Ok(Followed::Nothing | Followed::Deleted) | Err(_) => {
+                None => {
                     let given = self.replay.take().map(|replay| replay.given).unwrap_or_default();
                     self.queue.lock().given = given;
                     return Some(SessionEvent::CaughtUp);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use qoder_core::ports::Model;
 use qoder_protocol::control::TokenLine;
 use qoder_protocol::{InterruptReceipt, RequestError};
-use qoder_store::layout::SessionPaths;
+use qoder_store::SessionLocation;
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Actor, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ pub struct Desk {
     pub(in crate::sessions) engine: Arc<Engine>,
     pub(in crate::sessions) session: DriverLink,
     pub(in crate::sessions) session_id: String,
-    paths: Option<SessionPaths>,
+    location: SessionLocation,
     setup: Mutex<Arc<Setup>>,
     pub(super) callbacks: Callbacks,
 }
@@ -47,16 +47,16 @@ impl Desk {
     pub(in crate::sessions) fn new(
         engine: Arc<Engine>,
         session: DriverLink,
-        (session_id, paths): (String, Option<SessionPaths>),
+        (session_id, location): (String, SessionLocation),
         setup: Arc<Setup>,
         callbacks: Callbacks,
     ) -> Self {
-        Self { engine, session, session_id, paths, setup: Mutex::new(setup), callbacks }
+        Self { engine, session, session_id, location, setup: Mutex::new(setup), callbacks }
     }
 
-    /// The session's files; none when nothing is kept.
-    pub(in crate::sessions) fn paths(&self) -> Option<&SessionPaths> {
-        self.paths.as_ref()
+    /// Where the session is kept.
+    pub(in crate::sessions) fn location(&self) -> &SessionLocation {
+        &self.location
     }
 
     /// Questions of servers, where the fronts of the session answer them.
