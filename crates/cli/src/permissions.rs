@@ -9,14 +9,13 @@ use std::io::{BufRead, BufReader, Read};
 
 use qoder_config::home;
 use qoder_core::state::Call;
-use qoder_runtime::agent::AgentLog;
 use qoder_runtime::catalog;
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::permission_check::Checker;
-use qoder_runtime::session::{Keep, Session};
+use qoder_runtime::session::Session;
 use qoder_runtime::setup::{Options, Setup};
-use qoder_runtime::store::StoreError;
+use qoder_runtime::store::{SessionLocation, StoreError};
 use qoder_types::record::{Answered, RecordBody};
 use qoder_types::{
     Actor, AskKind, Behavior, ExternalResult, InboxBody, InboxOutcome, InboxReply, PermissionUpdate,
@@ -28,7 +27,7 @@ use crate::commands::{AnswerArguments, PermissionsAction};
 use crate::exit::{Exit, Fault};
 use crate::screen::{Document, say, say_json, say_json_line, say_row, tell};
 use crate::sessions::inbox::{self, Letter};
-use crate::sessions::locate;
+use crate::sessions::{KeptAgent, locate};
 
 use pending::Target;
 
@@ -197,7 +196,7 @@ fn answer(environment: BTreeMap<String, String>, given: &AnswerArguments) -> Res
     let mut letter: Option<Letter<'_>> = None;
     // Each round ends because the process that held the session has ended, so that it can be opened here.
     let open = loop {
-        if let Some(open) = opened(&setup, session, &paths)? {
+        if let Some(open) = opened(&setup, &paths)? {
             break open;
         }
         let letter = match &mut letter {
@@ -248,11 +247,9 @@ fn record(
     let (tool_use_id, word) = (body.tool_use_id.clone(), past_word(&body));
     let (mut open, _lease) = match &target.agent {
         None => (main, None),
-        Some(log) => {
-            let keep = Keep::Files { paths: log.paths.clone(), durability: setup.durability };
-            let redactor = setup.redactor();
-            let agent = Session::open_of_agent(&log.agent_id, session, keep, redactor, &setup.cwd)?;
-            (agent, Some(main))
+        Some(agent) => {
+            let location = agent.key.agents.iter().fold(main.location().clone(), |above, id| above.agent(id));
+            (Session::open(location, setup.redactor(), &setup.cwd)?, Some(main))
         }
     };
     let Some(asked) = open.state.call(&tool_use_id).and_then(Call::waiting_ask).cloned() else {
@@ -287,17 +284,17 @@ fn past_word(body: &Answered) -> &'static str {
 }
 
 /// The session, to be answered in. `None` while another process drives it.
-fn opened(setup: &Setup, session: &str, paths: &SessionPaths) -> Result<Option<Session>, Fault> {
-    let keep = Keep::Files { paths: paths.clone(), durability: setup.durability };
-    match Session::open(session, keep, setup.redactor(), &setup.cwd) {
+fn opened(setup: &Setup, paths: &SessionPaths) -> Result<Option<Session>, Fault> {
+    let location = SessionLocation::in_files(paths, setup.durability);
+    match Session::open(location, setup.redactor(), &setup.cwd) {
         Err(SessionError::Storage(StoreError::Locked { .. })) => Ok(None),
         other => Ok(Some(other?)),
     }
 }
 
 /// The answer, to be left for the process that drives the session.
-fn entry(body: &Answered, agent: Option<&AgentLog>, always: bool) -> InboxBody {
-    let (tool_use_id, agent_id) = (body.tool_use_id.clone(), agent.map(|log| log.agent_id.clone()));
+fn entry(body: &Answered, agent: Option<&KeptAgent>, always: bool) -> InboxBody {
+    let (tool_use_id, agent_id) = (body.tool_use_id.clone(), agent.map(|agent| agent.key.id().to_owned()));
     match body.result.clone() {
         Some(result) => InboxBody::Result { tool_use_id, agent_id, result },
         None => InboxBody::Answer {

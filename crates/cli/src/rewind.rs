@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use qoder_runtime::checkpoints::{
-    Checkpoints, RewindError, RewindReport, RewindRequest, RewindScope, rewind,
-};
-use qoder_runtime::session::{Keep, Session};
+use qoder_runtime::checkpoints::{RewindError, RewindReport, RewindRequest, RewindScope, rewind};
+use qoder_runtime::session::Session;
 use qoder_runtime::setup::{Options, Setup};
+use qoder_runtime::store::SessionLocation;
 use qoder_types::record::{RecordBody, UserOrigin};
 
 use crate::commands::RewindArguments;
@@ -17,7 +16,7 @@ use crate::sessions::{locate, read};
 
 /// Rewinds, or lists the messages when none is named.
 pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
-    let (id, paths) = locate(environment, &arguments.id)?;
+    let (_, paths) = locate(environment, &arguments.id)?;
     let Some(to) = &arguments.to else {
         let mut prompts = Vec::new();
         read(&paths, |body| prompts.extend(prompt(body)))?;
@@ -28,15 +27,15 @@ pub fn run(arguments: &RewindArguments, environment: &BTreeMap<String, String>) 
     // The parser has refused any other word.
     let scope = RewindScope::parse(&arguments.scope).unwrap_or_default();
     let setup = Setup::prepare(Options { environment: environment.clone(), ..Options::default() })?;
-    let keep = Keep::Files { paths, durability: setup.durability };
-    let mut session = Session::open(&id, keep, setup.redactor(), &setup.cwd)?;
+    let location = SessionLocation::in_files(&paths, setup.durability);
+    let mut session = Session::open(location, setup.redactor(), &setup.cwd)?;
     let request = RewindRequest {
         user_message_id: to.clone(),
         scope,
         dry_run: arguments.dry_run,
         by: "command line".into(),
     };
-    let report = rewind(&mut session, &request, &Checkpoints::of(&setup))?;
+    let report = rewind(&mut session, &request, &setup.checkpoints())?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&report).map_err(|error| Fault::output(&error.into()))?;
         screen::say_json_line(text)?;

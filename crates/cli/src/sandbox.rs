@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use qoder_runtime::sandbox::places;
+use qoder_runtime::setup::sandbox::places;
 use qoder_runtime::setup::{Options, Setup};
 use qoder_tools::sandbox::{Check, SandboxReport, report};
 use serde_json::json;

@@ -277,8 +277,6 @@ pub struct ToolContext {
     pub cwd: PathBuf,
     /// Directories the session may work in; real paths, `cwd`'s root first.
     pub roots: Arc<[PathBuf]>,
-    /// The folder for what belongs to the session; `None` when nothing of it is kept.
-    pub session_dir: Option<PathBuf>,
     /// Where outputs go that are too long for the model.
     pub outputs: Outputs,
     /// Looks up what the session last saw of a file, by real path.

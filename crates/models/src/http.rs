@@ -23,7 +23,7 @@ use crate::call_id::Accepted;
 use crate::carry;
 use crate::cassette::{Recorder, Tape};
 use crate::catalog::{DEFAULT_OUTPUT, Entry};
-use crate::client;
+use crate::client::HttpClients;
 use crate::compose;
 use crate::failure::{self, AttemptFailure, failure};
 use crate::learn::lesson::{self, Refusal};
@@ -86,6 +86,7 @@ pub(crate) struct HttpBackend {
     entry: Entry,
     timeouts: Timeouts,
     environment: BTreeMap<String, String>,
+    clients: HttpClients,
     client: OnceLock<Client>,
     cached_head: Mutex<Option<CachedHead>>,
     recorder: Option<Arc<Recorder>>,
@@ -114,6 +115,7 @@ impl HttpBackend {
             environment: qoder_http::variables()
                 .filter_map(|name| Some((name.to_owned(), options.variable(name)?.to_owned())))
                 .collect(),
+            clients: options.clients.clone(),
             client: OnceLock::new(),
             cached_head: Mutex::new(None),
             recorder,
@@ -133,7 +135,7 @@ impl HttpBackend {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
         }
-        let built = client::build(&self.route, &self.environment)?;
+        let built = self.clients.get(&self.route, &self.environment)?;
         Ok(self.client.get_or_init(|| built).clone())
     }
 

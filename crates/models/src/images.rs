@@ -19,7 +19,7 @@ use reqwest::Client;
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{self, cost};
-use crate::client;
+use crate::client::HttpClients;
 use crate::failure::{self, AttemptFailure, failure};
 use crate::http::Timeouts;
 use crate::image_answer::{Refusal, read_answer, refusal};
@@ -64,6 +64,7 @@ pub fn resolve_image(options: &ModelOptions, name: &str) -> Result<Arc<dyn Image
         policy,
         timeouts: Timeouts::new(options),
         environment,
+        clients: options.clients.clone(),
         client: OnceLock::new(),
         unknown: Mutex::default(),
     }))))
@@ -107,6 +108,7 @@ struct Endpoint {
     policy: RetryPolicy,
     timeouts: Timeouts,
     environment: BTreeMap<String, String>,
+    clients: HttpClients,
     client: OnceLock<Client>,
     /// Wishes that the server does not know.
     unknown: Mutex<BTreeSet<&'static str>>,
@@ -183,7 +185,7 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
         }
-        let built = client::build(&self.route, &self.environment)?;
+        let built = self.clients.get(&self.route, &self.environment)?;
         Ok(self.client.get_or_init(|| built).clone())
     }
 

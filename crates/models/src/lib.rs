@@ -44,6 +44,7 @@ mod switched;
 mod unpack;
 
 pub use check::{Check, CheckReport, CheckedProfile, Finding, Probe, Progress, Verdict};
+pub use client::HttpClients;
 pub use images::resolve_image;
 pub use learn::Learned;
 pub use list::{ListedModel, list_models};

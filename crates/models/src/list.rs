@@ -5,7 +5,6 @@ use qoder_types::{ModelFailure, ModelFailureClass};
 use reqwest::{Client, Url};
 use serde_json::Value;
 
-use crate::client;
 use crate::failure::{self, excerpt, failure, malformed};
 use crate::http::Timeouts;
 use crate::profile::{ModelsList, choose};
@@ -83,7 +82,7 @@ pub(crate) async fn ask(route: &Route, options: &ModelOptions) -> Result<Vec<Lis
         );
         return Err(failure(ModelFailureClass::NotFound, message));
     }
-    let client = client::build(route, &options.environment)?;
+    let client = options.clients.get(route, &options.environment)?;
     let usual = route.models_endpoint();
     let has_tags = route.profile().models_list == ModelsList::Tags;
     match ask_all(&client, route, options, &usual).await {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::client::HttpClients;
 use crate::learn::Learned;
 
 /// Settings of models, as read from the JSON of settings files. Every key is optional.
@@ -112,6 +113,8 @@ pub struct ModelOptions {
     pub compat: Value,
     /// What the session learned about its servers; clones of the options share it.
     pub learned: Learned,
+    /// HTTP clients; clones of the options share them.
+    pub clients: HttpClients,
 }
 
 impl Default for ModelOptions {
@@ -132,6 +135,7 @@ impl Default for ModelOptions {
             proxy: None,
             compat: Value::Null,
             learned: Learned::default(),
+            clients: HttpClients::default(),
         }
     }
 }

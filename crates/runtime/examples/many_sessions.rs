@@ -8,7 +8,7 @@ use qoder_config::servers::Flags;
 use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::events::{Event, Sink};
-use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::sessions::SessionChoice;
 use qoder_runtime::sessions::{FirstPrompt, OpenRequest, Sessions};
 use qoder_runtime::setup::{Options, Setup};
 use tokio::sync::Notify;

@@ -1,6 +1,6 @@
 //! Errors of the runtime, each with a stable code, a hint for people, and the exit code of the command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use qoder_config::trust::TrustError;
 use qoder_core::ports::LogStoreError;
@@ -68,10 +68,6 @@ impl From<TrustError> for SessionError {
 }
 
 impl SessionError {
-    pub(crate) fn io(what: &'static str, path: &Path, error: &std::io::Error) -> Self {
-        Self::Io { what, path: path.to_path_buf(), problem: error.to_string() }
-    }
-
     /// A stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {

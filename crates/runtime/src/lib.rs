@@ -1,43 +1,21 @@
-//! The driver and everything it stands on: sessions and their log stores, the gate, settings, trust, memory files and
-//! the system prompt. A front builds an [`engine::Engine`], opens a [`session::Session`] and lets a
-//! [`driver::Driver`] continue from whatever the session's records say.
+//! Sessions and what drives them. A front opens a session from [`sessions::Sessions`] and holds a handle; everything else here
+//! is what the session is made of.
 
-pub mod agent;
-mod call_ids;
+pub mod agents;
 pub mod callbacks;
 pub mod checkpoints;
-mod command_rows;
-mod config_tool;
-mod cut;
 mod driver;
+pub mod elicitations;
 pub mod engine;
 pub mod error;
 pub mod events;
-pub mod gate;
-mod hook_outlet;
-mod image_policy;
-pub mod interrupt;
-mod local_files;
 pub mod model_policy;
-pub mod notice;
-pub mod opening;
 pub mod permission_check;
-pub mod permission_tool;
-pub mod permission_updates;
-mod pieces;
-pub mod prompt;
-pub mod questions;
-pub mod redact;
-pub mod retention;
-pub mod sandbox;
+pub mod permissions;
 pub mod session;
 pub mod sessions;
 pub mod setup;
-pub mod skill_tool;
-pub mod spending;
-mod structured;
-pub mod task_events;
-pub mod toolbox;
+pub mod tools;
 
 /// Version of the program, as sessions record it.
 pub use qoder_store::VERSION;

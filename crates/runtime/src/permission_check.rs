@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::agent;
-use crate::config_tool;
-use crate::gate::LocalFiles;
-use crate::skill_tool;
+use crate::agents;
+use crate::permissions::LocalFiles;
+use crate::tools::config;
+use crate::tools::skill;
 
 /// How many different sets of rules and places are kept compiled.
 const KEPT: usize = 32;
@@ -124,15 +124,15 @@ impl Checker {
     }
 
     fn accesses(&self, tool: &str, input: &Value) -> Vec<Access> {
-        if tool == agent::NAME {
-            return vec![Access::Agent(agent::named(input))];
+        if tool == agents::NAME {
+            return vec![Access::Agent(agents::named(input))];
         }
-        if tool == skill_tool::NAME {
+        if tool == skill::NAME {
             // Which skills there are is not known here, nor what they bring.
-            return vec![Access::Skill { name: skill_tool::named(input), only_text: false }];
+            return vec![Access::Skill { name: skill::named(input), only_text: false }];
         }
-        if tool == config_tool::NAME {
-            return config_tool::accesses(input);
+        if tool == config::NAME {
+            return config::accesses(input);
         }
         match self.tools.iter().find(|known| known.definition().name == tool) {
             Some(tool) => tool.accesses(input),

@@ -3,7 +3,7 @@
 
 use futures::FutureExt;
 use qoder_core::ports::Cancelled;
-use qoder_runtime::interrupt::Interrupt;
+use qoder_runtime::engine::interrupt::Interrupt;
 
 /// Says when the work it was given to shall stop.
 ///

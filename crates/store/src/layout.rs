@@ -65,6 +65,12 @@ impl SessionPaths {
         Self { log: log.into(), side: side.to_path_buf() }
     }
 
+    /// The files of another session in the same folder.
+    #[must_use]
+    pub fn beside(&self, id: &str) -> Self {
+        Self::new(self.log.parent().unwrap_or(Path::new("")), id)
+    }
+
     /// True when the folder of its log has other logs.
     #[must_use]
     pub fn has_others(&self) -> bool {
@@ -104,32 +110,27 @@ impl SessionPaths {
         Self::new(&self.agents(), &format!("{AGENT_PREFIX}{agent_id}"))
     }
 
-    /// The ids of the agents that the session, or agent, has started, in order.
+    /// The ids of the agents that the session, or agent, has started, in order: those with a log or a sidecar.
     #[must_use]
     pub fn agent_ids(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.agents()).into_iter().flatten().filter_map(Result::ok);
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut ids: Vec<String> = names
-            .filter_map(|name| Some(name.strip_suffix(LOG_ENDING)?.strip_prefix(AGENT_PREFIX)?.to_owned()))
-            .collect();
+        let id = |name: String| {
+            let name = name.strip_prefix(AGENT_PREFIX)?;
+            Some(name.strip_suffix(LOG_ENDING).or_else(|| name.strip_suffix(SIDECAR_ENDING))?.to_owned())
+        };
+        let mut ids: Vec<String> = names.filter_map(id).collect();
         ids.sort();
+        ids.dedup();
         ids
     }
 
     /// What says which agent it is and which call started it, beside the log of an agent.
     #[must_use]
-    pub fn sidecar(&self, agent_id: &str) -> PathBuf {
-        self.agents().join(format!("{AGENT_PREFIX}{agent_id}{SIDECAR_ENDING}"))
-    }
-
-    /// The ids of the agents that have a sidecar, with it. They come as they are read, one after another.
-    pub fn sidecars(&self) -> impl Iterator<Item = (String, PathBuf)> + use<> {
-        let entries = std::fs::read_dir(self.agents()).into_iter().flatten().filter_map(Result::ok);
-        entries.filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let id = name.strip_prefix(AGENT_PREFIX)?.strip_suffix(SIDECAR_ENDING)?;
-            Some((id.to_owned(), entry.path()))
-        })
+    pub fn sidecar(&self) -> PathBuf {
+        let mut path = self.side.as_os_str().to_owned();
+        path.push(SIDECAR_ENDING);
+        path.into()
     }
 
     /// What files were before the session changed them.

@@ -31,6 +31,7 @@ struct Kept {
     lines: Vec<Line>,
     modified: SystemTime,
     title: Option<String>,
+    sidecar: Option<Value>,
     blobs: HashMap<String, Vec<u8>>,
     /// Grows with every lease.
     lease: u64,
@@ -53,6 +54,7 @@ impl Default for Kept {
             lines: Vec::new(),
             modified: SystemTime::now(),
             title: None,
+            sidecar: None,
             blobs: HashMap::new(),
             lease: 0,
             held: None,
@@ -205,6 +207,16 @@ impl SessionStore for MemorySessions {
         Ok(self.all().get(key).and_then(|kept| kept.blobs.get(name).cloned()))
     }
 
+    fn write_sidecar(&self, key: &SessionKey, sidecar: &Value) -> Result<(), StoreError> {
+        Self::check(key)?;
+        self.all().entry(key.clone()).or_default().sidecar = Some(sidecar.clone());
+        Ok(())
+    }
+
+    fn sidecar(&self, key: &SessionKey) -> Result<Option<Value>, StoreError> {
+        Ok(self.all().get(key).and_then(|kept| kept.sidecar.clone()))
+    }
+
     fn children(&self, key: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {
         let is_child = |other: &&SessionKey| {
             other.session == key.session
@@ -222,6 +234,10 @@ impl SessionStore for MemorySessions {
         }
         all.retain(|other, _| !(other.session == key.session && other.agents.starts_with(&key.agents)));
         Ok(())
+    }
+
+    fn outlives_process(&self) -> bool {
+        false
     }
 }
 

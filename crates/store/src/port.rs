@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::error::StoreError;
 use crate::inbox::{InboxError, SessionInbox, Ticket};
 use crate::jsonl::line::Line;
+use crate::layout::SessionPaths;
 use crate::lease::Holder;
 
 /// Names a session, or an agent's session within it.
@@ -113,8 +114,20 @@ pub trait SessionStore: std::fmt::Debug + Send + Sync {
     fn put_blob(&self, key: &SessionKey, content: &[u8]) -> Result<String, StoreError>;
     /// Reads content that was kept; `None` when no content has this name.
     fn blob(&self, key: &SessionKey, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
-    /// The agents that the session, or agent, has started, in the order of their ids.
+    /// Keeps what is known of an agent beside its log. It is durable when this returns.
+    fn write_sidecar(&self, key: &SessionKey, sidecar: &Value) -> Result<(), StoreError>;
+    /// What is known of an agent beside its log; `None` when that is missing or cannot be read.
+    fn sidecar(&self, key: &SessionKey) -> Result<Option<Value>, StoreError>;
+    /// The agents that the session, or agent, has started, in the order of their ids: those with a log or a sidecar.
     fn children(&self, key: &SessionKey) -> Result<Vec<SessionKey>, StoreError>;
     /// Deletes a session whose lease is free, with everything beside it.
     fn delete(&self, key: &SessionKey) -> Result<(), StoreError>;
+    /// The files in which the session is kept, for those that show its log to people and programs; most stores have none.
+    fn files(&self, _key: &SessionKey) -> Option<SessionPaths> {
+        None
+    }
+    /// True when a session can be opened again after the process has ended.
+    fn outlives_process(&self) -> bool {
+        true
+    }
 }

@@ -12,7 +12,7 @@ use crate::catalog;
 use crate::error::StoreError;
 use crate::inbox::{self, Inbox, InboxError, Ticket, is_plain_id};
 use crate::jsonl::line::Line;
-use crate::jsonl::{Durability, JsonlStore, blob, scan};
+use crate::jsonl::{Durability, JsonlStore, blob, scan, sidecar};
 use crate::layout::SessionPaths;
 use crate::lease::{self, Holder};
 use crate::port::{OpenSession, SessionKey, SessionStore, StoredSession, Take};
@@ -125,9 +125,22 @@ impl SessionStore for JsonlSessions {
         }
     }
 
+    fn write_sidecar(&self, key: &SessionKey, sidecar: &Value) -> Result<(), StoreError> {
+        let path = self.paths(key)?.sidecar();
+        sidecar::write(&path, sidecar).map_err(|error| StoreError::io("write", &path, &error))
+    }
+
+    fn sidecar(&self, key: &SessionKey) -> Result<Option<Value>, StoreError> {
+        Ok(sidecar::read(&self.paths(key)?.sidecar()))
+    }
+
     fn children(&self, key: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {
         let ids = self.paths(key)?.agent_ids().into_iter().filter(|id| is_plain_id(id));
         Ok(ids.map(|id| key.agent(id)).collect())
+    }
+
+    fn files(&self, key: &SessionKey) -> Option<SessionPaths> {
+        self.paths(key).ok()
     }
 
     fn delete(&self, key: &SessionKey) -> Result<(), StoreError> {

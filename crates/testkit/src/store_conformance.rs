@@ -42,6 +42,7 @@ impl StoreConformance<'_> {
         self.arrivals_are_announced();
         self.blobs_are_kept_under_their_content();
         self.agents_have_logs_of_their_own();
+        self.sidecars_stand_beside_logs();
         self.sessions_are_listed();
         self.deletion_takes_everything();
     }
@@ -225,6 +226,29 @@ impl StoreConformance<'_> {
             assert_eq!(read, texts(&records[..count]), "{key:?}");
         }
         match store.open(&main.agent("../x"), Take::IfFree, &mut |_| ()) {
+            Err(StoreError::BadId { .. }) => {}
+            other => panic!("a path for an id: {other:?}"),
+        }
+    }
+
+    fn sidecars_stand_beside_logs(&self) {
+        let store = self.store();
+        let main = SessionKey::main(ONE);
+        let _opened = begun(&*store, &main);
+        let agent = main.agent("a");
+        assert_eq!(ok(store.sidecar(&agent)), None);
+        for sidecar in [json!({ "agentType": "one" }), json!({ "agentType": "other", "more": [1, "é"] })] {
+            ok(store.write_sidecar(&agent, &sidecar));
+            assert_eq!(ok(store.sidecar(&agent)), Some(sidecar), "the last one counts");
+        }
+        assert_eq!(
+            ok(store.children(&main)),
+            std::slice::from_ref(&agent),
+            "an agent is known by its sidecar alone"
+        );
+        ok(open(&*store, &agent).log.append(&records()[..1]));
+        assert_eq!(ok(store.children(&main)), std::slice::from_ref(&agent));
+        match store.write_sidecar(&main.agent("../x"), &json!({})) {
             Err(StoreError::BadId { .. }) => {}
             other => panic!("a path for an id: {other:?}"),
         }

@@ -60,7 +60,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "qoder-types",
         ],
     ),
-    ("qoder-terminal", &["qoder-protocol"]),
+    // The nouns of types are in the signatures of protocol.
+    ("qoder-terminal", &["qoder-protocol", "qoder-types"]),
     ("qoder-acp", &["qoder-protocol", "qoder-runtime"]),
     ("qodercli", ALL),
     ("qoder-testkit", &["qoder-core", "qoder-protocol", "qoder-store", "qoder-types"]),

@@ -27,14 +27,12 @@ pub(super) struct Counted {
 
 /// The rule's name, the part of the repository, and how many findings are known there.
 pub(super) const KNOWN: &[(&str, &str, usize)] = &[
-    ("cycles", "crates/cli", 23),
-    ("cycles", "crates/models", 128),
-    ("cycles", "crates/runtime", 56),
+    ("cycles", "crates/cli", 10),
+    ("cycles", "crates/models", 129),
     ("cycles", "crates/sdk", 18),
     ("folders", "crates/cli", 1),
     ("folders", "crates/mcp", 1),
     ("folders", "crates/models", 1),
-    ("folders", "crates/runtime", 2),
     ("folders", "crates/sdk", 1),
     ("results", "crates/cli", 5),
     ("results", "crates/config", 6),

@@ -17,8 +17,8 @@ use qoder_core::State;
 use qoder_protocol::control::Initialize;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::events::Sink;
-use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::session::Mirror;
+use qoder_runtime::sessions::SessionChoice;
 use qoder_runtime::sessions::{
     Finished, Finishing, FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionHandle, Sessions,
     Stopped, Stopper, requests,

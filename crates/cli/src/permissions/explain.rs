@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use qoder_runtime::agent;
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::permission_check::explanation;
 use qoder_types::record::{Answered, Asked, RecordBody};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use super::{place, word};
 use crate::exit::{Exit, Fault};
 use crate::screen::{say, say_json, say_row};
-use crate::sessions::{locate, newest, read};
+use crate::sessions::{kept_agents, locate, newest, read};
 
 /// What a log says about one call.
 #[derive(Default)]
@@ -76,9 +75,10 @@ pub fn run(
 }
 
 /// The logs of a session and of its children.
-fn logs(paths: &SessionPaths) -> Vec<(Option<String>, SessionPaths)> {
-    let children = agent::agent_logs(paths).into_iter().map(|log| (Some(log.agent_id), log.paths));
-    std::iter::once((None, paths.clone())).chain(children).collect()
+fn logs(paths: &SessionPaths) -> Result<Vec<(Option<String>, SessionPaths)>, Fault> {
+    let children =
+        kept_agents(paths)?.into_iter().map(|agent| (Some(agent.key.id().to_owned()), agent.paths));
+    Ok(std::iter::once((None, paths.clone())).chain(children).collect())
 }
 
 /// The whole id of the call that is meant.
@@ -108,7 +108,7 @@ fn is_call(paths: &SessionPaths, given: &str) -> Result<bool, Fault> {
 /// The ids of all calls.
 fn calls(paths: &SessionPaths) -> Result<Vec<String>, Fault> {
     let mut ids = Vec::new();
-    for (_, paths) in logs(paths) {
+    for (_, paths) in logs(paths)? {
         read(&paths, |body| {
             if let RecordBody::Assistant(entry) = body {
                 ids.extend(entry.message.content.iter().filter_map(|block| match block {
@@ -157,7 +157,7 @@ fn complete<T: AsRef<str>>(given: &str, ids: &[T]) -> Result<Option<String>, Fau
 
 /// The last call that was denied: of the session itself, else of its children.
 fn last_denial(paths: &SessionPaths) -> Result<Option<String>, Fault> {
-    for (_, paths) in logs(paths) {
+    for (_, paths) in logs(paths)? {
         let mut last = None;
         read(&paths, |body| {
             if let RecordBody::Decided(decided) = body
@@ -176,7 +176,7 @@ fn last_denial(paths: &SessionPaths) -> Result<Option<String>, Fault> {
 /// Looks for a call in the log of a session and then in those of its children.
 fn told_of(paths: &SessionPaths, tool_use_id: &str) -> Result<Told, Fault> {
     let mut told = Told::default();
-    for (agent_id, paths) in logs(paths) {
+    for (agent_id, paths) in logs(paths)? {
         told = Told { agent_id, ..Told::default() };
         read(&paths, |body| collect(&mut told, body, tool_use_id))?;
         if told.tool.is_some() {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 
 use qoder_core::state::Call;
-use qoder_runtime::agent::{AgentLog, agent_logs};
 use qoder_runtime::layout::SessionPaths;
 use qoder_types::AskKind;
 use qoder_types::record::Asked;
@@ -12,12 +11,12 @@ use serde_json::{Value, json};
 use super::{explain, in_words};
 use crate::exit::{Exit, Fault};
 use crate::screen::{say_json, say_row, tell};
-use crate::sessions::{locate, read};
+use crate::sessions::{KeptAgent, kept_agents, locate, read};
 
 /// A call that waits.
 pub struct WaitingCall {
     /// The agent that made it, when it is not the main one.
-    pub agent: Option<AgentLog>,
+    pub agent: Option<KeptAgent>,
     call: Call,
     /// The question.
     pub asked: Asked,
@@ -26,7 +25,7 @@ pub struct WaitingCall {
 /// The call that an answer is for.
 pub struct Target {
     /// The agent that made it, when it is not the main one.
-    pub agent: Option<AgentLog>,
+    pub agent: Option<KeptAgent>,
     /// The call.
     pub tool_use_id: String,
     /// What it waits for; none when it does not wait.
@@ -52,7 +51,7 @@ pub fn run(environment: &BTreeMap<String, String>, session: &str, as_json: bool)
         tell(&format!("no call of session {session} waits for an answer"));
     }
     for WaitingCall { agent, call, asked } in &waiting {
-        let by = agent.as_ref().map(|log| format!("  (--agent {})", log.agent_id)).unwrap_or_default();
+        let by = agent.as_ref().map(|agent| format!("  (--agent {})", agent.key.id())).unwrap_or_default();
         say_row(&format!("{}  {} {}{by}", call.id, call.name, call.input))?;
         say_row(&format!("    {}", asked.decision.reason))?;
         for update in &asked.suggestions {
@@ -67,7 +66,7 @@ fn row(waiting: &WaitingCall) -> Value {
     let mut row = json!({"toolUseId": call.id, "tool": call.name, "input": call.input, "kind": asked.kind,
         "reason": asked.decision.reason, "suggestions": asked.suggestions});
     if let Some(agent) = agent {
-        row["agentId"] = json!(agent.agent_id);
+        row["agentId"] = json!(agent.key.id());
         row["agent"] = json!(agent.agent_type);
     }
     row
@@ -76,9 +75,9 @@ fn row(waiting: &WaitingCall) -> Value {
 /// The calls of a session and its agents that wait. Agents whose end is on record do not count.
 fn waiting_calls(paths: &SessionPaths) -> Result<Vec<WaitingCall>, Fault> {
     let (mut waiting, mut ended) = (Vec::new(), HashSet::new());
-    let agents = agent_logs(paths).into_iter().map(Some);
+    let agents = kept_agents(paths)?.into_iter().map(Some);
     for agent in std::iter::once(None).chain(agents) {
-        if agent.as_ref().is_some_and(|agent| ended.contains(&agent.agent_id)) {
+        if agent.as_ref().is_some_and(|agent| ended.contains(agent.key.id())) {
             continue;
         }
         let state = read(agent.as_ref().map_or(paths, |agent| &agent.paths), |_| {})?;
@@ -97,16 +96,16 @@ pub fn find(paths: &SessionPaths, given: &str, agent: Option<&str>) -> Result<Ta
     let mut waiting = waiting_calls(paths)?;
     waiting.retain(|waiting| waiting.call.id == tool_use_id);
     if let Some(given) = agent {
-        let named: Vec<AgentLog> =
-            agent_logs(paths).into_iter().filter(|log| log.agent_id.starts_with(given)).collect();
-        let [log] = named.as_slice() else {
+        let mut named = kept_agents(paths)?;
+        named.retain(|agent| agent.key.id().starts_with(given));
+        let [agent] = named.as_slice() else {
             let problem = if named.is_empty() { "is not an agent" } else { "names several agents" };
             let hint = "`qodercli permissions pending SESSION` prints the agents that wait";
             return Err(Fault::input(format!("`--agent {given}` {problem} of this session"), hint));
         };
-        let is_of = |one: &&WaitingCall| one.agent.as_ref().is_some_and(|one| one.agent_id == log.agent_id);
+        let is_of = |one: &&WaitingCall| one.agent.as_ref().is_some_and(|one| one.key == agent.key);
         let kind = waiting.iter().find(is_of).map(|one| one.asked.kind);
-        return Ok(Target { agent: Some(log.clone()), tool_use_id, kind });
+        return Ok(Target { agent: Some(agent.clone()), tool_use_id, kind });
     }
     let is_main = waiting.first().is_some_and(|one| one.agent.is_none());
     match waiting.len() {

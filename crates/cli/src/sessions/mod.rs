@@ -21,10 +21,11 @@ use qoder_config::home;
 use qoder_core::State;
 use qoder_runtime::catalog::{self, SessionInfo};
 use qoder_runtime::layout::SessionPaths;
+use qoder_runtime::session::agent_logs;
 use qoder_runtime::session::{apply_line, new_id};
-use qoder_runtime::store::StoreError;
-use qoder_runtime::store::jsonl::{Scan, scan};
+use qoder_runtime::store::jsonl::{Durability, Scan, scan};
 use qoder_runtime::store::line::Line;
+use qoder_runtime::store::{SessionKey, SessionLocation, StoreError};
 use qoder_types::Record;
 use qoder_types::record::RecordBody;
 use serde_json::json;
@@ -135,6 +136,27 @@ fn info_json(session: &SessionInfo) -> serde_json::Value {
     })
 }
 
+/// An agent of a session on this machine that has a log.
+#[derive(Clone)]
+pub struct KeptAgent {
+    /// Its name in the store.
+    pub key: SessionKey,
+    /// Which agent it is, if that is known.
+    pub agent_type: Option<String>,
+    /// Its files.
+    pub paths: SessionPaths,
+}
+
+/// The agents of a session; parents before their own agents.
+pub fn kept_agents(session: &SessionPaths) -> Result<Vec<KeptAgent>, Fault> {
+    let logs = agent_logs(&SessionLocation::in_files(session, Durability::Process))?;
+    let kept = logs.into_iter().filter_map(|log| {
+        let paths = log.location.files().filter(|paths| paths.log.is_file())?;
+        Some(KeptAgent { key: log.location.key().clone(), agent_type: log.agent_type, paths })
+    });
+    Ok(kept.collect())
+}
+
 /// Reads all records. A damaged log is shown up to the damage.
 pub fn read(paths: &SessionPaths, mut visit: impl FnMut(&RecordBody)) -> Result<State, Fault> {
     let mut state = State::default();
@@ -165,8 +187,7 @@ fn tell_damage(scanned: Result<Scan, StoreError>) -> Result<Option<String>, Faul
 fn repair(environment: &BTreeMap<String, String>, id: &str) -> Result<Exit, Fault> {
     let (id, paths) = locate(environment, id)?;
     let new = new_id();
-    let folder = paths.log.parent().map(std::path::Path::to_path_buf).unwrap_or_default();
-    let copy = SessionPaths::new(&folder, &new);
+    let copy = paths.beside(&new);
     let saved = catalog::repair(&paths, &id, &copy, &new)?;
     if saved.saved == 0 {
         catalog::delete(&copy, &new)?;

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use qoder_config::home;
 use qoder_config::settings::load_personal;
-use qoder_runtime::retention::{self, OldSession, Pruned, Retention};
+use qoder_runtime::sessions::retention::{self, OldSession, Pruned, Retention};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Fault};

@@ -3,10 +3,8 @@
 //! wanted.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use qoder_core::timeline::{Happening, Span, TimeByKind, Totals, Tracker, TurnEnd, TurnStart, What};
-use qoder_runtime::agent::{agent_ids, agent_paths};
 use qoder_runtime::layout::SessionPaths;
 use qoder_runtime::store::jsonl::scan;
 use qoder_runtime::store::line::Line;
@@ -99,8 +97,7 @@ impl Reading {
         mut each: impl FnMut(TurnLine, &Tracker) -> Result<(), Fault>,
     ) -> Result<Ended, Fault> {
         let mut tracker = Tracker::default();
-        let mut open =
-            Open { reading: self, side: &paths.side, line: TurnLine::default(), shown: BTreeSet::new() };
+        let mut open = Open { reading: self, paths, line: TurnLine::default(), shown: BTreeSet::new() };
         let mut fault = None;
         let scanned = scan(paths, |line| {
             let record = match line {
@@ -131,7 +128,7 @@ impl Reading {
 /// The turn that is being read.
 struct Open<'a> {
     reading: Reading,
-    side: &'a Path,
+    paths: &'a SessionPaths,
     line: TurnLine,
     shown: BTreeSet<String>,
 }
@@ -198,7 +195,7 @@ impl Open<'_> {
         if self.reading.depth >= DEEPEST || !plain || id.is_empty() {
             return None;
         }
-        let paths = agent_paths(self.side, id);
+        let paths = self.paths.agent(id);
         if !paths.log.is_file() {
             return None;
         }
@@ -220,7 +217,7 @@ impl Open<'_> {
 
     /// Agents that no result names: they still run, or the process died with them.
     fn others(&self) -> Vec<AgentTimeline> {
-        let ids = agent_ids(self.side).into_iter().filter(|id| !self.shown.contains(id)).take(MOST_AGENTS);
+        let ids = self.paths.agent_ids().into_iter().filter(|id| !self.shown.contains(id)).take(MOST_AGENTS);
         ids.filter_map(|id| self.agent(&id)).collect()
     }
 }

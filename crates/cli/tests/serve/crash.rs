@@ -67,7 +67,7 @@ fn answer_what_waits(server: &Server, session: &str, seen: &[Value]) {
 fn a_turn_continues_by_itself_after_a_kill_behind_any_event() {
     let mut server = Server::replying(replies());
     let tools = json!([toolset(&[("Write", "always_ask")]), custom("weather")]);
-    let agent = server.agent(tools);
+    let agent = server.agent(&tools);
     let environment = server.environment();
     let mut cut = 1;
     loop {
@@ -122,7 +122,7 @@ fn check(server: &Server, session: &str, seen: &[Value], before: usize, cut: usi
 #[test]
 fn parked_sessions_cost_nothing_and_are_answered_after_a_kill() {
     let mut server = Server::replying(vec![Reply::tool("weather", json!({})), Reply::text("ok")]);
-    let session = server.session(json!([custom("weather")]));
+    let session = server.session(&json!([custom("weather")]));
     let asked = super::support::pending(&server.ask(&session, "weather?"));
     server.kill();
     server.start_again();
@@ -137,7 +137,7 @@ fn parked_sessions_cost_nothing_and_are_answered_after_a_kill() {
 #[test]
 fn accepted_inputs_survive_a_kill_right_after_the_answer() {
     let mut server = Server::replying(vec![Reply::text("one"), Reply::text("two")]);
-    let sessions: Vec<String> = (0..5).map(|_| server.session(json!([]))).collect();
+    let sessions: Vec<String> = (0..5).map(|_| server.session(&json!([]))).collect();
     for session in &sessions {
         server.send(session, &json!([message("go")])).ok();
     }

@@ -45,7 +45,7 @@ fn no_route_is_open_without_a_token_but_the_health_checks() {
 #[test]
 fn a_token_does_what_its_scopes_say_and_no_more() {
     let server = server();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let sessions = format!("/v1/sessions/{session}");
     let events = format!("{sessions}/events");
     let attempts: [(&str, &str, Value, &str); 6] = [
@@ -82,8 +82,8 @@ fn a_token_does_what_its_scopes_say_and_no_more() {
 #[test]
 fn tenants_do_not_see_each_other() {
     let server = server();
-    let session = server.session(json!([]));
-    let agent = server.agent(json!([]));
+    let session = server.session(&json!([]));
+    let agent = server.agent(&json!([]));
     let environment = server.environment();
     let other = server.token(&["--user", "mallory"]);
     let bearer = format!("Bearer {other}");
@@ -195,7 +195,7 @@ fn bodies_that_are_not_what_they_should_be_are_refused_in_the_documented_shape()
 #[test]
 fn a_body_of_some_megabytes_is_ordinary_and_one_over_the_limit_is_refused() {
     let server = server();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream(&session, None);
     let long = "word ".repeat(600_000);
     server.send(&session, &json!([message(&long)])).ok();
@@ -278,7 +278,7 @@ fn a_key_makes_a_request_count_once() {
         running.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(threads.windows(2).all(|pair| pair[0] == pair[1]), "twins get one answer");
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let path = format!("/v1/sessions/{session}/events");
     let body = json!({ "events": [message("go")] }).to_string();
     let mut stream = server.stream(&session, None);

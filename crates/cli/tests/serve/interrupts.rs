@@ -26,7 +26,7 @@ fn interrupt() -> Value {
 #[test]
 fn an_interrupt_ends_the_turn_while_the_model_speaks() {
     let server = slow();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     stream.until("span.model_request_start");
@@ -41,7 +41,7 @@ fn an_interrupt_ends_the_turn_while_the_model_speaks() {
 #[test]
 fn an_interrupt_ends_a_command_and_its_call_has_a_result() {
     let server = Server::replying(vec![bash("touch begun; sleep 60; touch ended"), Reply::text("done")]);
-    let session = server.session(json!([toolset(&[])]));
+    let session = server.session(&json!([toolset(&[])]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     stream.until("agent.tool_use");
@@ -59,7 +59,7 @@ fn an_interrupt_ends_a_command_and_its_call_has_a_result() {
 #[test]
 fn an_interrupt_closes_pending_actions() {
     let server = Server::replying(vec![bash("touch made"), Reply::text("done")]);
-    let session = server.session(json!([toolset(&[("Bash", "always_ask")]), custom("weather")]));
+    let session = server.session(&json!([toolset(&[("Bash", "always_ask")]), custom("weather")]));
     let ids = pending(&server.ask(&session, "go"));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([interrupt()])).ok();
@@ -73,7 +73,7 @@ fn an_interrupt_closes_pending_actions() {
 #[test]
 fn an_interrupt_of_an_idle_session_is_stored_and_changes_nothing() {
     let server = Server::replying(vec![Reply::text("one"), Reply::text("two")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     server.send(&session, &json!([interrupt()])).ok();
     assert_eq!(server.kinds(&session), ["user.interrupt"]);
     assert_eq!(server.status(&session), "idle");
@@ -86,7 +86,7 @@ fn an_interrupt_of_an_idle_session_is_stored_and_changes_nothing() {
 #[test]
 fn a_cancel_is_accepted_while_a_turn_runs_and_does_nothing_otherwise() {
     let server = slow();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let path = format!("/api/v1/cloud/sessions/{session}/cancel");
     let nothing = server.post(&path, &json!({}));
     assert_eq!(nothing.status, 200);
@@ -103,7 +103,7 @@ fn a_cancel_is_accepted_while_a_turn_runs_and_does_nothing_otherwise() {
 #[test]
 fn a_message_while_a_turn_runs_is_a_conflict_for_qoder_and_queued_for_claude() {
     let server = slow();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     stream.until("span.model_request_start");
@@ -125,7 +125,7 @@ fn a_message_while_a_turn_runs_is_a_conflict_for_qoder_and_queued_for_claude() {
 #[test]
 fn an_interrupt_and_a_message_in_one_request_redirect_the_agent() {
     let server = slow();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     stream.until("span.model_request_start");
@@ -140,7 +140,7 @@ fn an_interrupt_and_a_message_in_one_request_redirect_the_agent() {
 #[test]
 fn words_of_the_operator_reach_the_model_before_the_next_message_and_open_no_turn() {
     let server = Server::replying(vec![Reply::text("ok")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let system = json!({ "type": "system.message", "content": [{ "type": "text", "text": "be brief" }] });
     server.send(&session, &json!([system])).ok();
     assert_eq!(server.status(&session), "idle");

@@ -38,7 +38,7 @@ fn probe(server: &Server, agent: &str, environment: &str, tool: &str, input: &Va
 #[test]
 fn nothing_outside_of_a_session_can_be_reached() {
     let server = obedient();
-    let (agent, environment) = (server.agent(json!([toolset(&[])])), server.environment());
+    let (agent, environment) = (server.agent(&json!([toolset(&[])])), server.environment());
     let body = json!({ "agent": agent, "environment_id": environment });
     let victim = id(&server.post("/v1/sessions", &body).ok());
     let write =
@@ -89,7 +89,7 @@ fn nothing_outside_of_a_session_can_be_reached() {
 #[test]
 fn commands_have_their_own_variables_and_a_home() {
     let server = obedient();
-    let (agent, environment) = (server.agent(json!([toolset(&[])])), server.environment());
+    let (agent, environment) = (server.agent(&json!([toolset(&[])])), server.environment());
     let body = json!({ "agent": agent, "environment_id": environment,
         "environment_variables": { "GREETING": "good morning", "API_TOKEN": "tok-1234567890" } });
     let session = id(&server.post("/v1/sessions", &body).ok());
@@ -115,7 +115,7 @@ fn what_a_workspace_contains_is_never_configuration() {
         Reply::tool("Glob", json!({ "pattern": "*" })),
         Reply::text("done"),
     ]);
-    let session = server.session(json!([toolset(&[])]));
+    let session = server.session(&json!([toolset(&[])]));
     server.ask(&session, "one");
     server.ask(&session, "two");
     let workspace = server.workspace(&session);
@@ -128,7 +128,7 @@ fn what_a_workspace_contains_is_never_configuration() {
 #[test]
 fn a_limited_environment_reaches_nothing_that_is_not_listed() {
     let server = obedient();
-    let agent = server.agent(json!([toolset(&[])]));
+    let agent = server.agent(&json!([toolset(&[])]));
     let networking = json!({ "type": "limited", "allowed_hosts": ["example.invalid"] });
     let body = json!({ "name": "e", "config": { "type": "cloud", "networking": networking } });
     let environment = id(&server.post("/v1/environments", &body).ok());

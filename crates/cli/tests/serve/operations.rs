@@ -16,7 +16,7 @@ fn text(output: &std::process::Output) -> String {
 #[test]
 fn without_any_configuration_the_offline_model_answers() {
     let server = Server::offline();
-    let session = server.session(json!([toolset(&[("Bash", "always_ask")])]));
+    let session = server.session(&json!([toolset(&[("Bash", "always_ask")])]));
     let ids = pending(&server.ask(&session, "run `echo hi > f.txt`"));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([confirm(&ids[0], "allow")])).ok();
@@ -78,7 +78,7 @@ fn doctor_checks_what_a_server_needs() {
 #[test]
 fn a_backup_can_be_served() {
     let mut server = Server::replying(vec![Reply::text("hi"), Reply::text("again")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     server.ask(&session, "go");
     let copy = server.sandbox.home().join("copy.db");
     let copied = server.operate(&["backup", copy.to_str().unwrap()]);
@@ -103,7 +103,7 @@ fn a_backup_can_be_served() {
 #[test]
 fn a_log_can_be_exported_and_the_schema_looked_at() {
     let server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     server.ask(&session, "go");
     let exported = server.operate(&["sessions", "export", &session]);
     let lines: Vec<Value> = String::from_utf8(exported.stdout)
@@ -124,7 +124,7 @@ fn a_log_can_be_exported_and_the_schema_looked_at() {
 #[test]
 fn the_master_key_can_be_replaced_and_another_one_opens_nothing() {
     let mut server = Server::replying(vec![bash("echo $SECRET_WORD"), Reply::text("hi")]);
-    let body = json!({ "agent": server.agent(json!([toolset(&[])])), "environment_id": server.environment(),
+    let body = json!({ "agent": server.agent(&json!([toolset(&[])])), "environment_id": server.environment(),
         "environment_variables": { "SECRET_WORD": "x-marks-the-spot" } });
     let session = id(&server.post("/v1/sessions", &body).ok());
     assert!(server.stop().success());
@@ -148,7 +148,7 @@ fn a_stop_lets_the_turn_continue_at_the_next_start() {
         let late = Reply::SlowFirstByte { ms: 20_000, reply: Box::new(Reply::text("late")) };
         if slow.load(Ordering::SeqCst) { late } else { Reply::text("continued") }
     }));
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     let start = stream.until("span.model_request_start");
@@ -169,7 +169,7 @@ fn metrics_count_and_log_lines_say_nothing_that_is_secret() {
         &["--log-level", "debug"],
         &[],
     );
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     server.ask(&session, "a very private message");
     let metrics = server.get("/metrics");
     let metrics = String::from_utf8(metrics.body).unwrap();
@@ -203,7 +203,7 @@ fn an_address_that_others_reach_needs_tls_or_a_proxy() {
 #[test]
 fn a_session_that_stops_its_node_again_and_again_is_quarantined() {
     let mut server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     // The counter is where a crash loop would have brought it; what follows is the real path.
     assert!(server.stop().success());
     let database = server.data().join("server.db");

@@ -20,9 +20,9 @@ fn asking() -> Value {
 #[test]
 fn wrong_repeated_foreign_and_late_answers_are_refused_and_change_nothing() {
     let server = two_asks();
-    let session = server.session(asking());
+    let session = server.session(&asking());
     let ids = pending(&server.ask(&session, "go"));
-    let other = server.session(asking());
+    let other = server.session(&asking());
     let foreign = pending(&server.ask(&other, "go"));
     let before = server.events(&session);
     for (events, status) in [
@@ -56,7 +56,7 @@ fn wrong_repeated_foreign_and_late_answers_are_refused_and_change_nothing() {
 #[test]
 fn answers_in_one_request_and_in_any_order_run_the_calls_in_their_order() {
     let server = two_asks();
-    let session = server.session(asking());
+    let session = server.session(&asking());
     let ids = pending(&server.ask(&session, "go"));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([confirm(&ids[1], "allow"), confirm(&ids[0], "allow")])).ok();
@@ -70,7 +70,7 @@ fn answers_in_one_request_and_in_any_order_run_the_calls_in_their_order() {
 #[test]
 fn an_answer_may_come_before_the_idle_event() {
     let server = two_asks();
-    let session = server.session(asking());
+    let session = server.session(&asking());
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     let mut answered = 0;
@@ -96,7 +96,7 @@ fn the_same_result_again_is_replayed_for_claude_clients_and_a_conflict_for_other
         _ => Reply::text("ok"),
     });
     let server = Server::scripted(script);
-    let session = server.session(asking());
+    let session = server.session(&asking());
     let ids = pending(&server.ask(&session, "go"));
     let path = format!("/v1/sessions/{session}/events");
     let body = |text: &str| json!({ "events": [result(&ids[0], text)] });
@@ -121,7 +121,7 @@ fn errors_and_images_are_results_too() {
         Reply::tool("weather", json!({ "city": "Oslo" })),
         Reply::text("ok"),
     ]);
-    let session = server.session(asking());
+    let session = server.session(&asking());
     let ids = pending(&server.ask(&session, "go"));
     let mut stream = server.stream(&session, None);
     let failure = json!({ "type": "user.custom_tool_result", "custom_tool_use_id": ids[0], "is_error": true,
@@ -142,7 +142,7 @@ fn errors_and_images_are_results_too() {
 #[test]
 fn actions_wait_through_stops_and_kills_and_are_answered_elsewhere() {
     let mut server = two_asks();
-    let session = server.session(asking());
+    let session = server.session(&asking());
     let ids = pending(&server.ask(&session, "go"));
     server.kill();
     server.start_again();
@@ -162,7 +162,7 @@ fn actions_wait_through_stops_and_kills_and_are_answered_elsewhere() {
 #[test]
 fn a_message_waits_behind_pending_actions_for_claude_clients() {
     let server = Server::replying(vec![bash("true"), Reply::text("one"), Reply::text("two")]);
-    let session = server.session(asking());
+    let session = server.session(&asking());
     let ids = pending(&server.ask(&session, "go"));
     let path = format!("/v1/sessions/{session}/events");
     let queued = server.claude("POST", &path, &json!({ "events": [message("and then?")] })).ok();
@@ -191,7 +191,7 @@ fn names_that_clash_with_tools_of_the_runtime_belong_to_the_client() {
         }
     });
     let server = Server::scripted(script);
-    let session = server.session(json!([custom("Bash")]));
+    let session = server.session(&json!([custom("Bash")]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     let used = stream.until("agent.custom_tool_use");

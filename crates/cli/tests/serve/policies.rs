@@ -27,7 +27,7 @@ fn always_allow_runs_even_what_a_person_would_be_asked_about() {
     let command = "git init -q . && git config user.email a@b && git config user.name a && echo x > .envrc && git add -A && \
                    git commit -qm first && rm -rf .git && ls -a";
     let server = Server::replying(vec![bash(command), Reply::text("done")]);
-    let session = server.session(json!([toolset(&[("Bash", "always_allow")])]));
+    let session = server.session(&json!([toolset(&[("Bash", "always_allow")])]));
     let (used, result, stop) = call(&server, &session);
     assert_eq!(
         (&used["evaluated_permission"], &used["evaluation"]["type"]),
@@ -42,7 +42,7 @@ fn always_allow_runs_even_what_a_person_would_be_asked_about() {
 #[test]
 fn always_deny_stays_visible_and_its_denial_is_a_result() {
     let server = Server::replying(vec![bash("touch made"), Reply::text("done")]);
-    let session = server.session(json!([toolset(&[("Bash", "always_deny")])]));
+    let session = server.session(&json!([toolset(&[("Bash", "always_deny")])]));
     let (used, result, stop) = call(&server, &session);
     assert_eq!((&used["evaluated_permission"], used.get("evaluation")), (&json!("deny"), None));
     let result = result.unwrap();
@@ -55,7 +55,7 @@ fn always_deny_stays_visible_and_its_denial_is_a_result() {
 #[test]
 fn a_denied_call_carries_the_words_of_the_person() {
     let server = Server::replying(vec![bash("touch made"), Reply::text("I see")]);
-    let session = server.session(json!([toolset(&[("bash", "always_ask")])]));
+    let session = server.session(&json!([toolset(&[("bash", "always_ask")])]));
     let (used, _, _) = call(&server, &session);
     assert_eq!(used["name"], "bash", "as the agent spells it");
     let mut stream = server.stream(&session, None);
@@ -76,7 +76,7 @@ fn a_policy_of_one_tool_says_nothing_about_another() {
     let write = Reply::tool("Write", json!({ "file_path": "a.txt", "content": "1" }));
     let read = Reply::tool("Read", json!({ "file_path": "a.txt" }));
     let server = Server::replying(vec![write, bash("cat a.txt >> b.txt"), read, edit, Reply::text("done")]);
-    let session = server.session(json!([toolset(&[("Edit", "always_ask"), ("Glob", "always_deny")])]));
+    let session = server.session(&json!([toolset(&[("Edit", "always_ask"), ("Glob", "always_deny")])]));
     let idle = server.ask(&session, "go");
     let asked = pending(&idle);
     let events = server.events(&session);
@@ -105,7 +105,7 @@ fn tools_that_are_not_enabled_are_invisible_and_a_call_of_one_is_denied() {
             "configs": [{ "name": "Bash", "enabled": false }] }]),
     ] {
         let server = Server::replying(vec![bash("touch made"), Reply::text("done")]);
-        let session = server.session(tools.clone());
+        let session = server.session(&tools);
         let (used, result, stop) = call(&server, &session);
         assert_eq!(
             (&used["evaluated_permission"], used.get("evaluation")),
@@ -117,7 +117,7 @@ fn tools_that_are_not_enabled_are_invisible_and_a_call_of_one_is_denied() {
         assert!(!server.workspace(&session).join("made").exists());
     }
     let server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     server.ask(&session, "go");
     assert_eq!(offered(&server), [""; 0], "no toolset, no tools");
 }
@@ -203,7 +203,7 @@ fn a_server_that_cannot_be_reached_is_reported_and_the_turn_continues() {
 #[test]
 fn auto_asks_without_a_classifier_and_names_the_policy() {
     let server = Server::replying(vec![bash("touch made"), Reply::text("done")]);
-    let session = server.session(json!([toolset(&[("bash", "auto")])]));
+    let session = server.session(&json!([toolset(&[("bash", "auto")])]));
     let (used, _, stop) = call(&server, &session);
     assert_eq!(used["evaluated_permission"], "ask");
     assert_eq!(
@@ -227,7 +227,7 @@ fn auto_with_a_classifier_follows_its_word() {
         let sandbox = qoder_testkit::Sandbox::new();
         let config = sandbox.write("serve.yaml", "settings:\n  autoMode:\n    classifier: judge-model\n");
         let server = Server::with(Some(script), &["--config", config.to_str().unwrap()], &[]);
-        let session = server.session(json!([toolset(&[("bash", "auto")])]));
+        let session = server.session(&json!([toolset(&[("bash", "auto")])]));
         let (used, _, stop) = call(&server, &session);
         let mut expected = json!({ "type": word });
         if let Some(code) = code {
@@ -242,7 +242,7 @@ fn auto_with_a_classifier_follows_its_word() {
 #[test]
 fn claude_clients_never_read_always_deny() {
     let server = Server::replying(vec![Reply::text("hi")]);
-    let agent = server.agent(json!([toolset(&[("Bash", "always_deny")])]));
+    let agent = server.agent(&json!([toolset(&[("Bash", "always_deny")])]));
     let shown = server.claude("GET", &format!("/v1/agents/{agent}"), &Value::Null).ok();
     assert!(!shown.to_string().contains("always_deny"), "{shown}");
     assert_eq!(shown["tools"][0]["configs"][0]["enabled"], false);

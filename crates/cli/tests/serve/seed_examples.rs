@@ -54,7 +54,7 @@ fn policies_are_configured_in_the_agent() {
 fn a_call_waits_for_its_confirmation_and_the_same_turn_continues() {
     let write = Reply::tool("Write", json!({ "file_path": "report.txt", "content": "done" }));
     let server = Server::replying(vec![write, Reply::text("written")]);
-    let session = server.session(json!([{
+    let session = server.session(&json!([{
         "type": "agent_toolset_20260401",
         "enabled_tools": ["Write"],
         "configs": [{ "name": "Write", "permission_policy": { "type": "always_ask" } }]
@@ -89,7 +89,7 @@ fn a_call_waits_for_its_confirmation_and_the_same_turn_continues() {
 fn a_client_brings_the_result_of_its_tool() {
     let call = Reply::tool("order_status", json!({ "order": "42" }));
     let server = Server::replying(vec![call, Reply::text("It was shipped.")]);
-    let session = server.session(json!([custom("order_status")]));
+    let session = server.session(&json!([custom("order_status")]));
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("where is my order?")])).ok();
     let asked = stream.until("agent.custom_tool_use");
@@ -124,7 +124,7 @@ fn content_is_stored_as_blocks_whatever_its_form() {
         json!([{ "type": "text", "text": "sunny" }]),
     ] {
         let server = Server::replying(vec![Reply::tool("weather", json!({})), Reply::text("ok")]);
-        let session = server.session(json!([custom("weather")]));
+        let session = server.session(&json!([custom("weather")]));
         let asked = pending(&server.ask(&session, "weather?"));
         let mut stream = server.stream(&session, None);
         let sent = server.send(&session, &json!([super::support::result(&asked[0], content)])).ok();
@@ -148,7 +148,7 @@ fn a_turn_may_have_several_actions_and_custom_tools_take_no_policy() {
     assert_eq!(kind_of_error, "invalid_request_error");
     assert!(message_of_error.contains("permission_policy"), "{message_of_error}");
     let tools = json!([super::support::toolset(&[("Write", "always_ask")]), custom("weather")]);
-    let session = server.session(tools);
+    let session = server.session(&tools);
     let mut stream = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
     let idle = stream.until("session.status_idle");

@@ -8,7 +8,7 @@ use super::support::{Server, bash, id, kind, message, toolset};
 #[test]
 fn a_stream_continues_behind_any_event() {
     let server = Server::replying(vec![bash("true"), Reply::text("done")]);
-    let session = server.session(json!([toolset(&[])]));
+    let session = server.session(&json!([toolset(&[])]));
     server.ask(&session, "go");
     let all: Vec<String> = server.events(&session).iter().map(id).collect();
     for cut in 0..all.len() - 1 {
@@ -29,7 +29,7 @@ fn a_stream_continues_behind_any_event() {
 #[test]
 fn an_event_that_was_sent_is_a_place_to_continue_from() {
     let server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let sent = server.send(&session, &json!([message("go")])).ok();
     let mut stream = server.stream(&session, Some(sent["data"][0]["id"].as_str().unwrap()));
     stream.until_end_of_turn();
@@ -39,7 +39,7 @@ fn an_event_that_was_sent_is_a_place_to_continue_from() {
 #[test]
 fn an_unknown_event_is_not_found_and_nothing_is_skipped_silently() {
     let server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let path = format!("/v1/sessions/{session}/events/stream");
     let bearer = format!("Bearer {}", server.token);
     let long_ago = "evt_01800000000070008000000000000000";
@@ -59,7 +59,7 @@ fn an_unknown_event_is_not_found_and_nothing_is_skipped_silently() {
 #[test]
 fn headers_tell_proxies_to_leave_a_stream_alone() {
     let server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     for path in ["events/stream", "stream"] {
         let bearer = format!("Bearer {}", server.token);
         let path = format!("/api/v1/cloud/sessions/{session}/{path}");
@@ -82,7 +82,7 @@ fn talkative() -> Server {
 #[test]
 fn pieces_come_before_their_event_and_add_up_to_it() {
     let server = talkative();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream_with(&session, None, "?event_deltas%5B%5D=agent.message");
     let mut plain = server.stream(&session, None);
     server.send(&session, &json!([message("go")])).ok();
@@ -118,7 +118,7 @@ fn an_id_that_was_announced_and_never_stored_means_what_was_stored_after_it() {
         },
         _ => Reply::text("whole"),
     }));
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream_with(&session, None, "?event_deltas[]=agent.message");
     server.send(&session, &json!([message("go")])).ok();
     let announced = stream.until("event_delta")["event_id"].as_str().unwrap().to_owned();
@@ -135,7 +135,7 @@ fn an_id_that_was_announced_and_never_stored_means_what_was_stored_after_it() {
 #[test]
 fn unknown_kinds_of_pieces_are_refused() {
     let server = talkative();
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let answer = server.get(&format!("/v1/sessions/{session}/events/stream?event_deltas[]=agent.tool_use"));
     answer.error(400);
 }
@@ -143,7 +143,7 @@ fn unknown_kinds_of_pieces_are_refused() {
 #[test]
 fn deleting_a_session_ends_its_streams() {
     let server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let mut stream = server.stream(&session, None);
     let deleted = server.delete(&format!("/v1/sessions/{session}")).ok();
     assert_eq!(deleted, json!({ "id": session, "type": "session_deleted" }));
@@ -158,7 +158,7 @@ fn deleting_a_session_ends_its_streams() {
 #[test]
 fn revoking_a_token_ends_its_streams() {
     let server = Server::replying(vec![Reply::text("hi")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let token = server.token(&["--user", "bob", "--tenant", "ana"]);
     let bearer = format!("Bearer {token}");
     let path = format!("/v1/sessions/{session}/events/stream");
@@ -175,7 +175,7 @@ fn revoking_a_token_ends_its_streams() {
 #[test]
 fn a_stop_closes_streams_and_the_next_start_continues_them() {
     let mut server = Server::replying(vec![Reply::text("one"), Reply::text("two")]);
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     let idle = server.ask(&session, "go");
     let mut stream = server.stream(&session, None);
     assert!(server.stop().success());
@@ -189,7 +189,7 @@ fn a_stop_closes_streams_and_the_next_start_continues_them() {
 #[test]
 fn one_that_never_reads_delays_no_other() {
     let server = Server::scripted(Script::by(|_, _| Reply::text("long ".repeat(200_000))));
-    let session = server.session(json!([]));
+    let session = server.session(&json!([]));
     // Opened and never read: the kernel's buffers fill up.
     let lazy: Vec<_> = (0..5).map(|_| server.stream(&session, None)).collect();
     let mut stream = server.stream(&session, None);
@@ -204,7 +204,7 @@ fn one_that_never_reads_delays_no_other() {
 #[test]
 fn many_streams_see_the_same_events_in_the_same_order() {
     let server = Server::replying(vec![bash("true"), Reply::text("done")]);
-    let session = server.session(json!([toolset(&[])]));
+    let session = server.session(&json!([toolset(&[])]));
     let mut streams: Vec<_> = (0..50).map(|_| server.stream(&session, None)).collect();
     server.send(&session, &json!([message("go")])).ok();
     for stream in &mut streams {

@@ -10,7 +10,7 @@ fn priced() -> Server {
     let usage = json!({ "input_tokens": 1_000, "output_tokens": 100, "cache_read_input_tokens": 7,
         "cache_creation_input_tokens": 9 });
     let script = Script::by(move |request, _| {
-        let calls = if qoder_testkit::assistant_count(request) % 2 == 0 {
+        let calls = if qoder_testkit::assistant_count(request).is_multiple_of(2) {
             vec![("t1".to_owned(), "Bash".to_owned(), json!({ "command": "true" }))]
         } else {
             Vec::new()
@@ -105,7 +105,7 @@ fn a_model_that_fails_for_good_ends_the_turn_with_an_error() {
         1 => bash("true"),
         _ => Reply::text("fine"),
     }));
-    let session = server.session(json!([toolset(&[])]));
+    let session = server.session(&json!([toolset(&[])]));
     let idle = server.ask(&session, "go");
     assert_eq!(idle["stop_reason"]["type"], "retries_exhausted");
     let events = server.events(&session);

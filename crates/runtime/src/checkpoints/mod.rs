@@ -11,23 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_core::ports::{BeforeChange, KeepBefore};
 use qoder_types::record::FileKept;
-use serde_json::Value;
 
-use crate::setup::Setup;
 use manifest::{Before, Folder, Line, Manifest, blob_name};
 use space::Space;
 
 pub use rewind::{RewindError, RewindReport, RewindRequest, RewindScope, rewind};
 
 /// The setting that switches checkpoints on.
-const ENABLED: &str = "general.fileCheckpointing.enabled";
+pub(crate) const ENABLED: &str = "general.fileCheckpointing.enabled";
 /// The setting that bounds them.
-const MOST_BYTES: &str = "general.fileCheckpointing.maxBytes";
-/// The bound without a setting: 1 GiB.
-const DEFAULT_MOST_BYTES: u64 = 1024 * 1024 * 1024;
-/// Variables with which SDKs switch checkpoints on.
-const VARIABLES: [&str; 2] =
-    ["QODER_ENABLE_SDK_FILE_CHECKPOINTING", "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"];
+pub(crate) const MOST_BYTES: &str = "general.fileCheckpointing.maxBytes";
 /// What a line of the manifest takes, counted generously.
 const LINE_BYTES: u64 = 512;
 
@@ -120,21 +113,6 @@ impl Checkpoints {
     pub fn new(config_root: &Path, most: u64) -> Self {
         let inner = Inner { space: Space::new(config_root, most), wanted: None, manifest: None };
         Self { inner: Mutex::new(inner) }
-    }
-
-    /// Those that a setup asks for, if it does.
-    #[must_use]
-    pub fn wanted(setup: &Setup) -> Option<Arc<Self>> {
-        let wanted = asked_by_variable(setup) || setup.config.settings.flag(ENABLED, false);
-        wanted.then(|| Arc::new(Self::of(setup)))
-    }
-
-    /// Checkpoints with the bound of a setup, whether it asks for any or not.
-    #[must_use]
-    pub fn of(setup: &Setup) -> Self {
-        let most =
-            setup.config.settings.get(MOST_BYTES).and_then(Value::as_u64).unwrap_or(DEFAULT_MOST_BYTES);
-        Self::new(&setup.config.config_root, most)
     }
 
     /// A message is being worked on in the session with this side folder. Nothing happens when that is known.
@@ -233,13 +211,4 @@ impl Inner {
 fn needed(folder: &Folder, content: Option<&[u8]>) -> u64 {
     let new = content.filter(|content| !folder.blobs().join(blob_name(content)).exists());
     LINE_BYTES + new.map_or(0, |content| content.len() as u64)
-}
-
-/// True when an SDK asks for checkpoints; that is an order and not a preference.
-#[must_use]
-pub fn asked_by_variable(setup: &Setup) -> bool {
-    VARIABLES.iter().any(|name| {
-        let value = setup.options.environment.get(*name).map(|value| value.trim().to_ascii_lowercase());
-        matches!(value.as_deref(), Some("true" | "1"))
-    })
 }

@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use super::manifest::{Before, Folder, Line, Manifest, blob_name};
 use super::{CheckpointError, Checkpoints, ENABLED, needed};
-use crate::cut;
 use crate::error::SessionError;
 use crate::session::Session;
+use crate::session::cut;
 
 /// How long the shortest differences are looked for, in all files together.
 const LONGEST_COUNT: Duration = Duration::from_secs(2);

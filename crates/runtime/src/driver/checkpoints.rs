@@ -14,7 +14,7 @@ use crate::events::Event;
 impl Driver<'_> {
     /// Keeps files before a call changes them. A session that leaves no trace keeps none.
     pub(super) fn keep_before(&self, tool_use_id: &str) -> Option<KeepBefore> {
-        let checkpoints = self.engine.checkpoints.as_ref().filter(|_| self.session.folder().is_some());
+        let checkpoints = self.engine.common.checkpoints.as_ref().filter(|_| self.session.folder().is_some());
         checkpoints.map(|checkpoints| checkpoints.keeper(tool_use_id, &self.kept))
     }
 
@@ -34,7 +34,7 @@ impl Driver<'_> {
     pub(super) fn mark_message(&self) -> Result<(), DriveError> {
         let state = &self.session.state;
         let (Some(checkpoints), Some(side), Some(message), Some(_), None) = (
-            &self.engine.checkpoints,
+            &self.engine.common.checkpoints,
             self.session.folder(),
             &state.last_prompt_id,
             &state.turn,
@@ -60,7 +60,7 @@ impl Driver<'_> {
         if self.session.state.is_unfinished() || self.promoting {
             return Err(RewindError::Busy);
         }
-        let checkpoints = self.engine.checkpoints.as_deref().unwrap_or(idle);
+        let checkpoints = self.engine.common.checkpoints.as_deref().unwrap_or(idle);
         rewind(self.session, request, checkpoints)
     }
 }

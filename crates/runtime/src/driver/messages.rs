@@ -8,12 +8,12 @@ use qoder_types::record::AssistantMessage;
 use qoder_types::{ContentBlock, PermissionMode, Record, Role, StopReason, Usage};
 
 use super::Driver;
-use super::hook_events::failure_kind;
 use crate::VERSION;
-use crate::agent;
+use crate::driver::hooks::events::failure_kind;
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::session::new_id;
+use qoder_config::agents::NAME as AGENT_TOOL;
 use qoder_config::plugins::Plugin;
 use qoder_config::plugins::error_rows;
 
@@ -30,9 +30,9 @@ impl Driver<'_> {
     pub(super) fn emit_init(&self) -> Result<(), DriveError> {
         let engine = self.engine;
         let facts = engine.model.facts();
-        let loaded = engine.extensions.current();
+        let loaded = engine.common.extensions.current();
         let agents =
-            if engine.toolbox.get(agent::NAME).is_some() { loaded.agents.names() } else { Vec::new() };
+            if engine.toolbox.get(AGENT_TOOL).is_some() { loaded.agents.names() } else { Vec::new() };
         self.emit(&StreamMessage::System(SystemMessage::Init(Box::new(InitMessage {
             session_id: self.session.id.clone(),
             uuid: new_id(),
@@ -76,9 +76,9 @@ impl Driver<'_> {
 
     pub(super) fn projector(&self) -> Projector {
         let mut projector = Projector::new(self.session.id.as_str());
-        projector.replays_prompts = self.engine.replay_user_messages;
-        projector.exposes_request_id = self.engine.expose_request_id;
-        projector.custom_context.clone_from(&self.engine.custom_context);
+        projector.replays_prompts = self.engine.front.replay_user_messages;
+        projector.exposes_request_id = self.engine.front.expose_request_id;
+        projector.custom_context.clone_from(&self.engine.common.custom_context);
         projector
     }
 

@@ -7,11 +7,12 @@ use qoder_types::{Actor, Behavior, PermissionUpdate, RuleValue, ToolDefinition, 
 use serde_json::{Map, Value};
 
 use super::Driver;
+use crate::engine::server_requests::{OpenedQuestion, event_of};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::questions::{Opened, event_of};
-use crate::sessions::{SessionState, tell_state};
+use crate::events::tell_state;
 use qoder_hooks::{Fired, Occasion};
+use qoder_protocol::SessionState;
 
 impl Driver<'_> {
     /// A server wants input of a person: on record before the question is sent.
@@ -19,7 +20,7 @@ impl Driver<'_> {
         &mut self,
         question: Elicited,
         input: &Map<String, Value>,
-    ) -> Result<Opened, DriveError> {
+    ) -> Result<OpenedQuestion, DriveError> {
         self.session.append(RecordBody::Elicited(Box::new(question)))?;
         tell_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
         self.notify_of_question("elicitation_dialog", input);
@@ -33,7 +34,7 @@ impl Driver<'_> {
         action: &str,
         by: Actor,
         input: &Map<String, Value>,
-    ) -> Result<Opened, DriveError> {
+    ) -> Result<OpenedQuestion, DriveError> {
         let answer = ElicitationAnswered { elicitation_id, action: action.to_owned(), by };
         self.session.append(RecordBody::ElicitationAnswered(answer))?;
         if self.session.state.elicitations.is_empty() {
@@ -55,11 +56,11 @@ impl Driver<'_> {
         self.notification(kind, "MCP server", &message, &Value::Object(input.clone()));
     }
 
-    fn opened(&self, input: &Map<String, Value>) -> Opened {
+    fn opened(&self, input: &Map<String, Value>) -> OpenedQuestion {
         let server = input.get("mcp_server_name").and_then(Value::as_str);
         let occasion: Option<Occasion> =
             server.and_then(|server| self.occasion(event_of(input), server, || Value::Object(input.clone())));
-        Opened { firing: self.firing(event_of(input)), occasion, cancelled: self.interrupt.cancelled() }
+        OpenedQuestion { firing: self.firing(event_of(input)), occasion, cancelled: self.stopping.wanted() }
     }
 
     /// Hooks that only observe ran beside the session.

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::questions::Questions;
 use super::{AnswerError, ArrivedAnswer, Event, Outlet, Sink, Wants};
-use crate::notice::Notice;
+use crate::events::Notice;
 use crate::session::new_id;
 
 /// Passes the events of a session on.
@@ -91,6 +91,12 @@ impl Hub {
     #[must_use]
     pub fn open_questions(&self) -> Vec<Arc<Question>> {
         self.questions().all()
+    }
+
+    /// The questions that were put to answerers and are open.
+    #[must_use]
+    pub(crate) fn put_questions(&self) -> Vec<Arc<Question>> {
+        self.questions().all_put()
     }
 
     /// Completes when another question is open.
@@ -194,6 +200,7 @@ fn is_wanted(event: &Event<'_>, wants: Wants) -> bool {
             SystemMessage::Init(_)
             | SystemMessage::ApiRetry { .. }
             | SystemMessage::CompactBoundary { .. }
+            | SystemMessage::ConversationCut { .. }
             | SystemMessage::Status { .. }
             | SystemMessage::LocalCommandOutput { .. }
             | SystemMessage::PermissionDenied { .. }

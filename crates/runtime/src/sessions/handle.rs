@@ -6,66 +6,20 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use qoder_core::ports::{Model, ModelFacts};
-use qoder_protocol::{ActionId, Answer, Question};
+use qoder_protocol::{ActionId, Answer, InterruptReceipt, Question, RequestError, SessionState, SessionView};
 use qoder_types::Actor;
 use qoder_types::record::InputAdmitted;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::drive::Finished;
-use super::live::{Arrival, Inbox};
 use super::requests::{Desk, Request};
-use super::state::SessionState;
 use super::stop::Stopper;
 use super::subscribe::Subscription;
-use crate::driver::{Driver, LateAnswer};
+use crate::driver::{DriverLink, LateAnswer};
 use crate::engine::Engine;
 use crate::error::DriveError;
 use crate::events::{AnswerError, Attachment, Sink, Wants};
-use crate::permission_tool::ask_tool;
-
-/// Why a request was not served.
-#[derive(Debug, thiserror::Error)]
-pub enum RequestError {
-    /// The session is over.
-    #[error("the session has ended")]
-    Ended,
-    /// It cannot be done.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl RequestError {
-    pub(super) fn refused(error: impl std::fmt::Display) -> Self {
-        Self::Refused(error.to_string())
-    }
-
-    /// A stable name for programs.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Ended => "session_ended",
-            Self::Refused(_) => "request_refused",
-        }
-    }
-}
-
-/// What an interrupt left and took.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct InterruptReceipt {
-    /// Inputs that still wait for their turn.
-    pub still_queued: Vec<String>,
-    /// Inputs that were dropped; an interrupt drops none.
-    pub cancelled: Vec<String>,
-}
-
-/// What a session is doing at this moment.
-#[derive(Debug, Clone)]
-pub struct SessionView {
-    /// Running, idle or waiting for an answer.
-    pub state: SessionState,
-    /// The questions that are open.
-    pub questions: Vec<Arc<Question>>,
-}
+use crate::permissions::ask_tool;
 
 /// What a session comes to, for any number of fronts that wait for it. It does not keep the session alive.
 pub type Finishing = Shared<BoxFuture<'static, Arc<Finished>>>;
@@ -77,7 +31,7 @@ pub type PermissionTool =
 /// A handle to a session. The session ends when every clone is gone and nothing is left to do.
 #[derive(Clone)]
 pub struct SessionHandle {
-    pub(super) sender: mpsc::UnboundedSender<Arrival>,
+    pub(super) driver: DriverLink,
     pub(super) engine: Arc<Engine>,
     pub(super) session_id: String,
     pub(super) desk: Arc<Desk>,
@@ -99,7 +53,7 @@ impl SessionHandle {
     /// # Errors
     /// When the session has ended.
     pub fn submit(&self, input: InputAdmitted) -> Result<(), RequestError> {
-        self.sender.send(Arrival::Input(input)).map_err(|_| RequestError::Ended)
+        self.driver.submit(input)
     }
 
     /// Answers a question: with allow or deny, or with the result of a call that runs outside the runtime. The first
@@ -108,13 +62,13 @@ impl SessionHandle {
     /// # Errors
     /// When another answer was first, the question is not pending, or it wants another kind of answer.
     pub async fn answer(&self, action: &ActionId, answer: Answer) -> Result<(), AnswerError> {
-        let outcome = self.engine.hub.answer(action, answer.clone()).await;
+        let outcome = self.engine.common.hub.answer(action, answer.clone()).await;
         if !matches!(outcome, Err(AnswerError::NotPending | AnswerError::Withdrawn)) {
             return outcome;
         }
         // The question may be on record without being open: its turn, or its agent, is not driven at this moment.
         let action = action.clone();
-        match run(&self.sender, move |driver| driver.answer_late(&action, answer)).await {
+        match self.driver.run(move |driver| driver.answer_late(&action, answer)).await {
             Ok(LateAnswer::Unknown) | Err(_) => outcome,
             Ok(late) => late.counts(),
         }
@@ -139,20 +93,29 @@ impl SessionHandle {
     /// Attaches a sink that takes events as they happen, before the effect that they announce.
     #[must_use]
     pub fn attach(&self, sink: Arc<dyn Sink>) -> Attachment {
-        self.engine.hub.attach(sink)
+        self.engine.common.hub.attach(sink)
     }
 
     /// Subscribes: the messages of every record after number `after`, then those that follow, without gap or repeat.
     /// Without `after`, only what follows.
     #[must_use]
     pub fn subscribe(&self, after: Option<u64>, wants: Wants) -> Subscription {
-        Subscription::new(&self.engine.hub, self.desk.paths(), (&self.session_id, after), wants)
+        let subscription = Subscription::new(
+            &self.engine.common.hub,
+            self.desk.location(),
+            (&self.session_id, after),
+            wants,
+        );
+        if let Some(elicitations) = self.desk.elicitations() {
+            subscription.hear_of(elicitations);
+        }
+        subscription
     }
 
     /// What the session is doing.
     #[must_use]
     pub fn view(&self) -> SessionView {
-        let questions = self.engine.hub.open_questions();
+        let questions = self.engine.common.hub.open_questions();
         let state = match (questions.is_empty(), self.stop.runs()) {
             (false, _) => SessionState::RequiresAction,
             (true, true) => SessionState::Running,
@@ -208,56 +171,6 @@ impl SessionHandle {
         drop(self);
         finished.await
     }
-}
-
-/// A way to a session that does not keep it going: for those inside of it that need its log.
-#[derive(Clone)]
-pub(crate) struct InnerHandle {
-    sender: mpsc::UnboundedSender<Arrival>,
-}
-
-impl InnerHandle {
-    /// A way to a session, and what arrives by it.
-    pub(super) fn new() -> (Self, Inbox) {
-        let (sender, inbox) = mpsc::unbounded_channel();
-        (Self { sender }, inbox)
-    }
-
-    pub(super) fn sender(&self) -> mpsc::UnboundedSender<Arrival> {
-        self.sender.clone()
-    }
-
-    /// Does something with the session between two steps and waits for what came of it.
-    pub(crate) async fn run<T: Send + 'static>(
-        &self,
-        command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<T, DriveError> + Send + 'static,
-    ) -> Result<T, RequestError> {
-        run(&self.sender, command).await
-    }
-
-    /// Does something with the session between two steps, without waiting for it.
-    pub(crate) fn send(
-        &self,
-        command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<(), DriveError> + Send + 'static,
-    ) {
-        // A session that has ended has nothing left to do it with.
-        drop(self.sender.send(Arrival::Command(Box::new(command))));
-    }
-}
-
-async fn run<T: Send + 'static>(
-    sender: &mpsc::UnboundedSender<Arrival>,
-    command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<T, DriveError> + Send + 'static,
-) -> Result<T, RequestError> {
-    let (answer, answered) = oneshot::channel();
-    let command = Box::new(move |driver: &mut Driver<'_>| {
-        let made = command(driver)?;
-        // The one who asked may have given up waiting.
-        let _ = answer.send(made);
-        Ok(())
-    });
-    sender.send(Arrival::Command(command)).map_err(|_| RequestError::Ended)?;
-    answered.await.map_err(|_| RequestError::Ended)
 }
 
 /// A finishing that waits for a task.

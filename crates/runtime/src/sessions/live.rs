@@ -5,36 +5,23 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_protocol::SessionState;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
-use qoder_types::record::{InputAdmitted, TurnEnded};
-use tokio::sync::{mpsc, oneshot};
+use qoder_types::record::TurnEnded;
+use tokio::sync::oneshot;
 
-use super::handle::InnerHandle;
 use super::mail::Mail;
-use super::sign_ins::{self, SigningIn};
-use super::state::{SessionState, tell_state};
-use crate::driver::Driver;
+use super::sign_ins;
+use crate::driver::DriverLink;
+use crate::driver::{Driver, Inbox};
 use crate::engine::Engine;
+use crate::engine::interrupt::Interrupt;
+use crate::engine::server_requests::SigningIn;
 use crate::error::DriveError;
+use crate::events::tell_state;
 use crate::events::{Event, Outlet};
-use crate::interrupt::Interrupt;
 use crate::mcp::StatusListener;
 use crate::session::{Session, new_id};
-
-/// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
-/// ends the drive.
-pub(crate) type Command = Box<dyn for<'a> FnOnce(&mut Driver<'a>) -> Result<(), DriveError> + Send>;
-
-/// What arrives while a session is driven.
-pub(crate) enum Arrival {
-    /// A user's message.
-    Input(InputAdmitted),
-    /// Something to do at once.
-    Command(Command),
-}
-
-/// What arrives, in order.
-pub(crate) type Inbox = mpsc::UnboundedReceiver<Arrival>;
 
 /// A session with its engine and what arrives for it.
 pub(super) struct Live {
@@ -44,8 +31,6 @@ pub(super) struct Live {
     /// Completes when no front can send anything more.
     released: oneshot::Receiver<()>,
     connecting: Option<BoxFuture<'static, ()>>,
-    /// True when it stays open while its calls wait for answers.
-    stays_open: bool,
     /// True when its turn waits for answers and nothing has arrived since.
     waits: bool,
     _mail: Option<Mail>,
@@ -53,12 +38,8 @@ pub(super) struct Live {
 
 impl Live {
     /// Takes a session over: the way to it, and what keeps it going until it is dropped.
-    pub(super) fn new(
-        engine: Arc<Engine>,
-        mut session: Session,
-        stays_open: bool,
-    ) -> (Self, InnerHandle, oneshot::Sender<()>) {
-        let (inner, inbox) = InnerHandle::new();
+    pub(super) fn new(engine: Arc<Engine>, mut session: Session) -> (Self, DriverLink, oneshot::Sender<()>) {
+        let (inner, inbox) = DriverLink::new();
         let (held, released) = oneshot::channel();
         let servers = Arc::clone(engine.toolbox.servers());
         let signing_in = engine.questions.as_ref().map(|questions| questions.signing_in());
@@ -68,7 +49,7 @@ impl Live {
             (signing_in.unwrap_or_default(), inner.clone()),
         ));
         if let Some(questions) = &engine.questions {
-            questions.belong_to(inner.clone());
+            questions.belong_to(Arc::new(inner.clone()));
         }
         let late = inner.clone();
         engine.hooks.belong_to(Arc::new(move || {
@@ -77,15 +58,15 @@ impl Live {
                 Ok(())
             });
         }));
-        let mail = session.take_inbox().map(|left| Mail::serve(left, inner.clone(), Arc::clone(&engine.hub)));
+        let mail =
+            session.take_inbox().map(|left| Mail::serve(left, inner.clone(), Arc::clone(&engine.common.hub)));
         let connecting = async move {
             servers.start();
             servers.ready().await;
         }
         .boxed();
         let (inbox, connecting) = (Some(inbox), Some(connecting));
-        let live =
-            Self { engine, session, inbox, released, connecting, stays_open, waits: false, _mail: mail };
+        let live = Self { engine, session, inbox, released, connecting, waits: false, _mail: mail };
         (live, inner, held)
     }
 
@@ -154,7 +135,7 @@ impl Live {
         }
         let ended = if begins { driver.begin_early().await.map(|()| None) } else { driver.run().await };
         self.inbox = driver.into_inbox();
-        self.waits = self.stays_open && matches!(ended, Err(DriveError::Waiting(_)));
+        self.waits = self.engine.stays_open && matches!(ended, Err(DriveError::Waiting(_)));
         if self.waits {
             self.state(SessionState::RequiresAction)?;
             return Ok(None);
@@ -223,7 +204,7 @@ impl Live {
 fn status_listener(
     outlet: &Arc<dyn Outlet>,
     session_id: &str,
-    (signing_in, session): (SigningIn, InnerHandle),
+    (signing_in, session): (SigningIn, DriverLink),
 ) -> StatusListener {
     let (outlet, session_id) = (Arc::downgrade(outlet), session_id.to_owned());
     Arc::new(move |rows| {

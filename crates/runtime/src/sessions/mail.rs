@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use qoder_protocol::{ActionId, Answer};
+use qoder_protocol::{ActionId, Answer, RequestError};
 use qoder_store::inbox::{Item, SessionInbox};
 use qoder_types::record::InputAdmitted;
 use qoder_types::{Actor, InboxBody, InboxEntry, InboxOutcome, InboxReply};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::handle::{InnerHandle, RequestError};
+use crate::driver::DriverLink;
 use crate::driver::LateAnswer;
 use crate::events::{AnswerError, Event, Hub, Outlet};
 use crate::session::timestamp;
@@ -27,7 +27,7 @@ impl Drop for Mail {
 
 impl Mail {
     /// Serves the inbox of a session whose events pass `hub`.
-    pub(super) fn serve(inbox: Box<dyn SessionInbox>, session: InnerHandle, hub: Arc<Hub>) -> Self {
+    pub(super) fn serve(inbox: Box<dyn SessionInbox>, session: DriverLink, hub: Arc<Hub>) -> Self {
         let begun = timestamp();
         Self(tokio::spawn(async move {
             let clerk = Clerk { session, hub, begun };
@@ -40,7 +40,7 @@ impl Mail {
 
 /// Takes entries to where they belong.
 struct Clerk {
-    session: InnerHandle,
+    session: DriverLink,
     hub: Arc<Hub>,
     /// When this process took the session, as entries write times.
     begun: String,

@@ -1,29 +1,27 @@
 //! The seam: a front opens a session here, holds a [`SessionHandle`] and sees nothing else of the engine. There is one
 //! bring-up for all fronts, and one rule for a turn that an earlier process left unfinished.
 
-mod context_usage;
+mod client;
 mod drive;
 mod handle;
 mod live;
 mod mail;
 mod open;
+mod opening;
 pub mod requests;
+pub mod retention;
 mod sign_ins;
-mod state;
 mod stop;
 mod subscribe;
 mod suggestion;
 mod title;
 
-pub use context_usage::ContextUsage;
+pub use crate::driver::ContextUsage;
 pub use drive::Finished;
-pub(crate) use handle::InnerHandle;
-pub use handle::{Finishing, InterruptReceipt, PermissionTool, RequestError, SessionHandle, SessionView};
-pub(crate) use live::{Arrival, Inbox};
+pub use handle::{Finishing, PermissionTool, SessionHandle};
 pub use open::{FirstPrompt, OpenError, OpenRequest, OpenedSession, Sessions};
+pub use opening::{BadChoice, SessionChoice};
+pub use qoder_protocol::{InterruptReceipt, RequestError, SessionEvent, SessionState, SessionView};
 pub use requests::{PROTOCOL_VERSION, Request};
-pub(crate) use sign_ins::SigningIn;
-pub use state::SessionState;
-pub(crate) use state::tell_state;
 pub use stop::{Stopped, Stopper};
-pub use subscribe::{SessionEvent, Subscription};
+pub use subscribe::Subscription;

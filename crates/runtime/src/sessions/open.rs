@@ -16,13 +16,14 @@ use super::stop::Stopper;
 use crate::callbacks::Callbacks;
 use crate::driver::{Driver, is_command};
 use crate::engine::Engine;
+use crate::engine::interrupt::Interrupt;
 use crate::error::{DriveError, SessionError};
+use crate::events::Notice;
 use crate::events::{Attachment, Sink};
-use crate::interrupt::Interrupt;
-use crate::notice::Notice;
-use crate::opening::SessionChoice;
-use crate::session::{Keep, Mirror, Session, new_id};
+use crate::session::{Mirror, OpenedLog, Session, new_id};
+use crate::sessions::SessionChoice;
 use crate::setup::{Setup, SetupError};
+use crate::store::SessionLocation;
 use qoder_config::hooks::HookEvent;
 use qoder_config::servers::Flags;
 use qoder_types::server::Transport;
@@ -64,8 +65,8 @@ pub struct OpenRequest {
     pub answers_own_servers: bool,
     /// Which session.
     pub choice: SessionChoice,
-    /// A session that is kept elsewhere, by its id; instead of one that the choice names.
-    pub kept: Option<(String, Keep)>,
+    /// A session that is kept elsewhere, instead of one that the choice names.
+    pub kept: Option<SessionLocation>,
     /// What is asked first.
     pub first: FirstPrompt,
     /// Takes events from the start.
@@ -126,17 +127,18 @@ impl Sessions {
             callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));
         }
         let engine = Arc::new(setup.engine(callbacks.clone())?);
-        let attachment = engine.hub.attach(request.sink);
-        engine.extensions.current().problems.iter().for_each(|one| report(&format!("warning: {one}")));
+        let attachment = engine.common.hub.attach(request.sink);
+        engine.common.extensions.current().problems.iter().for_each(|one| report(&format!("warning: {one}")));
         let mut session = match request.kept {
-            Some((id, keep)) => setup.adopted(Session::open(&id, keep, setup.redactor(), &setup.cwd)?),
+            Some(location) => setup.adopted(Session::open(location, setup.redactor(), &setup.cwd)?),
             None => choice.open(&setup)?,
         };
-        if let Some(mirror) = request.mirror {
-            session.mirror_to(Arc::clone(&mirror));
-            // It is the first one.
-            let _ = engine.mirror.set(mirror);
+        if let Some(mirror) = &request.mirror {
+            session.mirror_to(Arc::clone(mirror));
         }
+        // It is the first one.
+        let _ =
+            engine.common.log.set(OpenedLog { location: session.location().clone(), mirror: request.mirror });
         let initial = initial.filter(|_| !choice.resumes());
         let repeats = begin(&engine, &mut session, first, initial)
             .map_err(|error| OpenError::Begin { session_id: session.id.clone(), error })?;
@@ -151,17 +153,17 @@ impl Sessions {
         (setup, callbacks): (Arc<Setup>, Callbacks),
         repeats: bool,
     ) -> SessionHandle {
-        let (session_id, paths) = (session.id.clone(), session.files().cloned());
-        let (live, inner, held) = Live::new(Arc::clone(&engine), session, setup.options.stays_open);
-        let stop = Stopper::new(engine.ending.clone());
-        let task = tokio::spawn(drive(live, stop.clone(), Arc::clone(&engine.hub), repeats));
+        let (session_id, location) = (session.id.clone(), session.location().clone());
+        let (live, inner, held) = Live::new(Arc::clone(&engine), session);
+        let stop = Stopper::new(engine.common.ending.clone());
+        let task = tokio::spawn(drive(live, stop.clone(), Arc::clone(&engine.common.hub), repeats));
         let finished = finishing(task, session_id.clone());
         let known = Known { stop: stop.clone(), finished: finished.clone() };
         self.lock().insert(session_id.clone(), known);
         let desk =
-            Desk::new(Arc::clone(&engine), inner.clone(), (session_id.clone(), paths), setup, callbacks);
+            Desk::new(Arc::clone(&engine), inner.clone(), (session_id.clone(), location), setup, callbacks);
         SessionHandle {
-            sender: inner.sender(),
+            driver: inner.clone(),
             engine,
             session_id,
             desk: Arc::new(desk),
@@ -243,7 +245,7 @@ fn prompt(engine: &Engine, session: &mut Session, text: String) -> Result<(), Se
         || (!engine.no_commands && is_command(&text));
     let message = Message::user(text);
     let waits = !session.state.inputs.is_empty() || !session.state.system_inputs.is_empty();
-    let taken = if !waits && !engine.replay_user_messages && !watched {
+    let taken = if !waits && !engine.front.replay_user_messages && !watched {
         session.prompt(message)
     } else {
         session.append(RecordBody::InputAdmitted(InputAdmitted::user(new_id(), message)))

@@ -1,18 +1,15 @@
 //! Sign-ins to servers: a server that wanted credentials and is connected now has got them, by whatever way, and hooks
 //! that notify a person are called.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use serde_json::{Value, json};
 
-use super::handle::InnerHandle;
-
-/// The servers that wait for credentials.
-pub(crate) type SigningIn = Arc<Mutex<BTreeSet<String>>>;
+use crate::driver::DriverLink;
+use crate::engine::server_requests::SigningIn;
 
 /// Takes what servers are doing now.
-pub(super) fn follow(waiting: &SigningIn, session: &InnerHandle, rows: &[Value]) {
+pub(super) fn follow(waiting: &SigningIn, session: &DriverLink, rows: &[Value]) {
     for row in rows {
         let (Some(name), Some(status)) = (row["name"].as_str(), row["status"].as_str()) else { continue };
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);

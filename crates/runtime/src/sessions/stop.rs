@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_core::ports::Cancelled;
 
-use crate::interrupt::{Ending, Interrupt};
+use crate::engine::interrupt::{Ending, Interrupt};
 
 /// Stops a session.
 #[derive(Clone)]

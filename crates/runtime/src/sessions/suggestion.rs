@@ -8,10 +8,11 @@ use qoder_protocol::messages::StreamMessage;
 use qoder_types::Purpose;
 use qoder_types::record::TurnEnded;
 
-use super::live::{Arrival, Inbox, Live};
+use super::live::Live;
+use crate::driver::{Arrival, Inbox};
+use crate::engine::interrupt::Interrupt;
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::interrupt::Interrupt;
 use crate::session::new_id;
 use qoder_models::side_model;
 
@@ -27,8 +28,8 @@ const LONGEST: usize = 300;
 impl Live {
     /// Suggests what the person might ask next, if the host wants to know and nothing waits already.
     pub(super) async fn suggest(&mut self, end: &TurnEnded, interrupt: &Interrupt) -> Result<(), DriveError> {
-        let wanted = self.engine.prompt_suggestions && !self.session.state.is_unfinished();
-        if !wanted || interrupt.is_triggered() || self.engine.spending.exhausted().is_some() {
+        let wanted = self.engine.front.prompt_suggestions && !self.session.state.is_unfinished();
+        if !wanted || interrupt.is_triggered() || self.engine.common.spending.exhausted().is_some() {
             return Ok(());
         }
         let spent = Spent::default();

@@ -1,15 +1,13 @@
 //! Finding a title for a session: a side call with what the host says it is about. The title is a line that other programs
 //! read, behind everything else in the log, and not a record.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use qoder_core::ports::{SideQuestion, Spent};
+use qoder_protocol::RequestError;
 use qoder_types::Purpose;
 use serde_json::json;
 
-use super::handle::RequestError;
 use super::requests::Desk;
 use crate::driver::Driver;
 use crate::error::SessionError;
@@ -71,19 +69,13 @@ fn first_line(answer: &str) -> Option<String> {
 }
 
 impl Driver<'_> {
-    /// Gives the session a title, as another program would. A whole line in one call, because others may write too.
-    pub(crate) fn keep_title(&self, title: &str) -> Result<(), SessionError> {
-        let session = self.session();
-        let Some(log) = session.log_path() else { return Ok(()) };
+    /// Gives the session a title, as another program would.
+    pub(crate) fn keep_title(&mut self, title: &str) -> Result<(), SessionError> {
+        let session = &mut self.session;
         let title: String = title.chars().filter(|each| !each.is_control()).take(LONGEST).collect();
         let title = session.redactor().text(&title);
         let line = json!({ "type": "ai-title", "aiTitle": title, "sessionId": session.id });
-        let written = std::fs::OpenOptions::new()
-            .append(true)
-            .mode(0o600)
-            .open(log)
-            .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
-        written.map_err(|error| SessionError::io("write", log, &error))
+        session.note(&line).map_err(SessionError::Store)
     }
 }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use qoder_config::skills::SkillList;
 use qoder_core::ports::Thinking;
 
-use super::{Setup, SetupError, mode, value_error};
-use crate::agent::{MemoryPlaces, OwnMemory};
-use crate::notice::Notice;
+use super::permissions::mode;
+use super::{Setup, SetupError, value_error};
+use crate::agents::{MemoryPlaces, OwnMemory};
+use crate::events::Notice;
 use qoder_config::agents::{AgentDefinition, AgentList, apply_overrides, read_place};
 use qoder_config::plugins::Plugin;
 use qoder_config::sources::{Kind, Origin, Problem};

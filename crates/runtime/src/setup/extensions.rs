@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Setup, SetupError, options};
 use crate::events::Hub;
-use crate::notice::Notice;
+use crate::events::Notice;
 use qoder_config::agents::AgentDefinition;
 use qoder_config::extensions::Found;
 use qoder_config::extensions::{Extensions, Loaded, ReadAgain, ReloadError};

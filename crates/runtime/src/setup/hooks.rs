@@ -7,7 +7,7 @@ use qoder_core::ports::CommandEnvironment;
 use qoder_types::RuleSource;
 
 use super::{Setup, SetupError};
-use crate::agent::own_hooks;
+use crate::agents::own_hooks;
 use qoder_config::extensions::Extensions;
 use qoder_config::hooks::{Hook, SettingsHooks, Vouched};
 use qoder_config::settings::{Places, variables};

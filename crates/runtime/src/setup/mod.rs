@@ -13,24 +13,24 @@ use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 
-use crate::agent::{self, AgentTool, Agents};
+use self::prompt::{PLANNING, PromptParts, Surroundings, build};
+use crate::agents::{AgentTool, Agents, NAME as AGENT_TOOL};
 use crate::callbacks::Callbacks;
-use crate::checkpoints::Checkpoints;
-use crate::engine::{Engine, SystemPrompt};
+use crate::engine::interrupt::Ending;
+use crate::engine::server_requests::ServerRequests;
+use crate::engine::spending::Spending;
+use crate::engine::{Common, Engine, FrontWishes, RequestStyle, SystemPrompt, TurnBounds};
 use crate::events::Hub;
-use crate::gate::Gate;
+use crate::events::Notice;
 use crate::mcp::ByName;
 use crate::model_policy::PolicyMemory;
-use crate::notice::Notice;
-use crate::permission_updates::PermissionUpdates;
-use crate::prompt::{PLANNING, PromptParts, Surroundings, build};
-use crate::questions::Questions;
-use crate::skill_tool::SkillTool;
-use crate::spending::Spending;
+use crate::permissions::Gate;
+use crate::permissions::PermissionUpdates;
+use crate::session::redact;
 use crate::store::jsonl::Durability;
 use crate::telemetry::Telemetry;
-use crate::toolbox::{Offered, Toolbox};
-use crate::{redact, sandbox};
+use crate::tools::skill::SkillTool;
+use crate::tools::toolbox::{Offered, Toolbox};
 use qoder_config::agents::covers;
 use qoder_config::extensions::{Extensions, Found};
 use qoder_config::memory::{Memory, MemoryPlaces};
@@ -39,24 +39,21 @@ use qoder_config::trust;
 use qoder_config::{Configuration, home};
 
 mod agents;
+mod changes;
+mod checkpoints;
 mod extensions;
-mod external_tools;
-mod gate;
 mod hooks;
-mod later;
-mod mode;
 mod model;
 mod options;
-mod reworded;
-mod secrets;
+mod permissions;
+mod prompt;
 mod servers;
 mod telemetry;
 mod tools;
-mod untrusted;
 
 pub use options::{Options, SetupError};
+pub use permissions::sandbox;
 pub use qoder_types::tool::TOOL_NAMES;
-pub(crate) use telemetry::cleaning;
 
 type Tools = Vec<Arc<dyn Tool>>;
 
@@ -114,10 +111,10 @@ impl Setup {
         let mut warnings = settings.warnings.clone();
         let rules = collect_rules(&settings, options::given_rules(&options), &mut warnings)?;
         tools::warn_unknown(&rules, &mut warnings);
-        let (mode, mode_is_explicit) = mode::choose(&options, &settings)?;
+        let (mode, mode_is_explicit) = permissions::mode::choose(&options, &settings)?;
         let model_options = model::model_options(&options, &settings)?;
         options::check_limits(&options)?;
-        external_tools::check(&options)?;
+        tools::external::check(&options)?;
         warnings.extend(options::unkept_budget(&options, &model_options));
         let structured = options::structured_output(&options)?;
         let telemetry = telemetry::wanted(&options.environment, &mut warnings);
@@ -185,7 +182,8 @@ impl Setup {
     pub fn engine(&self, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let (hub, environment) = (Hub::new(self.redactor(), &self.warnings), self.command_environment());
         let (model, models, turn_models) = self.chosen_models(&callbacks)?;
-        let (questions, lazy) = (Arc::new(Questions::new(&callbacks, self.roots()?)), self.lazy(&model)?);
+        let (questions, lazy) =
+            (Arc::new(ServerRequests::new(&callbacks, self.roots()?)), self.lazy(&model)?);
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let (family, image_model) = (self.family(&callbacks, &questions), self.image_model(&callbacks)?);
         let extensions = self.live_extensions(callbacks.agents, &hub)?;
@@ -193,12 +191,27 @@ impl Setup {
         let gate = Arc::new(self.gate(&servers, &extensions.current())?);
         let ((for_agents, offered), (thinking, effort)) = (self.offered(&gate), self.thinking());
         let (system, memory) = self.system_prompt(&gate.workspace.roots);
-        let (classifier, spending) = (self.classifier(callbacks.model_policy.as_ref())?, self.spending());
-        let (checkpoints, by_name) = (Checkpoints::wanted(self), servers::by_name(&servers, &gate, &offered));
+        let by_name = servers::by_name(&servers, &gate, &offered);
         let (for_all, mut tools) = self.wanted_tools(&gate, &by_name, &extensions, image_model)?;
-        if self.is_wanted(agent::NAME) && !self.rules.hides(agent::NAME) {
+        let common = Arc::new(Common {
+            extensions,
+            updates: self.updates(),
+            classifier: self.classifier(callbacks.model_policy.as_ref())?,
+            confines: tools::confines(&self.sandbox),
+            spending: self.spending(),
+            environment,
+            checkpoints: self.wanted_checkpoints(),
+            hub: Arc::clone(&hub),
+            memory,
+            custom_context: self.options.custom_context.clone(),
+            redactor: self.redactor(),
+            telemetry: self.telemetry.clone(),
+            log: OnceLock::new(),
+            ending: Ending::default(),
+        });
+        if self.is_wanted(AGENT_TOOL) && !self.rules.hides(AGENT_TOOL) {
             tools.push(Arc::new(Agents::new(AgentTool {
-                extensions: Arc::clone(&extensions),
+                common: Arc::clone(&common),
                 models,
                 model: Arc::clone(&model),
                 tools: for_all,
@@ -207,60 +220,49 @@ impl Setup {
                 lazy: Arc::clone(&lazy),
                 hooks: Arc::clone(&hooks),
                 gate: Arc::clone(&gate),
-                updates: self.updates(),
-                classifier: classifier.clone(),
                 system: system.clone(),
-                memory: Arc::clone(&memory),
                 outlet: Arc::clone(&hub) as _,
-                hub: Arc::clone(&hub),
-                environment: Arc::clone(&environment),
-                redactor: self.redactor(),
-                durability: self.durability,
-                confines: tools::confines(&self.sandbox),
-                custom_context: self.options.custom_context.clone(),
-                spending: Arc::clone(&spending),
-                checkpoints: checkpoints.clone(),
-                telemetry: self.telemetry.clone(),
-                family: family.clone(),
+                family,
             })));
         }
         let tools = [tools::in_order(tools), self.structured.iter().cloned().collect()].concat();
+        let main_agent = self.options.main_agent.as_ref();
         Ok(Engine {
+            common,
             model,
             turn_models,
-            extensions,
             toolbox: Toolbox::new(tools, servers, offered).lazily(lazy).with_prompts(by_name.prompts()),
             questions: Some(questions),
             hooks,
             gate,
-            updates: self.updates(),
-            classifier,
-            confines: tools::confines(&self.sandbox),
-            purpose: Purpose::Main,
             agent: None,
-            max_turns: self.max_turns(),
-            time_limit: self.options.main_agent.as_ref().and_then(|agent| agent.timeout),
-            spending,
-            thinking,
-            effort,
-            temperature: self.options.main_agent.as_ref().and_then(|agent| agent.temperature),
-            max_output_tokens: self.model_options.max_output_tokens,
+            bounds: TurnBounds {
+                max_turns: self.max_turns(),
+                time_limit: main_agent.and_then(|agent| agent.timeout),
+            },
+            style: RequestStyle {
+                purpose: Purpose::Main,
+                thinking,
+                effort,
+                temperature: main_agent.and_then(|agent| agent.temperature),
+                max_output_tokens: self.model_options.max_output_tokens,
+            },
             system,
-            environment,
             auth_expired: Mutex::new(callbacks.auth_expired),
-            checkpoints,
             shared: SessionShared::new(),
-            outlet: Arc::clone(&hub) as _,
-            hub,
-            memory,
+            outlet: hub,
             no_commands: self.options.no_commands,
+            stays_open: self.options.stays_open,
+            front: self.front_wishes(),
+        })
+    }
+
+    fn front_wishes(&self) -> FrontWishes {
+        FrontWishes {
             replay_user_messages: self.options.replay_user_messages,
-            custom_context: self.options.custom_context.clone(),
             prompt_suggestions: self.options.prompt_suggestions,
             expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
-            mirror: family.mirror(),
-            ending: family.ending(),
-        })
+        }
     }
 
     /// What the session and its agents may spend together.
@@ -292,7 +294,7 @@ impl Setup {
         let is_shown = |tool: &&Arc<dyn Tool>| !self.rules.hides(&tool.definition().name);
         let mut shown: Tools = tools.iter().filter(is_shown).cloned().collect();
         // No rule is about a tool that does not run here.
-        let external = external_tools::external_tools(&self.options);
+        let external = tools::external::external_tools(&self.options);
         tools.extend(external.iter().cloned());
         shown.extend(external);
         Ok((tools, shown))

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Options, Setup, SetupError, value_error};
 use crate::callbacks::{Callbacks, ModelPolicy};
 use crate::engine::Classifier;
-use crate::image_policy::PolicyImages;
+use crate::model_policy::images::PolicyImages;
 use crate::model_policy::{PolicyMemory, PolicyModel};
 use qoder_config::settings::Settings;
 use qoder_models::ModelByName;
@@ -69,6 +69,7 @@ pub(super) fn model_options(options: &Options, settings: &Settings) -> Result<Mo
         proxy: options.proxy.clone(),
         compat: Value::Null,
         learned: Learned::default(),
+        clients: options.http_clients.clone(),
     })
 }
 

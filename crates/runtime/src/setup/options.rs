@@ -8,14 +8,14 @@ use std::sync::Arc;
 use qoder_config::servers::McpConfigError;
 use qoder_core::OptionNames;
 use qoder_core::ports::{Thinking, Tool};
-use qoder_models::{ModelConfigError, ModelOptions};
+use qoder_models::{HttpClients, ModelConfigError, ModelOptions};
 use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::server::ToolPolicies;
 use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, RuleSource, ToolDefinition};
 use serde_json::{Map, Value};
 
-use crate::structured::StructuredOutput;
+use crate::tools::structured::StructuredOutput;
 use qoder_config::agents::AgentDefinition;
 use qoder_config::settings::{GivenRules, SettingsError};
 use qoder_config::skills::check_name;
@@ -62,6 +62,8 @@ pub struct Options {
     pub betas: Vec<String>,
     /// Proxy for requests to models, in place of those that the environment names.
     pub proxy: Option<String>,
+    /// HTTP clients of models; a program that opens many sessions gives all of them a clone, so that they share connections.
+    pub http_clients: HttpClients,
     /// The mode, when it was given explicitly.
     pub permission_mode: Option<PermissionMode>,
     /// Rules that allow, as lists.

@@ -11,17 +11,17 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::{Setup, SetupError, value_error};
-use crate::agent::{AgentLimits, Family, OwnServers};
+use crate::agents::{AgentLimits, Family, OwnServers};
 use crate::callbacks::Callbacks;
-use crate::gate::Gate;
+use crate::engine::server_requests::ServerRequests;
 use crate::mcp::authorization::Authorizer;
 use crate::mcp::lazy::{Lazy, LazyLoad};
 use crate::mcp::oauth::{ServerAuthorizer, Vault};
 use crate::mcp::questions::ServerQuestions;
 use crate::mcp::remote::{self, PeerContext};
 use crate::mcp::{ByName, Made, McpServers, RefusedServer, START_WAIT, ServerMaker};
-use crate::questions::Questions;
-use crate::toolbox::Offered;
+use crate::permissions::Gate;
+use crate::tools::toolbox::Offered;
 use qoder_config::agents::ServerReference;
 use qoder_config::plugins::Plugin;
 use qoder_config::server_config::read_server;
@@ -38,7 +38,7 @@ const LAZY_SETTING: &str = "mcp.lazyLoad";
 
 impl Setup {
     /// The servers, none of them started.
-    pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> McpServers {
+    pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> McpServers {
         self.plugins().plugins.iter().for_each(Plugin::prepare_data);
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
@@ -48,13 +48,13 @@ impl Setup {
     }
 
     /// The agents of the session, none of them started.
-    pub(super) fn family(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> Family {
+    pub(super) fn family(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> Family {
         let own_servers = self.own_servers(callbacks, questions);
         Family::new(AgentLimits::of(&self.config.settings), own_servers, self.options.forward_subagent_text)
     }
 
     /// Makes the servers that a definition describes for its agent alone.
-    fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> OwnServers {
+    fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> OwnServers {
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
         let (inline, wait) = (InlineServers::of(&self.config, &callbacks.server_flags), self.start_wait());
@@ -73,7 +73,7 @@ impl Setup {
         })
     }
 
-    fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<Questions>) -> ServerMaker {
+    fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> ServerMaker {
         let own = callbacks.own_servers.clone();
         let hidden = self.hidden_environment();
         let environment = remote::clean_environment(&self.options.environment, &hidden);

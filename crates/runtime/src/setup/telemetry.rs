@@ -2,12 +2,11 @@
 //! say in where it goes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::Setup;
-use crate::redact::Redactor;
 use crate::session::Session;
-use crate::telemetry::{Clean, SECRET_VARIABLES, Telemetry};
+use crate::session::redact::cleaning;
+use crate::telemetry::{SECRET_VARIABLES, Telemetry};
 
 /// What the environment asks for. An unusable value is reported, and the session continues without telemetry.
 pub(super) fn wanted(
@@ -18,11 +17,6 @@ pub(super) fn wanted(
         warnings.push(format!("telemetry is off: {problem}"));
         None
     })
-}
-
-/// Takes the secrets that a redactor knows out of texts.
-pub(crate) fn cleaning(redactor: Redactor) -> Clean {
-    Arc::new(move |text| redactor.text(text).into_owned())
 }
 
 impl Setup {

@@ -8,13 +8,12 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_core::ports::{LogStore, LogStoreError};
-use qoder_runtime::session::Keep;
 use qoder_runtime::store::inbox::{InboxError, Ticket};
 use qoder_runtime::store::jsonl::Durability;
 use qoder_runtime::store::lease::Holder;
 use qoder_runtime::store::line::{self, Line};
 use qoder_runtime::store::{
-    JsonlSessions, OpenSession, SessionKey, SessionStore, StoreError, StoredSession, Take,
+    JsonlSessions, OpenSession, SessionKey, SessionLocation, SessionStore, StoreError, StoredSession, Take,
 };
 use qoder_types::{InboxEntry, Record};
 use serde_json::{Value, json};
@@ -106,6 +105,14 @@ impl SessionStore for Gated {
         self.0.blob(key, name)
     }
 
+    fn write_sidecar(&self, key: &SessionKey, sidecar: &Value) -> Result<(), StoreError> {
+        self.0.write_sidecar(key, sidecar)
+    }
+
+    fn sidecar(&self, key: &SessionKey) -> Result<Option<Value>, StoreError> {
+        self.0.sidecar(key)
+    }
+
     fn children(&self, key: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {
         self.0.children(key)
     }
@@ -113,6 +120,14 @@ impl SessionStore for Gated {
     fn delete(&self, key: &SessionKey) -> Result<(), StoreError> {
         self.0.delete(key)
     }
+}
+
+/// The sessions of a stage in a store that names no files.
+pub fn without_files(stage: &Stage) -> Arc<dyn SessionStore> {
+    let (is_due, was_due) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (reached, opened) = (Notify::new(), Notify::new());
+    let never = Gate { kind: "", is_due, was_due, reached, opened };
+    Arc::new(Gated(JsonlSessions::new(stage.folder().to_path_buf(), Durability::Process), Arc::new(never)))
 }
 
 /// Runs a turn whose barrier after a record of this kind is held back. Answers with the kinds of the records that were
@@ -124,7 +139,7 @@ async fn held_back(kind: &'static str, replies: Value) -> (Vec<String>, bool, Ve
     let gate = Arc::new(Gate { kind, is_due, was_due, reached, opened });
     let sessions = JsonlSessions::new(stage.folder().to_path_buf(), Durability::Process);
     let store = Arc::new(Gated(sessions, Arc::clone(&gate)));
-    let keep = Keep::Store { store, key: SessionKey::main(SESSION), outputs: stage.folder().join("outputs") };
+    let location = SessionLocation::new(store, SessionKey::main(SESSION), stage.folder().join("outputs"));
     let looks = async {
         gate.reached.notified().await;
         // Time for an effect that does not wait.
@@ -134,7 +149,7 @@ async fn held_back(kind: &'static str, replies: Value) -> (Vec<String>, bool, Ve
         gate.opened.notify_one();
         (log, is_there)
     };
-    let (ran, (log, is_there)) = futures::join!(stage.run_in(keep, &["go"]), looks);
+    let (ran, (log, is_there)) = futures::join!(stage.run_in(location, &["go"]), looks);
     let kinds = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone());
     let kinds: Vec<String> = kinds.map(|kind| kind.as_str().unwrap().to_owned()).collect();
     (kinds, is_there, ran.outcomes())

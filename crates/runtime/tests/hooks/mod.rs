@@ -4,7 +4,7 @@
 
 mod after_calls;
 mod agents;
-mod barrier;
+pub mod barrier;
 mod before_calls;
 mod deny_rules_hold;
 mod ends;

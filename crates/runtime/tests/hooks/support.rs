@@ -11,15 +11,16 @@ use qoder_config::hooks::{Action, Hook, HookCall, HookFunction, OnFailure, Trait
 use qoder_config::servers::Flags;
 use qoder_protocol::{Answer, Question};
 use qoder_runtime::callbacks::Callbacks;
+use qoder_runtime::engine::interrupt::Interrupt;
 use qoder_runtime::error::DriveError;
 use qoder_runtime::events::{Answering, Event, Sink, Wants};
-use qoder_runtime::interrupt::Interrupt;
 use qoder_runtime::layout::SessionPaths;
-use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::session::{Keep, new_id};
+use qoder_runtime::session::new_id;
+use qoder_runtime::sessions::SessionChoice;
 use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, Sessions};
 use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::store::jsonl::Durability;
+use qoder_runtime::store::{SessionKey, SessionLocation, SessionStore};
 use qoder_types::Message;
 use qoder_types::record::{InputAdmitted, TurnEnded};
 use serde_json::{Value, json};
@@ -75,6 +76,8 @@ pub struct Stage {
     allow: Option<bool>,
     hook_events: bool,
     pub interrupt: Interrupt,
+    /// Keeps the session in place of files.
+    pub store: Option<Arc<dyn SessionStore>>,
 }
 
 /// What became of a run.
@@ -105,7 +108,7 @@ impl Stage {
             ..Options::default()
         };
         let interrupt = Interrupt::default();
-        Self { folder, hooks: Vec::new(), options, allow: None, hook_events: false, interrupt }
+        Self { folder, hooks: Vec::new(), options, allow: None, hook_events: false, interrupt, store: None }
     }
 
     /// Questions are answered like this.
@@ -192,15 +195,26 @@ impl Stage {
 
     /// Opens the session, takes the prompts, drives until nothing is left to do, and ends.
     pub async fn run(&self, prompts: &[&str]) -> Ran {
-        self.run_in(Keep::Files { paths: self.paths(), durability: Durability::Process }, prompts).await
+        self.run_in(self.location(), prompts).await
     }
 
     /// Opens the session and leaves the rest to the test.
     pub fn open(&self, first: FirstPrompt) -> (OpenedSession, Arc<Heard>) {
-        self.open_in(Keep::Files { paths: self.paths(), durability: Durability::Process }, first)
+        self.open_in(self.location(), first)
     }
 
-    fn open_in(&self, keep: Keep, first: FirstPrompt) -> (OpenedSession, Arc<Heard>) {
+    fn location(&self) -> SessionLocation {
+        match &self.store {
+            Some(store) => SessionLocation::new(
+                Arc::clone(store),
+                SessionKey::main(SESSION),
+                self.folder.path().join("outputs"),
+            ),
+            None => SessionLocation::in_files(&self.paths(), Durability::Process),
+        }
+    }
+
+    fn open_in(&self, location: SessionLocation, first: FirstPrompt) -> (OpenedSession, Arc<Heard>) {
         let heard = Arc::new(Heard { allow: self.allow, hook_events: self.hook_events, ..Heard::default() });
         let setup = Setup::prepare(self.options.clone()).unwrap();
         let callbacks = Callbacks { hooks: self.hooks.clone(), ..Callbacks::default() };
@@ -211,7 +225,7 @@ impl Stage {
             servers: Flags::default(),
             answers_own_servers: false,
             choice: SessionChoice::default(),
-            kept: Some((SESSION.to_owned(), keep)),
+            kept: Some(location),
             first,
             sink: Arc::clone(&heard) as Arc<dyn Sink>,
             mirror: None,
@@ -221,9 +235,9 @@ impl Stage {
     }
 
     /// The same with a session that is kept here; its log is where that of any other would be.
-    pub async fn run_in(&self, keep: Keep, prompts: &[&str]) -> Ran {
+    pub async fn run_in(&self, location: SessionLocation, prompts: &[&str]) -> Ran {
         let first = if prompts.is_empty() { FirstPrompt::Continue } else { FirstPrompt::FromHost };
-        let (OpenedSession { handle, attachment }, heard) = self.open_in(keep, first);
+        let (OpenedSession { handle, attachment }, heard) = self.open_in(location, first);
         for text in prompts {
             handle.submit(InputAdmitted::user(new_id(), Message::user(*text))).unwrap();
         }

@@ -7,6 +7,7 @@ mod isolation;
 mod parked_agents;
 mod session_budget;
 mod stays_open;
+mod subscribing;
 mod support;
 mod system_inputs;
 mod tool_policies;

@@ -6,6 +6,7 @@ use qoder_runtime::sessions::{FirstPrompt, OpenedSession};
 use qoder_types::AskKind;
 use serde_json::{Value, json};
 
+use crate::hooks::barrier::without_files;
 use crate::hooks::support::{Stage, text};
 use crate::sessions::support::{
     PATIENCE, external_tools, kinds, leave_for, parking, to_the_end, until_it_waits,
@@ -54,7 +55,17 @@ fn family(background: bool) -> Stage {
 
 #[tokio::test]
 async fn an_agent_waits_and_another_process_answers_it() {
-    let stage = family(false);
+    is_answered_by_another_process(family(false)).await;
+}
+
+#[tokio::test]
+async fn an_agent_of_a_session_in_any_store_waits_and_is_answered() {
+    let mut stage = family(false);
+    stage.store = Some(without_files(&stage));
+    is_answered_by_another_process(stage).await;
+}
+
+async fn is_answered_by_another_process(stage: Stage) {
     let waiting = until_it_waits(&stage, go()).await;
     assert_eq!(waiting.len(), 1, "{waiting:?}");
     let agent = waiting[0].agent_id.clone().unwrap();

@@ -1,8 +1,6 @@
 //! Copies of sessions: whole, or up to a message. The original is only read; the copy has an id of its own and can be
 //! resumed like any other.
 
-use std::path::Path;
-
 use qoder_core::ports::LogStore;
 use qoder_runtime::error::SessionError;
 use qoder_runtime::layout::SessionPaths;
@@ -30,7 +28,7 @@ pub fn fork_session(
     let from = place.find(session_id)?;
     let id = new_id();
     let name = title.map(|title| title_entry(&id, title)).transpose()?;
-    let to = SessionPaths::new(from.log.parent().unwrap_or_else(|| Path::new(".")), &id);
+    let to = from.beside(&id);
     match up_to_message_id {
         None => catalog::fork(&from, session_id, &to, &id)?,
         Some(message) => copy_up_to(&from, session_id, message, &to, &id)?,

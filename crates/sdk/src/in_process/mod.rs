@@ -9,9 +9,9 @@ mod sink;
 use std::path::Path;
 use std::sync::Arc;
 
-use qoder_runtime::retention::{self, Retention};
 use qoder_runtime::session::{Mirror, new_id};
 use qoder_runtime::sessions::requests::Greeting;
+use qoder_runtime::sessions::retention::{self, Retention};
 use qoder_runtime::sessions::{FirstPrompt, OpenRequest, OpenedSession, SessionHandle, Sessions};
 use qoder_runtime::setup::Setup;
 use qoder_types::record::InputAdmitted;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use qoder_runtime::catalog::is_session_id;
 use qoder_runtime::config::skills::check_name;
-use qoder_runtime::opening::SessionChoice;
+use qoder_runtime::sessions::SessionChoice;
 use qoder_runtime::setup::TOOL_NAMES;
 
 use super::{QoderAgentOptions, Skills, ToolSet};

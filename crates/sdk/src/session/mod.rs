@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::StreamExt;
-use qoder_runtime::interrupt::Interrupt;
+use qoder_runtime::engine::interrupt::Interrupt;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 

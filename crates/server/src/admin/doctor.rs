@@ -115,7 +115,7 @@ fn workspaces(root: &Path) -> Checked {
 
 /// Whether commands can be confined here; without that no command of a session runs.
 fn sandbox(config: &Config) -> Checked {
-    let tried = qoder_runtime::sandbox::try_isolated(&config.workspaces());
+    let tried = qoder_runtime::setup::sandbox::try_isolated(&config.workspaces());
     match tried.confined_by {
         Some(confined_by) => Checked::good("sandbox", format!("confined by {confined_by}")),
         None => Checked::bad(

@@ -8,12 +8,10 @@ use qoder_core::ports::LogStoreError;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::config::servers::Flags;
 use qoder_runtime::error::{DriveError, SessionError};
-use qoder_runtime::opening::SessionChoice;
-use qoder_runtime::session::Keep;
-use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, Sessions};
+use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, SessionChoice, Sessions};
 use qoder_runtime::setup::Setup;
 use qoder_store::line::Line;
-use qoder_store::{SessionKey, SessionStore};
+use qoder_store::{SessionKey, SessionLocation, SessionStore};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, sleep_until};
@@ -207,7 +205,7 @@ fn open_session(
     }
     let id = session.id.to_string();
     let store: Arc<dyn SessionStore> = Arc::new(SeatSession::new(id.clone(), shared, lines));
-    let keep = Keep::Store { store, key: SessionKey::main(id.as_str()), outputs: places.outputs };
+    let location = SessionLocation::new(store, SessionKey::main(id), places.outputs);
     let request = OpenRequest {
         setup,
         callbacks: Callbacks { servers, ..Callbacks::default() },
@@ -215,7 +213,7 @@ fn open_session(
         servers: Flags::default(),
         answers_own_servers: false,
         choice: SessionChoice::default(),
-        kept: Some((id, keep)),
+        kept: Some(location),
         first,
         sink,
         mirror: None,

@@ -85,6 +85,14 @@ impl SessionStore for SeatSession {
         Ok(None)
     }
 
+    fn write_sidecar(&self, key: &SessionKey, _: &Value) -> Result<(), StoreError> {
+        Err(self.missing(key))
+    }
+
+    fn sidecar(&self, _: &SessionKey) -> Result<Option<Value>, StoreError> {
+        Ok(None)
+    }
+
     fn children(&self, _: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {
         Ok(Vec::new())
     }

@@ -1,13 +1,15 @@
 //! The file store: one session, one file, one writer. Opening takes the lease, reads the log, cuts a torn tail and keeps
 //! the cut bytes beside it; a bad line before the end is corruption and refused.
 //!
-//! [`line`](mod@line) is the text of a record, [`blob`] large content, [`notes`] titles and tags.
+//! [`line`](mod@line) is the text of a record, [`blob`] large content, [`notes`] titles and tags, `sidecar` what is known of
+//! an agent.
 
 pub mod blob;
 pub mod folders;
 pub mod line;
 pub mod notes;
 mod scan;
+pub(crate) mod sidecar;
 pub(crate) mod tear;
 
 use std::collections::BTreeSet;

@@ -126,7 +126,6 @@ impl Bench {
             side_model: self.side_model.clone(),
             spent: qoder_core::ports::Spent::default(),
             permissions: qoder_core::permissions::SessionPermissions::default(),
-            session_dir: None,
             mode: self.mode,
             mode_after_plan: self.mode_after_plan,
             worktree: self.worktree.clone(),

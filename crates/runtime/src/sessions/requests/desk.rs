@@ -6,22 +6,25 @@ use std::time::Duration;
 
 use qoder_core::ports::Model;
 use qoder_protocol::control::TokenLine;
-use qoder_store::layout::SessionPaths;
+use qoder_protocol::{InterruptReceipt, RequestError};
+use qoder_store::SessionLocation;
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Actor, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value, json};
 
 use super::{Added, Done};
+use crate::VERSION;
+use crate::agents::NAME as AGENT_TOOL;
 use crate::callbacks::Callbacks;
-use crate::checkpoints::{Checkpoints, RewindRequest, RewindScope};
-use crate::command_rows;
+use crate::checkpoints::{RewindRequest, RewindScope};
 use crate::driver::CAPABILITIES;
+use crate::driver::DriverLink;
+use crate::elicitations::Elicitations;
 use crate::engine::Engine;
+use crate::engine::command_rows;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
-use crate::sessions::handle::{InnerHandle, InterruptReceipt, RequestError};
 use crate::setup::Setup;
-use crate::{VERSION, agent};
 use qoder_config::extensions::CommandRow;
 
 /// The version of the control protocol.
@@ -33,9 +36,9 @@ const COMMANDS_PATIENCE: Duration = Duration::from_secs(5);
 /// What requests are served with.
 pub struct Desk {
     pub(in crate::sessions) engine: Arc<Engine>,
-    pub(in crate::sessions) session: InnerHandle,
+    pub(in crate::sessions) session: DriverLink,
     pub(in crate::sessions) session_id: String,
-    paths: Option<SessionPaths>,
+    location: SessionLocation,
     setup: Mutex<Arc<Setup>>,
     pub(super) callbacks: Callbacks,
 }
@@ -43,17 +46,22 @@ pub struct Desk {
 impl Desk {
     pub(in crate::sessions) fn new(
         engine: Arc<Engine>,
-        session: InnerHandle,
-        (session_id, paths): (String, Option<SessionPaths>),
+        session: DriverLink,
+        (session_id, location): (String, SessionLocation),
         setup: Arc<Setup>,
         callbacks: Callbacks,
     ) -> Self {
-        Self { engine, session, session_id, paths, setup: Mutex::new(setup), callbacks }
+        Self { engine, session, session_id, location, setup: Mutex::new(setup), callbacks }
     }
 
-    /// The session's files; none when nothing is kept.
-    pub(in crate::sessions) fn paths(&self) -> Option<&SessionPaths> {
-        self.paths.as_ref()
+    /// Where the session is kept.
+    pub(in crate::sessions) fn location(&self) -> &SessionLocation {
+        &self.location
+    }
+
+    /// Questions of servers, where the fronts of the session answer them.
+    pub(in crate::sessions) fn elicitations(&self) -> Option<&Elicitations> {
+        self.callbacks.elicitations.as_ref()
     }
 
     /// What the session says of itself when it is ready: the answer to `initialize`.
@@ -82,7 +90,8 @@ impl Desk {
         &self,
         updates: Vec<PermissionUpdate>,
     ) -> Result<Done, RequestError> {
-        if let Some(problem) = updates.iter().find_map(|update| self.engine.updates.complaint(update)) {
+        if let Some(problem) = updates.iter().find_map(|update| self.engine.common.updates.complaint(update))
+        {
             return Err(RequestError::Refused(problem));
         }
         let changed = self.session.run(move |driver| {
@@ -90,7 +99,8 @@ impl Desk {
             driver.session.append(RecordBody::PermissionsChanged(changed))?;
             driver.took_updates(&updates)
         });
-        changed.await.map(|()| Done {})
+        changed.await?;
+        Ok(Done {})
     }
 
     pub(super) async fn set_servers(&self, servers: &Map<String, Value>) -> Result<Value, RequestError> {
@@ -106,7 +116,7 @@ impl Desk {
     }
 
     pub(super) fn skills(&self) -> Vec<Value> {
-        self.engine.extensions.current().skills.rows()
+        self.engine.common.extensions.current().skills.rows()
     }
 
     /// A request for commands gets those of all servers that can be reached.
@@ -122,7 +132,7 @@ impl Desk {
     }
 
     pub(super) fn go_on_with(&self, setup: Arc<Setup>) {
-        self.engine.extensions.read_by(setup.reader(self.callbacks.agents.clone()));
+        self.engine.common.extensions.read_by(setup.reader(self.callbacks.agents.clone()));
         *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = setup;
     }
 
@@ -165,7 +175,7 @@ impl Desk {
         dry_run: bool,
     ) -> Result<Value, RequestError> {
         let request = RewindRequest { user_message_id: id, scope, dry_run, by: Actor::Host };
-        let idle = Checkpoints::of(&self.setup());
+        let idle = self.setup().checkpoints();
         let made = self.session.run(move |driver| Ok(driver.rewind(&request, &idle))).await?;
         match made {
             Ok(report) => serde_json::to_value(report).map_err(RequestError::refused),
@@ -201,10 +211,10 @@ impl Desk {
     }
 
     pub(super) fn agents(&self) -> Vec<Value> {
-        if self.engine.toolbox.get(agent::NAME).is_none() {
+        if self.engine.toolbox.get(AGENT_TOOL).is_none() {
             return Vec::new();
         }
-        self.engine.extensions.current().agents.rows()
+        self.engine.common.extensions.current().agents.rows()
     }
 
     pub(super) fn account(&self) -> Value {

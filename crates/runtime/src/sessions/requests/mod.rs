@@ -3,17 +3,18 @@
 
 mod desk;
 mod plugins;
+mod wire;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_protocol::control::TokenLine;
+use qoder_protocol::{InterruptReceipt, RequestError};
 use qoder_types::{Actor, PermissionMode, PermissionUpdate, UpdateDestination};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::context_usage::ContextUsage;
-use super::handle::{InterruptReceipt, RequestError};
 use crate::checkpoints::RewindScope;
+use crate::driver::ContextUsage;
 use crate::model_policy;
 
 pub(super) use desk::Desk;

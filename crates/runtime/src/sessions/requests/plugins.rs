@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use qoder_protocol::RequestError;
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::sessions::handle::RequestError;
 use qoder_config::extensions::Loaded;
 use qoder_config::plugins::Plugin;
 use qoder_config::plugins::error_rows;
@@ -17,7 +17,7 @@ use qoder_types::server::Scope;
 impl Desk {
     /// The plugins with what each brings and what is wrong with it.
     pub(super) fn plugins(&self) -> Vec<Value> {
-        let loaded = self.engine.extensions.current();
+        let loaded = self.engine.common.extensions.current();
         let servers = self.servers().summary();
         loaded.plugins.iter().map(|plugin| row(plugin, &loaded, &servers)).collect()
     }
@@ -32,7 +32,7 @@ impl Desk {
         let loaded = after.extensions(self.callbacks.agents.clone()).map_err(wrong)?;
         let errors = error_rows(&loaded.problems).len();
         let engine = &self.engine;
-        engine.extensions.replace(loaded);
+        engine.common.extensions.replace(loaded);
         after.plugins().plugins.iter().for_each(Plugin::prepare_data);
         let (wanted, refused) = after.servers_of_plugins(&self.callbacks.server_flags);
         let replaced = self.servers().replace_scope(Scope::Plugin, wanted, refused).await;

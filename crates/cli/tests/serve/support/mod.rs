@@ -1,0 +1,297 @@
+//! A server under test: the real program on a free port with a scripted model, and a client that speaks plain HTTP. Deadlines
+//! guard against hanging and nothing else.
+
+mod http;
+mod stream;
+mod values;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use serde_json::{Value, json};
+
+pub use http::Answer;
+use http::{read_answer, read_body, read_head};
+pub use stream::Stream;
+pub use values::{bash, confirm, custom, id, kind, message, pending, result, result_text, toolset};
+
+/// A guard against hanging.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_qodercli");
+
+/// A server that runs.
+pub struct Server {
+    pub sandbox: Sandbox,
+    pub model: Option<ScriptedServer>,
+    pub token: String,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// A server whose model answers as the script says.
+    pub fn scripted(script: Script) -> Self {
+        Self::with(Some(script), &[], &[])
+    }
+
+    /// A server whose model gives these replies, by how many the conversation has already.
+    pub fn replying(replies: Vec<Reply>) -> Self {
+        Self::scripted(Script::by_assistant_count(replies))
+    }
+
+    /// A server with nothing configured.
+    pub fn offline() -> Self {
+        Self::with(None, &[], &[])
+    }
+
+    /// A server with further arguments and variables.
+    pub fn with(script: Option<Script>, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let sandbox = Sandbox::new();
+        let model = script.map(ScriptedServer::start);
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let environment: Vec<(String, String)> =
+            environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let token = create_token(&sandbox, &["--user", "ana"]);
+        let (child, address) = start(&sandbox, model.as_ref(), &arguments, &environment);
+        Self { sandbox, model, token, arguments, environment, child, address }
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.sandbox.home().join("data")
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Another token for this server.
+    pub fn token(&self, arguments: &[&str]) -> String {
+        create_token(&self.sandbox, arguments)
+    }
+
+    /// Runs `qodercli serve` with these arguments to its end.
+    pub fn operate(&self, arguments: &[&str]) -> std::process::Output {
+        operate(&self.sandbox, arguments)
+    }
+
+    /// Kills the server, as a crash does.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts the server again, after it was killed or stopped.
+    pub fn start_again(&mut self) {
+        let (child, address) = start(&self.sandbox, self.model.as_ref(), &self.arguments, &self.environment);
+        (self.child, self.address) = (child, address);
+    }
+
+    /// Asks the server to stop, and waits for it.
+    pub fn stop(&mut self) -> ExitStatus {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        wait(&mut self.child)
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.request("GET", path, &[], b"")
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.request("POST", path, &[], body.to_string().as_bytes())
+    }
+
+    pub fn delete(&self, path: &str) -> Answer {
+        self.request("DELETE", path, &[], b"")
+    }
+
+    /// A request with the server's token.
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let bearer = format!("Bearer {}", self.token);
+        let mut all = vec![("authorization", bearer.as_str())];
+        all.extend_from_slice(headers);
+        self.bare(method, path, &all, body)
+    }
+
+    /// A request of a client of the Claude dialect.
+    pub fn claude(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let body = if method == "GET" { String::new() } else { body.to_string() };
+        self.request(method, path, &[("anthropic-version", "2023-06-01")], body.as_bytes())
+    }
+
+    /// A request with exactly these headers.
+    pub fn bare(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            head.push_str("host: localhost\r\n");
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(b"\r\n").unwrap();
+        // A server that refuses a body does not read all of it.
+        let _ = stream.write_all(body);
+        read_answer(&mut BufReader::new(stream))
+    }
+
+    /// Sends bytes and reads everything that comes back.
+    pub fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        answer
+    }
+
+    /// An agent with these tools.
+    pub fn agent(&self, tools: &Value) -> String {
+        let body = json!({ "name": "helper", "model": "auto", "tools": tools });
+        id(&self.post("/v1/agents", &body).ok())
+    }
+
+    pub fn environment(&self) -> String {
+        id(&self.post("/v1/environments", &json!({ "name": "here" })).ok())
+    }
+
+    /// A session of an agent with these tools.
+    pub fn session(&self, tools: &Value) -> String {
+        let body = json!({ "agent": self.agent(tools), "environment_id": self.environment() });
+        id(&self.post("/v1/sessions", &body).ok())
+    }
+
+    pub fn send(&self, session: &str, events: &Value) -> Answer {
+        self.post(&format!("/v1/sessions/{session}/events"), &json!({ "events": events }))
+    }
+
+    /// Sends a message and waits until the session is idle; answers with the event that says so.
+    pub fn ask(&self, session: &str, text: &str) -> Value {
+        let mut stream = self.stream(session, None);
+        self.send(session, &json!([message(text)])).ok();
+        stream.until("session.status_idle")
+    }
+
+    /// Every event of a session.
+    pub fn events(&self, session: &str) -> Vec<Value> {
+        let listed = self.get(&format!("/v1/sessions/{session}/events?limit=1000")).ok();
+        listed["data"].as_array().unwrap().clone()
+    }
+
+    /// The types of the events of a session.
+    pub fn kinds(&self, session: &str) -> Vec<String> {
+        self.events(session).iter().map(kind).collect()
+    }
+
+    pub fn status(&self, session: &str) -> String {
+        self.get(&format!("/v1/sessions/{session}")).ok()["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Watches a session, behind an event when one is given.
+    pub fn stream(&self, session: &str, after: Option<&str>) -> Stream {
+        self.stream_with(session, after, "")
+    }
+
+    pub fn stream_with(&self, session: &str, after: Option<&str>, query: &str) -> Stream {
+        let mut headers = vec![("authorization", format!("Bearer {}", self.token))];
+        headers.extend(after.map(|id| ("last-event-id", id.to_owned())));
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let stream = self.open_stream(&format!("/v1/sessions/{session}/events/stream{query}"), &headers);
+        stream.unwrap_or_else(|answer| panic!("{answer:?}"))
+    }
+
+    /// Opens a stream, or answers with why it cannot be.
+    pub fn open_stream(&self, path: &str, headers: &[(&str, &str)]) -> Result<Stream, Answer> {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n");
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let (status, headers) = read_head(&mut reader);
+        if status != 200 {
+            let body = read_body(&mut reader, &headers);
+            return Err(Answer { status, headers, body });
+        }
+        Ok(Stream::new(reader, headers))
+    }
+
+    /// The workspace of a session.
+    pub fn workspace(&self, session: &str) -> PathBuf {
+        self.data().join("workspaces").join(session.trim_start_matches("sess_")).join("workspace")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn start(
+    sandbox: &Sandbox,
+    model: Option<&ScriptedServer>,
+    arguments: &[String],
+    environment: &[(String, String)],
+) -> (Child, String) {
+    let mut command = match model {
+        Some(model) => sandbox.command_with(PROGRAM, model),
+        None => sandbox.command(PROGRAM),
+    };
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(sandbox.home().join("data"));
+    command.args(arguments).envs(environment.iter().cloned());
+    let log =
+        std::fs::OpenOptions::new().create(true).append(true).open(sandbox.home().join("serve.log")).unwrap();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let Some(address) = line.trim().strip_prefix("listening on http://") else {
+        let log = std::fs::read_to_string(sandbox.home().join("serve.log")).unwrap_or_default();
+        panic!("the server does not start: {line:?} {log}");
+    };
+    (child, address.to_owned())
+}
+
+fn operate(sandbox: &Sandbox, arguments: &[&str]) -> std::process::Output {
+    let mut command: Command = sandbox.command(PROGRAM);
+    command.arg("serve").args(arguments).arg("--data-dir").arg(sandbox.home().join("data"));
+    Sandbox::finish(command)
+}
+
+fn create_token(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let output = operate(sandbox, &[&["token", "create"], arguments].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    text.split_whitespace().last().unwrap().to_owned()
+}
+
+/// Waits for a process to end.
+pub fn wait(child: &mut Child) -> ExitStatus {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(Instant::now() < until, "the process does not end");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
