@@ -12,7 +12,7 @@ use super::glob::Glob;
 use super::links;
 use super::mentions::Mentions;
 use super::removal;
-use crate::hosts::domain::{Target, target};
+use crate::hosts::{Target, target};
 use crate::places::{FileSystem, leads_anywhere, normalise};
 use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names};
 use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};

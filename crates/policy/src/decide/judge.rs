@@ -12,7 +12,7 @@ use super::line::{Terms, is_grave};
 use super::matching::{Touched, Unknowns, touched};
 use super::suggest::suggestions;
 use crate::accesses::find::{Found, Line, find};
-use crate::hosts::domain::Target;
+use crate::hosts::Target;
 use crate::places::{FileSystem, is_system};
 use crate::rules::compiled::{Compiled, Content, Policy, RuleList};
 use crate::shell::{hands_over, is_privilege_wrapper};

@@ -1,9 +1,8 @@
 //! Hosts: what `domain:` rules name and what a URL leads to. A URL is parsed once, by the standard's parser; user part,
 //! port and path never take part in a comparison.
 
+use qoder_types::hosts::{HostKind, host_is_public_name};
 use url::{Host, Url};
-
-use super::address::{HostKind, host_is_public_name};
 
 /// The host part of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
