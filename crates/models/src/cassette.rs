@@ -135,7 +135,7 @@ impl Drop for Tape {
             // A recording is an aid; the conversation continues without it, but not silently.
             // A closed stderr leaves no one to report it to.
             let text = format!("cannot record to {}: {error}", self.recorder.path.display());
-            let _ = writeln!(std::io::stderr(), "{}", qoder_core::display::escaped_line(&text));
+            let _ = writeln!(std::io::stderr(), "{}", qoder_types::display::escaped_line(&text));
         }
     }
 }

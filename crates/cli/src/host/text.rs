@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use qoder_core::display::escaped_line;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_runtime::events::{Answering, Event, Sink, Wants};
+use qoder_types::display::escaped_line;
 use qoder_types::{AskKind, ContentBlock, StopReason};
 
 use super::tell_first_retry;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use qoder_core::OptionNames;
 use qoder_core::permissions::SessionPermissions;
-use qoder_core::policy::{Confinement, Policy, Question, RuleSet, Ruling, Workspace, decide};
 use qoder_core::ports::{Hidden, Tool};
+use qoder_policy::{Confinement, Policy, Question, RuleSet, Ruling, Workspace, decide};
 use qoder_types::{PermissionMode, RuleValue};
 use serde_json::Value;
 
@@ -74,7 +74,11 @@ impl Gate {
     }
 
     pub(super) fn compile(&self, permissions: &SessionPermissions) -> Policy {
-        let rules = permissions.rules(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
+        let rules = self
+            .rules
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .with_updates(permissions.updates(), permissions.turn_rules());
         Policy::new(&rules, permissions.workspace(&self.workspace))
     }
 

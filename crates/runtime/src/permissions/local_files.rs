@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use qoder_core::policy::FileSystem;
+use qoder_policy::FileSystem;
 
 /// Path metadata of this machine.
 #[derive(Debug, Clone, Copy)]

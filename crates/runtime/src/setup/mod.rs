@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use qoder_core::images::ImageModel;
-use qoder_core::policy::{RuleSet, Workspace};
 use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
 use qoder_models::ModelOptions;
+use qoder_policy::{RuleSet, Workspace};
+use qoder_process::sandbox::SandboxSettings;
 use qoder_tools::SessionShared;
-use qoder_tools::sandbox::SandboxSettings;
 use qoder_types::{PermissionMode, Purpose, RuleSource};
 use serde_json::Value;
 

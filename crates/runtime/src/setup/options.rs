@@ -9,7 +9,7 @@ use qoder_config::servers::McpConfigError;
 use qoder_core::OptionNames;
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{HttpClients, ModelConfigError, ModelOptions};
-use qoder_tools::sandbox::SandboxSettings;
+use qoder_process::sandbox::SandboxSettings;
 use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, RuleSource, ToolDefinition};
 use serde_json::{Map, Value};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use qoder_core::policy::{Rule, RuleSet};
 use qoder_core::ports::Model;
+use qoder_policy::{Rule, RuleSet};
 use qoder_types::{Behavior, RuleOrigin, RuleSource};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};

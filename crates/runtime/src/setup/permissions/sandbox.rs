@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use qoder_core::policy::{RuleSet, Workspace};
-use qoder_tools::sandbox::{SandboxPlaces, SandboxSettings};
+use qoder_policy::{RuleSet, Workspace};
+use qoder_process::sandbox::{SandboxPlaces, SandboxSettings};
 use serde_json::{Map, Value};
 
 use qoder_config::settings::{Settings, SettingsError};

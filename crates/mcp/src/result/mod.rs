@@ -1,6 +1,8 @@
 //! From MCP's content blocks to what the model reads: text and images as they are, resources and links as text, what no
 //! model can read as a note. Bounded here, the full text kept in a file.
 
+pub(crate) mod kept;
+
 use qoder_core::ports::{Outputs, ToolOutcome};
 use qoder_types::{CallOutcome, ContentBlock, ImageSource, ToolResultContent};
 use serde_json::{Value, json};
@@ -49,12 +51,12 @@ fn bound(blocks: Vec<ContentBlock>, limit: usize, outputs: &Outputs, stem: &str)
     if all_text {
         let texts: Vec<String> = blocks.into_iter().filter_map(text_of).collect();
         let text = if texts.is_empty() { "(no content)".to_owned() } else { texts.join("\n") };
-        return ToolResultContent::Text(qoder_tools::bounded(text, limit, outputs, stem).0);
+        return ToolResultContent::Text(kept::bounded(text, limit, outputs, stem).0);
     }
     let mut left = limit;
     let bounded = blocks.into_iter().map(|block| match block {
         ContentBlock::Text { text } => {
-            let (text, _) = qoder_tools::bounded(text, left, outputs, stem);
+            let (text, _) = kept::bounded(text, left, outputs, stem);
             left = left.saturating_sub(text.chars().count());
             ContentBlock::text(text)
         }

@@ -2,7 +2,10 @@
 //!
 //! * [`Model`]: streams one reply. Retries inside; a reply is complete or it is an error, never half.
 //! * [`Tool`]: declares itself, says what it would touch, and runs. Failure is a result, never a panic.
+//! * [`McpPort`]: the MCP servers of a session, for tools that reach them by name.
 //! * [`LogStore`]: keeps one session's records. One writer; a failed write or sync ends it.
+
+mod mcp;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -22,6 +25,7 @@ use qoder_types::{
 };
 use serde_json::Value;
 
+pub use mcp::McpPort;
 pub use qoder_types::{Access, CommandEnvironment};
 
 use crate::permissions::SessionPermissions;
