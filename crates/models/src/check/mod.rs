@@ -13,12 +13,11 @@ use qoder_types::{ModelFailure, ModelFailureClass};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::catalog;
+use crate::error::ModelConfigError;
 use crate::learn::{self, Learned};
-use crate::list;
-use crate::resolve::{named_route, provider_model, resolve};
-use crate::route::Route;
-use crate::settings::{ModelConfigError, ModelOptions};
+use crate::resolve::{list_of, named_route, provider_model, resolve};
+use crate::routes::Route;
+use crate::settings::{ModelOptions, catalog};
 
 use budget::Budget;
 use probes::Probes;
@@ -241,7 +240,7 @@ impl Check {
             let started = Instant::now();
             let tried = async {
                 match (stopped, probe, &route) {
-                    (_, Probe::List, Some(route)) => match list::ask(route, &self.options).await {
+                    (_, Probe::List, Some(route)) => match list_of(route, &self.options).await {
                         Ok(models) => probes::listed(&models, &route.model),
                         Err(failure) => probes::failed(&failure),
                     },
