@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod control;
 mod definitions;
+mod environment;
 mod exit;
 mod hooks;
 mod host;
@@ -24,7 +25,6 @@ mod screen;
 mod sessions;
 mod signals;
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -33,6 +33,7 @@ use qoder_runtime::setup::Setup;
 
 use arguments::Arguments;
 use commands::{Command, CommandLine};
+use environment::environment;
 use exit::{Exit, Fault};
 
 fn main() -> ExitCode {
@@ -53,13 +54,6 @@ fn main() -> ExitCode {
             fault.exit.into()
         }
     }
-}
-
-/// The environment as text. Names or values that are not UTF-8 cannot be meant for us.
-fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
 }
 
 fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {

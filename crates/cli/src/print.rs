@@ -44,14 +44,15 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
 }
 
 /// What is done after the answer is printed.
-struct AfterRun {
+pub struct AfterRun {
     retention: Option<Retention>,
     config_root: PathBuf,
     telemetry: Option<Telemetry>,
 }
 
 impl AfterRun {
-    fn of(setup: &Setup, choice: &SessionChoice) -> Self {
+    /// What a run with this setup leaves to be done.
+    pub fn of(setup: &Setup, choice: &SessionChoice) -> Self {
         // A run that keeps nothing leaves everything else alone as well.
         let retention = (!choice.forget).then(|| retention::configured(&setup.config.settings));
         Self {
@@ -61,7 +62,8 @@ impl AfterRun {
         }
     }
 
-    fn finish(self) {
+    /// Does it.
+    pub fn finish(self) {
         if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
             screen::tell(&format!("warning: telemetry: {problem}"));
         }
@@ -190,7 +192,7 @@ pub fn tell_offline(session: &SessionHandle) {
 /// Prints the ID of the session on a terminal, for `sessions show`, `permissions explain` and `--resume`.
 fn print_id(id: &str) {
     if screen::stdout_is_terminal() && screen::stderr_is_terminal() {
-        let line = screen::Paint::of_stderr(&crate::environment()).line();
+        let line = screen::Paint::of_stderr(&crate::environment::environment()).line();
         screen::tell_painted(&line.ink(screen::Ink::Faint, &format!("session {id}")));
     }
 }
@@ -221,7 +223,8 @@ fn debug_session(session: &SessionHandle) -> Vec<String> {
     ]
 }
 
-fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
+/// Which session the flags name.
+pub fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
     let choice = SessionChoice {
         session_id: arguments.session_id.clone(),
         resume: arguments.resume.clone(),
@@ -240,7 +243,7 @@ fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
 /// Programs that read JSON learn of a session that cannot be opened, written or continued by a result message, too. It has
 /// what the unfinished turn came to so far.
 pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, state: &State) -> Fault {
-    let fault = fault.reworded(options::option_names(&crate::environment()));
+    let fault = fault.reworded(options::option_names(&crate::environment::environment()));
     if format != OutputFormat::Text {
         let turn = state.turn.clone().unwrap_or_default();
         let message = serde_json::json!({

@@ -1,10 +1,20 @@
-//! What is said at a front: messages, control requests, and questions with their answers. Plain data and pure functions;
-//! every front reads and writes these types, whether bytes cross a pipe or not.
+//! What is said at a front: messages, control requests, questions with their answers, and the interface of a session. Plain
+//! data and pure functions; every front reads and writes these types, whether bytes cross a pipe or not.
 
+mod answer_error;
+mod client;
 pub mod control;
+mod elicitation;
+mod event;
 pub mod messages;
 mod project;
 mod question;
 
+pub use answer_error::AnswerError;
+pub use client::{
+    BoxFuture, EventStream, InterruptReceipt, Leave, RequestError, SessionClient, SessionState, SessionView,
+};
+pub use elicitation::{Elicitation, ElicitationAction, ElicitationAnswer};
+pub use event::{SessionEvent, Wants};
 pub use project::{Projector, denial_text};
 pub use question::{ActionId, Answer, Question, Resolution, decision_reason_type};

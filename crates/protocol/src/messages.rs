@@ -54,6 +54,12 @@ pub enum StreamMessage {
         /// What the host wants to find on every user message.
         #[serde(skip_serializing_if = "Option::is_none")]
         custom_context: Option<serde_json::Map<String, serde_json::Value>>,
+        /// For an echoed prompt: what the person wrote, when the message is the expansion of a command.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        typed: Option<String>,
+        /// For a tool result: milliseconds the tool ran.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
     },
     /// News of the runtime.
     System(SystemMessage),
@@ -83,6 +89,7 @@ impl StreamMessage {
                 SystemMessage::Init(init) => &init.uuid,
                 SystemMessage::ApiRetry { uuid, .. }
                 | SystemMessage::CompactBoundary { uuid, .. }
+                | SystemMessage::ConversationCut { uuid, .. }
                 | SystemMessage::Status { uuid, .. }
                 | SystemMessage::LocalCommandOutput { uuid, .. }
                 | SystemMessage::SessionStateChanged { uuid, .. }
@@ -144,6 +151,15 @@ pub enum SystemMessage {
         /// What the compaction was about.
         compact_metadata: WireCompactMetadata,
         /// The transcript entry.
+        uuid: String,
+        /// The session.
+        session_id: String,
+    },
+    /// The conversation continues from an earlier entry. Only where prompts are echoed.
+    ConversationCut {
+        /// The last entry that stays; null when the conversation begins anew.
+        at: Option<String>,
+        /// New for each message.
         uuid: String,
         /// The session.
         session_id: String,

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use qoder_types::record::{Decided, RecordBody, TurnEnded, UserEntry, UserOrigin};
+use qoder_types::record::{
+    Decided, InputAdmitted, InputOrigin, InputWithdrawn, RecordBody, TurnEnded, UserEntry, UserOrigin,
+};
 use qoder_types::{Actor, Behavior, DecisionLayer, Record, TaskEnded, TaskStarted};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -23,6 +25,8 @@ pub struct Projector {
     /// What the host wants to find on every user message.
     pub custom_context: Option<Map<String, Value>>,
     tasks: HashMap<String, TaskStarted>,
+    /// Inputs that wait, when prompts are repeated: one that a command answered never becomes an entry.
+    inputs: HashMap<String, InputAdmitted>,
 }
 
 impl Projector {
@@ -61,6 +65,20 @@ impl Projector {
                     session_id: self.session_id.clone(),
                 }))
             }
+            RecordBody::InputAdmitted(input) => {
+                if self.replays_prompts && input.origin == InputOrigin::User {
+                    self.inputs.insert(input.input_id.clone(), input.clone());
+                }
+                None
+            }
+            RecordBody::InputWithdrawn(withdrawn) => self.withdrawn(withdrawn),
+            RecordBody::Cut(cut) => self.replays_prompts.then(|| {
+                StreamMessage::System(SystemMessage::ConversationCut {
+                    at: cut.at.clone(),
+                    uuid: self.uuid(seq),
+                    session_id: self.session_id.clone(),
+                })
+            }),
             RecordBody::Decided(decided) => self.denial(decided, seq),
             RecordBody::TurnEnded(end) => Some(self.result(end, seq)),
             RecordBody::TaskStarted(start) => {
@@ -74,7 +92,28 @@ impl Projector {
         }
     }
 
-    fn user(&self, entry: &UserEntry) -> Option<StreamMessage> {
+    /// A prompt that never became an entry: the program answered it, or a hook refused it. One that its sender took back was
+    /// never asked.
+    fn withdrawn(&mut self, withdrawn: &InputWithdrawn) -> Option<StreamMessage> {
+        let input = self.inputs.remove(&withdrawn.input_id)?;
+        (!withdrawn.by.is_host()).then(|| StreamMessage::User {
+            message: input.message,
+            parent_tool_use_id: None,
+            session_id: self.session_id.clone(),
+            uuid: input.input_id,
+            tool_use_result: None,
+            is_replay: true,
+            is_synthetic: false,
+            custom_context: self.custom_context.clone(),
+            typed: None,
+            duration_ms: None,
+        })
+    }
+
+    fn user(&mut self, entry: &UserEntry) -> Option<StreamMessage> {
+        if let Some(input) = &entry.input_id {
+            self.inputs.remove(input);
+        }
         let is_replay = match entry.origin {
             UserOrigin::ToolResult => false,
             UserOrigin::Prompt if self.replays_prompts => true,
@@ -89,6 +128,8 @@ impl Projector {
             is_replay,
             is_synthetic: entry.is_meta,
             custom_context: self.custom_context.clone(),
+            typed: entry.typed.clone(),
+            duration_ms: entry.duration_ms,
         })
     }
 

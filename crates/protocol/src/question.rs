@@ -1,6 +1,7 @@
 //! A call that waits for a decision, what an answerer is shown of it, and the answer. Every front shows the same text and
 //! fields, because all of them are made here.
 
+use qoder_types::record::Answered;
 use qoder_types::{Actor, AskKind, Decision, DecisionLayer, ExternalResult, PermissionUpdate};
 use serde_json::{Value, json};
 
@@ -144,6 +145,21 @@ impl Answer {
             (Some(_), _) => "result",
             (None, true) => "allow",
             (None, false) => "deny",
+        }
+    }
+
+    /// The record of it; `updates` are its changes of permissions that can be made.
+    #[must_use]
+    pub fn into_record(self, tool_use_id: impl Into<String>, updates: Vec<PermissionUpdate>) -> Answered {
+        Answered {
+            tool_use_id: tool_use_id.into(),
+            allow: self.allow,
+            message: self.message,
+            updated_input: self.updated_input.filter(|_| self.allow),
+            updated_permissions: updates,
+            interrupt: self.interrupt,
+            result: self.result,
+            by: self.by,
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use crate::elicitations::Elicitations;
 use crate::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use crate::mcp::{McpPeer, RefusedServer};
 use qoder_config::agents::AgentDefinition;
@@ -35,8 +36,17 @@ pub struct Callbacks {
     pub auth_expired: Option<AuthExpired>,
     /// Puts questions of servers to a person; without it they are cancelled.
     pub elicitation: Option<OnElicitation>,
+    /// Puts questions of servers to the subscribers of the session, in place of `elicitation`.
+    pub elicitations: Option<Elicitations>,
     /// Gets credentials for servers; without it they stay in `needs-auth`.
     pub mcp_oauth: Option<OnMcpOAuth>,
+}
+
+impl Callbacks {
+    /// What puts a question of a server to a person.
+    pub(crate) fn on_elicitation(&self) -> Option<OnElicitation> {
+        self.elicitations.as_ref().map(Elicitations::callback).or_else(|| self.elicitation.clone())
+    }
 }
 
 /// The way to a server in the front's process, by its name there.

@@ -5,6 +5,7 @@ pub mod agents;
 pub mod callbacks;
 pub mod checkpoints;
 mod driver;
+pub mod elicitations;
 pub mod engine;
 pub mod error;
 pub mod events;

@@ -47,6 +47,30 @@ pub enum ToolPolicy {
     AlwaysAsk,
     /// It does not run: a deny rule.
     AlwaysDeny,
+    /// The classifier judges each call; where it does not, a person is asked. Only [`ToolPolicies`] has it.
+    Auto,
+}
+
+/// What a program that opens sessions has decided about their tools, each by its exact name: no other name of the tool, and
+/// no access of another tool, is meant. A policy only tightens what rules and places allow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolPolicies {
+    /// By the name that the model calls.
+    pub tools: BTreeMap<String, ToolPolicy>,
+    /// By the name of the MCP server, for those of its tools that are not listed.
+    pub servers: BTreeMap<String, ToolPolicy>,
+}
+
+impl ToolPolicies {
+    /// The policy of the tool that the model calls by this name.
+    #[must_use]
+    pub fn of(&self, tool: &str) -> Option<ToolPolicy> {
+        let of_server = || {
+            let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
+            self.servers.get(server)
+        };
+        self.tools.get(tool).or_else(of_server).copied()
+    }
 }
 
 /// A client that was registered with an authorization server beforehand, and where the callback goes.

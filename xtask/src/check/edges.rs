@@ -49,7 +49,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "qoder-server",
         &["qoder-http", "qoder-mcp", "qoder-models", "qoder-protocol", "qoder-runtime", "qoder-store"],
     ),
-    ("qoder-terminal", &["qoder-protocol"]),
+    // The nouns of types are in the signatures of protocol.
+    ("qoder-terminal", &["qoder-protocol", "qoder-types"]),
     ("qoder-acp", &["qoder-protocol", "qoder-runtime"]),
     ("qodercli", ALL),
     ("qoder-testkit", &["qoder-core", "qoder-protocol", "qoder-store", "qoder-types"]),

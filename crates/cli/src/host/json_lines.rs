@@ -160,6 +160,7 @@ impl Sink for JsonLines {
             tool_output: false,
             session_state: self.wanted.session_state.is_some(),
             hook_events: self.wanted.hook_events,
+            ..Wants::default()
         }
     }
 

@@ -7,6 +7,8 @@
 
 #[cfg(test)]
 mod agents;
+#[cfg(test)]
+mod every_append;
 
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};

@@ -85,7 +85,7 @@ fn anything_else_denies() {
     for (verdict, reason) in [
         (Reply::text("{\"decision\":\"deny\",\"reason\":\"it installs\"}"), "it installs"),
         (Reply::text("sure, go ahead"), "cannot be read"),
-        (Reply::text("{\"decision\":\"ALLOW\"}"), "denies"),
+        (Reply::text("{\"decision\":\"ALLOW\"}"), "cannot be read"),
         (calls(&[("toolu_x", "Bash", json!({ "command": "true" }))]), "cannot be read"),
         (fault(400, "invalid_request_error", "no judging today"), "no judging today"),
     ] {

@@ -143,6 +143,7 @@ impl Outlet for AgentOutlet {
             tool_output: false,
             session_state: false,
             hook_events: wants.hook_events,
+            ..wants
         }
     }
 

@@ -9,14 +9,40 @@ use super::link::{Arrival, Inbox};
 use crate::error::DriveError;
 use crate::events::Event;
 
-/// The next arrival; never completes without an inbox or after its end.
-pub(super) async fn arrival(inbox: &mut Option<Inbox>) -> Arrival {
-    if let Some(receiver) = inbox
-        && let Some(arrival) = receiver.recv().await
-    {
-        return arrival;
+/// What arrives while a session is driven; nothing without an inbox.
+#[derive(Default)]
+pub(super) struct Arrivals(Option<Inbox>);
+
+impl Arrivals {
+    /// Takes what arrives from this inbox on.
+    pub(super) fn attach(&mut self, inbox: Inbox) {
+        self.0 = Some(inbox);
     }
-    std::future::pending().await
+
+    /// Gives the inbox back.
+    pub(super) fn detach(self) -> Option<Inbox> {
+        self.0
+    }
+
+    /// True when something can arrive.
+    pub(super) fn is_attached(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The next arrival; never completes without an inbox or after its end.
+    pub(super) async fn next(&mut self) -> Arrival {
+        if let Some(inbox) = &mut self.0
+            && let Some(arrival) = inbox.recv().await
+        {
+            return arrival;
+        }
+        std::future::pending().await
+    }
+
+    /// The next arrival, if there is one.
+    fn try_next(&mut self) -> Option<Arrival> {
+        self.0.as_mut()?.try_recv().ok()
+    }
 }
 
 impl Driver<'_> {
@@ -27,20 +53,20 @@ impl Driver<'_> {
             return Ok(());
         }
         let mut ready = self.engine.outlet.ready();
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         loop {
             tokio::select! {
                 biased;
                 () = &mut cancelled => return Ok(()),
                 () = &mut ready => return Ok(()),
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         }
     }
 
     /// Takes everything that is there by now.
     pub(super) fn take_arrived(&mut self) -> Result<(), DriveError> {
-        while let Some(Ok(arrival)) = self.inbox.as_mut().map(Inbox::try_recv) {
+        while let Some(arrival) = self.arrivals.try_next() {
             self.take(arrival)?;
         }
         Ok(())
@@ -63,13 +89,16 @@ impl Driver<'_> {
     }
 
     /// Stops the turn that runs; the record of it names who wanted that. False when no turn runs.
-    pub fn interrupt_by(&mut self, by: Actor) -> bool {
+    pub fn interrupt_by(&mut self, by: Actor) -> Result<bool, DriveError> {
         let runs = self.session.state.turn.is_some() || self.promoting;
         if runs {
-            self.interrupted_by.get_or_insert(by);
-            self.interrupt.trigger();
+            self.stopping.want(by);
         }
-        runs
+        // A turn that is open and not driven at this moment: the driver that takes it up knows only what is on record.
+        if !self.arrivals.is_attached() && self.session.state.turn.is_some() {
+            self.interrupt_turn()?;
+        }
+        Ok(runs)
     }
 
     /// Takes an input into the log, unless it is there already. False when it is.

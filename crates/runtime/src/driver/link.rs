@@ -4,13 +4,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_core::ports::{SideModel, Spent};
 use qoder_hooks::Fired;
+use qoder_protocol::RequestError;
 use qoder_types::Actor;
 use qoder_types::record::{Elicited, InputAdmitted};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
-use crate::engine::elicitation::{OpenedQuestion, QuestionLog};
+use crate::engine::server_requests::{OpenedQuestion, QuestionLog};
 use crate::error::DriveError;
 
 /// Something that is done with the session between two steps of its driver. It answers its sender by itself; an error
@@ -28,11 +29,6 @@ pub(crate) enum Arrival {
 /// What arrives, in order.
 pub(crate) type Inbox = mpsc::UnboundedReceiver<Arrival>;
 
-/// The session has ended.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the session has ended")]
-pub(crate) struct SessionEnded;
-
 /// A way to a driver that does not keep its session going: for those inside of it that need its log.
 #[derive(Clone)]
 pub(crate) struct DriverLink {
@@ -47,15 +43,15 @@ impl DriverLink {
     }
 
     /// Hands an input over.
-    pub(crate) fn submit(&self, input: InputAdmitted) -> Result<(), SessionEnded> {
-        self.sender.send(Arrival::Input(input)).map_err(|_| SessionEnded)
+    pub(crate) fn submit(&self, input: InputAdmitted) -> Result<(), RequestError> {
+        self.sender.send(Arrival::Input(input)).map_err(|_| RequestError::Ended)
     }
 
     /// Does something with the session between two steps and waits for what came of it.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         command: impl for<'a> FnOnce(&mut Driver<'a>) -> Result<T, DriveError> + Send + 'static,
-    ) -> Result<T, SessionEnded> {
+    ) -> Result<T, RequestError> {
         let (answer, answered) = oneshot::channel();
         let command = Box::new(move |driver: &mut Driver<'_>| {
             let made = command(driver)?;
@@ -63,8 +59,8 @@ impl DriverLink {
             let _ = answer.send(made);
             Ok(())
         });
-        self.sender.send(Arrival::Command(command)).map_err(|_| SessionEnded)?;
-        answered.await.map_err(|_| SessionEnded)
+        self.sender.send(Arrival::Command(command)).map_err(|_| RequestError::Ended)?;
+        answered.await.map_err(|_| RequestError::Ended)
     }
 
     /// Does something with the session between two steps, without waiting for it.

@@ -4,6 +4,7 @@
 mod arrivals;
 mod calls;
 mod checkpoints;
+mod clock;
 mod commands;
 mod context_usage;
 mod hooks;
@@ -12,11 +13,8 @@ mod messages;
 mod model;
 mod pieces;
 mod servers;
+mod stopping;
 mod tasks;
-mod time;
-
-use std::collections::BTreeMap;
-use std::time::Instant;
 
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::ports::Model;
@@ -26,7 +24,7 @@ use qoder_core::{Limits, Step, next};
 use qoder_protocol::messages::StreamMessage;
 use qoder_types::record::{Epoch, Interrupted, RecordBody, TurnEnded, UserOrigin};
 use qoder_types::{
-    Actor, CallOutcome, ContentBlock, Message, MessageContent, ParkedCall, Record, Role, ToolResultContent,
+    Actor, CallOutcome, ContentBlock, Message, MessageContent, Record, Role, ToolResultContent,
 };
 
 use crate::checkpoints::KeptFiles;
@@ -37,23 +35,25 @@ use crate::events::Event;
 use crate::session::Session;
 use qoder_hooks::Occasion;
 
-use arrivals::arrival;
+use arrivals::Arrivals;
 pub(crate) use calls::asking::LateAnswer;
+use clock::TurnClock;
 pub use commands::is_command;
 pub use context_usage::ContextUsage;
-pub(crate) use link::{Arrival, DriverLink, Inbox, SessionEnded};
+pub(crate) use link::{Arrival, DriverLink, Inbox};
 pub use messages::CAPABILITIES;
+use stopping::Stopping;
+use tasks::waiting::WaitingAgents;
 
 /// Drives one session.
 pub struct Driver<'a> {
     engine: &'a Engine,
     pub(crate) session: &'a mut Session,
-    interrupt: Interrupt,
+    stopping: Stopping,
     limits: Limits,
     options: RenderOptions,
-    started: Instant,
-    time: Option<time::TurnTime>,
-    inbox: Option<Inbox>,
+    clock: TurnClock,
+    arrivals: Arrivals,
     /// The prompt to repeat on the stream once the turn is announced.
     echo: Option<Record>,
     /// Files that tools have read since the last reply.
@@ -67,12 +67,8 @@ pub struct Driver<'a> {
     promoting: bool,
     /// True while an unfinished turn is closed: its late results belong to no turn that the host knows.
     quiet: bool,
-    /// True once it is on record that the process ends.
-    end_is_recorded: bool,
-    /// Who wanted the turn to stop, when it was not a signal.
-    interrupted_by: Option<Actor>,
-    /// Calls whose agents wait, and what for; they are not run again until one of it is answered.
-    parked: BTreeMap<String, Vec<ParkedCall>>,
+    /// Calls whose agents wait.
+    waiting: WaitingAgents,
 }
 
 impl<'a> Driver<'a> {
@@ -91,34 +87,31 @@ impl<'a> Driver<'a> {
         Self {
             engine,
             session,
-            interrupt,
+            stopping: Stopping::new(interrupt),
             limits,
             options,
-            started: Instant::now(),
-            time: None,
-            inbox: None,
+            clock: TurnClock::new(),
+            arrivals: Arrivals::default(),
             echo: None,
             read_files: Vec::new(),
             noticed: Vec::new(),
             kept: KeptFiles::default(),
             promoting: false,
             quiet: false,
-            end_is_recorded: false,
-            interrupted_by: None,
-            parked: BTreeMap::new(),
+            waiting: WaitingAgents::default(),
         }
     }
 
     /// Takes inputs from `inbox` into the log and obeys commands as they arrive, also while a turn runs.
     #[must_use]
     pub(crate) fn with_inbox(mut self, inbox: Inbox) -> Self {
-        self.inbox = Some(inbox);
+        self.arrivals.attach(inbox);
         self
     }
 
     /// Gives the inbox back.
     pub(crate) fn into_inbox(self) -> Option<Inbox> {
-        self.inbox
+        self.arrivals.detach()
     }
 
     /// Drives until the session is idle; answers with the last turn's end. `None` means there was nothing to do. However
@@ -169,7 +162,7 @@ impl<'a> Driver<'a> {
                 Step::Promote => {
                     if let Some(refused) = self.promote().await? {
                         ended = Some(refused);
-                        if self.interrupt.is_triggered() {
+                        if self.stopping.is_wanted() {
                             return Ok(ended);
                         }
                     }
@@ -198,7 +191,7 @@ impl<'a> Driver<'a> {
                     let Some(end) = self.end_unless_held(&reason).await? else { continue };
                     ended = Some(end);
                     // The interrupt was for this turn; inputs that wait behind it get a turn of their own.
-                    if self.interrupt.is_triggered() {
+                    if self.stopping.is_wanted() {
                         self.forward_task_events()?;
                         return Ok(ended);
                     }
@@ -369,26 +362,28 @@ impl<'a> Driver<'a> {
         let ended_by = self.ended_by();
         // A call that was cut off has put it on record already.
         let is_known = self.session.state.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some());
-        if is_known || std::mem::replace(&mut self.end_is_recorded, ended_by.is_some()) {
+        if is_known {
             return Ok(());
         }
-        let by = match ended_by {
-            Some(signal) => Actor::Ending(signal.to_owned()),
-            None => self.interrupted_by.take().unwrap_or(Actor::Signal),
-        };
+        let Some(by) = self.stopping.take_record(ended_by) else { return Ok(()) };
         self.session.append(RecordBody::Interrupted(Interrupted { by }))?;
         Ok(())
     }
 
+    /// A turn begins, or continues in this process.
+    fn begin_clock(&mut self) {
+        self.clock.begin(self.engine.bounds.time_limit, self.stopping.interrupt());
+    }
+
     /// The signal by which the process ends, once the turn was asked to stop for it.
     fn ended_by(&self) -> Option<&'static str> {
-        self.engine.common.ending.signal().filter(|_| self.interrupt.is_triggered())
+        self.engine.common.ending.signal().filter(|_| self.stopping.is_wanted())
     }
 
     fn end(&mut self, reason: &EndReason) -> Result<TurnEnded, DriveError> {
-        let duration = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let duration = self.clock.elapsed_ms();
         let mut end = turn_end(&self.session.state, &self.limits, reason, duration);
-        self.end_time(&mut end);
+        self.clock.end(&mut end);
         self.session.append(RecordBody::TurnEnded(Box::new(end.clone())))?;
         self.session.sync()?;
         self.follow_turn_model()?;

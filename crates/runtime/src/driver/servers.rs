@@ -7,11 +7,12 @@ use qoder_types::{Actor, Behavior, PermissionUpdate, RuleValue, ToolDefinition, 
 use serde_json::{Map, Value};
 
 use super::Driver;
-use crate::engine::elicitation::{OpenedQuestion, event_of};
+use crate::engine::server_requests::{OpenedQuestion, event_of};
 use crate::error::DriveError;
 use crate::events::Event;
-use crate::events::{SessionState, tell_state};
+use crate::events::tell_state;
 use qoder_hooks::{Fired, Occasion};
+use qoder_protocol::SessionState;
 
 impl Driver<'_> {
     /// A server wants input of a person: on record before the question is sent.
@@ -59,11 +60,7 @@ impl Driver<'_> {
         let server = input.get("mcp_server_name").and_then(Value::as_str);
         let occasion: Option<Occasion> =
             server.and_then(|server| self.occasion(event_of(input), server, || Value::Object(input.clone())));
-        OpenedQuestion {
-            firing: self.firing(event_of(input)),
-            occasion,
-            cancelled: self.interrupt.cancelled(),
-        }
+        OpenedQuestion { firing: self.firing(event_of(input)), occasion, cancelled: self.stopping.wanted() }
     }
 
     /// Hooks that only observe ran beside the session.

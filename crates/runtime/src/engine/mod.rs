@@ -2,8 +2,8 @@
 //! holds nothing of a session's state.
 
 pub(crate) mod command_rows;
-pub mod elicitation;
 pub mod interrupt;
+pub mod server_requests;
 pub mod spending;
 
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,8 +16,8 @@ use qoder_tools::SessionShared;
 use qoder_types::Purpose;
 use serde_json::{Map, Value};
 
-use self::elicitation::Elicitations;
 use self::interrupt::Ending;
+use self::server_requests::ServerRequests;
 use self::spending::Spending;
 use crate::callbacks::AuthExpired;
 use crate::checkpoints::Checkpoints;
@@ -113,7 +113,7 @@ pub struct Engine {
     /// The tools the model may call.
     pub toolbox: Toolbox,
     /// Answers the questions of the servers; none for an agent, whose servers are those of the main session.
-    pub questions: Option<Arc<Elicitations>>,
+    pub questions: Option<Arc<ServerRequests>>,
     /// Called around the steps of a turn.
     pub hooks: Arc<Hooks>,
     /// Decides about calls.
@@ -134,6 +134,8 @@ pub struct Engine {
     pub(crate) outlet: Arc<dyn Outlet>,
     /// True when a prompt that begins with `/` is text like any other.
     pub no_commands: bool,
+    /// True when a session whose calls wait for answers stays open.
+    pub stays_open: bool,
     /// What the front asked for besides messages.
     pub front: FrontWishes,
 }
@@ -205,6 +207,7 @@ impl Engine {
             shared: SessionShared::new(),
             outlet: parts.outlet,
             no_commands: true,
+            stays_open: false,
             front: FrontWishes::default(),
         }
     }

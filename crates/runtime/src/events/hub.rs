@@ -93,6 +93,12 @@ impl Hub {
         self.questions().all()
     }
 
+    /// The questions that were put to answerers and are open.
+    #[must_use]
+    pub(crate) fn put_questions(&self) -> Vec<Arc<Question>> {
+        self.questions().all_put()
+    }
+
     /// Completes when another question is open.
     pub(crate) async fn question_opened(&self) {
         self.opened.notified().await;
@@ -194,6 +200,7 @@ fn is_wanted(event: &Event<'_>, wants: Wants) -> bool {
             SystemMessage::Init(_)
             | SystemMessage::ApiRetry { .. }
             | SystemMessage::CompactBoundary { .. }
+            | SystemMessage::ConversationCut { .. }
             | SystemMessage::Status { .. }
             | SystemMessage::LocalCommandOutput { .. }
             | SystemMessage::PermissionDenied { .. }

@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 pub use answering::Answering;
 pub use hub::{Attachment, Hub};
 pub use notice::{Notice, NoticeKind};
-pub use questions::{AnswerError, AnswerSender, ArrivedAnswer, Asking};
-pub use state::SessionState;
+pub use qoder_protocol::{AnswerError, Wants};
+pub use questions::{AnswerSender, ArrivedAnswer, Asking};
 pub(crate) use state::tell_state;
 
 /// One event.
@@ -51,32 +51,6 @@ pub enum Event<'a> {
         /// What became of it.
         resolution: &'a Resolution,
     },
-}
-
-/// What a sink wants besides messages, warnings and questions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wants {
-    /// Pieces of replies.
-    pub partial: bool,
-    /// The output of running tools.
-    pub tool_output: bool,
-    /// Whether the session is running, idle or waiting.
-    pub session_state: bool,
-    /// Every hook that is called. Those at the start of a session are always reported.
-    pub hook_events: bool,
-}
-
-impl Wants {
-    /// What either of both wants.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            partial: self.partial || other.partial,
-            tool_output: self.tool_output || other.tool_output,
-            session_state: self.session_state || other.session_state,
-            hook_events: self.hook_events || other.hook_events,
-        }
-    }
 }
 
 /// Takes the events of a session.

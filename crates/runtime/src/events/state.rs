@@ -1,33 +1,11 @@
-//! What a session is doing, as subscribers get it.
+//! Reporting what a session is doing to those who want to know.
 
+use qoder_protocol::SessionState;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 
 use crate::error::DriveError;
 use crate::events::{Event, Outlet};
 use crate::session::new_id;
-
-/// What a session is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionState {
-    /// A turn runs.
-    Running,
-    /// Nothing is owed.
-    Idle,
-    /// A question has to be answered before the turn continues.
-    RequiresAction,
-}
-
-impl SessionState {
-    /// The documented word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Idle => "idle",
-            Self::RequiresAction => "requires_action",
-        }
-    }
-}
 
 /// Reports what the session is doing to those who want to know.
 pub(crate) fn tell_state(

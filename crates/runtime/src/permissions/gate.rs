@@ -8,10 +8,12 @@ use qoder_core::OptionNames;
 use qoder_core::permissions::SessionPermissions;
 use qoder_core::ports::{Hidden, Tool};
 use qoder_policy::{Confinement, Policy, Question, RuleSet, Ruling, Workspace, decide};
+use qoder_types::server::ToolPolicies;
 use qoder_types::{PermissionMode, RuleValue};
 use serde_json::Value;
 
 use super::local_files::LocalFiles;
+use super::tool_policies::tighten;
 
 /// What an ask means when no one can answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Gate {
     pub workspace: Workspace,
     /// What an ask means without anyone.
     pub unattended: Unattended,
+    /// What is decided about each tool, beside rules and mode.
+    pub policies: ToolPolicies,
     /// How advice names options.
     pub option_names: OptionNames,
     /// The compiled rules, and the version of the session's changes they were compiled for.
@@ -116,6 +120,7 @@ impl Gate {
             trusted: self.trusted,
             workspace: self.workspace.clone(),
             unattended: if may_park { self.unattended } else { Unattended::Deny },
+            policies: self.policies.clone(),
             option_names: self.option_names,
             compiled: Mutex::default(),
         }
@@ -171,8 +176,9 @@ impl Gate {
         input: &Value,
         call: &CallInPlace<'_>,
     ) -> Result<Ruling, String> {
-        decide(&Question {
-            tool: &tool.definition().name,
+        let name = &tool.definition().name;
+        let ruling = decide(&Question {
+            tool: name,
             accesses: &tool.accesses(input),
             mode: self.mode(call.permissions),
             trusted: self.trusted,
@@ -182,7 +188,8 @@ impl Gate {
             cwd: call.cwd,
             confinement: call.confinement,
             files: &LocalFiles,
-        })
+        })?;
+        Ok(tighten(ruling, name, self.policies.of(name)))
     }
 
     /// True when a rule in force names this very host. The compiled rules are those of the last decision, so a rule that

@@ -4,6 +4,7 @@ mod advice;
 mod gate;
 mod local_files;
 mod mcp_tool;
+mod tool_policies;
 mod updates;
 
 pub(crate) use advice::OpenQuestion;

@@ -157,6 +157,8 @@ impl Session {
 
     /// Records an unknown end for tasks that were left running.
     pub(crate) fn end_lost_tasks(&mut self) -> Result<(), LogStoreError> {
+        // What an earlier process left running is ended by the recovery.
+        self.recover()?;
         let ends = left_running(&self.state).map(|start| RecordBody::TaskEnded(self.lost_end(start)));
         let ends: Vec<RecordBody> = ends.collect();
         if !ends.is_empty() {

@@ -22,6 +22,12 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Why it could not continue, in words; unless that was taken already.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ToString::to_string)
+    }
+
     /// Why it could not continue, if that is why it ended. The first to ask gets it.
     pub fn take_error(&self) -> Option<DriveError> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -37,7 +43,7 @@ pub(super) async fn drive(mut live: Live, stop: Stopper, hub: Arc<Hub>, repeats:
     let error = driven.and(ended).and_then(|()| hub.end().map_err(DriveError::Output));
     let error = error.and_then(|()| live.driver().waiting_in_background()).err();
     let session = live.into_session();
-    if session.files().is_none() {
+    if !session.location().outlives_process() {
         // Often the folder does not exist; one that cannot be removed is in the system's temporary folder.
         let _ = std::fs::remove_dir_all(session.outputs());
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use qoder_core::ports::{Model, ModelFacts};
-use qoder_protocol::{ActionId, Answer, Question};
+use qoder_protocol::{ActionId, Answer, InterruptReceipt, Question, RequestError, SessionState, SessionView};
 use qoder_types::Actor;
 use qoder_types::record::InputAdmitted;
 use tokio::sync::oneshot;
@@ -15,62 +15,11 @@ use super::drive::Finished;
 use super::requests::{Desk, Request};
 use super::stop::Stopper;
 use super::subscribe::Subscription;
-use crate::driver::{DriverLink, LateAnswer, SessionEnded};
+use crate::driver::{DriverLink, LateAnswer};
 use crate::engine::Engine;
 use crate::error::DriveError;
-use crate::events::SessionState;
 use crate::events::{AnswerError, Attachment, Sink, Wants};
 use crate::permissions::ask_tool;
-
-/// Why a request was not served.
-#[derive(Debug, thiserror::Error)]
-pub enum RequestError {
-    /// The session is over.
-    #[error("the session has ended")]
-    Ended,
-    /// It cannot be done.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl From<SessionEnded> for RequestError {
-    fn from(_: SessionEnded) -> Self {
-        Self::Ended
-    }
-}
-
-impl RequestError {
-    pub(super) fn refused(error: impl std::fmt::Display) -> Self {
-        Self::Refused(error.to_string())
-    }
-
-    /// A stable name for programs.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Ended => "session_ended",
-            Self::Refused(_) => "request_refused",
-        }
-    }
-}
-
-/// What an interrupt left and took.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct InterruptReceipt {
-    /// Inputs that still wait for their turn.
-    pub still_queued: Vec<String>,
-    /// Inputs that were dropped; an interrupt drops none.
-    pub cancelled: Vec<String>,
-}
-
-/// What a session is doing at this moment.
-#[derive(Debug, Clone)]
-pub struct SessionView {
-    /// Running, idle or waiting for an answer.
-    pub state: SessionState,
-    /// The questions that are open.
-    pub questions: Vec<Arc<Question>>,
-}
 
 /// What a session comes to, for any number of fronts that wait for it. It does not keep the session alive.
 pub type Finishing = Shared<BoxFuture<'static, Arc<Finished>>>;
@@ -104,7 +53,7 @@ impl SessionHandle {
     /// # Errors
     /// When the session has ended.
     pub fn submit(&self, input: InputAdmitted) -> Result<(), RequestError> {
-        Ok(self.driver.submit(input)?)
+        self.driver.submit(input)
     }
 
     /// Answers a question: with allow or deny, or with the result of a call that runs outside the runtime. The first
@@ -151,7 +100,16 @@ impl SessionHandle {
     /// Without `after`, only what follows.
     #[must_use]
     pub fn subscribe(&self, after: Option<u64>, wants: Wants) -> Subscription {
-        Subscription::new(&self.engine.common.hub, self.desk.paths(), (&self.session_id, after), wants)
+        let subscription = Subscription::new(
+            &self.engine.common.hub,
+            self.desk.location(),
+            (&self.session_id, after),
+            wants,
+        );
+        if let Some(elicitations) = self.desk.elicitations() {
+            subscription.hear_of(elicitations);
+        }
+        subscription
     }
 
     /// What the session is doing.

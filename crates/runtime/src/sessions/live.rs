@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use qoder_protocol::SessionState;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_types::record::TurnEnded;
 use tokio::sync::oneshot;
@@ -14,11 +15,11 @@ use super::sign_ins;
 use crate::driver::DriverLink;
 use crate::driver::{Driver, Inbox};
 use crate::engine::Engine;
-use crate::engine::elicitation::SigningIn;
 use crate::engine::interrupt::Interrupt;
+use crate::engine::server_requests::SigningIn;
 use crate::error::DriveError;
+use crate::events::tell_state;
 use crate::events::{Event, Outlet};
-use crate::events::{SessionState, tell_state};
 use crate::mcp::StatusListener;
 use crate::session::{Session, new_id};
 
@@ -30,6 +31,8 @@ pub(super) struct Live {
     /// Completes when no front can send anything more.
     released: oneshot::Receiver<()>,
     connecting: Option<BoxFuture<'static, ()>>,
+    /// True when its turn waits for answers and nothing has arrived since.
+    waits: bool,
     _mail: Option<Mail>,
 }
 
@@ -62,8 +65,8 @@ impl Live {
             servers.ready().await;
         }
         .boxed();
-        let live =
-            Self { engine, session, inbox: Some(inbox), released, connecting: Some(connecting), _mail: mail };
+        let (inbox, connecting) = (Some(inbox), Some(connecting));
+        let live = Self { engine, session, inbox, released, connecting, waits: false, _mail: mail };
         (live, inner, held)
     }
 
@@ -85,7 +88,8 @@ impl Live {
         let mut idle = Box::pin(tokio::time::sleep(patience.unwrap_or(Duration::MAX)));
         let mut told = !self.session.has_begun || patience.is_none();
         loop {
-            if self.session.state.is_unfinished() || self.session.agents_to_resume().next().is_some() {
+            let unfinished = self.session.state.is_unfinished() && !self.waits;
+            if unfinished || self.session.agents_to_resume().next().is_some() {
                 self.connected().await?;
                 return Ok(true);
             }
@@ -97,7 +101,10 @@ impl Live {
                 // What was sent before the last handle was gone still counts.
                 biased;
                 arrival = inbox.recv() => match arrival {
-                    Some(arrival) => self.driver().take(arrival)?,
+                    Some(arrival) => {
+                        self.driver().take(arrival)?;
+                        self.waits = false;
+                    }
                     None => self.inbox = None,
                 },
                 () = self.session.task_events.arrival() => {
@@ -128,6 +135,11 @@ impl Live {
         }
         let ended = if begins { driver.begin_early().await.map(|()| None) } else { driver.run().await };
         self.inbox = driver.into_inbox();
+        self.waits = self.engine.stays_open && matches!(ended, Err(DriveError::Waiting(_)));
+        if self.waits {
+            self.state(SessionState::RequiresAction)?;
+            return Ok(None);
+        }
         let ended = ended?;
         if begins {
             return Ok(None);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use qoder_protocol::{ActionId, Answer};
+use qoder_protocol::{ActionId, Answer, RequestError};
 use qoder_store::inbox::{Item, SessionInbox};
 use qoder_types::record::InputAdmitted;
 use qoder_types::{Actor, InboxBody, InboxEntry, InboxOutcome, InboxReply};
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::handle::RequestError;
 use crate::driver::DriverLink;
 use crate::driver::LateAnswer;
 use crate::events::{AnswerError, Event, Hub, Outlet};
@@ -103,7 +102,7 @@ impl Clerk {
                 reply(InboxOutcome::Refused, message, Value::Null)
             }
             InboxBody::Interrupt {} => {
-                if self.session.run(move |driver| Ok(driver.interrupt_by(by))).await? {
+                if self.session.run(move |driver| driver.interrupt_by(by)).await? {
                     reply(InboxOutcome::Accepted, "the turn is being stopped".to_owned(), Value::Null)
                 } else {
                     reply(InboxOutcome::Refused, "no turn runs".to_owned(), Value::Null)

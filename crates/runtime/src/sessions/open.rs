@@ -153,7 +153,7 @@ impl Sessions {
         (setup, callbacks): (Arc<Setup>, Callbacks),
         repeats: bool,
     ) -> SessionHandle {
-        let (session_id, paths) = (session.id.clone(), session.files().cloned());
+        let (session_id, location) = (session.id.clone(), session.location().clone());
         let (live, inner, held) = Live::new(Arc::clone(&engine), session);
         let stop = Stopper::new(engine.common.ending.clone());
         let task = tokio::spawn(drive(live, stop.clone(), Arc::clone(&engine.common.hub), repeats));
@@ -161,7 +161,7 @@ impl Sessions {
         let known = Known { stop: stop.clone(), finished: finished.clone() };
         self.lock().insert(session_id.clone(), known);
         let desk =
-            Desk::new(Arc::clone(&engine), inner.clone(), (session_id.clone(), paths), setup, callbacks);
+            Desk::new(Arc::clone(&engine), inner.clone(), (session_id.clone(), location), setup, callbacks);
         SessionHandle {
             driver: inner.clone(),
             engine,

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use serde_json::{Value, json};
 
 use crate::driver::DriverLink;
-use crate::engine::elicitation::SigningIn;
+use crate::engine::server_requests::SigningIn;
 
 /// Takes what servers are doing now.
 pub(super) fn follow(waiting: &SigningIn, session: &DriverLink, rows: &[Value]) {

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use qoder_core::ports::{SideQuestion, Spent};
+use qoder_protocol::RequestError;
 use qoder_types::Purpose;
 use serde_json::json;
 
-use super::handle::RequestError;
 use super::requests::Desk;
 use crate::driver::Driver;
 use crate::error::SessionError;

@@ -16,8 +16,8 @@ use serde_json::Value;
 use self::prompt::{PLANNING, PromptParts, Surroundings, build};
 use crate::agents::{AgentTool, Agents, NAME as AGENT_TOOL};
 use crate::callbacks::Callbacks;
-use crate::engine::elicitation::Elicitations;
 use crate::engine::interrupt::Ending;
+use crate::engine::server_requests::ServerRequests;
 use crate::engine::spending::Spending;
 use crate::engine::{Common, Engine, FrontWishes, RequestStyle, SystemPrompt, TurnBounds};
 use crate::events::Hub;
@@ -182,7 +182,8 @@ impl Setup {
     pub fn engine(&self, callbacks: Callbacks) -> Result<Engine, SetupError> {
         let (hub, environment) = (Hub::new(self.redactor(), &self.warnings), self.command_environment());
         let (model, models, turn_models) = self.chosen_models(&callbacks)?;
-        let (questions, lazy) = (Arc::new(Elicitations::new(&callbacks, self.roots()?)), self.lazy(&model)?);
+        let (questions, lazy) =
+            (Arc::new(ServerRequests::new(&callbacks, self.roots()?)), self.lazy(&model)?);
         let servers = Arc::new(self.servers(&callbacks, &questions));
         let (family, image_model) = (self.family(&callbacks, &questions), self.image_model(&callbacks)?);
         let extensions = self.live_extensions(callbacks.agents, &hub)?;
@@ -251,12 +252,17 @@ impl Setup {
             shared: SessionShared::new(),
             outlet: hub,
             no_commands: self.options.no_commands,
-            front: FrontWishes {
-                replay_user_messages: self.options.replay_user_messages,
-                prompt_suggestions: self.options.prompt_suggestions,
-                expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
-            },
+            stays_open: self.options.stays_open,
+            front: self.front_wishes(),
         })
+    }
+
+    fn front_wishes(&self) -> FrontWishes {
+        FrontWishes {
+            replay_user_messages: self.options.replay_user_messages,
+            prompt_suggestions: self.options.prompt_suggestions,
+            expose_request_id: self.variable("QODER_EXPOSE_REQUEST_ID") == Some("true"),
+        }
     }
 
     /// What the session and its agents may spend together.

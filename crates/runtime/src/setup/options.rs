@@ -10,6 +10,7 @@ use qoder_core::OptionNames;
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{HttpClients, ModelConfigError, ModelOptions};
 use qoder_process::sandbox::SandboxSettings;
+use qoder_types::server::ToolPolicies;
 use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, RuleSource, ToolDefinition};
 use serde_json::{Map, Value};
@@ -70,6 +71,8 @@ pub struct Options {
     /// Tools, by name or as `mcp__server__tool`, that are denied and stay visible: the model sees them, and each call is
     /// answered with the denial.
     pub disallowed_visible_tools: Vec<String>,
+    /// What is decided about each tool, beside rules and mode.
+    pub tool_policies: ToolPolicies,
     /// The built-in tools that exist; `None` is all.
     pub tools: Option<Vec<String>>,
     /// Tools that run outside the runtime: no rule or mode applies to them, and each call waits until its result is brought.
@@ -111,6 +114,8 @@ pub struct Options {
     pub tool_config: Option<Value>,
     /// True: a prompt that begins with `/` is text like any other, and there are no commands.
     pub no_commands: bool,
+    /// True: a session whose calls wait for answers stays open, and continues with what arrives. Otherwise its drive ends.
+    pub stays_open: bool,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
     /// The environment that the session has for itself. The cautions that protect a person's machine are then off, whatever

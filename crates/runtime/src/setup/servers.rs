@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Setup, SetupError, value_error};
 use crate::agents::{AgentLimits, Family, OwnServers};
 use crate::callbacks::Callbacks;
-use crate::engine::elicitation::Elicitations;
+use crate::engine::server_requests::ServerRequests;
 use crate::mcp::authorization::Authorizer;
 use crate::mcp::lazy::{Lazy, LazyLoad};
 use crate::mcp::oauth::{ServerAuthorizer, Vault};
@@ -38,7 +38,7 @@ const LAZY_SETTING: &str = "mcp.lazyLoad";
 
 impl Setup {
     /// The servers, none of them started.
-    pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<Elicitations>) -> McpServers {
+    pub(super) fn servers(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> McpServers {
         self.plugins().plugins.iter().for_each(Plugin::prepare_data);
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
@@ -48,13 +48,13 @@ impl Setup {
     }
 
     /// The agents of the session, none of them started.
-    pub(super) fn family(&self, callbacks: &Callbacks, questions: &Arc<Elicitations>) -> Family {
+    pub(super) fn family(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> Family {
         let own_servers = self.own_servers(callbacks, questions);
         Family::new(AgentLimits::of(&self.config.settings), own_servers, self.options.forward_subagent_text)
     }
 
     /// Makes the servers that a definition describes for its agent alone.
-    fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<Elicitations>) -> OwnServers {
+    fn own_servers(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> OwnServers {
         let maker = self.server_maker(callbacks, questions);
         let questions = Arc::clone(questions) as Arc<dyn ServerQuestions>;
         let (inline, wait) = (InlineServers::of(&self.config, &callbacks.server_flags), self.start_wait());
@@ -73,7 +73,7 @@ impl Setup {
         })
     }
 
-    fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<Elicitations>) -> ServerMaker {
+    fn server_maker(&self, callbacks: &Callbacks, questions: &Arc<ServerRequests>) -> ServerMaker {
         let own = callbacks.own_servers.clone();
         let hidden = self.hidden_environment();
         let environment = remote::clean_environment(&self.options.environment, &hidden);
@@ -139,6 +139,7 @@ impl Setup {
                 ToolPolicy::AlwaysAllow => Behavior::Allow,
                 ToolPolicy::AlwaysAsk => Behavior::Ask,
                 ToolPolicy::AlwaysDeny => Behavior::Deny,
+                ToolPolicy::Auto => continue,
             };
             // The name of a tool is always a rule: it has no parentheses.
             if let Ok(rule) = Rule::parse(&tool, RuleOrigin { source, file: None, line: None }) {

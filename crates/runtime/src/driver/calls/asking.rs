@@ -10,11 +10,12 @@ use qoder_types::record::Answered;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::driver::{Driver, arrival};
+use crate::driver::Driver;
 use crate::error::{DriveError, WaitingCall};
+use crate::events::tell_state;
 use crate::events::{AnswerError, ArrivedAnswer, Outlet};
-use crate::events::{SessionState, tell_state};
 use crate::permissions::Unattended;
+use qoder_protocol::SessionState;
 
 /// Questions that are open. Dropping it withdraws what has no answer.
 pub(in crate::driver) struct OpenQuestions {
@@ -104,7 +105,7 @@ impl Driver<'_> {
     /// Puts questions that are on record to the answerers. True when the session has to wait for an answer that comes
     /// later.
     pub(in crate::driver) async fn ask_about(&mut self, ids: &[String]) -> Result<bool, DriveError> {
-        if self.interrupt.is_triggered() {
+        if self.stopping.is_wanted() {
             self.interrupt_turn()?;
             return Ok(false);
         }
@@ -134,7 +135,7 @@ impl Driver<'_> {
     /// Takes the answers that other processes have left for these questions.
     async fn take_left_answers(&mut self, open: &mut OpenQuestions) -> Result<(), DriveError> {
         let mut taken = self.engine.outlet.take_left_answers();
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         loop {
             tokio::select! {
                 biased;
@@ -145,7 +146,7 @@ impl Driver<'_> {
                     }
                 }
                 () = &mut taken => return Ok(()),
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         }
     }
@@ -235,7 +236,7 @@ impl Driver<'_> {
             self.notify_of_permission(&asked.tool_name, id);
         }
         self.engine.outlet.ask(ActionId::main(id)).map_err(DriveError::Output)?;
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         let mut unattended = self.engine.outlet.unattended();
         let waited = loop {
             tokio::select! {
@@ -250,7 +251,7 @@ impl Driver<'_> {
                     }
                 }
                 () = &mut unattended => break Waited::Unattended,
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         };
         tell_state(&*self.engine.outlet, &self.session.id, SessionState::Running)?;

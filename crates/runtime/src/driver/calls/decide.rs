@@ -170,17 +170,8 @@ impl Driver<'_> {
         answer: Answer,
         mut bodies: Vec<RecordBody>,
     ) -> Result<(), DriveError> {
-        let updates = self.usable_updates(answer.updated_permissions)?;
-        bodies.push(RecordBody::Answered(Box::new(Answered {
-            tool_use_id: id.to_owned(),
-            allow: answer.allow,
-            message: answer.message,
-            updated_input: answer.updated_input.filter(|_| answer.allow),
-            updated_permissions: updates.clone(),
-            interrupt: answer.interrupt,
-            result: answer.result,
-            by: answer.by,
-        })));
+        let updates = self.usable_updates(answer.updated_permissions.clone())?;
+        bodies.push(RecordBody::Answered(Box::new(answer.into_record(id, updates.clone()))));
         self.session.append_all(bodies)?;
         self.took_updates(&updates)
     }

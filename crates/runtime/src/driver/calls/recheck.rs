@@ -51,7 +51,9 @@ impl Driver<'_> {
             Ok((_, _, ruling)) => ruling,
             Err(problem) => return Look::Outdated(problem),
         };
-        let moved = call.decided_in != state.cwd;
+        // The policy of a tool is about no place: what it asks about was allowed here just now.
+        let is_of_policy = ruling.decision.layer == DecisionLayer::Rule && ruling.decision.rule.is_none();
+        let moved = call.decided_in != state.cwd && !is_of_policy;
         let same = decided.reason.starts_with(&ruling.decision.reason);
         match ruling.decision.behavior {
             Behavior::Allow => Look::Holds,
@@ -66,8 +68,11 @@ impl Driver<'_> {
             {
                 Look::Holds
             }
-            Behavior::Ask => Look::Outdated(ruling.decision.reason),
             // The judge of auto mode has allowed it, and it is not asked twice.
+            Behavior::Ask if !moved && ruling.classifiable && decided.layer == DecisionLayer::Classifier => {
+                Look::Holds
+            }
+            Behavior::Ask => Look::Outdated(ruling.decision.reason),
             Behavior::Deny if !moved && ruling.classifiable && decided.layer == DecisionLayer::Classifier => {
                 Look::Holds
             }

@@ -16,8 +16,8 @@ use qoder_types::{
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::driver::Driver;
 use crate::driver::hooks::calls::{AfterCall, FileChange};
-use crate::driver::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
 use qoder_config::hooks::HookEvent;
@@ -104,7 +104,7 @@ impl Driver<'_> {
             }
         }
         for group in groups(ready) {
-            if self.interrupt.is_triggered() {
+            if self.stopping.is_wanted() {
                 return self.interrupt_turn();
             }
             let mut starting = Vec::with_capacity(group.len());
@@ -145,7 +145,7 @@ impl Driver<'_> {
                 run_one(ready, context, after, changes)
             })
             .collect();
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         let mut interrupted = false;
         loop {
             tokio::select! {
@@ -176,7 +176,7 @@ impl Driver<'_> {
                     self.emit_tool_output(&id, &text)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
                 () = &mut cancelled, if !interrupted => {
                     // The tools learn of it through their contexts; each ends with an outcome of its own.
                     interrupted = true;
@@ -215,7 +215,7 @@ impl Driver<'_> {
             observed: Arc::new(observed),
             keep_before: self.keep_before(id),
             hidden: self.engine.gate.hidden(permissions),
-            cancelled: self.interrupt.cancelled(),
+            cancelled: self.stopping.wanted(),
             progress: self.progress_sink(id, output),
             environment: Arc::clone(&self.engine.common.environment),
             side_model: Some(self.side_model(id, &spent)),

@@ -8,19 +8,19 @@ use qoder_core::ports::Tool;
 use qoder_policy::Ruling;
 use qoder_protocol::{Answer, Question};
 use qoder_types::record::{
-    Answered, AskKind, Asked, Decided, PermissionDenial, PermissionsChanged, RecordBody, ToolStarted,
+    AskKind, Asked, Decided, PermissionDenial, PermissionsChanged, RecordBody, ToolStarted,
 };
 use qoder_types::{Behavior, CallOutcome, Decision, DecisionLayer, Hooked, RuleValue};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::driver::Driver;
 use crate::driver::calls::asking;
 use crate::driver::calls::decide::answered;
 use crate::driver::calls::tools::{Ready, run_one};
 use crate::driver::commands::Refusal;
 use crate::driver::hooks::Waited;
 use crate::driver::hooks::calls::ByHooks;
-use crate::driver::{Driver, arrival};
 use crate::error::DriveError;
 use crate::permissions::OpenQuestion;
 use qoder_config::hooks::HookEvent;
@@ -199,17 +199,8 @@ impl Driver<'_> {
         (asked, layer): (Decision, DecisionLayer),
         answer: Answer,
     ) -> Result<Permit, DriveError> {
-        let updates = self.usable_updates(answer.updated_permissions)?;
-        let answer = Answered {
-            tool_use_id: call.id.clone(),
-            allow: answer.allow,
-            message: answer.message,
-            updated_input: answer.updated_input.filter(|_| answer.allow),
-            updated_permissions: updates.clone(),
-            interrupt: answer.interrupt,
-            result: None,
-            by: answer.by,
-        };
+        let updates = self.usable_updates(answer.updated_permissions.clone())?;
+        let answer = answer.into_record(call.id.as_str(), updates.clone());
         let decision = answered(asked, &answer, layer);
         let (allow, reason, by) = (answer.allow, decision.reason.clone(), answer.by.clone());
         let input = answer.updated_input.clone().unwrap_or(input);
@@ -286,7 +277,7 @@ impl Driver<'_> {
                     self.emit_tool_output(&id, &text)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         };
         while let Ok((id, text)) = pieces.try_recv() {
@@ -300,7 +291,7 @@ impl Driver<'_> {
             let record = self.revise(&mut ran.outcome, fired);
             self.session.append(record)?;
         }
-        let interrupted = ran.outcome.outcome == CallOutcome::Interrupted || self.interrupt.is_triggered();
+        let interrupted = ran.outcome.outcome == CallOutcome::Interrupted || self.stopping.is_wanted();
         Ok((!interrupted).then(|| ran.outcome.content.to_text()))
     }
 }

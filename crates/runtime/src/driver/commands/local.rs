@@ -37,7 +37,7 @@ impl Driver<'_> {
         local: Local,
         rest: &str,
     ) -> Result<TurnEnded, DriveError> {
-        self.started = std::time::Instant::now();
+        self.clock.restart();
         self.learn_commands().await;
         self.ensure_epoch()?;
         self.emit_init()?;
@@ -60,7 +60,7 @@ impl Driver<'_> {
             Answer::Text(_) | Answer::Failed(_) => EndReason::Completed,
             Answer::Interrupted => EndReason::AbortedStreaming,
         };
-        let duration = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let duration = self.clock.elapsed_ms();
         let mut end = turn_end(&self.session.state, &self.limits, &reason, duration);
         for (model, totals) in &self.session.state.totals {
             let mut usage = totals.usage();
@@ -147,7 +147,8 @@ impl Driver<'_> {
     async fn clear(&mut self) -> Result<Answer, DriveError> {
         self.tell_session_end("clear").await?;
         let cut = Cut { at: None, messages: 0, results: Vec::new(), by: Actor::Command("/clear".to_owned()) };
-        self.session.append(RecordBody::Cut(Box::new(cut)))?;
+        let record = self.session.append(RecordBody::Cut(Box::new(cut)))?;
+        self.emit_record(&record)?;
         self.session.hook_context.clear();
         let again = self.session_start("clear");
         self.observe(again).await?;

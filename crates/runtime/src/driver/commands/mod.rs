@@ -16,7 +16,7 @@ use qoder_types::{
 };
 use serde_json::json;
 
-use crate::driver::{Driver, arrival};
+use crate::driver::Driver;
 use crate::engine::command_rows;
 use crate::error::DriveError;
 use crate::mcp::prompts::COMMAND_START;
@@ -176,14 +176,14 @@ impl Driver<'_> {
         };
         let typed = Some(text.trim().to_owned());
         let mut expanding = Box::pin(async move { prompts.expand(text.trim()).await });
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         let expanded = loop {
             tokio::select! {
                 biased;
                 () = &mut cancelled => return Ok(Expanded::Interrupted),
                 expanded = &mut expanding => break expanded,
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         };
         Ok(match expanded {

@@ -251,7 +251,7 @@ impl Driver<'_> {
             tool,
             input,
             id: id.to_owned(),
-            cancelled: self.interrupt.cancelled(),
+            cancelled: self.stopping.wanted(),
         })
     }
 

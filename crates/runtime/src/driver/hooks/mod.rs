@@ -17,8 +17,8 @@ use qoder_types::record::{
 use qoder_types::{Actor, HookVerdict, Message, Usage};
 use serde_json::{Map, Value, json};
 
+use crate::driver::Driver;
 use crate::driver::commands::Brought;
-use crate::driver::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::events::hook_outlet::SessionHookOutlet;
@@ -107,7 +107,7 @@ impl Driver<'_> {
 
     async fn wait_for(&mut self, firing: Firing, occasion: Occasion) -> Result<Waited, DriveError> {
         let mut fired = Box::pin(firing.fire(occasion));
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         loop {
             tokio::select! {
                 biased;
@@ -117,7 +117,7 @@ impl Driver<'_> {
                     return Ok(fired.map_or(Waited::Nobody, |fired| Waited::Fired(Box::new(fired))));
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         }
     }
@@ -300,8 +300,8 @@ impl Driver<'_> {
         let mut records = self.session.append_all(bodies)?;
         self.took_updates(&brought.updates)?;
         self.engine.common.spending.begin_turn(&Usage::default());
-        self.started = std::time::Instant::now();
-        self.begin_time();
+        self.clock.restart();
+        self.begin_clock();
         self.echo = self.engine.front.replay_user_messages.then(|| records.remove(place));
         Ok(())
     }

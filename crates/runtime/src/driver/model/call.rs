@@ -14,8 +14,8 @@ use qoder_types::record::{
 use qoder_types::{ModelFailure, ModelFailureClass, ModelReply, Role};
 
 use crate::VERSION;
+use crate::driver::Driver;
 use crate::driver::pieces::Pieces;
-use crate::driver::{Driver, arrival};
 use crate::error::DriveError;
 use crate::events::Event;
 use crate::session::new_id;
@@ -35,7 +35,7 @@ pub(in crate::driver) enum Called {
 
 impl Driver<'_> {
     pub(in crate::driver) async fn call_model(&mut self) -> Result<(), DriveError> {
-        if self.interrupt.is_triggered() {
+        if self.stopping.is_wanted() {
             return self.interrupt_turn();
         }
         let request = render::request(&self.session.state, &self.options);
@@ -83,7 +83,7 @@ impl Driver<'_> {
         tokio::task::yield_now().await;
         let mut stream = self.engine.model.stream(request);
         let mut pieces = Pieces::new(self.session.redactor(), self.session.state.call_ids.taken());
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         loop {
             self.keep_pace().await?;
             let event = tokio::select! {
@@ -94,7 +94,7 @@ impl Driver<'_> {
                     self.forward_task_events()?;
                     continue;
                 }
-                arrival = arrival(&mut self.inbox) => {
+                arrival = self.arrivals.next() => {
                     self.take_now(arrival).await?;
                     continue;
                 }

@@ -34,7 +34,7 @@ impl Driver<'_> {
     pub(in crate::driver) fn take_up_turn(&mut self) {
         if self.session.state.turn.is_some() {
             self.begin_turn_of_hooks(false);
-            self.begin_time();
+            self.begin_clock();
             self.read_files = self.session.state.observations.keys().map(PathBuf::from).collect();
             self.read_files.sort();
         }

@@ -53,7 +53,8 @@ impl Driver<'_> {
     }
 
     /// In auto mode a call that nothing else decides about is judged by a model, if one is configured, which reads what
-    /// the person asked for. Without a clear allowance the denial stands.
+    /// the person asked for. Without a clear allowance the denial stands. A tool whose policy is `auto` is judged in the same
+    /// way, and a person is asked where the judgement is not clear.
     pub(in crate::driver) async fn classified(
         &mut self,
         id: &str,
@@ -77,35 +78,45 @@ impl Driver<'_> {
             ),
             max_output_tokens: 300,
         };
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         let answer = tokio::select! {
             () = &mut cancelled => Err("the turn was interrupted".to_owned()),
             answer = ask(question) => answer,
         };
         self.record_spent(&spent)?;
-        let (allow, reason) = verdict(answer);
+        let (behavior, reason) = verdict(answer);
+        let Some(behavior) =
+            behavior.or((ruling.decision.behavior == Behavior::Deny).then_some(Behavior::Deny))
+        else {
+            // A person is asked, who reads why.
+            ruling.decision.reason = format!("{}: {reason}", ruling.decision.reason);
+            return Ok(ruling);
+        };
         ruling.decision.layer = DecisionLayer::Classifier;
         ruling.decision.reason = reason;
-        ruling.decision.behavior = if allow { Behavior::Allow } else { Behavior::Deny };
+        ruling.decision.behavior = behavior;
         Ok(ruling)
     }
 }
 
-/// Reads the judge's answer; anything but a clear allowance is a denial.
-fn verdict(answer: Result<String, String>) -> (bool, String) {
+/// Reads the judge's answer; nothing but a clear word decides.
+fn verdict(answer: Result<String, String>) -> (Option<Behavior>, String) {
     let text = match answer {
         Ok(text) => text,
-        Err(problem) => return (false, format!("the classifier could not judge the call: {problem}")),
+        Err(problem) => return (None, format!("the classifier could not judge the call: {problem}")),
     };
     let json =
         text.find('{').zip(text.rfind('}')).filter(|(from, to)| from < to).map(|(from, to)| &text[from..=to]);
     let Some(value) = json.and_then(|json| serde_json::from_str::<Value>(json).ok()) else {
-        return (false, "the classifier's answer cannot be read".to_owned());
+        return (None, "the classifier's answer cannot be read".to_owned());
     };
-    let allow = value.get("decision").and_then(Value::as_str) == Some("allow");
+    let (behavior, word) = match value.get("decision").and_then(Value::as_str) {
+        Some("allow") => (Behavior::Allow, "allows"),
+        Some("deny") => (Behavior::Deny, "denies"),
+        Some(_) | None => return (None, "the classifier's answer cannot be read".to_owned()),
+    };
     let reason = value.get("reason").and_then(Value::as_str).unwrap_or("no reason given");
-    let word = if allow { "allows" } else { "denies" };
-    (allow, format!("the classifier {word} it: {reason}"))
+    (Some(behavior), format!("the classifier {word} it: {reason}"))
 }
 
 #[cfg(test)]
@@ -113,13 +124,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_allowance_allows() {
-        assert!(verdict(Ok("Sure: {\"decision\": \"allow\", \"reason\": \"reads\"}".to_owned())).0);
-        for answer in
-            ["allow", "{\"decision\": \"Allow\"}", "{\"decision\": \"deny\"}", "}{", "", "{}", "[\"allow\"]"]
-        {
-            assert!(!verdict(Ok(answer.to_owned())).0, "{answer}");
+    fn only_a_clear_word_decides() {
+        let of = |answer: &str| verdict(Ok(answer.to_owned())).0;
+        assert_eq!(of("Sure: {\"decision\": \"allow\", \"reason\": \"reads\"}"), Some(Behavior::Allow));
+        assert_eq!(of("{\"decision\": \"deny\"}"), Some(Behavior::Deny));
+        for answer in ["allow", "{\"decision\": \"Allow\"}", "}{", "", "{}", "[\"allow\"]"] {
+            assert_eq!(of(answer), None, "{answer}");
         }
-        assert!(!verdict(Err("down".to_owned())).0);
+        assert_eq!(verdict(Err("down".to_owned())).0, None);
     }
 }

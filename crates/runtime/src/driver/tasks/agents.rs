@@ -5,7 +5,7 @@ use qoder_core::state::TaskState;
 use qoder_types::record::RecordBody;
 use qoder_types::{TaskStarted, TaskStatus};
 
-use crate::driver::{Driver, arrival};
+use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::session::lost_agents;
 
@@ -31,21 +31,21 @@ impl Driver<'_> {
             };
             let ended: Vec<String> = agents().filter(news).map(|task| task.start.task_id.clone()).collect();
             if !ended.is_empty() && self.limits.exhausted.is_none() {
-                self.started = std::time::Instant::now();
-                self.begin_time();
+                self.clock.restart();
+                self.begin_clock();
                 self.tell_tasks(&ended)?;
                 return Ok(true);
             }
             let rests = |task: &TaskState| task.end.is_some() || self.is_parked(task);
-            if agents().all(rests) || self.interrupt.is_triggered() {
+            if agents().all(rests) || self.stopping.is_wanted() {
                 return Ok(false);
             }
-            let mut cancelled = self.interrupt.cancelled();
+            let mut cancelled = self.stopping.wanted();
             tokio::select! {
                 biased;
                 () = &mut cancelled => {}
                 () = self.session.task_events.arrival() => {}
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         }
     }

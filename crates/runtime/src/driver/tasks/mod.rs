@@ -3,6 +3,7 @@
 
 mod agents;
 mod parked_agents;
+pub(super) mod waiting;
 
 use std::path::Path;
 

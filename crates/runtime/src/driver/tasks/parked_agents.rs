@@ -4,12 +4,12 @@
 use qoder_config::agents::NAME as AGENT_TOOL;
 use qoder_core::state::{Call, TaskState};
 use qoder_protocol::{ActionId, Answer};
-use qoder_types::record::{Answered, RecordBody, TurnEnded};
+use qoder_types::record::{RecordBody, TurnEnded};
 use qoder_types::{CallOutcome, ParkedCall, TaskParked};
 use tokio::sync::mpsc;
 
+use crate::driver::Driver;
 use crate::driver::calls::asking::LateAnswer;
-use crate::driver::{Driver, arrival};
 use crate::error::{DriveError, SessionError, WaitingCall};
 use crate::events::AnswerError;
 use crate::session::Session;
@@ -25,7 +25,7 @@ impl Driver<'_> {
             return Ok(());
         };
         if self.session.state.is_resumable(&call) {
-            self.parked.insert(call, parked.calls.clone());
+            self.waiting.park(call, parked.calls.clone());
         }
         self.session.parked_here.insert(parked.task_id.clone());
         self.session.append(RecordBody::TaskParked(Box::new(parked)))?;
@@ -39,37 +39,37 @@ impl Driver<'_> {
 
     /// Runs calls, but not those whose agents wait. When nothing else is left to run, the turn waits with them.
     pub(in crate::driver) async fn run_unparked(&mut self, ids: &[String]) -> Result<(), DriveError> {
-        let is_ready = |id: &&String| !self.parked.contains_key(*id);
+        let is_ready = |id: &&String| !self.waiting.waits(id);
         let ready: Vec<String> = ids.iter().filter(is_ready).cloned().collect();
         if !ready.is_empty() {
             return self.run_calls(&ready).await;
         }
         if self.engine.outlet.has_answerer() {
             // One came after the agents had stopped waiting.
-            self.parked.clear();
+            self.waiting.clear();
         } else {
             self.look_for_answers().await?;
         }
-        if self.interrupt.is_triggered() {
+        if self.stopping.is_wanted() {
             return self.interrupt_turn();
         }
-        if ids.iter().any(|id| !self.parked.contains_key(id)) {
+        if ids.iter().any(|id| !self.waiting.waits(id)) {
             self.engine.shared.adopt(self.session.state.tasks.values());
             return Ok(());
         }
-        Err(DriveError::Waiting(self.parked.values().flatten().map(|call| self.waiting_call(call)).collect()))
+        Err(DriveError::Waiting(self.waiting.calls().map(|call| self.waiting_call(call)).collect()))
     }
 
     /// Takes what other processes have left for agents that wait.
     async fn look_for_answers(&mut self) -> Result<(), DriveError> {
         let mut taken = self.engine.outlet.take_left_answers();
-        let mut cancelled = self.interrupt.cancelled();
+        let mut cancelled = self.stopping.wanted();
         loop {
             tokio::select! {
                 biased;
                 () = &mut cancelled => return Ok(()),
                 () = &mut taken => return Ok(()),
-                arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         }
     }
@@ -95,7 +95,7 @@ impl Driver<'_> {
                 tokio::select! {
                     started = &mut starting => break started,
                     () = self.session.task_events.arrival() => self.forward_task_events()?,
-                    arrival = arrival(&mut self.inbox) => self.take_now(arrival).await?,
+                    arrival = self.arrivals.next() => self.take_now(arrival).await?,
                 }
             };
             if started.outcome != CallOutcome::Completed {
@@ -166,21 +166,12 @@ impl Driver<'_> {
         if let Some(error) = AnswerError::of_misfit(&answer, asked.kind) {
             return Ok(LateAnswer::Refused(error));
         }
-        let updates = self.usable_updates(answer.updated_permissions)?;
-        agent.append(RecordBody::Answered(Box::new(Answered {
-            tool_use_id: id.to_owned(),
-            allow: answer.allow,
-            message: answer.message,
-            updated_input: answer.updated_input.filter(|_| answer.allow),
-            updated_permissions: updates.clone(),
-            interrupt: answer.interrupt,
-            result: answer.result,
-            by: answer.by,
-        })))?;
+        let updates = self.usable_updates(answer.updated_permissions.clone())?;
+        agent.append(RecordBody::Answered(Box::new(answer.into_record(id, updates.clone()))))?;
         agent.sync()?;
         self.persist(&updates)?;
         self.session.parked_here.remove(&task_id);
-        self.parked.retain(|_, calls| !calls.iter().any(|call| call.agent_id == agent_id));
+        self.waiting.answered(&agent_id);
         Ok(LateAnswer::Accepted)
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use qoder_core::ports::Model;
 use qoder_protocol::control::TokenLine;
-use qoder_store::layout::SessionPaths;
+use qoder_protocol::{InterruptReceipt, RequestError};
+use qoder_store::SessionLocation;
 use qoder_types::record::{PermissionsChanged, RecordBody};
 use qoder_types::{Actor, PermissionUpdate, UpdateDestination};
 use serde_json::{Map, Value, json};
@@ -18,11 +19,11 @@ use crate::callbacks::Callbacks;
 use crate::checkpoints::{RewindRequest, RewindScope};
 use crate::driver::CAPABILITIES;
 use crate::driver::DriverLink;
+use crate::elicitations::Elicitations;
 use crate::engine::Engine;
 use crate::engine::command_rows;
 use crate::mcp::McpServers;
 use crate::mcp::authorization::OAuthToken;
-use crate::sessions::handle::{InterruptReceipt, RequestError};
 use crate::setup::Setup;
 use qoder_config::extensions::CommandRow;
 
@@ -37,7 +38,7 @@ pub struct Desk {
     pub(in crate::sessions) engine: Arc<Engine>,
     pub(in crate::sessions) session: DriverLink,
     pub(in crate::sessions) session_id: String,
-    paths: Option<SessionPaths>,
+    location: SessionLocation,
     setup: Mutex<Arc<Setup>>,
     pub(super) callbacks: Callbacks,
 }
@@ -46,16 +47,21 @@ impl Desk {
     pub(in crate::sessions) fn new(
         engine: Arc<Engine>,
         session: DriverLink,
-        (session_id, paths): (String, Option<SessionPaths>),
+        (session_id, location): (String, SessionLocation),
         setup: Arc<Setup>,
         callbacks: Callbacks,
     ) -> Self {
-        Self { engine, session, session_id, paths, setup: Mutex::new(setup), callbacks }
+        Self { engine, session, session_id, location, setup: Mutex::new(setup), callbacks }
     }
 
-    /// The session's files; none when nothing is kept.
-    pub(in crate::sessions) fn paths(&self) -> Option<&SessionPaths> {
-        self.paths.as_ref()
+    /// Where the session is kept.
+    pub(in crate::sessions) fn location(&self) -> &SessionLocation {
+        &self.location
+    }
+
+    /// Questions of servers, where the fronts of the session answer them.
+    pub(in crate::sessions) fn elicitations(&self) -> Option<&Elicitations> {
+        self.callbacks.elicitations.as_ref()
     }
 
     /// What the session says of itself when it is ready: the answer to `initialize`.
@@ -73,10 +79,10 @@ impl Desk {
 
     pub(super) async fn interrupt(&self, by: Actor) -> Result<InterruptReceipt, RequestError> {
         let stopped = self.session.run(|driver| {
-            driver.interrupt_by(by);
+            driver.interrupt_by(by)?;
             Ok(InterruptReceipt { still_queued: driver.queued(), cancelled: Vec::new() })
         });
-        Ok(stopped.await?)
+        stopped.await
     }
 
     /// Changes of permissions, from the next decision on.

@@ -3,15 +3,16 @@
 
 mod desk;
 mod plugins;
+mod wire;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_protocol::control::TokenLine;
+use qoder_protocol::{InterruptReceipt, RequestError};
 use qoder_types::{Actor, PermissionMode, PermissionUpdate, UpdateDestination};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::handle::{InterruptReceipt, RequestError};
 use crate::checkpoints::RewindScope;
 use crate::driver::ContextUsage;
 use crate::model_policy;
@@ -126,7 +127,7 @@ requests! {
     } -> Value, |desk| desk.rewind(user_message_id, scope, dry_run).await;
     /// What fills the context.
     GetContextUsage {} -> ContextUsage, |desk| {
-        Ok(desk.session.run(|driver| Ok(ContextUsage::of(driver))).await?)
+        desk.session.run(|driver| Ok(ContextUsage::of(driver))).await
     };
     /// Which models there are.
     GetAvailableModels {} -> Models, |desk| {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use qoder_protocol::RequestError;
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::sessions::handle::RequestError;
 use qoder_config::extensions::Loaded;
 use qoder_config::plugins::Plugin;
 use qoder_config::plugins::error_rows;

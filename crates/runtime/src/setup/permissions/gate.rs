@@ -28,6 +28,7 @@ impl Setup {
             mode_after_plan: mode::after_plan(&self.config.settings, self.config.trust),
             workspace: Workspace { protected, ..self.workspace(roots) },
             unattended: self.unattended(),
+            policies: self.options.tool_policies.clone(),
             option_names: self.options.option_names,
             compiled: Mutex::default(),
         })

@@ -48,7 +48,7 @@ pub(crate) trait QuestionLog: Send + Sync {
 }
 
 /// Answers the questions of servers.
-pub struct Elicitations {
+pub struct ServerRequests {
     elicitation: Option<OnElicitation>,
     oauth: Option<OnMcpOAuth>,
     roots: RwLock<Vec<PathBuf>>,
@@ -63,12 +63,12 @@ pub(crate) struct OpenedQuestion {
     pub(crate) cancelled: qoder_core::ports::Cancelled,
 }
 
-impl Elicitations {
+impl ServerRequests {
     /// Questions for these callbacks; the session works in `roots`.
     #[must_use]
     pub fn new(callbacks: &Callbacks, roots: Vec<PathBuf>) -> Self {
         Self {
-            elicitation: callbacks.elicitation.clone(),
+            elicitation: callbacks.on_elicitation(),
             oauth: callbacks.mcp_oauth.clone(),
             roots: RwLock::new(roots),
             session: Arc::default(),
@@ -98,7 +98,7 @@ impl Elicitations {
     }
 }
 
-impl ServerQuestions for Elicitations {
+impl ServerQuestions for ServerRequests {
     fn elicit(&self, question: Elicitation) -> BoxFuture<'static, ElicitationAnswer> {
         let Some(session) = self.session.get().cloned() else {
             return std::future::ready(ElicitationAnswer::cancel()).boxed();
