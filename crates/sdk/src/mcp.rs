@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::tools::McpSdkServerConfig;
+use crate::tools::{McpSdkServerConfig, McpServerToolPolicy};
 
 /// The servers of a session: by name, or in a file.
 #[derive(Debug, Clone)]
@@ -87,27 +87,6 @@ pub struct McpHttpServerConfig {
     /// What is known about permissions of its tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<McpServerToolPolicy>,
-}
-
-/// The permission of one tool of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct McpServerToolPolicy {
-    /// The tool.
-    pub name: String,
-    /// What is decided about it.
-    pub permission_policy: PermissionPolicy,
-}
-
-/// What is decided about a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionPolicy {
-    /// It runs.
-    AlwaysAllow,
-    /// The host or person is asked.
-    AlwaysAsk,
-    /// It does not run.
-    AlwaysDeny,
 }
 
 /// What a session says about one server.

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use input::{HookDetail, HookInput};
 pub use output::HookJsonOutput;
 
-use crate::CancellationToken;
-use crate::answer::CallbackAnswer;
+use crate::callback::{CallbackAnswer, CancellationToken};
 
 /// The events that hooks can be registered for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use qoder_runtime::sessions::SessionChoice;
 use qoder_runtime::setup::TOOL_NAMES;
 
 use super::{QoderAgentOptions, Skills, ToolSet};
+use crate::error::{Error, Result};
 use crate::mcp::{McpServerConfig, McpServers};
-use crate::permission::PermissionMode;
-use crate::{Error, Result};
+use crate::options::permission::PermissionMode;
 
 impl QoderAgentOptions {
     /// Says what cannot be used, if something cannot.

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
+use std::path::Path;
 
 use qoder_runtime::catalog::is_session_id;
+use qoder_runtime::layout;
 use serde_json::Value;
 
 use super::{SessionKey, SessionStore, SessionStoreError, StoreResult};
-use crate::answer::guarded;
-use crate::{Error, Result};
+use crate::callback::guarded;
+use crate::error::{Error, Result};
 
 /// What the store answers; an error that says what was tried when it does not.
 pub(crate) async fn answer<T>(
@@ -74,4 +76,13 @@ pub(crate) fn without_repeats(mut entries: Vec<Value>) -> Vec<Value> {
         None => true,
     });
     entries
+}
+
+/// The key of a project's directory.
+pub(crate) fn project_key(directory: Option<&Path>) -> Result<String> {
+    let directory = directory.unwrap_or(Path::new("."));
+    let canonical = directory.canonicalize().map_err(|error| {
+        Error::option("cwd", format!("{}: {error}", directory.display()), "check the path")
+    })?;
+    Ok(layout::project_key(&canonical))
 }

@@ -10,10 +10,9 @@ use qoder_runtime::mcp::{CallToolResult, Greeting, ListedTool, McpPeer, PeerErro
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{SdkMcpTool, ToolContext, ToolResult};
-use crate::answer::guarded;
-use crate::mcp::McpServerToolPolicy;
-use crate::{CancellationToken, Error, Result};
+use super::{McpServerToolPolicy, SdkMcpTool, ToolContext, ToolResult};
+use crate::callback::{CancellationToken, guarded};
+use crate::error::{Error, Result};
 
 /// A server in this process. Make one with [`create_sdk_mcp_server`].
 #[derive(Clone, Serialize)]

@@ -27,6 +27,21 @@ pub enum TurnSubtype {
     ErrorMaxStructuredOutputRetries,
 }
 
+impl TurnSubtype {
+    /// The documented word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::ErrorMaxTurns => "error_max_turns",
+            Self::ErrorDuringExecution => "error_during_execution",
+            Self::ErrorMaxBudgetUsd => "error_max_budget_usd",
+            Self::ErrorMaxTaskBudget => "error_max_task_budget",
+            Self::ErrorMaxStructuredOutputRetries => "error_max_structured_output_retries",
+        }
+    }
+}
+
 /// Why a turn ended, finer than [`TurnSubtype`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -51,8 +66,27 @@ pub enum TerminalReason {
     StructuredOutputRetries,
 }
 
+impl TerminalReason {
+    /// The documented word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::MaxTurns => "max_turns",
+            Self::ApiError => "api_error",
+            Self::AbortedStreaming => "aborted_streaming",
+            Self::AbortedTools => "aborted_tools",
+            Self::HookStopped => "hook_stopped",
+            Self::MaxBudget => "max_budget",
+            Self::MaxTaskBudget => "max_task_budget",
+            Self::StructuredOutputRetries => "structured_output_retries",
+        }
+    }
+}
+
 /// A call that the gate denied, for `permission_denials`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct PermissionDenial {
     /// The tool.
     pub tool_name: String,

@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The longest line that is accepted.
 const LONGEST: u64 = 64 * 1024 * 1024;

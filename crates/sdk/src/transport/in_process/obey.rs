@@ -1,6 +1,7 @@
 //! What the engine in process does when a session is asked for something: the session's own requests, as behind a pipe. What
 //! it has no way to do is refused by name; the same program then works with an external one that has it.
 
+use qoder_protocol::Actor;
 use qoder_runtime::checkpoints::RewindScope;
 use qoder_runtime::sessions::requests::{
     self, AccountInfo, AddDirectories, ApplyFlagSettings, CancelInput, GenerateTitle, GetAvailableModels,
@@ -9,12 +10,11 @@ use qoder_runtime::sessions::requests::{
     Rewind, SetModel, SetPermissionMode, StopTask,
 };
 use qoder_runtime::sessions::{Request, RequestError, SessionHandle};
-use qoder_types::Actor;
 use serde_json::{Map, Value};
 
 use super::servers::OwnInstances;
+use crate::error::{Error, Result};
 use crate::session::Control;
-use crate::{Error, Result};
 
 /// What is needed to obey.
 pub(super) struct Obeying {

@@ -6,10 +6,13 @@ use std::ffi::OsString;
 use serde_json::json;
 use tokio::process::Command;
 
+use crate::VERSION;
+use crate::error::{Error, Result};
 use crate::mcp::{McpServerConfig, McpServers};
-use crate::options::{SdkPluginConfig, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet};
-use crate::private_files::{LONGEST_ARGUMENT, PrivateFiles};
-use crate::{Error, QoderAgentOptions, Result, VERSION};
+use crate::options::{
+    QoderAgentOptions, SdkPluginConfig, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet,
+};
+use crate::session::{LONGEST_ARGUMENT, PrivateFiles};
 
 /// Collects arguments.
 struct Arguments(Vec<OsString>);
@@ -54,7 +57,7 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
     out.pair("--fallback-model", options.fallback_model.as_ref());
     out.list("--betas", &options.betas);
     session(options, &mut out);
-    match crate::in_process::settings(options)? {
+    match crate::transport::in_process::settings(options)? {
         Some(path) if matches!(options.settings, Some(Settings::File(_))) => {
             out.pair("--settings", Some(path))
         }
@@ -83,7 +86,7 @@ pub(super) fn arguments(options: &QoderAgentOptions, files: &mut PrivateFiles) -
             out.pair("--max-thinking-tokens", Some(budget_tokens.to_string()));
         }
     }
-    out.pair("--effort", options.effort.map(crate::Effort::as_str));
+    out.pair("--effort", options.effort.map(crate::options::Effort::as_str));
     out.pair("--json-schema", options.schema().map(|schema| schema.to_string()));
     out.pair("--agent", options.agent.as_ref());
     for (name, value) in &options.extra_args {
@@ -122,7 +125,10 @@ fn permissions(options: &QoderAgentOptions, out: &mut Arguments) {
     out.list("--disallowedTools", &options.disallowed_tools);
     let prompts = options.can_use_tool.as_ref().map(|_| "stdio");
     out.pair("--permission-prompt-tool", options.permission_prompt_tool_name.as_deref().or(prompts));
-    out.pair("--permission-mode", options.permission_mode.map(crate::PermissionMode::as_str));
+    out.pair(
+        "--permission-mode",
+        options.permission_mode.map(crate::options::permission::PermissionMode::as_str),
+    );
     out.switch("--allow-dangerously-skip-permissions", options.allow_dangerously_skip_permissions);
 }
 
@@ -182,7 +188,8 @@ pub(super) fn environment(options: &QoderAgentOptions, command: &mut Command) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NoArguments, PermissionMode, create_sdk_mcp_server, tool};
+    use crate::options::permission::PermissionMode;
+    use crate::{NoArguments, create_sdk_mcp_server, tool};
 
     fn text(options: &QoderAgentOptions) -> Vec<String> {
         let mut files = PrivateFiles::default();

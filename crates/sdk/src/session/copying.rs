@@ -18,11 +18,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{SessionKey, SessionStore, SessionStoreFlush, SharedSessionStore};
-use crate::answer::guarded;
-use crate::options::OnStderr;
-use crate::session::MessageSender;
-use crate::{Message, QoderAgentOptions, Result};
+use super::MessageSender;
+use crate::callback::guarded;
+use crate::error::Result;
+use crate::messages::Message;
+use crate::options::{OnStderr, QoderAgentOptions};
+use crate::session_store::{SessionKey, SessionStore, SessionStoreFlush, SharedSessionStore};
 
 /// How often an append is tried.
 const ATTEMPTS: u32 = 3;

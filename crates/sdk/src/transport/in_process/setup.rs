@@ -7,26 +7,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use qoder_core::OptionNames;
-use qoder_core::ports::Thinking;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::config::agents::AgentDefinition;
 use qoder_runtime::config::hooks::{
     Action, DEFAULT_TIMEOUT, Hook, HookCall, OnFailure as EngineOnFailure, Traits,
 };
-use qoder_runtime::setup::{Options, SetupError};
-use qoder_types::RuleSource;
+use qoder_runtime::setup::{OptionNames, Options, RuleSource, SetupError, Thinking};
 use serde_json::{Map, Value};
 
 use super::servers::{self, OwnInstances};
-use crate::auth::ACCESS_TOKEN_VARIABLE;
-use crate::callbacks::{call_hook, resolve_model};
+use crate::error::{Error, Result};
 use crate::hooks::OnFailure;
+use crate::options::auth::ACCESS_TOKEN_VARIABLE;
 use crate::options::{
-    SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt, ThinkingConfig, ToolSet,
+    QoderAgentOptions, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt, ThinkingConfig,
+    ToolSet,
 };
 use crate::session::MessageSender;
-use crate::{Error, QoderAgentOptions, Result};
+use crate::transport::callbacks::{call_hook, resolve_model};
 
 /// Switches file checkpoints on, here as in an external program.
 const CHECKPOINTS_VARIABLE: &str = "QODER_ENABLE_SDK_FILE_CHECKPOINTING";
@@ -181,7 +179,7 @@ pub(super) fn callbacks(
             let hear = Arc::clone(&hear);
             async move {
                 // A failure of the callback itself has no receiver.
-                let _ = crate::answer::guarded("on_auth_expired", async { hear(reason).await }).await;
+                let _ = crate::callback::guarded("on_auth_expired", async { hear(reason).await }).await;
             }
             .boxed()
         }) as _
@@ -205,7 +203,7 @@ pub(super) fn agents(
     options: &QoderAgentOptions,
 ) -> std::result::Result<BTreeMap<String, AgentDefinition>, SetupError> {
     let wrong = |problem: String| SetupError::Option { option: "options", problem };
-    let read = |(name, definition): (&String, &crate::AgentDefinition)| {
+    let read = |(name, definition): (&String, &crate::options::agents::AgentDefinition)| {
         let value = serde_json::to_value(definition).map_err(|error| wrong(error.to_string()))?;
         let definition = AgentDefinition::from_sdk(name, &value).map_err(wrong)?;
         Ok((name.clone(), definition))

@@ -3,7 +3,7 @@
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 
-use crate::UserMessage;
+use super::{Role, UserMessage};
 
 /// What a query asks. A text is one turn; of a stream each message is a turn, and the query ends after the last.
 ///
@@ -52,4 +52,16 @@ impl std::fmt::Debug for Prompt {
             Self::Messages(_) => formatter.write_str("Messages(…)"),
         }
     }
+}
+
+/// Why a message cannot be a prompt, if so.
+pub(crate) fn complaint(message: &UserMessage) -> Option<&'static str> {
+    let text = message.text();
+    if message.message.role != Role::User {
+        return Some("a user message has another role than `user`");
+    }
+    if text.trim().is_empty() && message.content().is_empty() {
+        return Some("a user message is empty");
+    }
+    text.contains('\0').then_some("a user message contains a NUL character")
 }

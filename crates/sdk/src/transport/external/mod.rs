@@ -19,8 +19,11 @@ use tokio::time::Instant;
 use self::incoming::Incoming;
 use self::process::Program;
 use self::wire::Wire;
-use crate::session::{Control, Order, Start, next_prompt};
-use crate::{Error, Message, QoderAgentOptions, Result};
+use crate::error::{Error, Result};
+use crate::messages::Message;
+use crate::options::QoderAgentOptions;
+use crate::session::{Control, Order, Start};
+use crate::transport::next_prompt;
 
 /// How long a program that says it is idle may take to notice an input that was just sent.
 const QUIET: Duration = Duration::from_secs(2);

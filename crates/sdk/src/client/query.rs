@@ -6,9 +6,11 @@ use std::task::{Context, Poll};
 
 use futures::Stream;
 
-use crate::prompt::Prompt;
-use crate::session::{self, Connection, Link, MessageReceiver};
-use crate::{Message, QoderAgentOptions, Result};
+use crate::error::Result;
+use crate::messages::{Message, Prompt};
+use crate::options::QoderAgentOptions;
+use crate::session::{Connection, Link, MessageReceiver};
+use crate::transport;
 
 /// Asks, and returns the messages of the session as they come. The stream ends after the last result; dropping it
 /// ends the session, stops what runs in the background and closes the log.
@@ -42,7 +44,7 @@ use crate::{Message, QoderAgentOptions, Result};
 /// # Errors
 /// When an option or the prompt cannot be used.
 pub fn query(prompt: impl Into<Prompt>, options: QoderAgentOptions) -> Result<Query> {
-    let Connection { messages, link, .. } = session::start(options, Some(prompt.into()), true)?;
+    let Connection { messages, link, .. } = transport::start(options, Some(prompt.into()), true)?;
     Ok(Query { messages, link })
 }
 

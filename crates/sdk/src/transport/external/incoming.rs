@@ -9,15 +9,14 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use super::wire::Wire;
-use crate::answer::guarded;
-use crate::callbacks::{call_hook, decide, resolve_model};
+use crate::callback::{CancellationToken, guarded};
 use crate::hooks::HookCallback;
 use crate::mcp::{McpServerConfig, McpServerStatus, McpServers};
 use crate::options::QoderAgentOptions;
-use crate::permission::{PermissionResult, ToolPermissionContext};
+use crate::options::permission::{PermissionResult, PermissionUpdate, ToolPermissionContext};
 use crate::session::MessageSender;
 use crate::tools::RpcServer;
-use crate::{CancellationToken, PermissionUpdate};
+use crate::transport::callbacks::{call_hook, decide, resolve_model};
 
 /// Answers what the program asks.
 pub(super) struct Incoming {

@@ -15,13 +15,14 @@ use qoder_runtime::mcp::questions::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::answer::guarded;
+use crate::callback::guarded;
+use crate::error::{Error, Result};
 use crate::mcp::{
     ElicitationRequest, ElicitationResult, McpOAuthRequest, McpOAuthResolution, McpServerConfig, McpServers,
     OAuthToken, OnElicitation, OnMcpOAuthRequired,
 };
+use crate::options::QoderAgentOptions;
 use crate::tools::{Instance, Peer};
-use crate::{Error, QoderAgentOptions, Result};
 
 /// Servers whose tools are functions of this process, by the name under which the session was given them.
 #[derive(Clone, Default)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The variable that [`access_token_from_env`] reads.
 pub const ACCESS_TOKEN_VARIABLE: &str = "QODER_PERSONAL_ACCESS_TOKEN";

@@ -9,20 +9,21 @@ mod sink;
 use std::path::Path;
 use std::sync::Arc;
 
+use qoder_protocol::InputAdmitted;
 use qoder_runtime::session::{Mirror, new_id};
 use qoder_runtime::sessions::requests::Greeting;
 use qoder_runtime::sessions::retention::{self, Retention};
 use qoder_runtime::sessions::{FirstPrompt, OpenRequest, OpenedSession, SessionHandle, Sessions};
 use qoder_runtime::setup::Setup;
-use qoder_types::record::InputAdmitted;
 use tokio::sync::mpsc;
 
 pub(crate) use setup::settings;
 
-use crate::options::OnStderr;
-use crate::prompt::Prompt;
-use crate::session::{Order, Start, next_prompt};
-use crate::{QoderAgentOptions, Result, UserMessage};
+use crate::error::Result;
+use crate::messages::{Prompt, UserMessage};
+use crate::options::{OnStderr, QoderAgentOptions};
+use crate::session::{Order, Start};
+use crate::transport::next_prompt;
 
 /// Runs a session to its end.
 pub(crate) async fn run(start: &mut Start) -> Result<()> {
@@ -129,7 +130,7 @@ async fn take_orders(
             Some(message) = next_prompt(&mut prompt), if prompt.is_some() => message,
             order = orders.recv() => match order {
                 None => return,
-                Some(Order::Input(message)) => message,
+                Some(Order::Input(message)) => *message,
                 Some(Order::Control(control, answer)) => {
                     let obeying = Arc::clone(&obeying);
                     tokio::spawn(async move {
@@ -148,6 +149,5 @@ async fn take_orders(
 
 fn admitted(message: UserMessage) -> InputAdmitted {
     let input_id = message.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id);
-    let message = qoder_types::Message { role: message.message.role, content: message.message.content };
-    InputAdmitted::user(input_id, message)
+    InputAdmitted::user(input_id, message.message.into())
 }

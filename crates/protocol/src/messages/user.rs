@@ -1,47 +1,90 @@
 //! Messages of the user: prompts on their way in, and tool results and echoed prompts on their way out. Both have the
 //! same shape.
 
+use qoder_types::Message;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ContentBlock, MessageContent, Role, extra};
+use super::{ContentBlock, MessageContent, Role, extra, require};
 
 /// A prompt, a tool result or an echoed prompt.
 ///
 /// ```
-/// # use qoder_agent_sdk::UserMessage;
+/// # use qoder_protocol::messages::UserMessage;
 /// let message = UserMessage::new("What is in this folder?").with_uuid("my-first-message");
 /// assert_eq!(message.text(), "What is in this folder?");
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = always_written)]
 pub struct UserMessage {
     /// Role and content.
     pub message: UserContent,
-    /// The `Agent` call this belongs to; `None` on the main thread.
+    /// The `Agent` call this belongs to; null on the main thread.
     #[serde(default)]
     pub parent_tool_use_id: Option<String>,
     /// The session. On the way in it selects nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub session_id: Option<String>,
     /// The transcript entry. On the way in: the name under which the message can be cancelled and rewound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub uuid: Option<String>,
     /// The tool's typed output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<Value>,
-    /// Fields that this version does not know, such as `isReplay`.
+    /// True for an echoed prompt.
+    #[serde(default, rename = "isReplay", skip_serializing_if = "std::ops::Not::not")]
+    pub is_replay: bool,
+    /// True for texts of the runtime.
+    #[serde(default, rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
+    pub is_synthetic: bool,
+    /// What the host wants to find on every user message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_context: Option<Map<String, Value>>,
+    /// For an echoed prompt: what the person wrote, when the message is the expansion of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typed: Option<String>,
+    /// For a tool result: milliseconds the tool ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Fields that this version does not know.
     #[serde(flatten, deserialize_with = "extra")]
+    #[schemars(skip)]
     pub extra: Map<String, Value>,
 }
 
 /// Role and content.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserContent {
     /// Always the user.
     #[serde(default = "user_role")]
     pub role: Role,
     /// What is said.
     pub content: MessageContent,
+}
+
+impl Default for UserContent {
+    fn default() -> Self {
+        Self { role: Role::User, content: MessageContent::Text(String::new()) }
+    }
+}
+
+impl From<Message> for UserContent {
+    fn from(message: Message) -> Self {
+        Self { role: message.role, content: message.content }
+    }
+}
+
+impl From<UserContent> for Message {
+    fn from(message: UserContent) -> Self {
+        Self { role: message.role, content: message.content }
+    }
+}
+
+fn always_written(schema: &mut Schema) {
+    require(schema, &["session_id", "uuid"]);
 }
 
 fn user_role() -> Role {
@@ -62,14 +105,7 @@ impl UserMessage {
     }
 
     fn with_content(content: MessageContent) -> Self {
-        Self {
-            message: UserContent { role: Role::User, content },
-            parent_tool_use_id: None,
-            session_id: None,
-            uuid: None,
-            tool_use_result: None,
-            extra: Map::new(),
-        }
+        Self { message: UserContent { role: Role::User, content }, ..Self::default() }
     }
 
     /// The same message under a name of your own, unique in the session.
@@ -92,18 +128,6 @@ impl UserMessage {
             MessageContent::Text(_) => &[],
             MessageContent::Blocks(blocks) => blocks,
         }
-    }
-
-    /// Why it cannot be a prompt, if so.
-    pub(crate) fn complaint(&self) -> Option<&'static str> {
-        let text = self.text();
-        if self.message.role != Role::User {
-            return Some("a user message has another role than `user`");
-        }
-        if text.trim().is_empty() && self.content().is_empty() {
-            return Some("a user message is empty");
-        }
-        text.contains('\0').then_some("a user message contains a NUL character")
     }
 }
 

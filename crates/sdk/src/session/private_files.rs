@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use qoder_runtime::session::new_id;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The longest text that is passed as an argument.
 pub(crate) const LONGEST_ARGUMENT: usize = 64 * 1024;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::PermissionMode;
+use crate::options::permission::PermissionMode;
 
 /// A subagent that the model can call through the `Agent` tool, or that the session itself runs as.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

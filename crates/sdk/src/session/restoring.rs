@@ -11,12 +11,13 @@ use qoder_runtime::layout::{self, LOG_ENDING, SessionPaths};
 use qoder_runtime::session::new_id;
 use serde_json::{Map, Value};
 
-use super::{
-    SessionKey, SessionStore, SharedSessionStore, answer, fork_entries, load_log, stored_sessions,
-    stored_subpaths,
+use super::private_files::{PrivateFiles, write_private};
+use crate::error::{Error, Result};
+use crate::options::QoderAgentOptions;
+use crate::session_store::{
+    SessionKey, SessionStore, SharedSessionStore, answer, fork_entries, load_log, project_key,
+    stored_sessions, stored_subpaths,
 };
-use crate::private_files::{PrivateFiles, write_private};
-use crate::{Error, QoderAgentOptions, Result};
 
 /// A store that does not answer for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,15 +72,6 @@ pub(crate) async fn restored(
     }
     options.env.insert("QODER_CONFIG_DIR".to_owned(), Some(root.display().to_string()));
     Ok(options)
-}
-
-/// The key of a project's directory.
-pub(crate) fn project_key(directory: Option<&Path>) -> Result<String> {
-    let directory = directory.unwrap_or(Path::new("."));
-    let canonical = directory.canonicalize().map_err(|error| {
-        Error::option("cwd", format!("{}: {error}", directory.display()), "check the path")
-    })?;
-    Ok(layout::project_key(&canonical))
 }
 
 async fn in_time<T>(asked: impl Future<Output = Result<T>>) -> Result<T> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::VERSION;
+use crate::error::{Error, Result};
 use crate::hooks::HookCallback;
-use crate::options::Skills;
-use crate::{Error, QoderAgentOptions, Result, VERSION};
+use crate::options::{QoderAgentOptions, Skills};
 
 /// The protocol that this SDK speaks.
 const PROTOCOL: u64 = 1;

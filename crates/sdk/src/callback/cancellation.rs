@@ -2,8 +2,7 @@
 //! waited for. Work that a callback started elsewhere sees it too, also after the callback itself was dropped.
 
 use futures::FutureExt;
-use qoder_core::ports::Cancelled;
-use qoder_runtime::engine::interrupt::Interrupt;
+use qoder_runtime::engine::interrupt::{Cancelled, Interrupt};
 
 /// Says when the work it was given to shall stop.
 ///

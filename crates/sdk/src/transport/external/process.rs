@@ -11,9 +11,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 use super::arguments;
-use crate::options::OnStderr;
-use crate::private_files::PrivateFiles;
-use crate::{Error, QoderAgentOptions, Result};
+use crate::error::{Error, Result};
+use crate::options::{OnStderr, QoderAgentOptions};
+use crate::session::PrivateFiles;
 
 /// How long the program may take after each step of ending it.
 const PATIENCE: Duration = Duration::from_secs(5);

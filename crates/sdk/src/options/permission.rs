@@ -7,9 +7,9 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::CancellationToken;
+use crate::callback::CancellationToken;
 
-pub use qoder_types::{Behavior, PermissionMode, PermissionUpdate, RuleValue, UpdateDestination};
+pub use qoder_protocol::{Behavior, PermissionMode, PermissionUpdate, RuleValue, UpdateDestination};
 
 /// Decides about a call: name of the tool, its input, and what else is known.
 pub type CanUseTool = Arc<

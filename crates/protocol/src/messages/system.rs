@@ -1,127 +1,8 @@
-//! The messages a host reads on the stream, in the documented shapes.
-
-use std::collections::BTreeMap;
+//! News of the runtime, by subtype.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::value::RawValue;
-
-use qoder_types::record::{AssistantMessage, PermissionDenial, TerminalReason, TurnSubtype};
-use qoder_types::{AgentAccount, Message, ModelTotals, StopReason, Usage};
-
-/// One line of the output stream.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum StreamMessage {
-    /// A reply of the model.
-    Assistant {
-        /// The reply.
-        message: Box<AssistantMessage>,
-        /// The `Agent` call this belongs to; null on the main thread.
-        parent_tool_use_id: Option<String>,
-        /// The session.
-        session_id: String,
-        /// The transcript entry.
-        uuid: String,
-        /// The provider's id of the request, where the environment asks for it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<String>,
-        /// Why the model was not answering, on a message that stands for a failed call: `authentication_failed`,
-        /// `billing_error`, `rate_limit`, `invalid_request`, `server_error` or `unknown`.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-    },
-    /// A tool result, or a prompt when replay is on.
-    User {
-        /// The message.
-        message: Message,
-        /// The `Agent` call this belongs to; null on the main thread.
-        parent_tool_use_id: Option<String>,
-        /// The session.
-        session_id: String,
-        /// The transcript entry.
-        uuid: String,
-        /// The tool's typed output.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "Option<serde_json::Value>")]
-        tool_use_result: Option<Box<RawValue>>,
-        /// True for an echoed prompt.
-        #[serde(rename = "isReplay", skip_serializing_if = "std::ops::Not::not")]
-        is_replay: bool,
-        /// True for texts of the runtime.
-        #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
-        is_synthetic: bool,
-        /// What the host wants to find on every user message.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        custom_context: Option<serde_json::Map<String, serde_json::Value>>,
-        /// For an echoed prompt: what the person wrote, when the message is the expansion of a command.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        typed: Option<String>,
-        /// For a tool result: milliseconds the tool ran.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        duration_ms: Option<u64>,
-    },
-    /// News of the runtime.
-    System(SystemMessage),
-    /// The end of a turn.
-    Result(Box<ResultMessage>),
-    /// What the person might ask next.
-    PromptSuggestion {
-        /// The prompt.
-        suggestion: String,
-        /// New for each message.
-        uuid: String,
-        /// The session.
-        session_id: String,
-    },
-}
-
-impl StreamMessage {
-    /// The id of the message.
-    #[must_use]
-    pub fn uuid(&self) -> &str {
-        match self {
-            Self::Assistant { uuid, .. } | Self::User { uuid, .. } | Self::PromptSuggestion { uuid, .. } => {
-                uuid
-            }
-            Self::Result(result) => &result.uuid,
-            Self::System(message) => match message {
-                SystemMessage::Init(init) => &init.uuid,
-                SystemMessage::ApiRetry { uuid, .. }
-                | SystemMessage::CompactBoundary { uuid, .. }
-                | SystemMessage::ConversationCut { uuid, .. }
-                | SystemMessage::Status { uuid, .. }
-                | SystemMessage::LocalCommandOutput { uuid, .. }
-                | SystemMessage::SessionStateChanged { uuid, .. }
-                | SystemMessage::PermissionDenied { uuid, .. }
-                | SystemMessage::HookStarted { uuid, .. }
-                | SystemMessage::HookProgress { uuid, .. }
-                | SystemMessage::HookResponse { uuid, .. }
-                | SystemMessage::Notice { uuid, .. }
-                | SystemMessage::McpStatusChange { uuid, .. }
-                | SystemMessage::TaskStarted { uuid, .. }
-                | SystemMessage::TaskProgress { uuid, .. }
-                | SystemMessage::TaskNotification { uuid, .. } => uuid,
-            },
-        }
-    }
-}
-
-/// A piece of a reply, when the host wants pieces. Its own type, because hosts write it around the provider's text
-/// without reading that.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "stream_event")]
-pub struct StreamEvent {
-    /// One Anthropic-shaped stream event.
-    #[schemars(with = "serde_json::Value")]
-    pub event: Box<RawValue>,
-    /// The `Agent` call this belongs to; null on the main thread.
-    pub parent_tool_use_id: Option<String>,
-    /// The session.
-    pub session_id: String,
-    /// New for each message.
-    pub uuid: String,
-}
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// News of the runtime, by `subtype`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -289,7 +170,7 @@ pub enum SystemMessage {
     /// MCP servers are doing otherwise than before.
     McpStatusChange {
         /// The rows that changed, as `mcp_status` has them.
-        servers: Vec<serde_json::Value>,
+        servers: Vec<Value>,
         /// New for each message.
         uuid: String,
         /// The session.
@@ -350,6 +231,31 @@ pub enum SystemMessage {
     },
 }
 
+impl SystemMessage {
+    /// The id of the message.
+    #[must_use]
+    pub fn uuid(&self) -> &str {
+        match self {
+            Self::Init(init) => &init.uuid,
+            Self::ApiRetry { uuid, .. }
+            | Self::CompactBoundary { uuid, .. }
+            | Self::ConversationCut { uuid, .. }
+            | Self::Status { uuid, .. }
+            | Self::LocalCommandOutput { uuid, .. }
+            | Self::SessionStateChanged { uuid, .. }
+            | Self::PermissionDenied { uuid, .. }
+            | Self::HookStarted { uuid, .. }
+            | Self::HookProgress { uuid, .. }
+            | Self::HookResponse { uuid, .. }
+            | Self::Notice { uuid, .. }
+            | Self::McpStatusChange { uuid, .. }
+            | Self::TaskStarted { uuid, .. }
+            | Self::TaskProgress { uuid, .. }
+            | Self::TaskNotification { uuid, .. } => uuid,
+        }
+    }
+}
+
 /// What a task used. A shell command uses time alone.
 #[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct TaskUsage {
@@ -371,7 +277,8 @@ pub struct WireCompactMetadata {
 }
 
 /// See [`SystemMessage::Init`].
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct InitMessage {
     /// The session.
     pub session_id: String,
@@ -384,10 +291,10 @@ pub struct InitMessage {
     /// The mode in force.
     #[serde(rename = "permissionMode")]
     pub permission_mode: String,
-    /// Advertised tools.
+    /// What the model may call.
     pub tools: Vec<String>,
-    /// MCP servers with their status.
-    pub mcp_servers: Vec<serde_json::Value>,
+    /// MCP servers with `name` and `status`.
+    pub mcp_servers: Vec<Value>,
     /// Slash commands.
     pub slash_commands: Vec<String>,
     /// Subagents.
@@ -395,10 +302,10 @@ pub struct InitMessage {
     /// Skills.
     pub skills: Vec<String>,
     /// Plugins.
-    pub plugins: Vec<serde_json::Value>,
+    pub plugins: Vec<Value>,
     /// What could not be loaded of plugins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub plugin_errors: Vec<serde_json::Value>,
+    pub plugin_errors: Vec<Value>,
     /// Output style.
     pub output_style: String,
     /// Where the key came from.
@@ -415,56 +322,10 @@ pub struct InitMessage {
     /// True when the built-in offline model answers, which is not a language model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub offline: bool,
-}
-
-/// The end of a turn.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ResultMessage {
-    /// How it ended.
-    pub subtype: TurnSubtype,
-    /// True unless it succeeded.
-    pub is_error: bool,
-    /// Wall time.
-    pub duration_ms: u64,
-    /// Time spent waiting for the model.
-    pub duration_api_ms: u64,
-    /// Model calls.
-    pub num_turns: u64,
-    /// The session.
-    pub session_id: String,
-    /// New for each message.
-    pub uuid: String,
-    /// The final text, on success.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// The answer in the shape that was asked for, on success.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub structured_output: Option<serde_json::Value>,
-    /// Why the model stopped last.
-    pub stop_reason: Option<StopReason>,
-    /// Why the turn ended.
-    pub terminal_reason: TerminalReason,
-    /// Money of the session so far.
-    pub total_cost_usd: f64,
-    /// Tokens of this turn.
-    pub usage: Usage,
-    /// Totals per model.
-    #[serde(rename = "modelUsage")]
-    pub model_usage: BTreeMap<String, ModelTotals>,
-    /// Calls that were denied.
-    pub permission_denials: Vec<PermissionDenial>,
-    /// The agents that ended since the last result, with what each used.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub subagents: Vec<AgentAccount>,
-    /// What went wrong, on errors.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors: Option<Vec<String>>,
-    /// The documented number of the error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<u32>,
-    /// The endpoint's HTTP status.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_error_status: Option<u16>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub extra: Map<String, Value>,
 }
 
 #[cfg(test)]
@@ -473,7 +334,7 @@ mod tests {
 
     #[test]
     fn the_progress_of_a_task_has_the_documented_shape() {
-        let message = StreamMessage::System(SystemMessage::TaskProgress {
+        let message = crate::messages::StreamMessage::System(SystemMessage::TaskProgress {
             task_id: "bash_1".to_owned(),
             tool_use_id: "toolu_1".to_owned(),
             description: "builds".to_owned(),

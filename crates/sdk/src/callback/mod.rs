@@ -1,11 +1,16 @@
 //! What callbacks return: the answer itself or a `Result` of it, whatever suits the closure. An error and a panic are
 //! both texts from here on, because that is all that the session makes of them.
 
+mod cancellation;
+
 use std::fmt::Display;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
+
+pub(crate) use cancellation::CancelOnDrop;
+pub use cancellation::CancellationToken;
 
 /// An answer, or a `Result` with one.
 pub trait CallbackAnswer<T> {

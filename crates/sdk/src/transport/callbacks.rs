@@ -8,16 +8,15 @@ use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::answer::guarded;
-use crate::cancellation::CancelOnDrop;
+use crate::callback::{CancelOnDrop, CancellationToken, guarded};
+use crate::error::{Error, Result};
 use crate::hooks::{HookCallback, HookContext, HookInput};
 use crate::mcp::{McpServerConfig, McpServers};
-use crate::model_policy::{ModelPolicyContext, ModelPolicyProvider};
 use crate::options::QoderAgentOptions;
-use crate::permission::{CanUseTool, PermissionResult, ToolPermissionContext};
+use crate::options::model_policy::{ModelPolicyContext, ModelPolicyProvider};
+use crate::options::permission::{CanUseTool, PermissionResult, ToolPermissionContext};
 use crate::session::MessageSender;
 use crate::tools::{ToolContent, ToolResult};
-use crate::{CancellationToken, Error, Result};
 
 /// Asks about a call. A callback that fails denies, with its text.
 pub(crate) async fn decide(

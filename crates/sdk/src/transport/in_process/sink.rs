@@ -7,18 +7,19 @@ use std::sync::{Arc, OnceLock};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
-use qoder_protocol::{Answer, Question};
+use qoder_protocol::{Actor, Answer, AskKind, Question};
 use qoder_runtime::events::{Answering, Event, Sink, Wants};
 use qoder_runtime::session::new_id;
-use qoder_types::{Actor, AskKind};
 use serde_json::{Map, Value};
 
-use crate::callbacks::{decide, decider};
+use crate::callback::CancellationToken;
+use crate::error::Result;
 use crate::mcp::{McpServerStatus, OnMcpStatusChange};
-use crate::options::OnStderr;
-use crate::permission::{CanUseTool, PermissionResult, ToolPermissionContext};
+use crate::messages::{Message, StreamEvent};
+use crate::options::permission::{CanUseTool, PermissionResult, ToolPermissionContext};
+use crate::options::{OnStderr, QoderAgentOptions};
 use crate::session::MessageSender;
-use crate::{CancellationToken, Message, QoderAgentOptions, Result, StreamEvent};
+use crate::transport::callbacks::{decide, decider};
 
 pub(super) struct SdkSink {
     messages: MessageSender,
@@ -84,8 +85,7 @@ impl Sink for SdkSink {
                 if let StreamMessage::System(SystemMessage::McpStatusChange { servers, .. }) = message {
                     self.tell_status(servers);
                 }
-                let value = serde_json::to_value(message).map_err(std::io::Error::other)?;
-                self.send(Message::from_value(value));
+                self.send(Message::from_stream(message).map_err(std::io::Error::other)?);
             }
             Event::Partial { event, parent_tool_use_id } => {
                 let event = serde_json::from_str(event).map_err(std::io::Error::other)?;
