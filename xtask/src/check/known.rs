@@ -29,7 +29,6 @@ pub(super) struct Counted {
 pub(super) const KNOWN: &[(&str, &str, usize)] = &[
     ("cycles", "crates/cli", 10),
     ("folders", "crates/cli", 1),
-    ("folders", "crates/mcp", 1),
     ("results", "crates/cli", 5),
     ("results", "crates/config", 6),
     ("results", "crates/hooks", 1),

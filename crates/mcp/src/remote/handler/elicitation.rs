@@ -4,8 +4,8 @@
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value, json};
 
-use super::events::{Events, shortened};
 use crate::questions::{Elicitation, ElicitationAction, ElicitationAnswer};
+use crate::remote::events::{Events, shortened};
 
 /// Characters of what a server says to the person.
 const LONGEST_MESSAGE: usize = 10_000;

@@ -1,6 +1,10 @@
 //! Streamable HTTP: the requests that `rmcp`'s transport makes, made by us. Sessions, resumption and starting over after
 //! an expired session are the transport's work; tokens, limits, redirects and refusals are decided here.
 
+mod client;
+mod requests;
+mod sse;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +26,11 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use url::Url;
 
-use super::requests::{HttpProblem, Requests, is_of_type, status_problem};
+use self::requests::{is_of_type, status_problem};
 use super::wire;
+
+pub(super) use requests::{HttpProblem, Requests};
+pub(super) use sse::EventTransport;
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";

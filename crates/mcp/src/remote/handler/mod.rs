@@ -5,6 +5,9 @@
     reason = "roots, sampling and logging are on their way out of the protocol, and servers use them"
 )]
 
+mod elicitation;
+mod sampling;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,10 +24,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use url::Url;
 
-use super::elicitation;
 use super::events::{Events, shortened};
 use super::fault::Fault;
-use super::sampling;
 use crate::peer::CallProgress;
 use crate::questions::{ElicitationAnswer, ServerQuestions};
 use crate::{PeerEvent, VERSION};

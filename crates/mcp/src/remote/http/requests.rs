@@ -14,13 +14,12 @@ use secrecy::{ExposeSecret, SecretString};
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
-use super::PeerContext;
 use super::client::{self, Refused};
-use super::events::shortened;
-use super::fault::Fault;
-use super::wire;
 use crate::authorization::{AuthorizationError, Authorizer};
 use crate::peer::Challenge;
+use crate::remote::events::shortened;
+use crate::remote::fault::Fault;
+use crate::remote::{PeerContext, wire};
 
 /// Bytes of a refusal's body that are looked at.
 const LONGEST_REFUSAL: usize = 16 * 1024;
@@ -30,7 +29,7 @@ const RESERVED: [&str; 5] =
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum HttpProblem {
+pub(in crate::remote) enum HttpProblem {
     /// The server was not reached.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
@@ -64,17 +63,17 @@ pub(super) enum HttpProblem {
 
 /// Requests to one server.
 #[derive(Clone)]
-pub(super) struct Requests {
+pub(in crate::remote) struct Requests {
     client: Client,
     headers: HeaderMap,
     authorizer: Option<Arc<dyn Authorizer>>,
-    pub(super) fault: Arc<Fault>,
-    pub(super) longest: usize,
+    pub(in crate::remote) fault: Arc<Fault>,
+    pub(in crate::remote) longest: usize,
 }
 
 impl Requests {
     /// The error is for people.
-    pub(super) fn new(
+    pub(in crate::remote) fn new(
         url: &Url,
         headers: &BTreeMap<String, String>,
         context: &PeerContext,
@@ -93,7 +92,7 @@ impl Requests {
     }
 
     /// Sends what `build` makes, with a token; once more when the token was refused and there is another one.
-    pub(super) async fn send(
+    pub(in crate::remote) async fn send(
         &self,
         build: impl Fn(&Client) -> RequestBuilder + Send + Sync,
     ) -> Result<Response, HttpProblem> {
@@ -131,12 +130,12 @@ impl Requests {
     }
 
     /// The whole body, up to the limit.
-    pub(super) async fn body(&self, response: Response) -> Result<Vec<u8>, HttpProblem> {
+    pub(in crate::remote) async fn body(&self, response: Response) -> Result<Vec<u8>, HttpProblem> {
         read(response, self.longest).await?.ok_or(HttpProblem::TooLarge(self.longest))
     }
 
     /// The events of a body. One that is too large ends the connection.
-    pub(super) fn events(
+    pub(in crate::remote) fn events(
         &self,
         response: Response,
     ) -> impl Stream<Item = Result<Sse, sse_stream::Error>> + Send + 'static {
@@ -176,7 +175,7 @@ fn header(token: &SecretString) -> Result<HeaderValue, HttpProblem> {
 }
 
 /// What an answer that is no success says. Reads a bounded part of it.
-pub(super) async fn status_problem(response: Response) -> (HttpProblem, Vec<u8>) {
+pub(in crate::remote) async fn status_problem(response: Response) -> (HttpProblem, Vec<u8>) {
     let status = response.status().as_u16();
     let body = read(response, LONGEST_REFUSAL).await.ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
@@ -202,7 +201,7 @@ async fn read(mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, H
 }
 
 /// True when the body calls itself `kind`.
-pub(super) fn is_of_type(response: &Response, kind: &str) -> bool {
+pub(in crate::remote) fn is_of_type(response: &Response, kind: &str) -> bool {
     let named = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     named.len() >= kind.len() && named[..kind.len()].eq_ignore_ascii_case(kind.as_bytes())
 }

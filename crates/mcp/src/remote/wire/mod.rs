@@ -1,14 +1,14 @@
 //! Reading messages. Answers are kept as the server wrote them, instead of being pressed into the types of a revision:
 //! nothing is lost, a strange tool spoils only itself, and most of the work of reading is saved.
 
+mod unreadable;
+
 use rmcp::model::{
     CustomRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
     ServerRequest, ServerResult,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-
-use super::unreadable;
 
 /// A request that is kept raw as well: its schema may be anything.
 const ELICITATION: &str = "elicitation/create";

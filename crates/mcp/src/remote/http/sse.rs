@@ -14,9 +14,9 @@ use rmcp::transport::Transport;
 use sse_stream::Sse;
 use url::Url;
 
-use super::http::{EVENTS, other_content};
 use super::requests::{HttpProblem, Requests, is_of_type, status_problem};
-use super::wire;
+use super::{EVENTS, other_content};
+use crate::remote::wire;
 
 /// Events before the one that names the address, and events in a row that are no messages.
 const MOST_NOISE: u32 = 1_000;
@@ -24,7 +24,7 @@ const MOST_NOISE: u32 = 1_000;
 type Stream = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 /// An open stream and the address that answers go to.
-pub(super) struct EventTransport {
+pub(in crate::remote) struct EventTransport {
     requests: Requests,
     endpoint: Arc<str>,
     events: Option<Stream>,
@@ -34,7 +34,7 @@ pub(super) struct EventTransport {
 
 impl EventTransport {
     /// Opens the stream and waits for the address.
-    pub(super) async fn open(url: &Url, requests: Requests) -> Result<Self, HttpProblem> {
+    pub(in crate::remote) async fn open(url: &Url, requests: Requests) -> Result<Self, HttpProblem> {
         let sent = requests.send(|client| client.get(url.as_str()).header(ACCEPT, EVENTS));
         let response = sent.await?;
         if !response.status().is_success() {
