@@ -29,7 +29,7 @@ pub use qoder_agent_sdk_macros::tool;
 /// The version whose `JsonSchema` the arguments of tools implement.
 pub use schemars;
 
-pub use callback::{CallbackAnswer, CancellationToken};
+pub use callback::{CallbackAnswer, CallbackError, CancellationToken};
 pub use catalog::{
     SessionInfo, SessionMessage, SessionPlace, StoredSessions, delete_session, fork_session,
     get_session_info, get_session_messages, get_subagent_messages, list_sessions, list_subagents,

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::callback::CallbackError;
 use crate::tools::{McpSdkServerConfig, McpServerToolPolicy};
 
 /// The servers of a session: by name, or in a file.
@@ -282,13 +283,16 @@ pub enum McpOAuthResolution {
 }
 
 /// Answers a server's question to a person.
-pub type OnElicitation =
-    Arc<dyn Fn(ElicitationRequest) -> BoxFuture<'static, Result<ElicitationResult, String>> + Send + Sync>;
+pub type OnElicitation = Arc<
+    dyn Fn(ElicitationRequest) -> BoxFuture<'static, Result<ElicitationResult, CallbackError>> + Send + Sync,
+>;
 /// Gets credentials for a server; `None` refuses.
 pub type OnMcpOAuthRequired = Arc<
-    dyn Fn(McpOAuthRequest) -> BoxFuture<'static, Result<Option<McpOAuthResolution>, String>> + Send + Sync,
+    dyn Fn(McpOAuthRequest) -> BoxFuture<'static, Result<Option<McpOAuthResolution>, CallbackError>>
+        + Send
+        + Sync,
 >;
 /// Hears how servers are doing.
 pub type OnMcpStatusChange = Arc<dyn Fn(Vec<McpServerStatus>) + Send + Sync>;
 /// Called once when the credentials are no longer accepted, with the reason.
-pub type OnAuthExpired = Arc<dyn Fn(String) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+pub type OnAuthExpired = Arc<dyn Fn(String) -> BoxFuture<'static, Result<(), CallbackError>> + Send + Sync>;

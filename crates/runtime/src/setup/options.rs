@@ -221,7 +221,7 @@ pub(super) fn with_isolation(
 /// Names of skills become rules, and no part of a path.
 pub(super) fn check_skills(names: Option<&Vec<String>>) -> Result<(), SetupError> {
     let wrong = names.into_iter().flatten().find_map(|name| check_name(name).err());
-    wrong.map_or(Ok(()), |problem| Err(SetupError::Option { option: "skills", problem }))
+    wrong.map_or(Ok(()), |problem| Err(SetupError::Option { option: "skills", problem: problem.to_string() }))
 }
 
 /// A budget counts what has a price; that some of it has none is worth a word.

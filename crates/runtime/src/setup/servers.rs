@@ -194,7 +194,7 @@ impl Setup {
                         warnings.push(format!("the main agent works without a server: {reason}"));
                         // What may not run takes nothing over.
                         if !is_known {
-                            let row = inline.refused(name, config, &main.origin, reason);
+                            let row = inline.refused(name, config, &main.origin, &reason);
                             callbacks.refused_servers.push(refused(row));
                         }
                     }

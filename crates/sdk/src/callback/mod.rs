@@ -18,28 +18,59 @@ pub trait CallbackAnswer<T> {
     ///
     /// # Errors
     /// When the callback failed.
-    fn into_answer(self) -> Result<T, String>;
+    fn into_answer(self) -> Result<T, CallbackError>;
 }
 
 impl<T> CallbackAnswer<T> for T {
-    fn into_answer(self) -> Result<T, String> {
+    fn into_answer(self) -> Result<T, CallbackError> {
         Ok(self)
     }
 }
 
 impl<T, E: Display> CallbackAnswer<T> for Result<T, E> {
-    fn into_answer(self) -> Result<T, String> {
-        self.map_err(|error| error.to_string())
+    fn into_answer(self) -> Result<T, CallbackError> {
+        self.map_err(|error| CallbackError(error.to_string()))
+    }
+}
+
+/// What a callback failed with, as a text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CallbackError(String);
+
+impl CallbackError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "callback_failed"
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "look at what the callback returned"
+    }
+}
+
+impl From<String> for CallbackError {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for CallbackError {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
     }
 }
 
 /// Runs foreign code; a panic in it becomes the text of an error.
-pub(crate) async fn guarded<T>(
+pub(crate) async fn guarded<T, E: Display>(
     what: &str,
-    work: impl Future<Output = Result<T, String>>,
+    work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, String> {
     match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(answer) => answer,
+        Ok(answer) => answer.map_err(|error| error.to_string()),
         Err(panic) => Err(format!("{what} panicked: {}", panic_text(&*panic))),
     }
 }

@@ -7,12 +7,15 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::callback::CallbackError;
+
 /// The parameter that is about the server and no parameter of the model.
 const COMPAT: &str = "compat";
 
 /// Chooses the model for one call. The answer is final: there is no fallback.
-pub type ModelPolicyProvider =
-    Arc<dyn Fn(ModelPolicyContext) -> BoxFuture<'static, Result<ModelPolicyResult, String>> + Send + Sync>;
+pub type ModelPolicyProvider = Arc<
+    dyn Fn(ModelPolicyContext) -> BoxFuture<'static, Result<ModelPolicyResult, CallbackError>> + Send + Sync,
+>;
 
 /// What is known when a model has to be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

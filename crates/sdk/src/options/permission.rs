@@ -7,13 +7,17 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::callback::CancellationToken;
+use crate::callback::{CallbackError, CancellationToken};
 
 pub use qoder_protocol::{Behavior, PermissionMode, PermissionUpdate, RuleValue, UpdateDestination};
 
 /// Decides about a call: name of the tool, its input, and what else is known.
 pub type CanUseTool = Arc<
-    dyn Fn(String, Value, ToolPermissionContext) -> BoxFuture<'static, Result<PermissionResult, String>>
+    dyn Fn(
+            String,
+            Value,
+            ToolPermissionContext,
+        ) -> BoxFuture<'static, Result<PermissionResult, CallbackError>>
         + Send
         + Sync,
 >;

@@ -212,7 +212,9 @@ impl QoderAgentOptions {
         let Some(Skills::Only(names)) = &self.skills else { return Ok(()) };
         match names.iter().find_map(|name| check_name(name).err()) {
             None => Ok(()),
-            Some(problem) => Err(Error::option("skills", problem, "write `name`, or `plugin:name`")),
+            Some(problem) => {
+                Err(Error::option("skills", problem.to_string(), "write `name`, or `plugin:name`"))
+            }
         }
     }
 

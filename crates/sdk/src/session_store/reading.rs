@@ -2,6 +2,7 @@
 //! hold an entry twice because its delivery was repeated. Everybody who reads from a store does it through this file.
 
 use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
 use std::future::Future;
 use std::path::Path;
 
@@ -29,7 +30,7 @@ async fn optional<T>(
     asked: impl Future<Output = StoreResult<T>>,
     doing: impl FnOnce() -> String,
 ) -> Result<Result<T, &'static str>> {
-    let caught = guarded("the session store", async { Ok(asked.await) }).await;
+    let caught = guarded("the session store", async { Ok::<_, Infallible>(asked.await) }).await;
     let problem = match caught {
         Ok(Ok(answer)) => return Ok(Ok(answer)),
         Ok(Err(SessionStoreError::LeftOut(name))) => return Ok(Err(name)),

@@ -84,7 +84,10 @@ pub(crate) fn decider(options: &QoderAgentOptions) -> Result<Option<CanUseTool>>
     let Some((instance, tool)) = found else { return Err(no_prompt_tool(name)) };
     Ok(Some(Arc::new(move |tool_name, input, context: ToolPermissionContext| {
         let question = json!({ "tool_name": tool_name, "input": input, "tool_use_id": context.tool_use_id });
-        instance.run(&tool, question, context.signal).map(|result| read_decision(&result)).boxed()
+        instance
+            .run(&tool, question, context.signal)
+            .map(|result| read_decision(&result).map_err(Into::into))
+            .boxed()
     })))
 }
 

@@ -97,7 +97,10 @@ impl Handler {
         };
         let question = sampling::question(&self.server, params)?;
         tokio::select! {
-            sampled = self.questions.sample(question) => sampled.map(|sampled| sampling::answer(&sampled)),
+            sampled = self.questions.sample(question) => match sampled {
+                Ok(sampled) => Ok(sampling::answer(&sampled)),
+                Err(error) => Err(error.to_string()),
+            },
             () = self.fault.gone() => Err("the connection is gone".to_owned()),
         }
     }

@@ -205,7 +205,7 @@ impl Driver<'_> {
             confinement: qoder_policy::Confinement::None,
         };
         let ruling = self.engine.gate.decide(&tool, &json!({ "skill": skill.name }), &call);
-        let decision = ruling.map_err(|problem| Some(problem.into()))?.decision;
+        let decision = ruling.map_err(|problem| Some(problem.to_string().into()))?.decision;
         if decision.behavior == Behavior::Deny && decision.layer == DecisionLayer::Rule {
             return Err(Some(format!("/{} cannot be used: {}.", skill.name, decision.reason).into()));
         }

@@ -205,7 +205,7 @@ pub(super) fn agents(
     let wrong = |problem: String| SetupError::Option { option: "options", problem };
     let read = |(name, definition): (&String, &crate::options::agents::AgentDefinition)| {
         let value = serde_json::to_value(definition).map_err(|error| wrong(error.to_string()))?;
-        let definition = AgentDefinition::from_sdk(name, &value).map_err(wrong)?;
+        let definition = AgentDefinition::from_sdk(name, &value).map_err(|error| wrong(error.to_string()))?;
         Ok((name.clone(), definition))
     };
     options.agents.iter().map(read).collect()
