@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use qoder_core::policy::{Confinement, NoLinks, Policy, Question, Rule, RuleSet, Workspace, decide};
+use qoder_policy::{Confinement, NoLinks, Policy, Question, Rule, RuleSet, Workspace, decide};
 use qoder_core::ports::Access;
 use qoder_types::{Behavior, DecisionLayer, PermissionMode, RuleOrigin, RuleSource};
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qoder_core::policy::{Rule, split_rules};
+use qoder_policy::{Rule, split_rules};
 use qoder_types::{RuleOrigin, RuleSource};
 
 fuzz_target!(|text: &str| {

@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qoder_core::shell::{DoubtKind, Reading, escaped_for_display, read};
+use qoder_policy::shell::{DoubtKind, Reading, read};
+use qoder_types::display::escaped_for_display;
 
 fuzz_target!(|text: &str| {
     let reading = read(text);

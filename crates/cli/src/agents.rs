@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use qoder_config::agents::{AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing};
 use qoder_config::extensions::Loaded;
 use qoder_config::sources::{Origin, Problem};
-use qoder_core::display::escaped_line;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_types::PermissionMode;
+use qoder_types::display::escaped_line;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Arguments;

@@ -8,8 +8,8 @@ use qoder_config::commands::{Command, Local};
 use qoder_config::extensions::Loaded;
 use qoder_config::skills::Skill;
 use qoder_config::sources::{Kind, Origin, Problem};
-use qoder_core::display::escaped_line;
 use qoder_types::RuleValue;
+use qoder_types::display::escaped_line;
 use serde_json::{Value, json};
 
 use crate::agents::tell_all;

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use qoder_config::hooks::Background;
 use qoder_config::hooks::{Hook, HookEvent, OnFailure};
 use qoder_config::sources::Problem;
-use qoder_core::display::{escaped_for_display, escaped_line};
+use qoder_types::display::{escaped_for_display, escaped_line};
 use serde_json::{Value, json};
 
 use crate::commands::PlaceArguments;

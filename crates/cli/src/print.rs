@@ -26,7 +26,7 @@ use crate::{agents, control, input, options, screen};
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
     let choice = session_choice(arguments)?;
-    qoder_tools::own_process_tree();
+    qoder_process::own_process_tree();
     let setup = Setup::prepare(options::from_arguments(arguments, environment)?)?;
     screen::hide_secrets(&setup);
     let format = options::output_format(arguments, &setup)?;

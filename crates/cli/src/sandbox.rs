@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use qoder_process::sandbox::{Check, SandboxReport, report};
 use qoder_runtime::setup::sandbox::places;
 use qoder_runtime::setup::{Options, Setup};
-use qoder_tools::sandbox::{Check, SandboxReport, report};
 use serde_json::json;
 
 use crate::commands::SandboxAction;

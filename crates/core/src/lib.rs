@@ -19,8 +19,3 @@ pub mod timeline;
 pub use next::{Exhausted, Limits, Step, next};
 pub use option_names::OptionNames;
 pub use state::{State, call_ids, structured};
-
-// The former homes of what moved to `policy` and `types`; callers are to name those crates.
-pub use qoder_policy as policy;
-pub use qoder_policy::shell;
-pub use qoder_types::display;

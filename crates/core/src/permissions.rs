@@ -1,10 +1,8 @@
 //! What a session's records have changed about its permissions: rules, mode and directories on top of what it was
 //! started with. Part of the folded state, so a restart keeps every answer that was given.
 
-use qoder_types::{PermissionMode, PermissionUpdate, RuleValue};
-
-use qoder_policy::RuleSet;
 use qoder_types::workspace::Workspace;
+use qoder_types::{PermissionMode, PermissionUpdate, RuleValue};
 
 /// The changes so far.
 #[derive(Debug, Clone, Default)]
@@ -64,12 +62,6 @@ impl SessionPermissions {
         &self.turn_rules
     }
 
-    /// The rules with the changes.
-    #[must_use]
-    pub fn rules(&self, started: &RuleSet) -> RuleSet {
-        started.with_updates(&self.updates, &self.turn_rules)
-    }
-
     /// The places with the changes. Directories that a session was started in stay.
     #[must_use]
     pub fn workspace(&self, started: &Workspace) -> Workspace {
@@ -101,62 +93,20 @@ impl SessionPermissions {
 
 #[cfg(test)]
 mod tests {
-    use qoder_policy::Rule;
-    use qoder_types::{Behavior, RuleOrigin, RuleSource, UpdateDestination};
+    use qoder_types::UpdateDestination;
 
     use super::*;
 
-    fn origin(source: RuleSource) -> RuleOrigin {
-        RuleOrigin { source, file: None, line: None }
-    }
-
-    fn value(text: &str) -> RuleValue {
-        let rule = Rule::parse(text, origin(RuleSource::Session)).unwrap();
-        RuleValue { tool_name: rule.tool, rule_content: rule.content }
-    }
-
-    #[test]
-    fn rules_are_added_replaced_and_removed_where_they_are_kept() {
-        let mut started = RuleSet::default();
-        started.add(Behavior::Deny, Rule::parse("Bash(rm:*)", origin(RuleSource::UserSettings)).unwrap());
-        let mut permissions = SessionPermissions::default();
-        let (behavior, destination) = (Behavior::Deny, UpdateDestination::Session);
-        permissions.apply(&[
-            PermissionUpdate::AddRules {
-                rules: vec![value("Read(a)"), value("Read(b)")],
-                behavior,
-                destination,
-            },
-            PermissionUpdate::RemoveRules {
-                rules: vec![value("Read(a)"), value("Bash(rm:*)")],
-                behavior,
-                destination,
-            },
-        ]);
-        let texts = |permissions: &SessionPermissions| -> Vec<String> {
-            permissions.rules(&started).deny.iter().map(|rule| rule.text.clone()).collect()
-        };
-        // A rule of the settings is not the session's to remove.
-        assert_eq!(texts(&permissions), ["Bash(rm:*)", "Read(b)"]);
-        permissions.apply(&[PermissionUpdate::ReplaceRules {
-            rules: vec![value("Read(c)")],
-            behavior,
-            destination,
-        }]);
-        assert_eq!(texts(&permissions), ["Bash(rm:*)", "Read(c)"]);
-        assert_eq!(permissions.version, 3);
-    }
-
     #[test]
     fn what_a_turn_is_allowed_ends_with_it() {
+        let rule = RuleValue { tool_name: "Bash".to_owned(), rule_content: Some("git log:*".to_owned()) };
         let mut permissions = SessionPermissions::default();
-        permissions.allow_for_turn(&[value("Bash(git log:*)")]);
-        let rules = permissions.rules(&RuleSet::default());
-        assert_eq!(rules.allow[0].origin.source, RuleSource::Command);
+        permissions.allow_for_turn(std::slice::from_ref(&rule));
+        assert_eq!(permissions.turn_rules(), [rule]);
         assert!(permissions.updates().is_empty(), "an agent starts without it");
         let version = permissions.version;
         permissions.end_turn();
-        assert!(permissions.rules(&RuleSet::default()).allow.is_empty() && permissions.version > version);
+        assert!(permissions.turn_rules().is_empty() && permissions.version > version);
     }
 
     #[test]
@@ -172,36 +122,6 @@ mod tests {
             (permissions.mode, permissions.before_plan),
             (Some(PermissionMode::Plan), Some(PermissionMode::AcceptEdits))
         );
-    }
-
-    #[test]
-    fn a_list_is_replaced_only_where_it_is_kept() {
-        let mut started = RuleSet::default();
-        for (text, source) in [
-            ("Read(u)", RuleSource::UserSettings),
-            ("Read(p)", RuleSource::ProjectSettings),
-            ("Read(f)", RuleSource::CliArg),
-        ] {
-            started.add(Behavior::Allow, Rule::parse(text, origin(source)).unwrap());
-        }
-        let mut permissions = SessionPermissions::default();
-        permissions.apply(&[
-            PermissionUpdate::ReplaceRules {
-                rules: vec![value("Read(new)")],
-                behavior: Behavior::Allow,
-                destination: UpdateDestination::ProjectSettings,
-            },
-            PermissionUpdate::RemoveRules {
-                rules: vec![value("Read(u)"), value("Read(f)")],
-                behavior: Behavior::Allow,
-                destination: UpdateDestination::UserSettings,
-            },
-        ]);
-        let rules = permissions.rules(&started);
-        let texts: Vec<(&str, RuleSource)> =
-            rules.allow.iter().map(|rule| (rule.text.as_str(), rule.origin.source)).collect();
-        assert_eq!(texts, [("Read(f)", RuleSource::CliArg), ("Read(new)", RuleSource::ProjectSettings)]);
-        assert!(rules.deny.is_empty() && rules.ask.is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod watching;
 pub use answers::join::Joined;
 pub use answers::more::{ElicitationWord, More};
 pub use answers::ruling::{failure_of, may_be_answered_by_hook, with_failure, with_hooks};
-pub use firing::judge::{Judge, JudgeTask};
+pub use firing::judge::{Judge, JudgeError, JudgeTask};
 pub use firing::late::{Late, Remembered};
 pub use firing::run::{Fired, Firing, Occasion};
 pub use firing::set::{HookServices, Hooks, PostJson};

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use qoder_core::ports::{Tool, ToolContext, ToolOutcome};
-use qoder_tools::McpPort;
+use qoder_core::ports::{McpPort, Tool, ToolContext, ToolOutcome};
 use qoder_types::CallOutcome;
 use serde_json::{Value, json};
 
 use crate::prompts::Prompts;
 use crate::resources::{self, Watched, unusable};
 use crate::result::RESULT_CHARACTERS;
+use crate::result::kept;
 use crate::{McpServers, PeerEvent, plain, tool_name};
 
 /// Tools of one listing.
@@ -184,7 +184,7 @@ impl McpPort for ByName {
             lines.push(format!("What the server says about itself:\n{said}"));
         }
         let text = lines.join("\n");
-        let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-tools");
+        let (text, _) = kept::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-tools");
         ToolOutcome::completed(text, json!({ "tools": rows, "total": found.len() }))
     }
 
@@ -198,7 +198,7 @@ impl McpPort for ByName {
             "name": definition.name, "description": definition.description, "input_schema": definition.input_schema,
         });
         let text = format!("{described:#}");
-        let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-tool");
+        let (text, _) = kept::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-tool");
         ToolOutcome::completed(text, described)
     }
 

@@ -131,6 +131,43 @@ pub struct Sampled {
     pub text: String,
 }
 
+/// Why a server gets no reply of our model. The text is for the server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    /// Nothing can be asked.
+    #[error("there is no model to ask")]
+    NoModel,
+    /// The session is over, its money is spent, or the model failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl SampleError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoModel => "sampling_no_model",
+            Self::Failed(_) => "sampling_failed",
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoModel => "Ask while a session is open.",
+            Self::Failed(_) => "Ask again later, or continue without a reply.",
+        }
+    }
+}
+
+impl From<String> for SampleError {
+    fn from(problem: String) -> Self {
+        Self::Failed(problem)
+    }
+}
+
 /// Who answers the questions of servers.
 pub trait ServerQuestions: Send + Sync {
     /// Input of a person. The answer is checked against the schema by the asker.
@@ -142,9 +179,9 @@ pub trait ServerQuestions: Send + Sync {
     fn can_authorize(&self) -> bool;
     /// Credentials for a server.
     fn authorize(&self, question: OAuthQuestion) -> BoxFuture<'static, OAuthAnswer>;
-    /// A reply of the session's model; only servers whose description allows it get here. The error is for the server.
-    fn sample(&self, _: Sampling) -> BoxFuture<'static, Result<Sampled, String>> {
-        std::future::ready(Err("there is no model to ask".to_owned())).boxed()
+    /// A reply of the session's model; only servers whose description allows it get here.
+    fn sample(&self, _: Sampling) -> BoxFuture<'static, Result<Sampled, SampleError>> {
+        std::future::ready(Err(SampleError::NoModel)).boxed()
     }
 }
 

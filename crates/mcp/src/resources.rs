@@ -11,6 +11,7 @@ use qoder_types::{ContentBlock, ImageSource};
 use serde_json::{Map, Value, json};
 
 use crate::result::RESULT_CHARACTERS;
+use crate::result::kept;
 use crate::{Greeting, McpServers, plain};
 
 /// Pages of one list.
@@ -100,7 +101,7 @@ pub(crate) async fn list(
     }
     lines.extend(notes.iter().cloned());
     let text = lines.join("\n");
-    let (text, _) = qoder_tools::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-resources");
+    let (text, _) = kept::bounded(text, RESULT_CHARACTERS, &context.outputs, "mcp-resources");
     let structured = json!({ "resources": resources, "resourceTemplates": templates, "notes": notes });
     ToolOutcome::completed(text, structured)
 }
@@ -232,7 +233,7 @@ fn content(part: &Value, left: usize, outputs: &Outputs) -> (ContentBlock, Value
     };
     match (field("text"), field("blob")) {
         (Some(text), _) => {
-            let (text, file) = qoder_tools::bounded(text.to_owned(), left, outputs, "mcp-resource");
+            let (text, file) = kept::bounded(text.to_owned(), left, outputs, "mcp-resource");
             (ContentBlock::text(text.clone()), row(json!({ "text": text, "file": file })))
         }
         (None, Some(data))
@@ -242,7 +243,7 @@ fn content(part: &Value, left: usize, outputs: &Outputs) -> (ContentBlock, Value
             let source = ImageSource::Base64 { media_type, data: data.to_owned() };
             (ContentBlock::Image { source }, row(json!({ "image": true })))
         }
-        (None, Some(data)) => match qoder_tools::keep_base64(data, &outputs.directory, "mcp-resource") {
+        (None, Some(data)) => match kept::keep_base64(data, &outputs.directory, "mcp-resource") {
             Ok((path, bytes)) => {
                 let kind = plain(kind.unwrap_or("of unknown kind"), 100);
                 let text = format!("[{bytes} bytes, {kind}, kept in {}]", path.display());

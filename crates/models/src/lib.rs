@@ -3,56 +3,42 @@
 //! * Protocols: Anthropic Messages, OpenAI Chat Completions, OpenAI Responses.
 //! * `scripted:PATH` answers from a playbook, `replay:PATH` from a recording, `offline` by rules.
 //! * What a server accepts of its protocol is a [`Profile`]; [`profiles`] is the table.
-//! * [`resolve`] turns a name, settings and the environment into something that implements
+//! * [`resolve()`] turns a name, settings and the environment into something that implements
 //!   [`qoder_core::ports::Model`].
+//!
+//! From the bottom: `protocol` and `profile` say how a server is spoken to, `routes` how it is reached, `failure` what
+//! went wrong there. `wires` writes requests and reads replies; `learn` changes a profile after a refusal; `settings`
+//! configure all of it. `calls` retries; `exchange`, `offline` and `scripted` are what it asks. `resolve`, `images` and
+//! `check` build on everything else.
 
-mod anthropic;
-mod body;
-mod call;
-mod call_id;
-mod carry;
-mod cassette;
-mod catalog;
+mod calls;
 mod check;
-mod client;
-mod compose;
+mod error;
+mod exchange;
 mod failure;
-mod http;
-mod image_answer;
 mod images;
-mod images_offline;
-mod json;
 mod learn;
-mod list;
-mod meaning;
-mod media;
 mod offline;
-mod openai_chat;
-mod openai_responses;
-mod partial;
 mod profile;
 mod protocol;
-mod provider;
-mod read;
 mod resolve;
-mod retry;
-mod route;
+mod routes;
 mod scripted;
 mod settings;
-mod side;
-mod switched;
-mod unpack;
+mod wires;
 
+pub use calls::{ModelByName, SwitchedModel, side_model};
 pub use check::{Check, CheckReport, CheckedProfile, Finding, Probe, Progress, Verdict};
-pub use client::HttpClients;
+pub use error::ModelConfigError;
 pub use images::resolve_image;
 pub use learn::Learned;
-pub use list::{ListedModel, list_models};
 pub use profile::{
     ErrorWords, Images, ModelsList, NameForm, OutputLimit, Profile, ProfileInForce, ReasoningBack,
-    SystemRole, Word, Wordings, Words, profile_in_force, profiles, provider_profiles,
+    SystemRole, Word, Wordings, Words, profiles,
 };
-pub use resolve::{SECRET_ENVIRONMENT, check_compat, configured_secrets, resolve, unpriced_model};
-pub use settings::{ModelConfigError, ModelOptions, ModelSettings, Price, ProviderSettings};
-pub use side::{ModelByName, side_model};
-pub use switched::SwitchedModel;
+pub use resolve::{
+    ListedModel, SECRET_ENVIRONMENT, check_compat, configured_secrets, list_models, profile_in_force,
+    provider_profiles, resolve, unpriced_model,
+};
+pub use routes::HttpClients;
+pub use settings::{ModelOptions, ModelSettings, Price, ProviderSettings};

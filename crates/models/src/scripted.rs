@@ -14,13 +14,15 @@ use qoder_types::{ContentBlock, MessageContent, ModelFailure, ModelFailureClass,
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::anthropic::stream::stop_reason;
-use crate::call::{Backend, Decoded, Sink};
-use crate::catalog::Entry;
+use crate::calls::Endpoint;
+use crate::error::ModelConfigError;
 use crate::failure::{AttemptFailure, excerpt, failure};
 use crate::offline::{estimate_usage, summary};
-use crate::partial::tell_whole;
-use crate::settings::{ModelConfigError, Price};
+use crate::settings::Price;
+use crate::settings::catalog::Entry;
+use crate::wires::partial::tell_whole;
+use crate::wires::reply::{Decoded, Sink};
+use crate::wires::stop_reason;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -242,7 +244,7 @@ impl Scripted {
     }
 }
 
-impl Backend for Scripted {
+impl Endpoint for Scripted {
     fn facts(&self) -> ModelFacts {
         ModelFacts {
             name: "scripted".into(),

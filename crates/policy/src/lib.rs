@@ -13,7 +13,6 @@ mod rules;
 pub mod shell;
 
 pub use decide::{Confinement, Question, Ruling, decide};
-pub use hosts::{HostKind, host_is_public_name, host_matches, is_public, normal_host};
-pub use places::{FileSystem, NoLinks, normalise};
+pub use places::{FileSystem, NoLinks, PlaceError, normalise};
 pub use qoder_types::workspace::{AGENT_MEMORY, PROTECTED_FILES, PROTECTED_FOLDERS, Workspace, is_protected};
 pub use rules::{PathPattern, Policy, Rule, RuleError, RuleSet, split_rules};

@@ -6,10 +6,55 @@ use std::path::{Component, Path, PathBuf};
 
 use qoder_types::workspace::{Workspace, may_be_special};
 
+/// Why a path leads nowhere. The text is for the model, which gave the path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// It contains a NUL byte, at which the kernel would cut it.
+    #[error("the path contains a NUL byte; give the path without it")]
+    Nul,
+    /// It is not text.
+    #[error("the path is not valid Unicode; give a path that is")]
+    NotUnicode,
+    /// The system cannot follow it.
+    #[error("{0}")]
+    Unresolved(String),
+}
+
+impl PlaceError {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Nul => "place_nul",
+            Self::NotUnicode => "place_not_unicode",
+            Self::Unresolved(_) => "place_unresolved",
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Nul | Self::NotUnicode => "Give a path of ordinary characters.",
+            Self::Unresolved(_) => "Give the path of the file itself.",
+        }
+    }
+}
+
+/// What the model reads.
+impl From<PlaceError> for String {
+    fn from(error: PlaceError) -> Self {
+        error.to_string()
+    }
+}
+
 /// What the gate may learn about paths. Metadata only.
 pub trait FileSystem {
-    /// Where the kernel would arrive: links followed, a missing tail kept. The error is for people.
-    fn real(&self, path: &Path) -> Result<PathBuf, String>;
+    /// Where the kernel would arrive: links followed, a missing tail kept.
+    ///
+    /// # Errors
+    /// When the path leads nowhere.
+    fn real(&self, path: &Path) -> Result<PathBuf, PlaceError>;
     /// The names in a directory, at most `most`; `None` when it cannot be listed or has more.
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>>;
     /// True for a regular file that has several names (hard links).
@@ -28,7 +73,7 @@ pub trait FileSystem {
 pub struct NoLinks;
 
 impl FileSystem for NoLinks {
-    fn real(&self, path: &Path) -> Result<PathBuf, String> {
+    fn real(&self, path: &Path) -> Result<PathBuf, PlaceError> {
         Ok(normalise(path))
     }
 

@@ -144,6 +144,25 @@ pub fn join_clipped(clipped: &Clipped<'_>, total_bytes: u64, file: Option<&Path>
     format!("{}\n\n[... {omitted} bytes left out; {place} ...]\n\n{}", clipped.head, clipped.tail)
 }
 
+/// `text` when it fits into `limit` characters; otherwise its ends, with the whole in a file of `directory`. Secrets are
+/// taken out by `redact` before anything is cut or kept: half of one would no longer be recognised.
+#[must_use]
+pub fn bounded(
+    text: String,
+    limit: usize,
+    directory: &Path,
+    stem: &str,
+    redact: impl FnOnce(&str) -> String,
+) -> (String, Option<PathBuf>) {
+    if clip(&text, limit).is_none() {
+        return (text, None);
+    }
+    let text = redact(&text);
+    let Some(clipped) = clip(&text, limit) else { return (text, None) };
+    let file = store(directory, stem, text.as_bytes());
+    (join_clipped(&clipped, text.len() as u64, file.as_deref()), file)
+}
+
 /// Keeps `bytes` in a new file; `None` when the system does not let us.
 pub fn store(directory: &Path, stem: &str, bytes: &[u8]) -> Option<PathBuf> {
     let mut file = OutputFile::create(directory, stem, FILE_BYTES).ok()?;

@@ -10,7 +10,10 @@ use qoder_types::{Actor, Behavior, DecisionLayer, Record, TaskEnded, TaskStarted
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::messages::{ResultMessage, StreamMessage, SystemMessage, WireCompactMetadata};
+use crate::messages::{
+    AssistantMessage, ResultMessage, StreamMessage, SubagentAccount, SystemMessage, UserMessage,
+    WireCompactMetadata,
+};
 use crate::question::decision_reason_type;
 
 /// Makes the messages of one session from its records, which it sees in order.
@@ -46,14 +49,13 @@ impl Projector {
         let seq = record.seq;
         match &record.body {
             RecordBody::User(entry) => self.user(entry),
-            RecordBody::Assistant(entry) => Some(StreamMessage::Assistant {
-                message: Box::new(entry.message.clone()),
-                parent_tool_use_id: None,
-                session_id: self.session_id.clone(),
-                uuid: entry.uuid.clone(),
+            RecordBody::Assistant(entry) => Some(StreamMessage::Assistant(Box::new(AssistantMessage {
+                message: entry.message.clone().into(),
+                session_id: Some(self.session_id.clone()),
+                uuid: Some(entry.uuid.clone()),
                 request_id: entry.request_id.clone().filter(|_| self.exposes_request_id),
-                error: None,
-            }),
+                ..AssistantMessage::default()
+            }))),
             RecordBody::System(entry) => {
                 let metadata = entry.compact_metadata.as_ref()?;
                 Some(StreamMessage::System(SystemMessage::CompactBoundary {
@@ -96,17 +98,15 @@ impl Projector {
     /// never asked.
     fn withdrawn(&mut self, withdrawn: &InputWithdrawn) -> Option<StreamMessage> {
         let input = self.inputs.remove(&withdrawn.input_id)?;
-        (!withdrawn.by.is_host()).then(|| StreamMessage::User {
-            message: input.message,
-            parent_tool_use_id: None,
-            session_id: self.session_id.clone(),
-            uuid: input.input_id,
-            tool_use_result: None,
-            is_replay: true,
-            is_synthetic: false,
-            custom_context: self.custom_context.clone(),
-            typed: None,
-            duration_ms: None,
+        (!withdrawn.by.is_host()).then(|| {
+            StreamMessage::User(Box::new(UserMessage {
+                message: input.message.into(),
+                session_id: Some(self.session_id.clone()),
+                uuid: Some(input.input_id),
+                is_replay: true,
+                custom_context: self.custom_context.clone(),
+                ..UserMessage::default()
+            }))
         })
     }
 
@@ -119,18 +119,22 @@ impl Projector {
             UserOrigin::Prompt if self.replays_prompts => true,
             UserOrigin::Prompt | UserOrigin::Notice | UserOrigin::Summary => return None,
         };
-        Some(StreamMessage::User {
-            message: entry.message.clone(),
-            parent_tool_use_id: None,
-            session_id: self.session_id.clone(),
-            uuid: entry.uuid.clone(),
-            tool_use_result: entry.tool_use_result.clone(),
+        Some(StreamMessage::User(Box::new(UserMessage {
+            message: entry.message.clone().into(),
+            session_id: Some(self.session_id.clone()),
+            uuid: Some(entry.uuid.clone()),
+            // The log holds it as text; what is no JSON was never written.
+            tool_use_result: entry
+                .tool_use_result
+                .as_ref()
+                .and_then(|raw| serde_json::from_str(raw.get()).ok()),
             is_replay,
             is_synthetic: entry.is_meta,
             custom_context: self.custom_context.clone(),
             typed: entry.typed.clone(),
             duration_ms: entry.duration_ms,
-        })
+            ..UserMessage::default()
+        })))
     }
 
     /// A call was denied without the host: a host that answered, and a hook that denied it, know.
@@ -156,7 +160,7 @@ impl Projector {
     #[must_use]
     pub fn result(&self, end: &TurnEnded, seq: u64) -> StreamMessage {
         StreamMessage::Result(Box::new(ResultMessage {
-            subtype: end.subtype,
+            subtype: end.subtype.into(),
             is_error: end.is_error,
             duration_ms: end.duration_ms,
             duration_api_ms: end.duration_api_ms,
@@ -166,15 +170,16 @@ impl Projector {
             result: end.result.clone(),
             structured_output: end.structured_output.clone(),
             stop_reason: end.stop_reason.clone(),
-            terminal_reason: end.terminal_reason,
-            total_cost_usd: end.total_cost_usd,
-            usage: end.usage,
+            terminal_reason: Some(end.terminal_reason.into()),
+            total_cost_usd: Some(end.total_cost_usd),
+            usage: Some(end.usage),
             model_usage: end.model_usage.clone(),
             permission_denials: end.permission_denials.clone(),
-            subagents: end.subagents.clone(),
-            errors: end.is_error.then(|| end.errors.clone()),
+            subagents: end.subagents.iter().map(SubagentAccount::from).collect(),
+            errors: if end.is_error { end.errors.clone() } else { Vec::new() },
             error_code: end.error_code,
             api_error_status: end.api_error_status,
+            extra: Map::new(),
         }))
     }
 

@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use qoder_core::policy::{Confinement, Policy, Question, Rule, RuleSet, Workspace, decide};
 use qoder_core::ports::Access;
-use qoder_core::shell::read;
+use qoder_policy::shell::read;
+use qoder_policy::{Confinement, Policy, Question, Rule, RuleSet, Workspace, decide};
 use qoder_runtime::permissions::LocalFiles;
 use qoder_types::{Behavior, PermissionMode, RuleOrigin, RuleSource};
 use serde_json::json;

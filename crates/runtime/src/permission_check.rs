@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use qoder_core::policy::{Confinement, FileSystem, Policy, Question, Rule, RuleSet, Workspace, decide};
 use qoder_core::ports::{Access, Tool};
+use qoder_policy::{Confinement, FileSystem, Policy, Question, Rule, RuleSet, Workspace, decide};
 use qoder_types::{Behavior, Decision, PermissionMode, RuleOrigin, RuleSource};
 use serde::Deserialize;
 use serde_json::value::RawValue;

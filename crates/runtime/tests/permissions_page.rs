@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use qoder_core::policy::{Workspace, is_protected};
+use qoder_policy::{Workspace, is_protected};
 use qoder_runtime::permission_check::Checker;
 use serde_json::{Value, json};
 

@@ -1,10 +1,9 @@
 //! What can go wrong, each with a stable code for programs and a hint for people. An error of an option names the
 //! option as it is written in [`QoderAgentOptions`](crate::QoderAgentOptions).
 
-use qoder_core::OptionNames;
 use qoder_runtime::error::{DriveError, SessionError};
 use qoder_runtime::sessions::OpenError;
-use qoder_runtime::setup::SetupError;
+use qoder_runtime::setup::{OptionNames, SetupError};
 use qoder_runtime::store::StoreError;
 
 /// What can go wrong.

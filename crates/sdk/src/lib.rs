@@ -11,83 +11,71 @@
 
 extern crate self as qoder_agent_sdk;
 
-mod agents;
-mod answer;
-mod auth;
-mod callbacks;
-mod cancellation;
+mod callback;
 mod catalog;
 mod client;
 mod error;
-mod external;
 mod hooks;
-mod in_process;
 mod mcp;
 mod messages;
-mod model_policy;
 mod options;
-mod permission;
-mod private_files;
-mod prompt;
-mod query;
 mod session;
 mod session_store;
 pub mod testing;
 mod tools;
+mod transport;
 
 pub use qoder_agent_sdk_macros::tool;
 /// The version whose `JsonSchema` the arguments of tools implement.
 pub use schemars;
 
-pub use agents::{AgentDefinition, AgentInfo};
-pub use answer::CallbackAnswer;
-pub use auth::{
-    ACCESS_TOKEN_VARIABLE, AuthOptions, access_token, access_token_from_env, access_token_from_env_var,
-    qodercli_auth,
-};
-pub use cancellation::CancellationToken;
+pub use callback::{CallbackAnswer, CallbackError, CancellationToken};
 pub use catalog::{
     SessionInfo, SessionMessage, SessionPlace, StoredSessions, delete_session, fork_session,
     get_session_info, get_session_messages, get_subagent_messages, list_sessions, list_subagents,
     rename_session, tag_session,
 };
-pub use client::{ContextUsage, InterruptReceipt, QoderSdkClient, RewindResult};
+pub use client::{ContextUsage, InterruptReceipt, QoderSdkClient, Query, RewindResult, query};
 pub use error::{Error, Result};
 pub use hooks::{
     HookCallback, HookContext, HookDetail, HookEvent, HookInput, HookJsonOutput, HookMatcher, OnFailure,
 };
 pub use mcp::{
     ElicitationRequest, ElicitationResult, McpAuthenticateResult, McpHttpServerConfig, McpOAuthRequest,
-    McpOAuthResolution, McpServerConfig, McpServerStatus, McpServerToolPolicy, McpServers,
-    McpSetServersResult, McpStdioServerConfig, McpToolAnnotations, McpToolInfo, OAuthToken, OnAuthExpired,
-    OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange, PermissionPolicy,
+    McpOAuthResolution, McpServerConfig, McpServerStatus, McpServers, McpSetServersResult,
+    McpStdioServerConfig, McpToolAnnotations, McpToolInfo, OAuthToken, OnAuthExpired, OnElicitation,
+    OnMcpOAuthRequired, OnMcpStatusChange,
 };
 pub use messages::{
     AssistantContent, AssistantMessage, ContentBlock, ImageSource, InitMessage, Message, MessageContent,
-    ModelUsage, PermissionDenial, PromptSuggestion, ResultMessage, Role, StreamEvent, SubagentAccount,
-    SystemMessage, ToolResultContent, Usage, UserContent, UserMessage,
+    ModelUsage, PermissionDenial, Prompt, PromptSuggestion, ResultMessage, Role, StopReason, StreamEvent,
+    SubagentAccount, SystemMessage, ToolResultContent, Usage, UserContent, UserMessage,
 };
-pub use model_policy::{
+pub use options::agents::{AgentDefinition, AgentInfo};
+pub use options::auth::{
+    ACCESS_TOKEN_VARIABLE, AuthOptions, access_token, access_token_from_env, access_token_from_env_var,
+    qodercli_auth,
+};
+pub use options::model_policy::{
     ByokFieldInfo, ByokModelInfo, ByokModelTypeInfo, ByokProviderInfo, CustomModel, ModelChoice, ModelInfo,
     ModelPolicyContext, ModelPolicyProvider, ModelPolicyResult,
+};
+pub use options::permission::{
+    Behavior, CanUseTool, PermissionMode, PermissionResult, PermissionUpdate, RuleValue,
+    ToolPermissionContext, UpdateDestination,
 };
 pub use options::{
     Effort, OnStderr, QoderAgentOptions, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt,
     ThinkingConfig, ToolSet,
 };
-pub use permission::{
-    Behavior, CanUseTool, PermissionMode, PermissionResult, PermissionUpdate, RuleValue,
-    ToolPermissionContext, UpdateDestination,
-};
-pub use prompt::Prompt;
-pub use query::{Query, query};
 pub use session_store::{
     InMemorySessionStore, SessionKey, SessionStore, SessionStoreEntry, SessionStoreError, SessionStoreFlush,
     SessionStoreListEntry, SharedSessionStore, StoreResult,
 };
 pub use tools::{
-    IntoToolResult, McpSdkServerConfig, NoArguments, SdkMcpTool, ToolAnnotations, ToolArguments, ToolContent,
-    ToolContext, ToolFunction, ToolHandler, ToolResult, create_sdk_mcp_server, tool, tool_with_schema,
+    IntoToolResult, McpSdkServerConfig, McpServerToolPolicy, NoArguments, PermissionPolicy, SdkMcpTool,
+    ToolAnnotations, ToolArguments, ToolContent, ToolContext, ToolFunction, ToolHandler, ToolResult,
+    create_sdk_mcp_server, tool, tool_with_schema,
 };
 
 /// The same, shorter.

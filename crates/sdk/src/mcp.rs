@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::tools::McpSdkServerConfig;
+use crate::callback::CallbackError;
+use crate::tools::{McpSdkServerConfig, McpServerToolPolicy};
 
 /// The servers of a session: by name, or in a file.
 #[derive(Debug, Clone)]
@@ -87,27 +88,6 @@ pub struct McpHttpServerConfig {
     /// What is known about permissions of its tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<McpServerToolPolicy>,
-}
-
-/// The permission of one tool of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct McpServerToolPolicy {
-    /// The tool.
-    pub name: String,
-    /// What is decided about it.
-    pub permission_policy: PermissionPolicy,
-}
-
-/// What is decided about a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionPolicy {
-    /// It runs.
-    AlwaysAllow,
-    /// The host or person is asked.
-    AlwaysAsk,
-    /// It does not run.
-    AlwaysDeny,
 }
 
 /// What a session says about one server.
@@ -303,13 +283,16 @@ pub enum McpOAuthResolution {
 }
 
 /// Answers a server's question to a person.
-pub type OnElicitation =
-    Arc<dyn Fn(ElicitationRequest) -> BoxFuture<'static, Result<ElicitationResult, String>> + Send + Sync>;
+pub type OnElicitation = Arc<
+    dyn Fn(ElicitationRequest) -> BoxFuture<'static, Result<ElicitationResult, CallbackError>> + Send + Sync,
+>;
 /// Gets credentials for a server; `None` refuses.
 pub type OnMcpOAuthRequired = Arc<
-    dyn Fn(McpOAuthRequest) -> BoxFuture<'static, Result<Option<McpOAuthResolution>, String>> + Send + Sync,
+    dyn Fn(McpOAuthRequest) -> BoxFuture<'static, Result<Option<McpOAuthResolution>, CallbackError>>
+        + Send
+        + Sync,
 >;
 /// Hears how servers are doing.
 pub type OnMcpStatusChange = Arc<dyn Fn(Vec<McpServerStatus>) + Send + Sync>;
 /// Called once when the credentials are no longer accepted, with the reason.
-pub type OnAuthExpired = Arc<dyn Fn(String) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+pub type OnAuthExpired = Arc<dyn Fn(String) -> BoxFuture<'static, Result<(), CallbackError>> + Send + Sync>;

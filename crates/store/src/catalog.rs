@@ -255,6 +255,43 @@ pub fn fork(from: &SessionPaths, from_id: &str, to: &SessionPaths, to_id: &str) 
     fault.map_or_else(|| copy.finish(), Err)
 }
 
+/// Copies a session's records up to and including a message into a new one; false, and no copy, when the session has no
+/// such message. The original is only read.
+pub fn fork_up_to(
+    from: &SessionPaths,
+    from_id: &str,
+    message: &str,
+    to: &SessionPaths,
+    to_id: &str,
+) -> Result<bool, StoreError> {
+    let mut found = false;
+    scan(from, |line| found |= is_message(&line, message))?;
+    if !found {
+        return Ok(false);
+    }
+    let mut copy = Copy::start(from_id, to, to_id)?;
+    let (mut fault, mut done) = (None, false);
+    scan(from, |line| {
+        if fault.is_none() && !done {
+            done = is_message(&line, message);
+            fault = copy.take(line).err();
+        }
+    })?;
+    fault.map_or_else(|| copy.finish(), Err)?;
+    Ok(true)
+}
+
+fn is_message(line: &Line, message: &str) -> bool {
+    let body = match line {
+        Line::Record(record) => &record.body,
+        Line::Foreign(body) => body,
+    };
+    if let RecordBody::User(entry) = body {
+        return entry.uuid == message;
+    }
+    matches!(body, RecordBody::Assistant(entry) if entry.uuid == message)
+}
+
 /// What a repair saved.
 #[derive(Debug)]
 pub struct Repair {

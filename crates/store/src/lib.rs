@@ -22,4 +22,6 @@ pub use jsonl::{Scan, blob, folders, line, notes, scan};
 pub use location::SessionLocation;
 pub use memory::MemorySessions;
 pub use port::{OpenSession, SessionKey, SessionStore, StoredSession, Take};
+/// Nouns of what is kept.
+pub use qoder_types::{Record, RecordBody};
 pub use sessions::JsonlSessions;

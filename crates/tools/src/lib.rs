@@ -11,7 +11,6 @@ mod git;
 mod images;
 mod mcp;
 mod output;
-pub mod sandbox;
 mod search;
 mod settings;
 mod shell;
@@ -30,9 +29,9 @@ use crate::web::hosts::Hosts;
 pub use call::schema::{definition as tool_definition, parse as parse_input};
 pub use files::difference::{LineChanges, line_changes};
 pub use files::{paths, restore};
-pub use mcp::{KeepError, McpPort, keep_base64};
-pub use output::bounds::{bounded, bounded_text};
+pub use output::bounds::bounded_text;
 pub use settings::ToolSettings;
+pub use shell::sandbox_choice::{is_excluded, leaves_sandbox};
 pub use tasks::agent::{AgentStartError, AgentTask};
 pub use tasks::register::{Foreground, SessionShared, StopError};
 pub use tasks::text::last_lines;
@@ -40,12 +39,6 @@ pub use web::hosts::{DeniedHosts, NameLookup, PrivateHosts, SystemLookup};
 pub use web::post::{PostError, post_json};
 pub use web::search_provider::{SearchService, SearchSettings};
 pub use worktree::agent as agent_worktree;
-
-// The former homes of what moved to `process`; callers are to name that crate.
-pub use qoder_process::{
-    CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream, ServerProcess,
-    own_process_tree,
-};
 
 /// All built-in tools, in the order in which they are advertised. Cheap: schemas are built at their first use.
 #[must_use]

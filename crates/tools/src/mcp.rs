@@ -3,91 +3,16 @@
 //! They read and check their input and say what they would touch. What servers offer is behind [`McpPort`]; without one
 //! each of them answers with how a server is configured.
 
-use std::fmt::Debug;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::Engine as _;
-use futures::future::BoxFuture;
-use qoder_core::ports::{Access, ToolContext, ToolOutcome};
-use qoder_process::output::{first_characters, store};
+use qoder_core::ports::{Access, McpPort, ToolContext, ToolOutcome};
+use qoder_process::output::first_characters;
 use qoder_types::ReplayClass;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use thiserror::Error;
 
 use crate::call::declared::{BuiltIn, Facts};
-
-/// The servers of a session, as tools reach them by name.
-pub trait McpPort: Debug + Send + Sync {
-    /// True when there is no server at all.
-    fn is_empty(&self) -> bool;
-    /// The name under which a server's tool is judged and offered.
-    fn full_name(&self, server: &str, tool: &str) -> String;
-    /// Lists the resources of one server, or of all.
-    fn list_resources(&self, server: Option<String>, context: ToolContext)
-    -> BoxFuture<'static, ToolOutcome>;
-    /// Reads a resource.
-    fn read_resource(
-        &self,
-        server: String,
-        uri: String,
-        context: ToolContext,
-    ) -> BoxFuture<'static, ToolOutcome>;
-    /// Lists the tools of one server, or of all, whose names or descriptions have all the words.
-    fn list_tools(&self, server: Option<&str>, words: &str, context: &ToolContext) -> ToolOutcome;
-    /// Describes a tool, by the name under which it is judged.
-    fn describe_tool(&self, name: &str, context: &ToolContext) -> ToolOutcome;
-    /// Calls a tool, by the name under which it was judged.
-    fn call_tool(
-        &self,
-        name: String,
-        arguments: Value,
-        context: ToolContext,
-    ) -> BoxFuture<'static, ToolOutcome>;
-}
-
-/// Keeps what a server sent as base64 in a new file of `directory`; the path and the number of bytes.
-///
-/// # Errors
-/// When it is not base64 or cannot be kept.
-pub fn keep_base64(data: &str, directory: &Path, stem: &str) -> Result<(PathBuf, usize), KeepError> {
-    let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim_ascii())?;
-    let path = store(directory, stem, &bytes).ok_or(KeepError::NotKept)?;
-    Ok((path, bytes.len()))
-}
-
-/// Why content that a server sent is not in a file.
-#[derive(Debug, Error)]
-pub enum KeepError {
-    /// The server sent something else.
-    #[error("it is not base64: {0}")]
-    NotBase64(#[from] base64::DecodeError),
-    /// The system refused the file.
-    #[error("it cannot be kept in a file")]
-    NotKept,
-}
-
-impl KeepError {
-    /// The stable code.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotBase64(_) => "content_not_base64",
-            Self::NotKept => "content_not_kept",
-        }
-    }
-
-    /// What to do next.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::NotBase64(_) => "Report it to the author of the server.",
-            Self::NotKept => "Check the permissions and the free space of the session's folder.",
-        }
-    }
-}
 
 /// Lists the resources that connected MCP servers offer: files, tables, pages and the like.
 ///

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use qoder_core::images::ImageModel;
+use qoder_core::ports::McpPort;
 use qoder_process::sandbox::Sandbox;
 use qoder_types::tool::{SHELL_INACTIVITY_SECONDS, SHELL_TIMEOUT_MS};
 
-use crate::mcp::McpPort;
 use crate::web::hosts::{DeniedHosts, NameLookup, PrivateHosts, SystemLookup};
 use crate::web::search_provider::SearchSettings;
 

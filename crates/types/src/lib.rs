@@ -7,6 +7,7 @@ pub mod content;
 pub mod decision;
 pub mod display;
 pub mod hook;
+pub mod hosts;
 mod inbox;
 pub mod model;
 pub mod permission;
@@ -14,7 +15,6 @@ pub mod record;
 pub mod server;
 pub mod task;
 pub mod tool;
-mod turn;
 pub mod workspace;
 
 pub use actor::{Actor, Place};

@@ -119,6 +119,30 @@ pub enum StopReason {
     Other(String),
 }
 
+impl StopReason {
+    /// The documented word.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::ToolUse => "tool_use",
+            Self::MaxTokens => "max_tokens",
+            Self::StopSequence => "stop_sequence",
+            Self::PauseTurn => "pause_turn",
+            Self::Refusal => "refusal",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl std::ops::Deref for StopReason {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
 /// A complete reply of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReply {

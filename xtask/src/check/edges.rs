@@ -111,14 +111,7 @@ const ALL: &[&str] = &[
 ];
 
 /// Edges that the list does not allow and that are still there. One that is gone has to leave this list.
-const KNOWN: &[(&str, &str)] = &[
-    // Re-exports at the paths from which policy and the shell reader moved away.
-    ("qoder-core", "qoder-policy"),
-    // The process of a server, bounded results and the port of the MCP tools.
-    ("qoder-mcp", "qoder-tools"),
-    ("qoder-agent-sdk", "qoder-core"),
-    ("qoder-agent-sdk", "qoder-types"),
-];
+const KNOWN: &[(&str, &str)] = &[];
 
 /// What any crate but `qoder-types` may use in its tests.
 const TEST_ONLY: &str = "qoder-testkit";

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use qoder_core::display::escape_json;
 use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::events::{Event, Sink, Wants};
 use qoder_runtime::session::new_id;
+use qoder_types::display::escape_json;
 use serde::Serialize;
 use serde_json::Value;
 

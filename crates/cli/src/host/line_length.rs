@@ -2,7 +2,7 @@
 //! smaller ones, and a message loses its typed output first, then the middle of its long texts, then the ends of its lists.
 //! What counts is the line as it is written, with its characters escaped.
 
-use qoder_core::display::escape_json;
+use qoder_types::display::escape_json;
 use serde_json::{Value, json};
 
 /// The most bytes of a line, without its newline.

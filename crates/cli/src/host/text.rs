@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use qoder_core::display::escaped_line;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_runtime::events::{Answering, Event, Sink, Wants};
+use qoder_types::display::escaped_line;
 use qoder_types::{AskKind, ContentBlock, StopReason};
 
 use super::tell_first_retry;
@@ -85,25 +85,25 @@ impl Text {
         match message {
             StreamMessage::System(SystemMessage::Init(_)) => self.spin(),
             // The result says what went wrong.
-            StreamMessage::Assistant { error: Some(_), .. } => {}
-            StreamMessage::Assistant { message, .. } => {
+            StreamMessage::Assistant(reply) if reply.error.is_some() => {}
+            StreamMessage::Assistant(reply) => {
                 {
                     let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                     shown.streamed = std::mem::take(&mut shown.streams_now);
                 }
                 // A reply that the output limit cut continues in the next one, on the same line.
-                if message.stop_reason != Some(StopReason::MaxTokens) {
+                if reply.message.stop_reason != Some(StopReason::MaxTokens) {
                     self.end_line()?;
                 }
-                for block in &message.content {
+                for block in reply.content() {
                     if let ContentBlock::ToolUse { name, input, .. } = block {
                         self.progress(&format!("• {name} {}", brief(input)));
                     }
                 }
                 self.spin();
             }
-            StreamMessage::User { message, .. } => {
-                if let qoder_types::MessageContent::Blocks(blocks) = &message.content {
+            StreamMessage::User(user) => {
+                if let qoder_types::MessageContent::Blocks(blocks) = &user.message.content {
                     for block in blocks {
                         if let ContentBlock::ToolResult { content, is_error: true, .. } = block {
                             self.progress(&format!("  ✗ {}", first_line(&content.to_text())));
@@ -148,11 +148,11 @@ impl Text {
                         shown.answer.write("\n")?;
                     }
                 }
-                for error in result.errors.iter().flatten() {
+                for error in &result.errors {
                     tell(&format!("error: {error}"));
                 }
             }
-            StreamMessage::System(_) | StreamMessage::PromptSuggestion { .. } => {}
+            StreamMessage::System(_) | StreamMessage::PromptSuggestion(_) => {}
         }
         Ok(())
     }

@@ -52,5 +52,5 @@ pub fn described_as(one: &Described) -> (Value, Option<String>) {
 /// A value for people: texts as they are, the rest as JSON; on one line, and nothing in it is obeyed by a terminal.
 pub fn plain(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    qoder_core::display::escaped_line(&text)
+    qoder_types::display::escaped_line(&text)
 }

@@ -61,7 +61,7 @@ pub fn prepare(place: &Where, environment: BTreeMap<String, String>) -> Result<S
 
 /// Runs something that waits for servers.
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
-    qoder_tools::own_process_tree();
+    qoder_process::own_process_tree();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -25,7 +25,7 @@ pub fn run(setup: &Setup, as_json: bool) -> Result<Exit, Fault> {
         // Nothing of files that are not approved is interpreted, not even to show it.
         if let Err(reason) = installed.check(&name, &folder) {
             one["approved"] = json!(false);
-            one["errors"] = json!([reason]);
+            one["errors"] = json!([reason.to_string()]);
             lines.push(format!("{name} (not used): {reason}"));
         } else {
             let alone = alone(&folder, setup.options.environment.clone())?;

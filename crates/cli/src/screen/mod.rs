@@ -9,9 +9,9 @@ use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use qoder_core::display::{Prose, escape_json, escaped_for_display, escaped_line};
 use qoder_core::redact::{Redactor, Secrets};
 use qoder_runtime::setup::Setup;
+use qoder_types::display::{Prose, escape_json, escaped_for_display, escaped_line};
 use serde_json::Value;
 
 use crate::exit::Fault;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use qoder_core::display::escaped_for_display;
+use qoder_types::display::escaped_for_display;
 
 /// How text is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

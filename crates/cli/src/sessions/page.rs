@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use qoder_core::display::escaped_line;
+use qoder_types::display::escaped_line;
 
 use crate::screen::{self, Ink, Paint, Painted};
 

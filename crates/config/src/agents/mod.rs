@@ -3,6 +3,7 @@
 //! come from is in the files beside this one.
 
 mod built_in;
+mod error;
 mod fields;
 mod files;
 mod list;
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 use crate::sources::Origin;
 use fields::{Fields, Writing};
 
+pub use error::AgentError;
 pub use files::read_place;
 pub use list::{AgentList, Listed, Standing};
 pub use overrides::apply as apply_overrides;
@@ -170,7 +172,7 @@ impl AgentDefinition {
     ///
     /// # Errors
     /// When it cannot be used; the text begins with `agents.NAME.field`.
-    pub fn from_sdk(name: &str, value: &Value) -> Result<Self, String> {
+    pub fn from_sdk(name: &str, value: &Value) -> Result<Self, AgentError> {
         Self::from_json(name, value, Writing::Sdk)
     }
 
@@ -178,24 +180,27 @@ impl AgentDefinition {
     ///
     /// # Errors
     /// When one cannot be used, or has a key that this flag does not take; the text begins with `agents.NAME.field`.
-    pub fn from_flag(text: &str) -> Result<Vec<(String, Self)>, String> {
-        let all: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| format!("this is no JSON object of agents: {error}"))?;
+    pub fn from_flag(text: &str) -> Result<Vec<(String, Self)>, AgentError> {
+        let all: Map<String, Value> = serde_json::from_str(text).map_err(AgentError::NotJson)?;
         let read = |(name, value): (&String, &Value)| {
             Self::from_json(name, value, Writing::Flag).map(|definition| (name.clone(), definition))
         };
         all.iter().map(read).collect()
     }
 
-    fn from_json(name: &str, value: &Value, writing: Writing) -> Result<Self, String> {
+    fn from_json(name: &str, value: &Value, writing: Writing) -> Result<Self, AgentError> {
         if let Some(problem) = name_problem(name) {
-            return Err(format!("agents.{name}: {problem}"));
+            return Err(AgentError::Name { name: name.to_owned(), problem });
         }
         let Some(object) = value.as_object() else {
-            return Err(format!("agents.{name}: it has to be an object with `description` and `prompt`"));
+            return Err(AgentError::NotObject { name: name.to_owned() });
         };
         let read = Fields { object, writing, origin: Origin::Flag, path: None }.definition(None);
-        read.map_err(|wrong| format!("agents.{name}.{}: {}", wrong.field, wrong.text))
+        read.map_err(|wrong| AgentError::Field {
+            name: name.to_owned(),
+            field: wrong.field,
+            problem: wrong.text,
+        })
     }
 
     /// The model it asks for, when it is not the session's.

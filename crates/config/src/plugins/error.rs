@@ -101,3 +101,49 @@ impl PluginError {
         }
     }
 }
+
+/// Why the files of a plugin do not count.
+#[derive(Debug, thiserror::Error)]
+pub enum NotApproved {
+    /// It is not in the list.
+    #[error("it is not installed; `qodercli plugins install DIR` installs one")]
+    NotInstalled,
+    /// Its files are others than those that the person approved.
+    #[error(
+        "its files in {} are not those that were approved; look at them, then run `qodercli plugins approve {name}`",
+        folder.display()
+    )]
+    Changed {
+        /// The plugin.
+        name: String,
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// Its files cannot be compared.
+    #[error(transparent)]
+    Unreadable(#[from] PluginError),
+}
+
+impl NotApproved {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotInstalled => "plugin_not_installed",
+            Self::Changed { .. } => "plugin_changed",
+            Self::Unreadable(error) => error.code(),
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotInstalled => "run `qodercli plugins install DIR`".to_owned(),
+            Self::Changed { name, .. } => {
+                format!("look at the files, then run `qodercli plugins approve {name}`")
+            }
+            Self::Unreadable(error) => error.hint(),
+        }
+    }
+}

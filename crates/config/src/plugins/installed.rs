@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::PluginError;
+use super::error::{NotApproved, PluginError};
 use super::{Plugin, content, manifest};
 use crate::settings::{WriteError, replace_file};
 use crate::sources::Problem;
@@ -67,19 +67,15 @@ impl Installed {
     /// Whether the files are those that were approved.
     ///
     /// # Errors
-    /// For people: it is not installed, or it was changed.
-    pub fn check(&self, name: &str, folder: &Path) -> Result<(), String> {
+    /// When it is not installed, was changed, or cannot be read.
+    pub fn check(&self, name: &str, folder: &Path) -> Result<(), NotApproved> {
         let Some(approved) = self.plugins.iter().find(|one| one.name == name) else {
-            return Err("it is not installed; `qodercli plugins install DIR` installs one".to_owned());
+            return Err(NotApproved::NotInstalled);
         };
         match content::digest(folder) {
             Ok(digest) if digest == approved.digest => Ok(()),
-            Ok(_) => Err(format!(
-                "its files in {} are not those that were approved; look at them, then run `qodercli plugins approve \
-                 {name}`",
-                folder.display()
-            )),
-            Err(error) => Err(error.to_string()),
+            Ok(_) => Err(NotApproved::Changed { name: name.to_owned(), folder: folder.to_path_buf() }),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -242,13 +238,13 @@ mod tests {
         let (_folder, root, from) = source();
         let folder = stage(&root, &from).unwrap().install().unwrap();
         let check = || Installed::load(&root).check("demo", &folder);
-        assert_eq!(check(), Ok(()));
+        check().unwrap();
         std::fs::write(folder.join("commands/b.md"), "b").unwrap();
-        assert!(check().unwrap_err().contains("qodercli plugins approve demo"));
+        assert!(check().unwrap_err().to_string().contains("qodercli plugins approve demo"));
         approve(&root, "demo").unwrap();
-        assert_eq!(check(), Ok(()));
+        check().unwrap();
         std::fs::write(list(&root), "{").unwrap();
-        assert!(check().unwrap_err().contains("not installed"));
+        assert!(check().unwrap_err().to_string().contains("not installed"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::sources::{Origin, Problem};
 
-pub use error::PluginError;
+pub use error::{NotApproved, PluginError};
 pub use installed::{Installed, MARKET, Staged, approve, folder_of, stage, uninstall};
 pub use manifest::told;
 

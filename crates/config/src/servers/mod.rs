@@ -22,7 +22,7 @@ pub use agents::{OfAgent, of_agents};
 pub use approvals::Approvals;
 pub use bound::{approval_digest, bound_files, unbound_parts};
 pub use files::{Described, McpConfigError, Place, described};
-pub use inline::InlineServers;
+pub use inline::{InlineServerError, InlineServers};
 pub use plugins::of_plugin;
 
 /// What the command line says about servers.

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use keys::{KNOWN_KEYS, KnownKey, is_known as is_known_key};
 pub use kinds::{Kind, age};
-pub use parse::{SettingsError, read_plain, read_plain_text};
+pub use parse::{ChangeError, SettingsError, read_plain, read_plain_text};
 pub use rules::{GivenRules, collect_rules};
 pub use write::{Change, WriteError, change, change_under, replace_file};
 
@@ -214,18 +214,20 @@ pub fn file_of(places: &Places, source: RuleSource) -> PathBuf {
     }
 }
 
-/// Whether a value may be written at a dotted path, into a file of the project or the user's own. The error is for
-/// people.
-pub fn check_change(key: &str, value: &Value, of_project: bool) -> Result<(), String> {
+/// Whether a value may be written at a dotted path, into a file of the project or the user's own.
+///
+/// # Errors
+/// When the key does not take the value, or a project cannot set it.
+pub fn check_change(key: &str, value: &Value, of_project: bool) -> Result<(), ChangeError> {
     let nested = key.rsplit('.').fold(value.clone(), |below, name| serde_json::json!({ name: below }));
     if value.is_null() {
         return Ok(());
     }
     let source = if of_project { RuleSource::LocalSettings } else { RuleSource::UserSettings };
     let mut layer = Layer { source, file: None, value: nested, lines: BTreeMap::new() };
-    kinds::check(&layer).map_err(|error| error.to_string())?;
+    kinds::check(&layer)?;
     match limits::take_forbidden(&mut layer).into_iter().next() {
-        Some(_) => Err("a project's settings cannot set it; use scope `user`".to_owned()),
+        Some(_) => Err(ChangeError::OfProject),
         None => Ok(()),
     }
 }

@@ -76,6 +76,37 @@ impl SettingsError {
     }
 }
 
+/// A value that cannot be written into a settings file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// The key does not take it.
+    #[error(transparent)]
+    Value(#[from] SettingsError),
+    /// Only the user's own file may have the key.
+    #[error("a project's settings cannot set it; use scope `user`")]
+    OfProject,
+}
+
+impl ChangeError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Value(error) => error.code(),
+            Self::OfProject => "settings_not_for_projects",
+        }
+    }
+
+    /// What a person can do.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Value(error) => error.hint(),
+            Self::OfProject => "set it in the user's settings",
+        }
+    }
+}
+
 /// Reads a layer's file; a file that is not there is no layer.
 pub(super) fn read_file(
     source: RuleSource,

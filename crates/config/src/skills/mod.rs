@@ -128,7 +128,7 @@ fn glob(pattern: &str) -> Result<globset::Glob, globset::Error> {
 ///
 /// # Errors
 /// When it is not a valid name.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), SkillNameError> {
     let (plugin, own) = match name.split_once(':') {
         Some((plugin, own)) => (Some(plugin), own),
         None => (None, name),
@@ -145,11 +145,32 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if plain(own, false) && plugin.is_none_or(|plugin| plain(plugin, true)) {
         return Ok(());
     }
-    let shown: String = name.chars().take(100).collect();
-    Err(format!(
-        "{shown:?} is not the name of a skill: it has lowercase letters, digits and hyphens, at most {LONGEST_NAME}, with \
-         `plugin:` in front for that of a plugin; it has no slash and no dots"
-    ))
+    Err(SkillNameError { shown: name.chars().take(100).collect() })
+}
+
+/// A name that no skill can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{shown:?} is not the name of a skill: it has lowercase letters, digits and hyphens, at most {LONGEST_NAME}, with \
+     `plugin:` in front for that of a plugin; it has no slash and no dots"
+)]
+pub struct SkillNameError {
+    /// What was given, cut to what fits on a line.
+    shown: String,
+}
+
+impl SkillNameError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "skill_name"
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "use lowercase letters, digits and hyphens"
+    }
 }
 
 /// The skills of a session.
@@ -292,7 +313,7 @@ mod tests {
             &long, "é",
         ] {
             let problem = check_name(name).unwrap_err();
-            assert!(problem.contains("is not the name of a skill"), "{problem}");
+            assert!(problem.to_string().contains("is not the name of a skill"), "{problem}");
         }
     }
 

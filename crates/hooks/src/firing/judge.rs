@@ -23,10 +23,35 @@ pub struct JudgeTask {
     pub context: ToolContext,
 }
 
+/// Why an agent gave no judgement, in the words of what went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct JudgeError(String);
+
+impl JudgeError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "hook_agent_failed"
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "Check the hook's prompt, tools and model."
+    }
+}
+
+impl From<String> for JudgeError {
+    fn from(problem: String) -> Self {
+        Self(problem)
+    }
+}
+
 /// Runs agents for hooks.
 pub trait Judge: Send + Sync {
     /// Lets an agent work on a task; it answers with `{ok, reason?}`. Dropping the future ends it.
-    fn judge(self: Arc<Self>, task: JudgeTask) -> BoxFuture<'static, Result<Value, String>>;
+    fn judge(self: Arc<Self>, task: JudgeTask) -> BoxFuture<'static, Result<Value, JudgeError>>;
 }
 
 /// The task of a hook about an event.

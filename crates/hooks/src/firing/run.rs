@@ -254,7 +254,7 @@ impl Firing {
                 match (judge, &self.context) {
                     (Some(judge), Some(context)) => {
                         let answer = judge.judge(judge::task(hook, &input, context)).await;
-                        answer.and_then(|answer| judge::output(&answer))
+                        answer.map_err(|error| error.to_string()).and_then(|answer| judge::output(&answer))
                     }
                     _ => Err("this session cannot run agents".to_owned()),
                 }

@@ -227,5 +227,5 @@ fn described(url: &str, oauth: OAuthConfig) -> ServerConfig {
 
 /// Prints what went wrong on stderr; a server's words are not obeyed by a terminal.
 fn report(text: &str) {
-    eprintln!("{}", qoder_core::display::escaped_for_display(text));
+    eprintln!("{}", qoder_types::display::escaped_for_display(text));
 }

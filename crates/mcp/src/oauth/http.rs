@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use qoder_core::policy::{HostKind, host_is_public_name, is_public, normal_host};
 use qoder_http::{innermost, is_local_name, is_loopback};
+use qoder_types::hosts::{HostKind, host_is_public_name, is_public, normal_host};
 use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};

@@ -1,6 +1,6 @@
 //! Errors of the protocol library in our words: bounded, on one line, without anything a mismatched answer said.
 
-use qoder_core::display::escaped_line;
+use qoder_types::display::escaped_line;
 use rmcp::transport::auth::AuthError;
 
 use crate::authorization::AuthorizationError;

@@ -11,7 +11,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::events::shortened;
 use super::fault::{CLOSED, Fault};
-use super::requests::HttpProblem;
+use super::http::HttpProblem;
 use crate::PeerError;
 use crate::peer::Challenge;
 

@@ -2,11 +2,9 @@
 //! `rmcp`'s client. What a server may cost is bounded here: message sizes, lists, waiting, and what it prints.
 //!
 //! * [`peer()`] makes the connection for a description. * `peer.rs`: its life. * `ask.rs`: one request and its timer.
-//! * `handler.rs`: what servers ask and tell. * `stdio.rs`, `sse.rs`, `http.rs`: what carries the messages.
+//! * `handler`: what servers ask and send. * `stdio.rs`, `http`: what carries the messages. * `wire`: how they are read.
 
 mod ask;
-mod client;
-mod elicitation;
 mod events;
 mod failure;
 mod fault;
@@ -14,11 +12,7 @@ mod handler;
 mod http;
 mod listing;
 mod peer;
-mod requests;
-mod sampling;
-mod sse;
 mod stdio;
-mod unreadable;
 mod wire;
 
 use std::collections::BTreeMap;

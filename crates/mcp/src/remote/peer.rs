@@ -23,10 +23,9 @@ use super::ask::{Asker, Terms};
 use super::events::Events;
 use super::fault::{CLOSED, Fault, Watched};
 use super::handler::Handler;
-use super::requests::Requests;
-use super::sse::EventTransport;
+use super::http::{self, EventTransport, Requests};
 use super::stdio::{Leftovers, Pipes, Start, with_leftovers};
-use super::{Lifecycle, PeerContext, failure, http, listing, wire};
+use super::{Lifecycle, PeerContext, failure, listing, wire};
 use crate::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents, ToolCall};
 use qoder_types::server::{NamedServer, Transport};
 

@@ -11,15 +11,11 @@ use tokio::sync::watch;
 
 use super::authorize::Authorized;
 use super::status::{Server, ServerStatus};
-use super::{Inner, Made, PARTING_TIME, ServerError};
+use super::{Inner, Made, PARTING_TIME, ServerError, Waits};
 use crate::peer::Challenge;
 use crate::{Greeting, ListedTool, McpTool, PeerError, PeerEvent, PeerEvents};
 
-/// How long a server may take to connect, or to list its tools.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The pause before the first attempt to reach a dropped server again; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause.
+/// The longest pause before a dropped server is reached again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Attempts to reach a dropped server again.
 const MOST_ATTEMPTS: u32 = 8;
@@ -50,6 +46,7 @@ struct Keeper {
     attempt: u64,
     made: Made,
     is_remote: bool,
+    waits: Waits,
     /// True once a person was asked for credentials: one that refuses what it was given is not asked again.
     asked: bool,
 }
@@ -79,6 +76,7 @@ impl Inner {
                 attempt: server.attempt,
                 made,
                 is_remote: server.named.config.transport.url().is_some(),
+                waits: self.waits,
                 asked: false,
             };
             server.task = Some(tokio::spawn(keeper.keep(refused)).abort_handle());
@@ -186,7 +184,7 @@ impl Keeper {
                 server.status = ServerStatus::Connecting;
                 server.error = Some(problem);
             });
-            tokio::time::sleep(pause(attempts)).await;
+            tokio::time::sleep(pause(self.waits.first_pause, attempts)).await;
         }
     }
 
@@ -195,7 +193,7 @@ impl Keeper {
         let (told, mut heard) = watch::channel(Heard::default());
         let greeting = loop {
             let events = self.events(told.clone());
-            match tokio::time::timeout(PATIENCE, self.made.peer.connect(events)).await {
+            match tokio::time::timeout(self.waits.answer, self.made.peer.connect(events)).await {
                 Ok(Ok(greeting)) => break greeting,
                 Ok(Err(PeerError::NeedsAuth(challenge))) => {
                     if !self.authorize(challenge).await {
@@ -203,7 +201,7 @@ impl Keeper {
                     }
                 }
                 Ok(Err(problem)) => return End::Failed(problem.to_string()),
-                Err(_) => return End::Failed(format!("no answer within {} s", PATIENCE.as_secs())),
+                Err(_) => return End::Failed(format!("no answer within {} s", self.waits.answer.as_secs())),
             }
         };
         self.asked = false;
@@ -243,10 +241,10 @@ impl Keeper {
     }
 
     async fn list_again(&self) {
-        let listed = match tokio::time::timeout(PATIENCE, self.made.peer.list_tools()).await {
+        let listed = match tokio::time::timeout(self.waits.answer, self.made.peer.list_tools()).await {
             Ok(Ok(listed)) => Ok(listed),
             Ok(Err(problem)) => Err(problem.to_string()),
-            Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+            Err(_) => Err(format!("no answer within {} s", self.waits.answer.as_secs())),
         };
         let Some(inner) = self.inner.upgrade() else { return };
         self.change(|server| match listed {
@@ -319,8 +317,8 @@ impl Keeper {
 }
 
 /// The pause before an attempt, counted from 1.
-fn pause(attempt: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
+fn pause(first: Duration, attempt: u32) -> Duration {
+    first.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -329,6 +327,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_limit() {
+        let pause = |attempt| pause(Duration::from_secs(1), attempt);
         let seconds: Vec<u64> = (1..=8).map(|attempt| pause(attempt).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(pause(u32::MAX).as_secs(), 60);

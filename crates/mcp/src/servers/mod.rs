@@ -39,6 +39,23 @@ use status::Server;
 pub const START_WAIT: Duration = Duration::from_secs(5);
 /// Bytes of what a server says about how it wants to be used.
 const LONGEST_INSTRUCTIONS: usize = 2 * 1024;
+/// How long is waited for servers.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    /// For those that still connect, by the first model call.
+    start: Duration,
+    /// Until a server has connected, or listed its tools.
+    answer: Duration,
+    /// Before the first attempt to reach a dropped server again; each further pause is twice as long.
+    first_pause: Duration,
+}
+
+impl Waits {
+    fn starting_within(start: Duration) -> Self {
+        Self { start, answer: Duration::from_secs(30), first_pause: Duration::from_secs(1) }
+    }
+}
+
 /// How long servers may take to say goodbye.
 const PARTING_TIME: Duration = Duration::from_secs(5);
 
@@ -73,7 +90,7 @@ pub(crate) struct Inner {
     listener: RwLock<Option<StatusListener>>,
     events: RwLock<Option<EventListener>>,
     started: OnceLock<Instant>,
-    start_wait: Duration,
+    waits: Waits,
     closed: OnceLock<()>,
     this: Weak<Inner>,
 }
@@ -95,6 +112,15 @@ impl McpServers {
         questions: Arc<dyn ServerQuestions>,
         start_wait: Duration,
     ) -> Self {
+        Self::waiting(servers, maker, questions, Waits::starting_within(start_wait))
+    }
+
+    fn waiting(
+        servers: Vec<NamedServer>,
+        maker: ServerMaker,
+        questions: Arc<dyn ServerQuestions>,
+        waits: Waits,
+    ) -> Self {
         let servers = servers.into_iter().map(|named| (named.name.clone(), new_server(named))).collect();
         let inner = Arc::new_cyclic(|this| Inner {
             servers: RwLock::new(servers),
@@ -104,7 +130,7 @@ impl McpServers {
             listener: RwLock::default(),
             events: RwLock::default(),
             started: OnceLock::new(),
-            start_wait,
+            waits,
             closed: OnceLock::new(),
             this: Weak::clone(this),
         });
@@ -146,7 +172,7 @@ impl McpServers {
         let started = *self.inner.started.get_or_init(Instant::now);
         let all = self.inner.until(|servers| servers.values().all(Server::is_done));
         // Whether all came in time or not, the call goes out now.
-        let _ = tokio::time::timeout_at(started + self.inner.start_wait, all).await;
+        let _ = tokio::time::timeout_at(started + self.inner.waits.start, all).await;
     }
 
     /// Waits until every server has been tried.

@@ -222,7 +222,13 @@ fn http(name: &str) -> NamedServer {
 
 type Peers = Vec<(NamedServer, Arc<Scripted>)>;
 
+/// Dropped servers are reached again after a moment.
 fn servers_with(peers: Peers, questions: Arc<dyn ServerQuestions>) -> McpServers {
+    let waits = Waits { first_pause: Duration::from_millis(1), ..Waits::starting_within(START_WAIT) };
+    servers_waiting(peers, questions, waits)
+}
+
+fn servers_waiting(peers: Peers, questions: Arc<dyn ServerQuestions>, waits: Waits) -> McpServers {
     let ways: BTreeMap<String, Arc<Scripted>> =
         peers.iter().map(|(named, peer)| (named.name.clone(), Arc::clone(peer))).collect();
     let maker: ServerMaker = Arc::new(move |server| {
@@ -234,7 +240,7 @@ fn servers_with(peers: Peers, questions: Arc<dyn ServerQuestions>) -> McpServers
             .map(|_| Arc::new(Credentials(Arc::clone(&peer.has_token))) as Arc<dyn Authorizer>);
         Ok(Made { peer, authorizer })
     });
-    McpServers::new(peers.into_iter().map(|(named, _)| named).collect(), maker, questions, START_WAIT)
+    McpServers::waiting(peers.into_iter().map(|(named, _)| named).collect(), maker, questions, waits)
 }
 
 fn servers(peers: Peers) -> McpServers {
@@ -281,19 +287,29 @@ async fn a_broken_server_harms_no_other_and_every_change_is_told() {
     assert_eq!(heard, ["bad connecting", "bad failed", "kb connected", "kb connecting"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn dead_servers_hold_nobody_up_longer_than_the_bound() {
+#[tokio::test]
+async fn dead_servers_hold_no_one_up_longer_than_the_bound() {
     let mut peers: Peers =
         (0..100).map(|number| (stdio(&format!("dead-{number}")), Scripted::new(&[Does::Hang]))).collect();
     peers.push((stdio("kb"), Scripted::new(&[Does::Connect])));
-    let servers = servers(peers);
+    let waits = Waits::starting_within(Duration::from_millis(200));
+    let servers = servers_waiting(peers, Arc::new(Nobody), waits);
     servers.start();
     let begun = Instant::now();
     servers.ready().await;
-    assert_eq!(begun.elapsed(), START_WAIT);
+    assert!(begun.elapsed() >= waits.start);
     assert_eq!(servers.tools().len(), 1);
-    servers.settled().await;
-    assert_eq!(servers.rows()[0]["error"], "no answer within 30 s");
+    assert_eq!(servers.rows()[0]["status"], "connecting");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_has_failed() {
+    let waits = Waits { answer: Duration::from_secs(1), ..Waits::starting_within(START_WAIT) };
+    let peers = vec![(stdio("dead"), Scripted::new(&[Does::Hang]))];
+    let servers = servers_waiting(peers, Arc::new(Nobody), waits);
+    servers.connect().await;
+    assert_eq!(servers.rows()[0]["status"], "failed");
+    assert_eq!(servers.rows()[0]["error"], "no answer within 1 s");
 }
 
 #[tokio::test]

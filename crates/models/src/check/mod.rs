@@ -13,12 +13,11 @@ use qoder_types::{ModelFailure, ModelFailureClass};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::catalog;
+use crate::error::ModelConfigError;
 use crate::learn::{self, Learned};
-use crate::list;
-use crate::resolve::{named_route, provider_model, resolve};
-use crate::route::Route;
-use crate::settings::{ModelConfigError, ModelOptions};
+use crate::resolve::{list_of, named_route, provider_model, resolve};
+use crate::routes::Route;
+use crate::settings::{ModelOptions, catalog};
 
 use budget::Budget;
 use probes::Probes;
@@ -118,10 +117,23 @@ impl Verdict {
     }
 }
 
-/// How often it is said that a probe is waited for.
-const PROGRESS_EVERY: Duration = Duration::from_secs(5);
-/// How long a probe may take. A session waits longer; a check should end while somebody looks at it.
-const LONGEST_PROBE: Duration = Duration::from_secs(120);
+/// How long a probe is waited for.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// How often it is said that a probe is waited for.
+    report_every: Duration,
+    /// How many such times there are.
+    rounds: u32,
+}
+
+impl Patience {
+    /// A session waits longer; a check should end while a person looks at it.
+    const USUAL: Self = Self { report_every: Duration::from_secs(5), rounds: 24 };
+
+    fn longest(self) -> Duration {
+        self.report_every * self.rounds
+    }
+}
 
 /// What is said while a check runs.
 #[derive(Debug, Clone, Copy)]
@@ -241,7 +253,7 @@ impl Check {
             let started = Instant::now();
             let tried = async {
                 match (stopped, probe, &route) {
-                    (_, Probe::List, Some(route)) => match list::ask(route, &self.options).await {
+                    (_, Probe::List, Some(route)) => match list_of(route, &self.options).await {
                         Ok(models) => probes::listed(&models, &route.model),
                         Err(failure) => probes::failed(&failure),
                     },
@@ -251,7 +263,7 @@ impl Check {
                 }
             };
             let waiting = |elapsed| on_progress(Progress::Waiting { probe, elapsed });
-            let outcome = within_limit(tried, started, waiting).await;
+            let outcome = within_limit(tried, Patience::USUAL, waiting).await;
             if probe == Probe::Text && outcome.verdict == Verdict::Fails {
                 stopped = Some("no request was answered");
             }
@@ -289,17 +301,19 @@ impl Check {
 /// What the probe showed, or that it took too long.
 async fn within_limit(
     tried: impl Future<Output = probes::Outcome>,
-    started: Instant,
+    patience: Patience,
     mut on_waiting: impl FnMut(Duration),
 ) -> probes::Outcome {
+    let started = Instant::now();
     let mut tried = std::pin::pin!(tried);
-    loop {
-        match tokio::time::timeout(PROGRESS_EVERY, tried.as_mut()).await {
+    for _ in 1..patience.rounds {
+        match tokio::time::timeout(patience.report_every, tried.as_mut()).await {
             Ok(outcome) => return outcome,
-            Err(_) if started.elapsed() >= LONGEST_PROBE => return probes::unanswered(LONGEST_PROBE),
             Err(_) => on_waiting(started.elapsed()),
         }
     }
+    let last = tokio::time::timeout(patience.report_every, tried).await;
+    last.unwrap_or_else(|_| probes::unanswered(patience.longest()))
 }
 
 /// The one line of a failure that a table has room for.
@@ -311,14 +325,15 @@ fn one_line(failure: &ModelFailure) -> String {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_probe_that_is_not_answered_is_told_of_and_ends() {
-        let started = Instant::now();
+    #[tokio::test]
+    async fn a_probe_that_is_not_answered_is_reported_and_ends() {
         let mut waited = Vec::new();
-        let never = std::future::pending();
-        let outcome = within_limit(never, started, |elapsed| waited.push(elapsed.as_secs())).await;
+        let patience = Patience { report_every: Duration::from_millis(2), rounds: 24 };
+        let outcome = within_limit(std::future::pending(), patience, |elapsed| waited.push(elapsed)).await;
         assert_eq!(outcome.verdict, Verdict::Fails);
-        assert_eq!(outcome.detail, "no answer within 120 s");
-        assert_eq!(waited, (1..24).map(|at| at * 5).collect::<Vec<u64>>());
+        assert_eq!(waited.len(), 23);
+        let is_due = |(round, elapsed): (u32, &Duration)| *elapsed >= patience.report_every * round;
+        assert!((1..).zip(&waited).all(is_due), "{waited:?}");
+        assert_eq!(probes::unanswered(Patience::USUAL.longest()).detail, "no answer within 120 s");
     }
 }

@@ -9,7 +9,7 @@ use qoder_core::ports::{Model, Thinking};
 use qoder_types::{ContentBlock, ImageSource, ModelFailure, ModelFailureClass, ToolDefinition};
 use serde_json::json;
 
-use crate::list::ListedModel;
+use crate::resolve::ListedModel;
 
 use super::budget::Budget;
 use super::conversation::{Answer, Conversation};

@@ -6,9 +6,9 @@ use qoder_types::{ContentBlock, MessageContent};
 use serde_json::Value;
 
 use super::field::{mention, refused};
-use crate::media;
 use crate::profile::{Images, NameForm, OutputLimit, Profile, ReasoningBack, SystemRole, keep_words};
 use crate::protocol::Protocol;
+use crate::wires::media;
 
 /// Something to do otherwise from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]

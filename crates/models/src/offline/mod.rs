@@ -20,11 +20,12 @@ use futures::future::BoxFuture;
 use qoder_core::ports::{ModelFacts, ModelRequest};
 use qoder_types::{ContentBlock, Purpose, StopReason, Usage};
 
-use crate::call::{Backend, Decoded, Sink};
-use crate::catalog::Entry;
+use crate::calls::Endpoint;
 use crate::failure::AttemptFailure;
-use crate::partial::tell_whole;
 use crate::settings::Price;
+use crate::settings::catalog::Entry;
+use crate::wires::partial::tell_whole;
+use crate::wires::reply::{Decoded, Sink};
 use conversation::Conversation;
 use plan::Action;
 
@@ -42,7 +43,7 @@ impl Offline {
     }
 }
 
-impl Backend for Offline {
+impl Endpoint for Offline {
     fn facts(&self) -> ModelFacts {
         ModelFacts {
             name: "offline".into(),

@@ -8,9 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Profile, UNKNOWN_CHAT, UNKNOWN_MESSAGES, UNKNOWN_RESPONSES, overrides, profiles, table};
+use crate::error::ModelConfigError;
 use crate::protocol::Protocol;
-use crate::resolve;
-use crate::settings::{ModelConfigError, ModelOptions};
 
 /// A profile and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,23 +35,6 @@ pub struct ProfileInForce {
     pub profile: Profile,
     /// Why it was chosen, for people.
     pub reason: String,
-}
-
-/// The profile of the model that the options name; none for models that need no server.
-///
-/// # Errors
-/// When the options do not describe a model, or `compat` is wrong.
-pub fn profile_in_force(options: &ModelOptions) -> Result<Option<ProfileInForce>, ModelConfigError> {
-    Ok(resolve::named_route(options)?.map(|route| route.profile_in_force()))
-}
-
-/// The profiles of all providers that are configured.
-///
-/// # Errors
-/// When a provider or its `compat` is wrong.
-pub fn provider_profiles(options: &ModelOptions) -> Result<Vec<ProfileInForce>, ModelConfigError> {
-    let routes = resolve::all_routes(options)?;
-    Ok(routes.into_iter().map(|(route, _)| route.profile_in_force()).collect())
 }
 
 /// What the address and the name of the provider tell.

@@ -13,7 +13,7 @@ mod words;
 use qoder_types::ModelFailureClass;
 use serde::{Deserialize, Serialize};
 
-pub use choose::{ProfileInForce, profile_in_force, provider_profiles};
+pub use choose::ProfileInForce;
 pub(crate) use table::{UNKNOWN_CHAT, UNKNOWN_MESSAGES, UNKNOWN_RESPONSES};
 pub(crate) use words::{keep as keep_word, keep_all as keep_words};
 

@@ -5,7 +5,7 @@ use qoder_types::display::distance;
 use serde_json::{Map, Value};
 
 use super::{Profile, profiles};
-use crate::settings::ModelConfigError;
+use crate::error::ModelConfigError;
 
 /// The key of the profile that an object starts from.
 const START: &str = "profile";

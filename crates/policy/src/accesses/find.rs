@@ -12,8 +12,8 @@ use super::glob::Glob;
 use super::links;
 use super::mentions::Mentions;
 use super::removal;
-use crate::hosts::domain::{Target, target};
-use crate::places::{FileSystem, leads_anywhere, normalise};
+use crate::hosts::{Target, target};
+use crate::places::{FileSystem, PlaceError, leads_anywhere, normalise};
 use crate::shell::knowledge::{Effects, Operand, effects, read_only_without_dash_names};
 use crate::shell::{Directory, Piece, Reading, RedirectionKind, SimpleCommand, Word, read};
 
@@ -132,7 +132,7 @@ pub(crate) fn find(
     workspace: &Workspace,
     files: &dyn FileSystem,
     guards_files: bool,
-) -> Result<Found, String> {
+) -> Result<Found, PlaceError> {
     let finder = Finder { cwd, workspace, files, lister: Lister::new(files), guards_files };
     Ok(match access {
         Access::Read(path) => Found::Read(finder.place(path, false)?),
@@ -158,7 +158,7 @@ pub(crate) struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
+    fn place(&self, path: &Path, recursive: bool) -> Result<Place, PlaceError> {
         let expanded = match path.strip_prefix("~") {
             Ok(rest) => self.workspace.home.join(rest),
             Err(_) => self.cwd.join(path),
@@ -166,9 +166,9 @@ impl Finder<'_> {
         self.absolute_place(&expanded, recursive)
     }
 
-    pub(crate) fn absolute_place(&self, path: &Path, recursive: bool) -> Result<Place, String> {
+    pub(crate) fn absolute_place(&self, path: &Path, recursive: bool) -> Result<Place, PlaceError> {
         if path.as_os_str().as_encoded_bytes().contains(&0) {
-            return Err("the path contains a NUL byte; give the path without it".to_owned());
+            return Err(PlaceError::Nul);
         }
         let real = self.files.real(path)?;
         let recursive = recursive && !self.files.is_file(&real);

@@ -12,8 +12,8 @@ use super::line::{Terms, is_grave};
 use super::matching::{Touched, Unknowns, touched};
 use super::suggest::suggestions;
 use crate::accesses::find::{Found, Line, find};
-use crate::hosts::domain::Target;
-use crate::places::{FileSystem, is_system};
+use crate::hosts::Target;
+use crate::places::{FileSystem, PlaceError, is_system};
 use crate::rules::compiled::{Compiled, Content, Policy, RuleList};
 use crate::shell::{hands_over, is_privilege_wrapper};
 
@@ -62,8 +62,11 @@ pub struct Ruling {
     pub classifiable: bool,
 }
 
-/// Decides. The error is for the model: the input names a place that cannot exist.
-pub fn decide(question: &Question<'_>) -> Result<Ruling, String> {
+/// Decides.
+///
+/// # Errors
+/// When the input names a place that cannot exist.
+pub fn decide(question: &Question<'_>) -> Result<Ruling, PlaceError> {
     let policy = question.policy;
     let mut found = Vec::with_capacity(question.accesses.len());
     for access in question.accesses {

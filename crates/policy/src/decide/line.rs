@@ -297,5 +297,5 @@ fn shown_variable(command: &SimpleCommand) -> Option<&str> {
 }
 
 fn shown(command: &SimpleCommand) -> String {
-    crate::shell::escaped_for_display(&command.text)
+    qoder_types::display::escaped_for_display(&command.text)
 }

@@ -8,7 +8,7 @@ use super::disguise::Hiding;
 use super::line::Terms;
 use crate::accesses::find::{Found, Known, Line, Place};
 use crate::decide::judge::{Confinement, Judge};
-use crate::hosts::domain::Target;
+use crate::hosts::Target;
 use crate::places::leads_anywhere;
 use crate::rules::compiled::{Compiled, Content, Programs, RuleList};
 use crate::rules::pattern::PathPattern;

@@ -7,7 +7,7 @@ use qoder_types::{Behavior, PermissionMode, PermissionUpdate, RuleValue, UpdateD
 
 use crate::accesses::find::{Found, Line};
 use crate::decide::judge::Judge;
-use crate::hosts::domain::Target;
+use crate::hosts::Target;
 use crate::rules::words::{CommandPattern, comparable, is_plain};
 use crate::shell::SimpleCommand;
 use crate::shell::knowledge::{runs_arbitrary_code, suggestable_prefix};

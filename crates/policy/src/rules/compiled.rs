@@ -11,7 +11,7 @@ use qoder_types::{Behavior, RuleSource};
 use super::pattern::PathPattern;
 use super::rule::{Rule, RuleSet};
 use super::words::CommandPattern;
-use crate::hosts::domain::DomainPattern;
+use crate::hosts::DomainPattern;
 
 /// What a rule's content is compared with.
 #[derive(Debug)]

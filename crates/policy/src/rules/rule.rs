@@ -4,7 +4,7 @@
 use qoder_types::{Behavior, RuleOrigin};
 
 use super::words::CommandPattern;
-use crate::hosts::domain::DomainPattern;
+use crate::hosts::DomainPattern;
 
 /// One rule as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,6 @@ mod wrapper;
 
 pub use braces::{Unexpanded, alternatives};
 pub use handover::hands_over;
-pub use qoder_types::display::escaped_for_display;
 pub use reading::{
     Assignment, Directory, Doubt, DoubtKind, Reading, Redirection, RedirectionKind, SimpleCommand, Wrapped,
 };

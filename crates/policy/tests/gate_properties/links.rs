@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use qoder_policy::{FileSystem, NoLinks, normalise};
+use qoder_policy::{FileSystem, NoLinks, PlaceError, normalise};
 use qoder_types::Access;
 use qoder_types::{Behavior, PermissionMode};
 
@@ -18,7 +18,7 @@ struct OneLink {
 }
 
 impl FileSystem for OneLink {
-    fn real(&self, path: &Path) -> Result<PathBuf, String> {
+    fn real(&self, path: &Path) -> Result<PathBuf, PlaceError> {
         let path = normalise(path);
         Ok(match path.strip_prefix(&self.name) {
             Ok(rest) => normalise(&self.target.join(rest)),

@@ -2,7 +2,8 @@
 
 use super::kinds;
 use qoder_policy::shell::DoubtKind::{ControlCharacter, InvisibleCharacter};
-use qoder_policy::shell::{escaped_for_display, read};
+use qoder_policy::shell::read;
+use qoder_types::display::escaped_for_display;
 
 #[test]
 fn control_characters_are_doubts_also_in_quotes() {

@@ -20,7 +20,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::tools::structured::StructuredOutput;
 use qoder_config::agents::AgentDefinition;
 use qoder_config::sources::Origin;
-use qoder_hooks::{Judge, JudgeTask};
+use qoder_hooks::{Judge, JudgeError, JudgeTask};
 
 /// How such agents are named.
 const NAME: &str = "hook";
@@ -40,8 +40,8 @@ impl Agents {
 }
 
 impl Judge for AgentTool {
-    fn judge(self: Arc<Self>, task: JudgeTask) -> BoxFuture<'static, Result<Value, String>> {
-        async move { Box::pin(self.judged(task)).await }.boxed()
+    fn judge(self: Arc<Self>, task: JudgeTask) -> BoxFuture<'static, Result<Value, JudgeError>> {
+        async move { Box::pin(self.judged(task)).await.map_err(JudgeError::from) }.boxed()
     }
 }
 

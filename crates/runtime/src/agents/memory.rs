@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use qoder_config::agents::MemoryScope;
-use qoder_core::policy::AGENT_MEMORY;
 use qoder_files::open_regular;
+use qoder_policy::AGENT_MEMORY;
 use qoder_tools::paths;
 
 /// The file whose beginning is put into the prompt.

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use futures::future::BoxFuture;
 use qoder_core::ports::{ProgressSink, ToolProgress};
-use qoder_protocol::messages::{StreamMessage, SystemMessage};
+use qoder_protocol::messages::{
+    AssistantContent, AssistantMessage, StreamMessage, SystemMessage, UserContent,
+};
 use qoder_protocol::{ActionId, Question, Resolution};
-use qoder_types::record::AssistantMessage;
-use qoder_types::{ContentBlock, Message, MessageContent};
+use qoder_types::{ContentBlock, MessageContent};
 use tokio::sync::mpsc;
 
 use crate::events::{ArrivedAnswer, Event, Outlet, Wants};
@@ -40,7 +41,7 @@ impl Used {
         Self { progress, task_id: task_id.to_owned(), begun: Instant::now(), counts: Mutex::default() }
     }
 
-    fn see(&self, message: &AssistantMessage) {
+    fn see(&self, message: &AssistantContent) {
         let calls = message.content.iter().filter_map(|block| match block {
             ContentBlock::ToolUse { name, .. } => Some(name),
             ContentBlock::Text { .. }
@@ -54,7 +55,7 @@ impl Used {
         let calls: Vec<&String> = calls.collect();
         let (total_tokens, tool_uses) = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.0 += message.usage.total_input() + message.usage.output_tokens;
+            counts.0 += message.usage.map_or(0, |usage| usage.total_input() + usage.output_tokens);
             counts.1 += calls.len() as u64;
             *counts
         };
@@ -74,48 +75,51 @@ impl AgentOutlet {
     /// messages already.
     fn marked(&self, message: &StreamMessage) -> Option<StreamMessage> {
         let mut marked = match message {
-            StreamMessage::User { message: text, .. } if self.forwards(text) => message.clone(),
-            StreamMessage::Assistant { message: reply, parent_tool_use_id, .. } => {
-                if parent_tool_use_id.is_none() {
-                    self.used.see(reply);
+            StreamMessage::User(user) if self.forwards(&user.message) => message.clone(),
+            StreamMessage::Assistant(reply) => {
+                if reply.parent_tool_use_id.is_none() {
+                    self.used.see(&reply.message);
                 }
-                let shown = self.calls_of(reply)?.into_owned();
-                let mut marked = message.clone();
-                if let StreamMessage::Assistant { message: reply, .. } = &mut marked {
-                    **reply = shown;
-                }
-                marked
+                let shown = self.calls_of(&reply.message)?.into_owned();
+                StreamMessage::Assistant(Box::new(AssistantMessage { message: shown, ..(**reply).clone() }))
             }
             StreamMessage::System(SystemMessage::PermissionDenied { .. }) => message.clone(),
-            StreamMessage::User { .. }
+            StreamMessage::User(_)
             | StreamMessage::System(_)
             | StreamMessage::Result(_)
-            | StreamMessage::PromptSuggestion { .. } => return None,
+            | StreamMessage::PromptSuggestion(_) => return None,
         };
         match &mut marked {
-            StreamMessage::User { parent_tool_use_id, session_id, .. }
-            | StreamMessage::Assistant { parent_tool_use_id, session_id, .. } => {
-                parent_tool_use_id.get_or_insert_with(|| self.tool_use_id.clone());
-                session_id.clone_from(&self.session_id);
+            StreamMessage::User(message) => {
+                self.mark(&mut message.parent_tool_use_id, &mut message.session_id)
+            }
+            StreamMessage::Assistant(message) => {
+                self.mark(&mut message.parent_tool_use_id, &mut message.session_id)
             }
             StreamMessage::System(SystemMessage::PermissionDenied { agent_id, session_id, .. }) => {
                 agent_id.get_or_insert_with(|| self.agent_id.clone());
                 session_id.clone_from(&self.session_id);
             }
-            StreamMessage::System(_) | StreamMessage::Result(_) | StreamMessage::PromptSuggestion { .. } => {}
+            StreamMessage::System(_) | StreamMessage::Result(_) | StreamMessage::PromptSuggestion(_) => {}
         }
         Some(marked)
     }
 
+    /// Marks a message with the call that started the agent and with the main session.
+    fn mark(&self, parent_tool_use_id: &mut Option<String>, session_id: &mut Option<String>) {
+        parent_tool_use_id.get_or_insert_with(|| self.tool_use_id.clone());
+        *session_id = Some(self.session_id.clone());
+    }
+
     /// What is passed on of a reply: the calls in it, and the rest when that is wanted.
-    fn calls_of<'m>(&self, message: &'m AssistantMessage) -> Option<Cow<'m, AssistantMessage>> {
+    fn calls_of<'m>(&self, message: &'m AssistantContent) -> Option<Cow<'m, AssistantContent>> {
         let is_call = |block: &ContentBlock| matches!(block, ContentBlock::ToolUse { .. });
         if self.forwards_text || message.content.iter().all(is_call) {
             return Some(Cow::Borrowed(message));
         }
         let content: Vec<ContentBlock> =
             message.content.iter().filter(|block| is_call(block)).cloned().collect();
-        (!content.is_empty()).then(|| Cow::Owned(AssistantMessage { content, ..message.clone() }))
+        (!content.is_empty()).then(|| Cow::Owned(AssistantContent { content, ..message.clone() }))
     }
 
     /// A question of this agent, unless it is one of an agent below.
@@ -125,7 +129,7 @@ impl AgentOutlet {
     }
 
     /// True when a message to the agent is passed on: results of calls, and the rest when that is wanted.
-    fn forwards(&self, message: &Message) -> bool {
+    fn forwards(&self, message: &UserContent) -> bool {
         let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult { .. });
         let has_results = match &message.content {
             MessageContent::Text(_) => false,

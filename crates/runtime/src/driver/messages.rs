@@ -3,9 +3,10 @@
 use qoder_core::next::EndReason;
 use qoder_core::ports::Model;
 use qoder_protocol::Projector;
-use qoder_protocol::messages::{InitMessage, StreamMessage, SystemMessage};
-use qoder_types::record::AssistantMessage;
-use qoder_types::{ContentBlock, PermissionMode, Record, Role, StopReason, Usage};
+use qoder_protocol::messages::{
+    AssistantContent, AssistantMessage, InitMessage, StreamMessage, SystemMessage,
+};
+use qoder_types::{ContentBlock, PermissionMode, Record, StopReason, Usage};
 
 use super::Driver;
 use crate::VERSION;
@@ -53,6 +54,7 @@ impl Driver<'_> {
             protocol_version: "1".to_owned(),
             capabilities: CAPABILITIES.iter().map(|&word| word.to_owned()).collect(),
             offline: facts.provider == "offline",
+            ..InitMessage::default()
         }))))
     }
 
@@ -87,24 +89,21 @@ impl Driver<'_> {
     pub(super) fn emit_failed_call(&self, reason: &EndReason) -> Result<(), DriveError> {
         let EndReason::ModelFailed { message, status, class } = reason else { return Ok(()) };
         let text = self.session.redactor().text(message).into_owned();
-        let synthetic = AssistantMessage {
+        let synthetic = AssistantContent {
             id: format!("msg_{}", new_id().replace('-', "")),
-            kind: "message".to_owned(),
-            role: Role::Assistant,
             model: SYNTHETIC_MODEL.to_owned(),
             content: vec![ContentBlock::text(text)],
             stop_reason: Some(StopReason::StopSequence),
-            stop_sequence: None,
-            usage: Usage::default(),
+            usage: Some(Usage::default()),
+            ..AssistantContent::default()
         };
-        self.emit(&StreamMessage::Assistant {
-            message: Box::new(synthetic),
-            parent_tool_use_id: None,
-            session_id: self.session.id.clone(),
-            uuid: new_id(),
-            request_id: None,
+        self.emit(&StreamMessage::Assistant(Box::new(AssistantMessage {
+            message: synthetic,
+            session_id: Some(self.session.id.clone()),
+            uuid: Some(new_id()),
             error: Some(failure_kind(*class, *status).to_owned()),
-        })
+            ..AssistantMessage::default()
+        })))
     }
 
     pub(super) fn emit_status(&self, status: Option<&str>) -> Result<(), DriveError> {

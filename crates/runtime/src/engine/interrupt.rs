@@ -4,8 +4,9 @@
 use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
-use qoder_core::ports::Cancelled;
 use tokio::sync::watch;
+
+pub use qoder_core::ports::Cancelled;
 
 /// The wish to stop.
 #[derive(Debug, Clone)]

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use qoder_core::Limits;
-use qoder_core::policy::Confinement;
 use qoder_core::ports::{CommandEnvironment, Model, Thinking};
+use qoder_policy::Confinement;
 use qoder_tools::SessionShared;
 use qoder_types::Purpose;
 use serde_json::{Map, Value};

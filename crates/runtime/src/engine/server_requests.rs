@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::callbacks::{Callbacks, OnElicitation, OnMcpOAuth};
 use crate::mcp::questions::{
-    Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, SampleMessage, Sampled,
-    Sampling, ServerQuestions,
+    Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion, SampleError,
+    SampleMessage, Sampled, Sampling, ServerQuestions,
 };
 use crate::session::new_id;
 use qoder_config::hooks::HookEvent;
@@ -130,9 +130,9 @@ impl ServerQuestions for ServerRequests {
         async move { ask(question).await.unwrap_or(OAuthAnswer::Rejected) }.boxed()
     }
 
-    fn sample(&self, question: Sampling) -> BoxFuture<'static, Result<Sampled, String>> {
+    fn sample(&self, question: Sampling) -> BoxFuture<'static, Result<Sampled, SampleError>> {
         let Some(session) = self.session.get().cloned() else {
-            return std::future::ready(Err("there is no session".to_owned())).boxed();
+            return std::future::ready(Err(SampleError::Failed("there is no session".to_owned()))).boxed();
         };
         sample(session, question).boxed()
     }
@@ -140,7 +140,7 @@ impl ServerQuestions for ServerRequests {
 
 /// Asks the session's model for a server. What it costs is counted and on record like any other side call; a budget that is
 /// used up holds for servers too.
-async fn sample(session: Arc<dyn QuestionLog>, question: Sampling) -> Result<Sampled, String> {
+async fn sample(session: Arc<dyn QuestionLog>, question: Sampling) -> Result<Sampled, SampleError> {
     let spent = Spent::default();
     let ask = session.side_call(Arc::clone(&spent)).await?;
     let answer = ask(SideQuestion {

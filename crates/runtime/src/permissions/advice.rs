@@ -1,8 +1,8 @@
 //! What a person can do about a call that is denied because no one is attached to answer. Every advice about rules, modes
 //! and directories is put to the gate before it is given: what would not let the call run is not advised.
 
-use qoder_core::policy::{FileSystem, is_protected};
 use qoder_core::ports::{Access, Tool};
+use qoder_policy::{FileSystem, is_protected};
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionUpdate, RuleValue, UpdateDestination};
 use serde_json::Value;
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use qoder_core::OptionNames;
 use qoder_core::permissions::SessionPermissions;
-use qoder_core::policy::{Confinement, Policy, Question, RuleSet, Ruling, Workspace, decide};
 use qoder_core::ports::{Hidden, Tool};
+use qoder_policy::{Confinement, PlaceError, Policy, Question, RuleSet, Ruling, Workspace, decide};
 use qoder_types::server::ToolPolicies;
 use qoder_types::{PermissionMode, RuleValue};
 use serde_json::Value;
@@ -78,7 +78,11 @@ impl Gate {
     }
 
     pub(super) fn compile(&self, permissions: &SessionPermissions) -> Policy {
-        let rules = permissions.rules(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
+        let rules = self
+            .rules
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .with_updates(permissions.updates(), permissions.turn_rules());
         Policy::new(&rules, permissions.workspace(&self.workspace))
     }
 
@@ -143,20 +147,31 @@ impl Gate {
     }
 
     /// Decides about one call. Rules keep their anchors wherever a command moved the session to: otherwise `cd` would
-    /// lift a denial. The error is for the model: the input names a place that cannot exist.
-    pub fn decide(&self, tool: &dyn Tool, input: &Value, call: &CallInPlace<'_>) -> Result<Ruling, String> {
+    /// lift a denial.
+    ///
+    /// # Errors
+    /// When the input names a place that cannot exist.
+    pub fn decide(
+        &self,
+        tool: &dyn Tool,
+        input: &Value,
+        call: &CallInPlace<'_>,
+    ) -> Result<Ruling, PlaceError> {
         self.decide_by(&self.policy(call.permissions), tool, input, call)
     }
 
     /// Decides about a call of a command, whose rules count beside those in force. They are not kept: the turn that they
     /// are for has not begun.
+    ///
+    /// # Errors
+    /// When the input names a place that cannot exist.
     pub fn decide_allowing(
         &self,
         rules: &[RuleValue],
         tool: &dyn Tool,
         input: &Value,
         call: &CallInPlace<'_>,
-    ) -> Result<Ruling, String> {
+    ) -> Result<Ruling, PlaceError> {
         if rules.is_empty() {
             return self.decide(tool, input, call);
         }
@@ -171,7 +186,7 @@ impl Gate {
         tool: &dyn Tool,
         input: &Value,
         call: &CallInPlace<'_>,
-    ) -> Result<Ruling, String> {
+    ) -> Result<Ruling, PlaceError> {
         let name = &tool.definition().name;
         let ruling = decide(&Question {
             tool: name,

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use qoder_core::policy::FileSystem;
+use qoder_policy::{FileSystem, PlaceError};
 
 /// Path metadata of this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalFiles;
 
 impl FileSystem for LocalFiles {
-    fn real(&self, path: &Path) -> Result<PathBuf, String> {
-        path.to_str().ok_or("the path is not valid Unicode; give a path that is")?;
-        qoder_tools::paths::real(path).map_err(|error| error.to_string())
+    fn real(&self, path: &Path) -> Result<PathBuf, PlaceError> {
+        path.to_str().ok_or(PlaceError::NotUnicode)?;
+        qoder_tools::paths::real(path).map_err(|error| PlaceError::Unresolved(error.to_string()))
     }
 
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {

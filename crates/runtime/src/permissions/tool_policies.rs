@@ -1,7 +1,7 @@
 //! The policies of tools: the last word of the program that opened the session, after rules, places and mode. They turn an
 //! allowance into a question or a denial and never the other way round.
 
-use qoder_core::policy::Ruling;
+use qoder_policy::Ruling;
 use qoder_types::server::ToolPolicy;
 use qoder_types::{Behavior, DecisionLayer};
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use qoder_core::policy::Rule;
+use qoder_policy::Rule;
 use qoder_types::{
     Behavior, PermissionMode, PermissionUpdate, RuleOrigin, RuleSource, RuleValue, UpdateDestination,
 };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use qoder_core::ports::{SideQuestion, Spent};
-use qoder_protocol::messages::StreamMessage;
+use qoder_protocol::messages::{PromptSuggestion, StreamMessage};
 use qoder_types::Purpose;
 use qoder_types::record::TurnEnded;
 
@@ -64,11 +64,12 @@ impl Live {
         if suggestion.is_empty() || suggestion == "NONE" {
             return Ok(());
         }
-        let message = StreamMessage::PromptSuggestion {
+        let message = StreamMessage::PromptSuggestion(Box::new(PromptSuggestion {
             suggestion: self.session.redactor().text(&suggestion).into_owned(),
             uuid: new_id(),
             session_id: self.session.id.clone(),
-        };
+            ..PromptSuggestion::default()
+        }));
         self.engine.outlet.emit(Event::Message(&message)).map_err(DriveError::Output)
     }
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use qoder_core::images::ImageModel;
-use qoder_core::policy::{RuleSet, Workspace};
-use qoder_core::ports::{CommandEnvironment, Thinking, Tool};
+use qoder_core::ports::{CommandEnvironment, Tool};
 use qoder_models::ModelOptions;
+use qoder_policy::{RuleSet, Workspace};
+use qoder_process::sandbox::SandboxSettings;
 use qoder_tools::SessionShared;
-use qoder_tools::sandbox::SandboxSettings;
-use qoder_types::{PermissionMode, Purpose, RuleSource};
+use qoder_types::{PermissionMode, Purpose};
 use serde_json::Value;
 
 use self::prompt::{PLANNING, PromptParts, Surroundings, build};
@@ -53,6 +53,9 @@ mod tools;
 
 pub use options::{Options, SetupError};
 pub use permissions::sandbox;
+pub use qoder_core::OptionNames;
+pub use qoder_core::ports::Thinking;
+pub use qoder_types::RuleSource;
 pub use qoder_types::tool::TOOL_NAMES;
 
 type Tools = Vec<Arc<dyn Tool>>;

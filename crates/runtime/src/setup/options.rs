@@ -9,7 +9,7 @@ use qoder_config::servers::McpConfigError;
 use qoder_core::OptionNames;
 use qoder_core::ports::{Thinking, Tool};
 use qoder_models::{HttpClients, ModelConfigError, ModelOptions};
-use qoder_tools::sandbox::SandboxSettings;
+use qoder_process::sandbox::SandboxSettings;
 use qoder_types::server::ToolPolicies;
 use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, RuleSource, ToolDefinition};
@@ -223,7 +223,7 @@ pub(super) fn with_isolation(
 /// Names of skills become rules, and no part of a path.
 pub(super) fn check_skills(names: Option<&Vec<String>>) -> Result<(), SetupError> {
     let wrong = names.into_iter().flatten().find_map(|name| check_name(name).err());
-    wrong.map_or(Ok(()), |problem| Err(SetupError::Option { option: "skills", problem }))
+    wrong.map_or(Ok(()), |problem| Err(SetupError::Option { option: "skills", problem: problem.to_string() }))
 }
 
 /// A budget counts what has a price; that some of it has none is worth a word.

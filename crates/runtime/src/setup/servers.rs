@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use qoder_core::policy::{Rule, RuleSet};
 use qoder_core::ports::Model;
+use qoder_policy::{Rule, RuleSet};
 use qoder_types::{Behavior, RuleOrigin, RuleSource};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
@@ -194,7 +194,7 @@ impl Setup {
                         warnings.push(format!("the main agent works without a server: {reason}"));
                         // What may not run takes nothing over.
                         if !is_known {
-                            let row = inline.refused(name, config, &main.origin, reason);
+                            let row = inline.refused(name, config, &main.origin, &reason);
                             callbacks.refused_servers.push(refused(row));
                         }
                     }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use qoder_core::policy::{Confinement, Policy, Question, Rule, RuleSet as Rules, Workspace, decide};
 use qoder_core::ports::Access;
+use qoder_policy::{Confinement, Policy, Question, Rule, RuleSet as Rules, Workspace, decide};
 use qoder_runtime::permissions::LocalFiles;
 use qoder_types::{Behavior, PermissionMode, RuleOrigin, RuleSource};
 

@@ -27,7 +27,7 @@ pub use fork::fork_session;
 pub use stored::StoredSessions;
 pub use transcript::{SessionMessage, get_session_messages, get_subagent_messages, list_subagents};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The most characters of a title or a tag.
 const LONGEST_NAME: usize = 1_000;

@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::part::Part;
 use super::transcript::{PREFIX, Shown, read_entries};
 use super::{SessionInfo, SessionMessage, fork_title, milliseconds, tag_entry, title_entry};
+use crate::error::{Error, Result};
 use crate::session_store::{
     SessionKey, SessionStore, SessionStoreError, SharedSessionStore, answer, fork_entries, load_log,
     project_key, stored_sessions, stored_subpaths,
 };
-use crate::{Error, Result};
 
 /// How much of a first prompt is shown.
 const PROMPT: usize = 200;
@@ -263,7 +263,7 @@ fn first_prompt(entry: &Value) -> Option<String> {
     if entry["type"] != "user" || marked("isMeta") || marked("isCompactSummary") {
         return None;
     }
-    let message: qoder_types::Message = serde_json::from_value(entry.get("message")?.clone()).ok()?;
+    let message: qoder_protocol::Message = serde_json::from_value(entry.get("message")?.clone()).ok()?;
     let is_result = |block: &Value| block["type"] == "tool_result";
     if entry["message"]["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_result)) {
         return None;

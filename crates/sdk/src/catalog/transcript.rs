@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 pub(super) use qoder_runtime::layout::AGENT_PREFIX as PREFIX;
 use qoder_runtime::layout::{LOG_ENDING, SessionPaths};
+use qoder_runtime::store::RecordBody;
 use qoder_runtime::store::jsonl::scan;
 use qoder_runtime::store::line::{self, Line};
-use qoder_types::RecordBody;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::SessionPlace;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// How deep folders of subagents may lie in one another.
 const DEPTH: usize = 8;

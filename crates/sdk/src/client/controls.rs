@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::QoderSdkClient;
-use crate::agents::AgentInfo;
+use crate::error::{Error, Result};
 use crate::mcp::{McpAuthenticateResult, McpServerConfig, McpServerStatus, McpSetServersResult, OAuthToken};
-use crate::model_policy::{ByokProviderInfo, ModelInfo};
-use crate::permission::PermissionMode;
+use crate::options::agents::AgentInfo;
+use crate::options::model_policy::{ByokProviderInfo, ModelInfo};
+use crate::options::permission::PermissionMode;
 use crate::session::Control;
-use crate::{Error, Result};
 
 /// What an interrupt left and took: ids of messages that were waiting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 //! connection and the messages; everything else that a session can be asked is in `controls`.
 
 mod controls;
+mod query;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -9,10 +10,13 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 pub use controls::{ContextUsage, InterruptReceipt, RewindResult};
+pub use query::{Query, query};
 
-use crate::prompt::Prompt;
-use crate::session::{self, Link, MessageReceiver};
-use crate::{Error, Message, QoderAgentOptions, Result, UserMessage};
+use crate::error::{Error, Result};
+use crate::messages::{Message, Prompt, UserMessage};
+use crate::options::QoderAgentOptions;
+use crate::session::{Link, MessageReceiver};
+use crate::transport;
 
 /// A conversation.
 ///
@@ -77,7 +81,7 @@ impl QoderSdkClient {
         if self.connected.is_some() {
             return Err(Error::AlreadyConnected);
         }
-        let connection = session::start(self.options.clone(), prompt, false)?;
+        let connection = transport::start(self.options.clone(), prompt, false)?;
         let info = connection.ready.await.unwrap_or(Err(Error::Closed))?;
         let messages = Mutex::new(connection.messages);
         self.connected =

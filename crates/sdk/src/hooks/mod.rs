@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use input::{HookDetail, HookInput};
 pub use output::HookJsonOutput;
 
-use crate::CancellationToken;
-use crate::answer::CallbackAnswer;
+use crate::callback::{CallbackAnswer, CallbackError, CancellationToken};
 
 /// The events that hooks can be registered for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -99,7 +98,11 @@ pub struct HookContext {
 
 /// A hook: its input, the call it is about, and the context.
 pub type HookCallback = Arc<
-    dyn Fn(HookInput, Option<String>, HookContext) -> BoxFuture<'static, Result<HookJsonOutput, String>>
+    dyn Fn(
+            HookInput,
+            Option<String>,
+            HookContext,
+        ) -> BoxFuture<'static, Result<HookJsonOutput, CallbackError>>
         + Send
         + Sync,
 >;

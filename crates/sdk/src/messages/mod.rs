@@ -1,21 +1,22 @@
-//! The messages of a session as values: one type for each documented kind, and [`Message::Unknown`] for kinds that
-//! this version does not know. All of them read and write exactly the JSON that travels; fields that are not known are
-//! kept in `extra`.
+//! The messages of a session as values: one type for each documented kind, those that the runtime itself writes, and
+//! [`Message::Unknown`] for kinds that this version does not know. All of them read and write exactly the JSON that
+//! travels; fields that are not known are kept in `extra`.
 
-mod result;
+mod prompt;
 mod system;
-mod user;
 
+use qoder_protocol::messages::StreamMessage;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-pub use result::{PermissionDenial, ResultMessage, SubagentAccount};
-pub use system::{InitMessage, SystemMessage};
-pub use user::{UserContent, UserMessage};
-
-pub use qoder_types::{
-    ContentBlock, ImageSource, MessageContent, ModelTotals as ModelUsage, Role, ToolResultContent, Usage,
+pub use prompt::Prompt;
+pub(crate) use prompt::complaint;
+pub use qoder_protocol::messages::{
+    AssistantContent, AssistantMessage, ContentBlock, ImageSource, InitMessage, MessageContent, ModelUsage,
+    PermissionDenial, PromptSuggestion, ResultMessage, Role, StopReason, StreamEvent, SubagentAccount,
+    ToolResultContent, Usage, UserContent, UserMessage,
 };
+pub use system::SystemMessage;
 
 /// One message of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +68,17 @@ impl Message {
             Some("prompt_suggestion") => read(value, Self::PromptSuggestion),
             Some(_) | None => Self::Unknown(value),
         }
+    }
+
+    /// The message that the runtime made, without the detour over JSON where both have the same type.
+    pub(crate) fn from_stream(message: &StreamMessage) -> serde_json::Result<Self> {
+        Ok(match message {
+            StreamMessage::Assistant(message) => Self::Assistant(message.clone()),
+            StreamMessage::User(message) => Self::User(message.clone()),
+            StreamMessage::System(message) => Self::System(Box::new(SystemMessage::of(message)?)),
+            StreamMessage::Result(message) => Self::Result(message.clone()),
+            StreamMessage::PromptSuggestion(message) => Self::PromptSuggestion(message.clone()),
+        })
     }
 
     /// The session it belongs to.
@@ -141,118 +153,4 @@ impl Serialize for Message {
             Self::Unknown(value) => value.serialize(serializer),
         }
     }
-}
-
-/// Everything in a message that has no field of its own, apart from the word that says its kind.
-pub(crate) fn extra<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
-    let mut map = Map::deserialize(deserializer)?;
-    map.remove("type");
-    Ok(map)
-}
-
-/// A reply of the model. One turn may have several; only [`ResultMessage`] ends it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AssistantMessage {
-    /// What the model said.
-    pub message: AssistantContent,
-    /// The `Agent` call this belongs to; `None` on the main thread.
-    #[serde(default)]
-    pub parent_tool_use_id: Option<String>,
-    /// The session.
-    #[serde(default)]
-    pub session_id: Option<String>,
-    /// The transcript entry.
-    #[serde(default)]
-    pub uuid: Option<String>,
-    /// Set on a message that reports a failure, for example `rate_limit`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Fields that this version does not know.
-    #[serde(flatten, deserialize_with = "extra")]
-    pub extra: Map<String, Value>,
-}
-
-impl AssistantMessage {
-    /// The content blocks.
-    #[must_use]
-    pub fn content(&self) -> &[ContentBlock] {
-        &self.message.content
-    }
-
-    /// The text blocks, joined by newlines.
-    #[must_use]
-    pub fn text(&self) -> String {
-        qoder_types::content::join_text(&self.message.content)
-    }
-}
-
-/// The model's reply itself.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AssistantContent {
-    /// The provider's id.
-    #[serde(default)]
-    pub id: String,
-    /// The model that answered.
-    #[serde(default)]
-    pub model: String,
-    /// What it said.
-    pub content: Vec<ContentBlock>,
-    /// Why it stopped.
-    #[serde(default)]
-    pub stop_reason: Option<String>,
-    /// What it cost in tokens.
-    #[serde(default)]
-    pub usage: Option<Usage>,
-    /// Fields that this version does not know; also `type` and `role`, which are always the same.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// A piece of a reply, in the shape of the Messages API's stream.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StreamEvent {
-    /// New for each event.
-    pub uuid: String,
-    /// The session.
-    pub session_id: String,
-    /// The event as it came: `content_block_delta` and the rest.
-    pub event: Value,
-    /// The `Agent` call this belongs to; `None` on the main thread.
-    #[serde(default)]
-    pub parent_tool_use_id: Option<String>,
-    /// Fields that this version does not know.
-    #[serde(flatten, deserialize_with = "extra")]
-    pub extra: Map<String, Value>,
-}
-
-impl StreamEvent {
-    /// The new text, when the event brings some.
-    ///
-    /// ```
-    /// # use qoder_agent_sdk::StreamEvent;
-    /// # use serde_json::json;
-    /// let event = json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": "Hi" } });
-    /// assert_eq!(StreamEvent { event, ..StreamEvent::default() }.text(), Some("Hi"));
-    /// ```
-    #[must_use]
-    pub fn text(&self) -> Option<&str> {
-        let delta = self.event.get("delta").filter(|delta| delta["type"] == "text_delta")?;
-        delta.get("text")?.as_str()
-    }
-}
-
-/// What the person might ask next.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct PromptSuggestion {
-    /// The prompt.
-    pub suggestion: String,
-    /// New for each message.
-    #[serde(default)]
-    pub uuid: String,
-    /// The session.
-    #[serde(default)]
-    pub session_id: String,
-    /// Fields that this version does not know.
-    #[serde(flatten, deserialize_with = "extra")]
-    pub extra: Map<String, Value>,
 }

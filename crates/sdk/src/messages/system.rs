@@ -1,10 +1,9 @@
-//! News of the runtime. Every subtype reaches the program: the common one, `init`, has a type of its own, all others
-//! are read from `data`.
+//! News of the runtime, as a view of their fields: every subtype reaches the program, also one that a later version of the
+//! runtime writes. The common one, `init`, has a type of its own; all others are read from `data`.
 
-use serde::{Deserialize, Serialize};
+use qoder_protocol::messages::{self, InitMessage};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-
-use super::extra;
 
 /// News of the runtime.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,7 +11,7 @@ pub struct SystemMessage {
     /// `init`, `compact_boundary`, `status`, `task_started` and many others.
     pub subtype: String,
     /// All other fields.
-    #[serde(flatten, deserialize_with = "extra")]
+    #[serde(flatten, deserialize_with = "data")]
     pub data: Map<String, Value>,
 }
 
@@ -21,6 +20,11 @@ impl SystemMessage {
     #[must_use]
     pub fn text(&self, field: &str) -> Option<&str> {
         self.data.get(field)?.as_str()
+    }
+
+    /// The view of a message of the runtime.
+    pub(super) fn of(message: &messages::SystemMessage) -> serde_json::Result<Self> {
+        Self::deserialize(serde_json::to_value(message)?)
     }
 
     /// What the session is, when this is `init`.
@@ -33,38 +37,9 @@ impl SystemMessage {
     }
 }
 
-/// What the session is, at the start of every turn.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct InitMessage {
-    /// The session.
-    pub session_id: String,
-    /// Working directory.
-    pub cwd: String,
-    /// The model's name.
-    pub model: String,
-    /// The mode in force.
-    #[serde(rename = "permissionMode")]
-    pub permission_mode: String,
-    /// What the model may call.
-    pub tools: Vec<String>,
-    /// MCP servers with `name` and `status`.
-    pub mcp_servers: Vec<Value>,
-    /// Slash commands.
-    pub slash_commands: Vec<String>,
-    /// Subagents.
-    pub agents: Vec<String>,
-    /// Skills.
-    pub skills: Vec<String>,
-    /// Where the key came from.
-    #[serde(rename = "apiKeySource")]
-    pub api_key_source: String,
-    /// Version of the runtime.
-    pub qodercli_version: String,
-    /// True when the built-in offline model answers, which is not a language model.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub offline: bool,
-    /// All other fields.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+/// All fields but the word that says the kind of the message.
+fn data<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    let mut map = Map::deserialize(deserializer)?;
+    map.remove("type");
+    Ok(map)
 }

@@ -12,16 +12,16 @@ use super::{
     Effort, QoderAgentOptions, SdkPluginConfig, SettingSource, Settings, Skills, SystemPrompt,
     ThinkingConfig, ToolSet,
 };
-use crate::agents::AgentDefinition;
-use crate::answer::CallbackAnswer;
-use crate::auth::AuthOptions;
+use crate::callback::CallbackAnswer;
 use crate::hooks::{HookEvent, HookMatcher};
 use crate::mcp::{
     ElicitationRequest, ElicitationResult, McpOAuthRequest, McpOAuthResolution, McpServerConfig,
     McpServerStatus, McpServers,
 };
-use crate::model_policy::{ModelPolicyContext, ModelPolicyResult};
-use crate::permission::{PermissionMode, PermissionResult, ToolPermissionContext};
+use crate::options::agents::AgentDefinition;
+use crate::options::auth::AuthOptions;
+use crate::options::model_policy::{ModelPolicyContext, ModelPolicyResult};
+use crate::options::permission::{PermissionMode, PermissionResult, ToolPermissionContext};
 use crate::session_store::{SessionStore, SessionStoreFlush, SharedSessionStore};
 
 /// Writes methods that set a field: `some` converts and wraps, `exact` only wraps, `plain` sets as it is, and `list` takes

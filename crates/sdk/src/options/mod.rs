@@ -2,8 +2,12 @@
 //! struct with `..Default::default()`; both say the same. Nothing is started before
 //! [`QoderAgentOptions::validate`] is content.
 
+pub(crate) mod agents;
+pub(crate) mod auth;
 mod builder;
+pub(crate) mod model_policy;
 mod parts;
+pub(crate) mod permission;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -12,12 +16,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::agents::AgentDefinition;
-use crate::auth::AuthOptions;
+use self::agents::AgentDefinition;
+use self::auth::AuthOptions;
+use self::model_policy::ModelPolicyProvider;
+use self::permission::{CanUseTool, PermissionMode};
 use crate::hooks::{HookEvent, HookMatcher};
 use crate::mcp::{McpServers, OnAuthExpired, OnElicitation, OnMcpOAuthRequired, OnMcpStatusChange};
-use crate::model_policy::ModelPolicyProvider;
-use crate::permission::{CanUseTool, PermissionMode};
 use crate::session_store::{SessionStoreFlush, SharedSessionStore};
 
 pub use parts::{

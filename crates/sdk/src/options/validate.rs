@@ -9,9 +9,9 @@ use qoder_runtime::sessions::SessionChoice;
 use qoder_runtime::setup::TOOL_NAMES;
 
 use super::{QoderAgentOptions, Skills, ToolSet};
+use crate::error::{Error, Result};
 use crate::mcp::{McpServerConfig, McpServers};
-use crate::permission::PermissionMode;
-use crate::{Error, Result};
+use crate::options::permission::PermissionMode;
 
 impl QoderAgentOptions {
     /// Says what cannot be used, if something cannot.
@@ -212,7 +212,9 @@ impl QoderAgentOptions {
         let Some(Skills::Only(names)) = &self.skills else { return Ok(()) };
         match names.iter().find_map(|name| check_name(name).err()) {
             None => Ok(()),
-            Some(problem) => Err(Error::option("skills", problem, "write `name`, or `plugin:name`")),
+            Some(problem) => {
+                Err(Error::option("skills", problem.to_string(), "write `name`, or `plugin:name`"))
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::mcp::{McpServerConfig, OAuthToken};
-use crate::permission::PermissionMode;
+use crate::options::permission::PermissionMode;
 
 /// Something that a session must do.
 #[derive(Debug, Clone)]

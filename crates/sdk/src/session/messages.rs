@@ -7,8 +7,9 @@ use std::task::{Context, Poll};
 
 use tokio::sync::{Notify, mpsc};
 
-use crate::session_store::Item;
-use crate::{Message, Result};
+use super::copying::Item;
+use crate::error::Result;
+use crate::messages::Message;
 
 /// How many messages may wait before the session does.
 const MOST_UNREAD: usize = 256;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use qoder_runtime::session::{new_id, timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The links of a conversation.
 const CHAINED: [&str; 4] = ["user", "assistant", "system", "attachment"];

@@ -2,11 +2,9 @@
 //! logs, so that another host can resume a session; local logs are written all the same. Entries are opaque JSON
 //! objects, which a store returns equal and in the order in which they were appended.
 
-mod courier;
 mod fork;
 mod memory;
 mod reading;
-mod restore;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,11 +14,9 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use courier::{Copier, Item, begin};
 pub(crate) use fork::fork_entries;
 pub use memory::InMemorySessionStore;
-pub(crate) use reading::{answer, load_log, stored_sessions, stored_subpaths, without_repeats};
-pub(crate) use restore::{project_key, restored};
+pub(crate) use reading::{answer, load_log, project_key, stored_sessions, stored_subpaths, without_repeats};
 
 /// Which log: that of a session or, with `subpath`, that of an agent it has started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,14 +2,17 @@
 //! hold an entry twice because its delivery was repeated. Everybody who reads from a store does it through this file.
 
 use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
 use std::future::Future;
+use std::path::Path;
 
 use qoder_runtime::catalog::is_session_id;
+use qoder_runtime::layout;
 use serde_json::Value;
 
 use super::{SessionKey, SessionStore, SessionStoreError, StoreResult};
-use crate::answer::guarded;
-use crate::{Error, Result};
+use crate::callback::guarded;
+use crate::error::{Error, Result};
 
 /// What the store answers; an error that says what was tried when it does not.
 pub(crate) async fn answer<T>(
@@ -27,7 +30,7 @@ async fn optional<T>(
     asked: impl Future<Output = StoreResult<T>>,
     doing: impl FnOnce() -> String,
 ) -> Result<Result<T, &'static str>> {
-    let caught = guarded("the session store", async { Ok(asked.await) }).await;
+    let caught = guarded("the session store", async { Ok::<_, Infallible>(asked.await) }).await;
     let problem = match caught {
         Ok(Ok(answer)) => return Ok(Ok(answer)),
         Ok(Err(SessionStoreError::LeftOut(name))) => return Ok(Err(name)),
@@ -74,4 +77,13 @@ pub(crate) fn without_repeats(mut entries: Vec<Value>) -> Vec<Value> {
         None => true,
     });
     entries
+}
+
+/// The key of a project's directory.
+pub(crate) fn project_key(directory: Option<&Path>) -> Result<String> {
+    let directory = directory.unwrap_or(Path::new("."));
+    let canonical = directory.canonicalize().map_err(|error| {
+        Error::option("cwd", format!("{}: {error}", directory.display()), "check the path")
+    })?;
+    Ok(layout::project_key(&canonical))
 }

@@ -2,6 +2,7 @@
 //! [`tool()`] does; [`create_sdk_mcp_server`] gathers tools into a server that a session can be given.
 
 mod handler;
+mod policy;
 mod result;
 mod rpc;
 mod server;
@@ -10,9 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::CancellationToken;
+use crate::callback::CancellationToken;
 
 pub use handler::{ToolArguments, ToolFunction, ToolHandler};
+pub use policy::{McpServerToolPolicy, PermissionPolicy};
 pub use result::{IntoToolResult, ToolContent, ToolResult};
 pub(crate) use rpc::RpcServer;
 pub(crate) use server::{Instance, Peer};

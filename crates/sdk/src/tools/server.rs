@@ -2,6 +2,7 @@
 //! them through messages. A handler that fails or panics affects only its own call.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -10,10 +11,9 @@ use qoder_runtime::mcp::{CallToolResult, Greeting, ListedTool, McpPeer, PeerErro
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{SdkMcpTool, ToolContext, ToolResult};
-use crate::answer::guarded;
-use crate::mcp::McpServerToolPolicy;
-use crate::{CancellationToken, Error, Result};
+use super::{McpServerToolPolicy, SdkMcpTool, ToolContext, ToolResult};
+use crate::callback::{CancellationToken, guarded};
+use crate::error::{Error, Result};
 
 /// A server in this process. Make one with [`create_sdk_mcp_server`].
 #[derive(Clone, Serialize)]
@@ -136,7 +136,7 @@ impl Instance {
         let name = tool.name.clone();
         async move {
             // Also the part of a handler that is not async yet is foreign code.
-            let work = async { Ok(handler(arguments, ToolContext { signal }).await) };
+            let work = async { Ok::<_, Infallible>(handler(arguments, ToolContext { signal }).await) };
             guarded(&name, work).await.unwrap_or_else(ToolResult::error)
         }
         .boxed()

@@ -5,7 +5,7 @@ use qoder_agent_sdk::{
     HookEvent, HookJsonOutput, HookMatcher, Message, PermissionMode, QoderAgentOptions, query,
 };
 use qoder_testkit::{Reply, Script, ScriptedServer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::support::{Place, all, call_then_done, result, within};
 use futures::StreamExt;
@@ -55,14 +55,15 @@ async fn user_messages_carry_the_context() {
         .extra_arg("replay-user-messages", None)
         .custom_context(context.as_object().unwrap().clone());
     let messages = all(query("Hi.", options).unwrap()).await;
-    let contexts: Vec<&Value> = messages
+    let contexts: Vec<&Map<String, Value>> = messages
         .iter()
         .filter_map(|message| match message {
-            Message::User(user) => user.extra.get("custom_context"),
+            Message::User(user) => user.custom_context.as_ref(),
             _ => None,
         })
         .collect();
-    assert_eq!(contexts, [&context, &context], "the prompt and the result of the call");
+    let context = context.as_object().unwrap();
+    assert_eq!(contexts, [context, context], "the prompt and the result of the call");
 }
 
 #[tokio::test]

@@ -24,8 +24,6 @@ use crate::tasks::text::last_lines;
 
 /// How long output is awaited when the shell has ended and something else still holds its pipes.
 pub(crate) const DRAIN_GRACE: Duration = Duration::from_millis(250);
-/// How often a task that says something is reported.
-const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 /// The longest description of a task.
 const DESCRIPTION_CHARACTERS: usize = 200;
 
@@ -39,6 +37,7 @@ pub(crate) struct Recorded {
     /// Takes secrets out of its output.
     redactor: Redactor,
     begun: Instant,
+    report_every: Duration,
     over: bool,
 }
 
@@ -101,6 +100,7 @@ pub(crate) async fn announce_as(
         progress: context.progress.clone(),
         redactor: context.outputs.redactor.clone(),
         begun: Instant::now(),
+        report_every: shared.report_every,
         over: false,
     })
 }
@@ -163,7 +163,7 @@ impl Recorded {
 
     async fn tend(mut self, mut shell: Shell, mut pumps: JoinSet<()>) {
         let task = self.task.clone();
-        let mut ticks = interval_at(Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
+        let mut ticks = interval_at(Instant::now() + self.report_every, self.report_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut reported = 0;
         let status = loop {

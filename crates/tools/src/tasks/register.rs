@@ -70,6 +70,8 @@ pub struct SessionShared {
     running: watch::Sender<usize>,
     /// Where terminal multiplexers that commands start keep their sockets.
     multiplexers: OnceLock<Option<Scratch>>,
+    /// How often a task that says something is reported.
+    pub(crate) report_every: Duration,
 }
 
 /// One background task.
@@ -137,10 +139,17 @@ impl Task {
 }
 
 impl SessionShared {
-    /// Nothing runs yet.
+    /// Nothing runs yet. A task that says something is reported every five seconds.
     #[must_use]
     pub fn new() -> Arc<Self> {
+        Self::reporting_every(Duration::from_secs(5))
+    }
+
+    /// The same with another time between two reports of a task.
+    #[must_use]
+    pub fn reporting_every(report_every: Duration) -> Arc<Self> {
         Arc::new(Self {
+            report_every,
             tasks: Mutex::default(),
             left: Mutex::default(),
             foreground: Mutex::default(),

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use qoder_policy::{HostKind, host_is_public_name, host_matches, is_public, normal_host};
+use qoder_types::hosts::{HostKind, host_is_public_name, host_matches, is_public, normal_host};
 use url::{Host, Url};
 
 use crate::web::error::WebError;

@@ -62,7 +62,7 @@ pub(crate) async fn fetch(hosts: &Hosts, first: Target) -> Result<Answer, WebErr
         };
         drop(response);
         let checked = read_url(to.as_str())?;
-        if qoder_policy::normal_host(checked.host_str().unwrap_or_default()) != target.host {
+        if qoder_types::hosts::normal_host(checked.host_str().unwrap_or_default()) != target.host {
             return Ok(Answer::Elsewhere { url: target.url, status, to: checked });
         }
         target = hosts.target(checked).await?;

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use qoder_core::ports::{Access, ToolContext, ToolOutcome};
-use qoder_policy::normal_host;
 use qoder_process::output::first_characters;
 use qoder_types::ReplayClass;
+use qoder_types::hosts::normal_host;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use qoder_core::ports::ToolOutcome;
-use qoder_tools::sandbox::{Resolver, Sandbox, SandboxPlaces, SandboxSettings, report};
+use qoder_process::sandbox::{Resolver, Sandbox, SandboxPlaces, SandboxSettings, report};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

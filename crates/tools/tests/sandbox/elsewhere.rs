@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::common::sandboxed::Sandboxed;
 use crate::common::{Bench, text, whole_name};
-use qoder_tools::sandbox::{Sandbox, SandboxPlaces, SandboxSettings};
+use qoder_process::sandbox::{Sandbox, SandboxPlaces, SandboxSettings};
 use serde_json::json;
 
 const INNER: &str = "QODER_TEST_INNER";

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::sandboxed::Sandboxed;
-use qoder_tools::sandbox::Resolver;
+use qoder_process::sandbox::Resolver;
 
 /// A server that answers every request and counts them.
 struct Server {

@@ -4,7 +4,7 @@
 
 use crate::common::sandboxed::Sandboxed;
 use crate::common::{appears, text};
-use qoder_tools::sandbox::{Check, SandboxPlaces, SandboxSettings, report};
+use qoder_process::sandbox::{Check, SandboxPlaces, SandboxSettings, report};
 use serde_json::json;
 
 #[tokio::test]

@@ -115,9 +115,9 @@ async fn nothing_about_them_changes() {
 #[tokio::test]
 async fn they_are_not_seen() {
     let Some(sandboxed) = Sandboxed::new() else { return };
-    let found = qoder_tools::sandbox::report(
-        &qoder_tools::sandbox::SandboxSettings::default(),
-        &qoder_tools::sandbox::SandboxPlaces::default(),
+    let found = qoder_process::sandbox::report(
+        &qoder_process::sandbox::SandboxSettings::default(),
+        &qoder_process::sandbox::SandboxPlaces::default(),
         &sandboxed.bench.cwd,
     );
     if let Some(problem) = found.process_namespace_problem {

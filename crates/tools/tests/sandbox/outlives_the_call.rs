@@ -169,7 +169,7 @@ async fn nothing_survives(bench: &Bench, end: End, what: &str) {
     if !has_perl() {
         return;
     }
-    qoder_tools::own_process_tree();
+    qoder_process::own_process_tree();
     let command = every_way(bench);
     let ready = bench.path("ready");
     match end {
@@ -266,7 +266,7 @@ async fn attacks_on_the_supervisor_free_nothing() {
     if !has_perl() {
         return;
     }
-    qoder_tools::own_process_tree();
+    qoder_process::own_process_tree();
     for (name, attack) in ON_THE_WATCH {
         let bench = Bench::new();
         bench.write("beat.pl", BEAT);
@@ -317,11 +317,11 @@ async fn a_hook_and_a_server_take_everything_with_them() {
     if !has_perl() {
         return;
     }
-    qoder_tools::own_process_tree();
+    qoder_process::own_process_tree();
     let bench = Bench::new();
     let command = every_way(&bench);
-    let run = qoder_tools::CapturedRun {
-        program: qoder_tools::CapturedProgram::Bash(command),
+    let run = qoder_process::CapturedRun {
+        program: qoder_process::CapturedProgram::Bash(command),
         directory: bench.cwd.clone(),
         environment: std::sync::Arc::default(),
         added: Vec::new(),
@@ -333,7 +333,7 @@ async fn a_hook_and_a_server_take_everything_with_them() {
     let bench = Bench::new();
     let mut command = tokio::process::Command::new("bash");
     command.arg("-c").arg(format!("{}; sleep 600", every_way(&bench))).current_dir(&bench.cwd);
-    let mut server = qoder_tools::ServerProcess::start(command).unwrap();
+    let mut server = qoder_process::ServerProcess::start(command).unwrap();
     crate::common::appears(&bench.path("ready")).await;
     server.end(Duration::ZERO).await;
     all_is_still(&bench, "a server").await;

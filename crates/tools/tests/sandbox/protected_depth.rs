@@ -13,9 +13,9 @@ use serde_json::json;
 /// `None`, told loudly, where the kernel cannot hold calls for a broker.
 fn with_broker() -> Option<Sandboxed> {
     let sandboxed = Sandboxed::new()?;
-    let found = qoder_tools::sandbox::report(
-        &qoder_tools::sandbox::SandboxSettings::default(),
-        &qoder_tools::sandbox::SandboxPlaces::default(),
+    let found = qoder_process::sandbox::report(
+        &qoder_process::sandbox::SandboxSettings::default(),
+        &qoder_process::sandbox::SandboxPlaces::default(),
         &sandboxed.bench.cwd,
     );
     if let Some(problem) = found.broker_problem {

@@ -4,6 +4,7 @@
 
 mod cut;
 mod rewound;
+mod turn;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,9 +23,9 @@ pub use crate::answer::{
     Answered, AskKind, Asked, ElicitationAnswered, Elicited, ExternalResult, PermissionsChanged,
 };
 pub use crate::model::ModelNoticed;
-pub use crate::turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 pub use cut::Cut;
 pub use rewound::{FileKept, FilesRewound};
+pub use turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 
 /// The schema version this program writes.
 pub const RECORD_VERSION: u32 = 1;

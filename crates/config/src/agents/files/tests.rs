@@ -177,7 +177,7 @@ fn what_the_flag_holds_has_only_the_listed_keys() {
         (json!({ "maxTurns": 0 }), "agents.r.maxTurns: is 0"),
     ] {
         let problem = flag(more).unwrap_err();
-        assert!(problem.starts_with(told), "{problem}");
+        assert!(problem.to_string().starts_with(told), "{problem}");
     }
     for text in ["[]", "no", "{\"a\": 3}", "{\"a/b\": {}}", "{\"a\": {}}"] {
         assert!(AgentDefinition::from_flag(text).is_err(), "{text}");

@@ -1,9 +1,7 @@
-//! Which hosts a confined command may reach, and which addresses they may have.
+//! Which hosts a confined command may reach.
 //!
 //! A name is exactly that host, `*.name` its subdomains, `*` every host. Deny wins; an empty list is closed. A host that
 //! only a pattern allows must have a public address: a name that leads into the local network is no way in.
-
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::Host;
 
@@ -104,51 +102,6 @@ pub(crate) fn parse_host(text: &str) -> Option<Host> {
     }
 }
 
-/// Whether an address belongs to the public network.
-pub(crate) fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let special = address.is_loopback()
-        || address.is_private()
-        || address.is_link_local()
-        || address.is_multicast()
-        || address.is_broadcast()
-        || address.is_documentation();
-    let reserved = a == 0
-        || a >= 240
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 192 && b == 0 && c == 0)
-        || (a == 192 && b == 88 && c == 99)
-        || (a == 198 && (b == 18 || b == 19));
-    !special && !reserved
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let parts = address.segments();
-    // Addresses that carry another one are as public as that.
-    if let Some(inner) = address.to_ipv4_mapped() {
-        return is_public_v4(inner);
-    }
-    let carried = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Ipv4Addr::new(a, b, c, d)
-    };
-    match parts {
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(carried(high, low)),
-        [0x2002, high, low, ..] => is_public_v4(carried(high, low)),
-        // Documentation, and tunnels whose inner address is hidden.
-        [0x2001, 0xdb8 | 0, ..] => false,
-        // Only this block is handed out for the public network.
-        [first, ..] => (first & 0xe000) == 0x2000,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,38 +133,6 @@ mod tests {
     fn entries_that_are_no_hosts_are_refused() {
         for text in ["", "*.", "a*.org", "https://example.org", "*.10.0.0.1", "a b", "user@host"] {
             assert!(HostRules::new(&[text.to_owned()], &[]).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn local_addresses_are_not_public_in_any_dress() {
-        let not = [
-            "127.0.0.1",
-            "10.1.2.3",
-            "172.16.0.1",
-            "192.168.1.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "224.0.0.1",
-            "255.255.255.255",
-            "198.18.0.1",
-            "::1",
-            "::",
-            "fe80::1",
-            "fc00::1",
-            "ff02::1",
-            "::ffff:127.0.0.1",
-            "64:ff9b::7f00:1",
-            "2002:7f00:1::",
-            "2001:db8::1",
-            "2001::1",
-        ];
-        for text in not {
-            assert!(!is_public(text.parse().unwrap()), "{text}");
-        }
-        for text in ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "64:ff9b::101:101"] {
-            assert!(is_public(text.parse().unwrap()), "{text}");
         }
     }
 }

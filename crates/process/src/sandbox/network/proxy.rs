@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use qoder_types::hosts::is_public;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use url::Host;
 
-use super::hosts::{HostRules, Verdict, is_public};
+use super::hosts::{HostRules, Verdict};
 use super::proxy_request::{LONGEST_HEAD, Refusal, Request, RequestKind, parse, refuse};
 
 /// How names become addresses.

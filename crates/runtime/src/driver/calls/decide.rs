@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use qoder_core::policy::Ruling;
 use qoder_core::ports::Tool;
 use qoder_core::state::Call;
+use qoder_policy::Ruling;
 use qoder_protocol::{Answer, denial_text};
 use qoder_types::record::{Answered, AskKind, Asked, Decided, PermissionsChanged, RecordBody};
 use qoder_types::{

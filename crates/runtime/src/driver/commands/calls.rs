@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use qoder_core::policy::Ruling;
 use qoder_core::ports::Tool;
+use qoder_policy::Ruling;
 use qoder_protocol::{Answer, Question};
 use qoder_types::record::{
     AskKind, Asked, Decided, PermissionDenial, PermissionsChanged, RecordBody, ToolStarted,

@@ -202,10 +202,10 @@ impl Driver<'_> {
         let call = CallInPlace {
             cwd: Path::new(&self.session.state.cwd),
             permissions: &self.session.state.permissions,
-            confinement: qoder_core::policy::Confinement::None,
+            confinement: qoder_policy::Confinement::None,
         };
         let ruling = self.engine.gate.decide(&tool, &json!({ "skill": skill.name }), &call);
-        let decision = ruling.map_err(|problem| Some(problem.into()))?.decision;
+        let decision = ruling.map_err(|problem| Some(problem.to_string().into()))?.decision;
         if decision.behavior == Behavior::Deny && decision.layer == DecisionLayer::Rule {
             return Err(Some(format!("/{} cannot be used: {}.", skill.name, decision.reason).into()));
         }

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use qoder_core::policy::Ruling;
 use qoder_core::ports::{SideModel, SideQuestion, Spent, Tool};
 use qoder_models::side_model;
+use qoder_policy::Ruling;
 use qoder_types::record::RecordBody;
 use qoder_types::{Behavior, DecisionLayer, Purpose};
 use serde_json::Value;

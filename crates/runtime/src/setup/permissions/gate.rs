@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, RwLock};
 
-use qoder_core::policy::Workspace;
+use qoder_policy::Workspace;
 use serde_json::Value;
 
 use super::mode;

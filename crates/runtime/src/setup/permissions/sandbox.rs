@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use qoder_core::policy::{RuleSet, Workspace};
-use qoder_tools::sandbox::{SandboxPlaces, SandboxSettings, report};
+use qoder_policy::{RuleSet, Workspace};
+use qoder_process::sandbox::{SandboxPlaces, SandboxSettings, report};
 use qoder_types::workspace::Isolation;
 use serde_json::{Map, Value};
 

@@ -7,10 +7,12 @@ mod reworded;
 use std::sync::Arc;
 
 use qoder_core::images::ImageModel;
-use qoder_core::policy::{Confinement, RuleSet};
-use qoder_core::ports::Tool;
-use qoder_tools::sandbox::{Sandbox, SandboxSettings, is_excluded, leaves_sandbox};
-use qoder_tools::{DeniedHosts, McpPort, PrivateHosts, SearchService, SearchSettings, ToolSettings};
+use qoder_core::ports::{McpPort, Tool};
+use qoder_policy::{Confinement, RuleSet};
+use qoder_process::sandbox::{Sandbox, SandboxSettings};
+use qoder_tools::{
+    DeniedHosts, PrivateHosts, SearchService, SearchSettings, ToolSettings, is_excluded, leaves_sandbox,
+};
 use qoder_types::tool::TOOL_NAMES;
 use secrecy::SecretString;
 use serde_json::Value;
