@@ -66,7 +66,7 @@ impl Projector {
                 }))
             }
             RecordBody::InputAdmitted(input) => {
-                if self.replays_prompts && input.origin == InputOrigin::User {
+                if self.replays_prompts && input.origin != InputOrigin::System {
                     self.inputs.insert(input.input_id.clone(), input.clone());
                 }
                 None
@@ -96,6 +96,8 @@ impl Projector {
     /// never asked.
     fn withdrawn(&mut self, withdrawn: &InputWithdrawn) -> Option<StreamMessage> {
         let input = self.inputs.remove(&withdrawn.input_id)?;
+        let typed =
+            (input.origin == InputOrigin::Shell).then(|| format!("!{}", input.message.content.to_text()));
         (!withdrawn.by.is_host()).then(|| StreamMessage::User {
             message: input.message,
             parent_tool_use_id: None,
@@ -105,7 +107,7 @@ impl Projector {
             is_replay: true,
             is_synthetic: false,
             custom_context: self.custom_context.clone(),
-            typed: None,
+            typed,
             duration_ms: None,
         })
     }

@@ -1,7 +1,7 @@
 //! What a session is driven with: model, tools, gate, limits and the fixed part of the prompt. Built once by a front;
 //! holds nothing of a session's state.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
 use qoder_core::Limits;
@@ -62,8 +62,8 @@ pub struct Engine {
     pub spending: Arc<Spending>,
     /// How much to think.
     pub thinking: Thinking,
-    /// `low` … `max`.
-    pub effort: Option<String>,
+    /// `low` … `max`. It may be changed while the session runs.
+    pub effort: RwLock<Option<String>>,
     /// How much the model may vary its words; its provider's choice without it.
     pub temperature: Option<f64>,
     /// Limit for a reply.

@@ -22,6 +22,7 @@ mod model;
 mod parked_agents;
 mod recheck;
 mod servers;
+mod shell_line;
 mod side;
 mod tasks;
 mod time;
@@ -30,6 +31,7 @@ mod turn_model;
 mod worktree_hooks;
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use qoder_core::next::{EndReason, turn_end};
@@ -94,7 +96,7 @@ impl<'a> Driver<'a> {
         let options = RenderOptions {
             session_id: session.id.clone(),
             thinking: engine.thinking,
-            effort: engine.effort.clone(),
+            effort: engine.effort.read().unwrap_or_else(PoisonError::into_inner).clone(),
             temperature: engine.temperature,
             max_output_tokens: engine.max_output_tokens,
             partial: engine.outlet.wants().partial,

@@ -2,7 +2,7 @@
 //! each may depend on the one before. Every front comes through here, so defaults exist once.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use qoder_core::images::ImageModel;
 use qoder_core::policy::{RuleSet, Workspace};
@@ -33,7 +33,7 @@ use crate::toolbox::{Offered, Toolbox};
 use crate::{redact, sandbox};
 use qoder_config::agents::covers;
 use qoder_config::extensions::{Extensions, Found};
-use qoder_config::memory::{Memory, MemoryPlaces};
+use qoder_config::memory::{Memory, MemoryPiece, MemoryPlaces, discover};
 use qoder_config::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use qoder_config::trust;
 use qoder_config::{Configuration, home};
@@ -242,7 +242,7 @@ impl Setup {
             time_limit: self.options.main_agent.as_ref().and_then(|agent| agent.timeout),
             spending,
             thinking,
-            effort,
+            effort: RwLock::new(effort),
             temperature: self.options.main_agent.as_ref().and_then(|agent| agent.temperature),
             max_output_tokens: self.model_options.max_output_tokens,
             system,
@@ -389,6 +389,11 @@ impl Setup {
         });
         let (gate, among) = (Arc::clone(gate), Arc::clone(&all));
         (all, Arc::new(move |name| among(name) && !gate.hides(name)))
+    }
+
+    /// The memory files that a session has from the start.
+    pub(crate) fn memory_pieces(&self) -> Vec<MemoryPiece> {
+        discover(&self.memory_places(), &self.config.settings).pieces
     }
 
     fn memory_places(&self) -> MemoryPlaces {
