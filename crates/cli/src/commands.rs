@@ -118,6 +118,28 @@ pub enum Command {
         #[command(subcommand)]
         action: DefinitionsAction,
     },
+    /// Write a draft of AGENTS.md, from what the build files of the folder say.
+    Init {
+        /// The folder; the current one without it.
+        folder: Option<PathBuf>,
+    },
+    /// Store an API key, which is read from stdin: in the keychain, else in a file that only you can read.
+    ///
+    /// A variable of the environment counts before a stored key.
+    Login {
+        /// anthropic, openai, qoder, or a provider of your settings that has `apiKeyEnv`.
+        provider: String,
+    },
+    /// Remove stored API keys.
+    Logout,
+    /// Print completions for a shell: bash, elvish, fish, powershell or zsh.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page.
+    #[command(hide = true)]
+    Man,
     /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
     Trust {
         /// The folder; the current one without it.
@@ -152,6 +174,10 @@ impl PlaceArguments {
     pub fn prepare_with(self, options: Options) -> Result<Setup, Fault> {
         let Self { json: _, cwd, settings, trust } = self;
         let cwd = cwd.unwrap_or_default();
+        let mut options = options;
+        if let Some(warning) = crate::keys::add_to(&mut options.environment) {
+            tell(&format!("warning: {warning}"));
+        }
         let setup = Setup::prepare(Options { cwd, settings, trust, ..options })?;
         hide_secrets(&setup);
         for warning in &setup.warnings {

@@ -4,7 +4,7 @@
 use crate::exit::Fault;
 
 /// The subcommands.
-pub const COMMANDS: [&str; 13] = [
+pub const COMMANDS: [&str; 18] = [
     "sessions",
     "config",
     "permissions",
@@ -17,6 +17,11 @@ pub const COMMANDS: [&str; 13] = [
     "mcp",
     "plugins",
     "trust",
+    "init",
+    "login",
+    "logout",
+    "completions",
+    "man",
     "help",
 ];
 
@@ -29,11 +34,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("rules", "qodercli permissions list"),
     ("providers", "qodercli models list"),
     ("servers", "qodercli mcp list"),
-    ("resume", "qodercli -p --resume SESSION"),
-    ("continue", "qodercli -p --continue"),
+    ("resume", "qodercli --resume SESSION"),
+    ("continue", "qodercli --continue"),
     ("version", "qodercli --version"),
-    ("login", "an API key in the environment or `providers` in the settings; see docs/models.md"),
-    ("logout", "an API key in the environment or `providers` in the settings; see docs/models.md"),
     ("update", "the way it was installed: qodercli does not update itself"),
     ("upgrade", "the way it was installed: qodercli does not update itself"),
     ("install", "qodercli plugins install DIR"),
