@@ -118,6 +118,14 @@ pub enum Command {
         #[command(subcommand)]
         action: DefinitionsAction,
     },
+    /// Show a session that another process drives, in the interactive terminal: read along, send messages, answer.
+    Attach {
+        /// The session's ID, or its first characters.
+        session: String,
+        /// Print lines with labels and move no cursor, for screen readers.
+        #[arg(long)]
+        screen_reader: bool,
+    },
     /// Write a draft of AGENTS.md, from what the build files of the folder say.
     Init {
         /// The folder; the current one without it.

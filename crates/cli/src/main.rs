@@ -128,6 +128,13 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Plugins { action } => plugins::run(action, environment),
         Command::Skills { action } => definitions::list(Kind::Skills, action, environment),
         Command::Commands { action } => definitions::list(Kind::Commands, action, environment),
+        #[cfg(feature = "tui")]
+        Command::Attach { session, screen_reader } => terminal::attach(&session, screen_reader, environment),
+        #[cfg(not(feature = "tui"))]
+        Command::Attach { .. } => Err(Fault::input(
+            "this build has no interactive terminal",
+            "`qodercli sessions watch` prints what a session does",
+        )),
         Command::Init { folder } => init::run(folder.as_ref()),
         Command::Login { provider } => login::store(&provider, environment),
         Command::Logout => login::remove(&environment),

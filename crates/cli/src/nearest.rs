@@ -4,8 +4,9 @@
 use crate::exit::Fault;
 
 /// The subcommands.
-pub const COMMANDS: [&str; 18] = [
+pub const COMMANDS: [&str; 19] = [
     "sessions",
+    "attach",
     "config",
     "permissions",
     "sandbox",

@@ -14,4 +14,5 @@ mod plugins;
 mod protocol;
 mod screen;
 mod sessions;
+mod terminal;
 mod turns;

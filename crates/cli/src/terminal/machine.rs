@@ -1,20 +1,22 @@
 //! The machine that the terminal runs on, as the front sees it: sessions, settings, files, programs. What takes a while runs on
 //! the thread of sessions.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use qoder_config::settings::{Change, change};
-use qoder_protocol::BoxFuture;
+use qoder_protocol::{BoxFuture, EventStream};
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::redact::Redactor;
 use qoder_runtime::session::git_branch;
+use qoder_runtime::sessions::LogEvents;
 use qoder_runtime::setup::{Options, Setup};
 use qoder_store::catalog;
 use qoder_terminal::{
     ImageContent, Machine, MachineError, Open, OpenFailure, Opened, SessionRow, SettingsFiles, StoredKey,
-    TrustFacts,
+    TrustFacts, UiSettings,
 };
 use qoder_types::{Actor, PermissionMode, Place};
 use serde_json::Value;
@@ -23,7 +25,7 @@ use super::driven::SessionThread;
 use super::{folder_trust, local_files, programs};
 use crate::arguments::Arguments;
 use crate::exit::Fault;
-use crate::sessions::Status;
+use crate::sessions::{Status, locate};
 use crate::{config, init, keys};
 
 /// The machine around a terminal of this process.
@@ -34,23 +36,27 @@ pub struct LocalMachine {
     /// What was prepared for the first session.
     pub(super) first: Mutex<Option<Setup>>,
     pub(super) thread: SessionThread,
-    files: SettingsFiles,
+    folder: Mutex<FolderFacts>,
     person: Actor,
     trust: Option<TrustFacts>,
     config_root: PathBuf,
     cwd: PathBuf,
     project_root: PathBuf,
     redactor: Redactor,
+    allows_bypass: bool,
+}
+
+/// What the settings of the folder say; they count differently once it is trusted.
+#[derive(Debug, Clone)]
+struct FolderFacts {
+    files: SettingsFiles,
     editor: Option<String>,
     status_command: Option<String>,
-    allows_bypass: bool,
     has_judge: bool,
 }
 
-impl LocalMachine {
-    /// The machine for these arguments; the setup is that of the first session.
-    pub fn start(arguments: Arguments, given: SessionChoice, setup: Setup) -> Result<Self, Fault> {
-        let options = setup.options.clone();
+impl FolderFacts {
+    fn of(setup: &Setup) -> Self {
         let updates = setup.updates();
         let shown = |path: &Path| path.display().to_string();
         let files = SettingsFiles {
@@ -59,10 +65,23 @@ impl LocalMachine {
             local: shown(&updates.local),
             trusted: updates.trusted,
         };
-        let name = options.environment.get("USER").or_else(|| options.environment.get("LOGNAME"));
-        let name = name.cloned().unwrap_or_else(|| "the user".to_owned());
         let text =
             |key: &str| setup.config.settings.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
+        Self {
+            files,
+            editor: text("general.preferredEditor"),
+            status_command: text("statusLine.command"),
+            has_judge: text("autoMode.classifier").is_some(),
+        }
+    }
+}
+
+impl LocalMachine {
+    /// The machine for these arguments; the setup is that of the first session.
+    pub fn start(arguments: Arguments, given: SessionChoice, setup: Setup) -> Result<Self, Fault> {
+        let options = setup.options.clone();
+        let name = options.environment.get("USER").or_else(|| options.environment.get("LOGNAME"));
+        let name = name.cloned().unwrap_or_else(|| "the user".to_owned());
         Ok(Self {
             person: Actor::Person { name, place: Place::Terminal },
             trust: folder_trust::question(&setup),
@@ -70,17 +89,14 @@ impl LocalMachine {
             cwd: setup.cwd.clone(),
             project_root: setup.config.project_root.clone(),
             redactor: setup.redactor(),
-            editor: text("general.preferredEditor"),
-            status_command: text("statusLine.command"),
+            folder: Mutex::new(FolderFacts::of(&setup)),
             allows_bypass: setup.mode() == PermissionMode::BypassPermissions
                 || arguments.protocol.allow_dangerously_skip_permissions,
-            has_judge: text("autoMode.classifier").is_some(),
             thread: SessionThread::start()?,
             first: Mutex::new(Some(setup)),
             arguments,
             given,
             options,
-            files,
         })
     }
 
@@ -89,6 +105,18 @@ impl LocalMachine {
         let mut options = self.options.clone();
         keys::add_to(&mut options.environment);
         Ok(Setup::prepare(options)?)
+    }
+
+    fn folder(&self) -> FolderFacts {
+        self.folder.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn environment(&self) -> &BTreeMap<String, String> {
+        &self.options.environment
+    }
+
+    pub(super) fn config_root(&self) -> &Path {
+        &self.config_root
     }
 
     /// Runs something on the thread of sessions.
@@ -122,8 +150,8 @@ impl LocalMachine {
     fn editor(&self) -> String {
         let variable =
             |name: &str| self.options.environment.get(name).filter(|text| !text.is_empty()).cloned();
-        self.editor
-            .clone()
+        self.folder()
+            .editor
             .or_else(|| variable("VISUAL"))
             .or_else(|| variable("EDITOR"))
             .unwrap_or_else(|| "vi".to_owned())
@@ -136,7 +164,10 @@ fn stopped() -> MachineError {
 
 impl Machine for LocalMachine {
     fn open(&self, what: Open) -> BoxFuture<'_, Result<Opened, OpenFailure>> {
-        self.drive(&what)
+        match &what {
+            Open::Attach(id) => self.attach(id),
+            Open::New | Open::Given | Open::Resume(_) | Open::Fork(_) | Open::Choose => self.drive(&what),
+        }
     }
 
     fn person(&self) -> Actor {
@@ -144,22 +175,15 @@ impl Machine for LocalMachine {
     }
 
     fn settings_files(&self) -> SettingsFiles {
-        self.files.clone()
+        self.folder().files
     }
 
     fn trust_question(&self) -> Option<TrustFacts> {
         self.trust.clone()
     }
 
-    fn trust(&self) -> BoxFuture<'_, Result<(), MachineError>> {
-        let home = qoder_config::home::home(&self.options.environment);
-        let trusted =
-            qoder_config::trust::add(&self.project_root, &self.config_root, &home).map_err(MachineError::new);
-        if trusted.is_ok() {
-            // What was prepared before does not know of it.
-            *self.first.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        }
-        Box::pin(std::future::ready(trusted.map(drop)))
+    fn trust(&self) -> BoxFuture<'_, Result<UiSettings, MachineError>> {
+        Box::pin(std::future::ready(self.trust_folder()))
     }
 
     fn refuse_trust(&self) {
@@ -173,7 +197,7 @@ impl Machine for LocalMachine {
     }
 
     fn has_judge(&self) -> bool {
-        self.has_judge
+        self.folder().has_judge
     }
 
     fn sessions(&self) -> BoxFuture<'_, Vec<SessionRow>> {
@@ -195,6 +219,11 @@ impl Machine for LocalMachine {
             catalog::list(&root, Some(&cwd)).into_iter().map(row).collect()
         };
         self.beside(list, Vec::new)
+    }
+
+    fn transcript(&self, session_id: &str) -> Option<Box<dyn EventStream>> {
+        let (id, paths) = locate(&self.options.environment, session_id).ok()?;
+        Some(Box::new(LogEvents::open(&paths, &id).ok()?))
     }
 
     fn paths(&self, folder: String) -> BoxFuture<'_, Vec<String>> {
@@ -222,7 +251,7 @@ impl Machine for LocalMachine {
     }
 
     fn change_setting(&self, key: String, value: Value) -> BoxFuture<'_, Result<String, MachineError>> {
-        let file = PathBuf::from(&self.files.user);
+        let file = PathBuf::from(self.folder().files.user);
         let work = move || {
             change(&file, &key, &Change::Set(value)).map_err(MachineError::new)?;
             Ok(file.display().to_string())
@@ -310,7 +339,7 @@ impl Machine for LocalMachine {
     }
 
     fn status_line(&self, facts: Value) -> BoxFuture<'_, Option<String>> {
-        let (command, folder) = (self.status_command.clone(), self.cwd.clone());
+        let (command, folder) = (self.folder().status_command, self.cwd.clone());
         let work = async move { programs::status_line(&command?, &folder, &facts).await };
         self.there(work, || None)
     }
@@ -346,8 +375,19 @@ impl Machine for LocalMachine {
 }
 
 impl LocalMachine {
+    /// Trusts the folder. What was prepared before knew nothing of it, and is prepared again.
+    fn trust_folder(&self) -> Result<UiSettings, MachineError> {
+        let home = qoder_config::home::home(&self.options.environment);
+        qoder_config::trust::add(&self.project_root, &self.config_root, &home).map_err(MachineError::new)?;
+        let setup = self.prepare().map_err(|fault| MachineError::new(fault.message))?;
+        *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = FolderFacts::of(&setup);
+        let settings = UiSettings::read(|key| setup.config.settings.get(key).cloned());
+        *self.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(setup);
+        Ok(settings)
+    }
+
     /// The variables that hold the keys of providers in the settings.
-    fn named_variables(&self) -> std::collections::BTreeMap<String, String> {
+    fn named_variables(&self) -> BTreeMap<String, String> {
         let setup = Setup::prepare(self.options.clone()).ok();
         let providers = setup.as_ref().map(|setup| &setup.model_options().settings.providers);
         let named = providers

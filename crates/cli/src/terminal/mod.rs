@@ -1,6 +1,7 @@
 //! `qodercli` without `-p`: the interactive terminal. This folder wires it: the session runs on a thread of its own, so that
 //! nothing it does holds a key up, and the front sees it through the protocol.
 
+mod attached;
 mod driven;
 mod folder_trust;
 mod local_files;
@@ -9,13 +10,18 @@ mod opening;
 mod programs;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Parser;
+use qoder_config::home;
 use qoder_runtime::setup::Setup;
+use qoder_store::catalog;
 use qoder_terminal::{Ended, Front, LineModeReason, Open, Outcome, UiSettings};
 
 use crate::arguments::{Arguments, InputFormat};
 use crate::exit::{Exit, Fault};
+use crate::sessions::locate;
 use crate::{options, print, screen};
 use machine::LocalMachine;
 
@@ -29,7 +35,36 @@ pub fn is_wanted(arguments: &Arguments) -> bool {
 }
 
 /// Runs the terminal to its exit.
-pub fn run(arguments: Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
+pub fn run(mut arguments: Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
+    // `--resume` without an id: the person chooses.
+    let open = match arguments.resume.as_deref() {
+        Some("") => {
+            arguments.resume = None;
+            Open::Choose
+        }
+        Some(_) | None => Open::Given,
+    };
+    start(arguments, environment, open)
+}
+
+/// `qodercli attach`: shows a session that another process drives.
+pub fn attach(session: &str, screen_reader: bool, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
+    if !(screen::stdin_is_terminal() && screen::stdout_is_terminal()) {
+        return Err(Fault::input(
+            "`attach` needs a terminal",
+            "`qodercli sessions watch` prints what a session does",
+        ));
+    }
+    let (id, _) = locate(&environment, session)?;
+    // Rules and settings are those of the session's own folder.
+    let info = catalog::info(&home::config_root(&environment), None, &id);
+    let folder = info.and_then(|info| info.cwd).map(PathBuf::from).filter(|folder| folder.is_dir());
+    let arguments = Arguments::try_parse_from(["qodercli"])
+        .map_err(|error| Fault::input(error.to_string(), "this is a bug; please report it"))?;
+    start(Arguments { cwd: folder, screen_reader, ..arguments }, environment, Open::Attach(id))
+}
+
+fn start(arguments: Arguments, environment: BTreeMap<String, String>, open: Open) -> Result<Exit, Fault> {
     let choice = print::session_choice(&arguments)?;
     qoder_tools::own_process_tree();
     let mut options = options::from_arguments(&arguments, environment.clone())?;
@@ -42,15 +77,8 @@ pub fn run(arguments: Arguments, environment: BTreeMap<String, String>) -> Resul
     let reader = setup.config.settings.flag("ui.accessibility.screenReader", false);
     let line_mode = LineModeReason::find(arguments.screen_reader, reader, &environment);
     let first_prompt = arguments.prompt.clone();
-    let machine = LocalMachine::start(arguments, choice, setup)?;
-    let front = Front {
-        machine: Arc::new(machine),
-        settings,
-        environment,
-        open: Open::Given,
-        first_prompt,
-        line_mode,
-    };
+    let machine = Arc::new(LocalMachine::start(arguments, choice, setup)?);
+    let front = Front { machine, settings, environment, open, first_prompt, line_mode };
     let outcome = qoder_terminal::run(front);
     after.finish();
     let Outcome { ended, .. } = outcome.map_err(|error| Fault {

@@ -10,13 +10,16 @@ use qoder_runtime::events::{Event, Sink};
 use qoder_runtime::opening::SessionChoice;
 use qoder_runtime::sessions::{FirstPrompt, OpenError, OpenRequest, OpenedSession, Sessions};
 use qoder_runtime::store::StoreError;
-use qoder_terminal::{Driven, Open, OpenFailure, Opened};
+use qoder_store::{catalog, lease};
+use qoder_terminal::{Driven, Machine, Open, OpenFailure, Opened};
 use qoder_types::PermissionMode;
 use tokio::runtime::Handle;
 
+use super::attached::AttachedSession;
 use super::driven::DrivenSession;
 use super::machine::LocalMachine;
 use crate::exit::Fault;
+use crate::sessions::locate;
 use crate::{agents, control};
 
 impl LocalMachine {
@@ -24,11 +27,40 @@ impl LocalMachine {
         let forget = self.given.forget;
         let plain = SessionChoice { forget, ..SessionChoice::default() };
         match what {
-            Open::New => plain,
+            Open::New | Open::Choose => plain,
             Open::Given => self.given.clone(),
             Open::Resume(id) | Open::Attach(id) => SessionChoice { resume: Some(id.clone()), ..plain },
             Open::Fork(id) => SessionChoice { resume: Some(id.clone()), fork: true, ..plain },
         }
+    }
+
+    /// Attaches to a session that another process drives.
+    pub(super) fn attach(&self, id: &str) -> BoxFuture<'static, Result<Opened, OpenFailure>> {
+        let found = locate(self.environment(), id);
+        let (root, person) = (self.config_root().to_path_buf(), self.person());
+        Box::pin(async move {
+            let (id, paths) = found.map_err(|fault| failure(fault, None))?;
+            if lease::holder(&paths).is_none() {
+                return Err(OpenFailure {
+                    message: format!("no process drives session {id}"),
+                    hint: format!("`qodercli --resume {id}` continues it here"),
+                    driven_elsewhere: None,
+                });
+            }
+            let info = catalog::info(&root, None, &id);
+            let client = AttachedSession::new(id, paths, person);
+            let (events, facts) = (client.events(), client.facts().await);
+            Ok(Opened {
+                client: Arc::new(client),
+                events,
+                driven: Driven::Elsewhere,
+                folder: info.and_then(|info| info.cwd).unwrap_or_default(),
+                offline: facts.model == "offline",
+                model: facts.model,
+                mode: facts.mode,
+                notices: Vec::new(),
+            })
+        })
     }
 
     /// Opens a session that this process drives.

@@ -1,7 +1,7 @@
 //! A handle to a session that is being driven: prompts, answers, interrupts, requests and subscriptions. Requests are
 //! served between two steps, also while the model speaks or a tool runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -174,13 +174,25 @@ impl SessionHandle {
 #[derive(Clone)]
 pub(crate) struct InnerHandle {
     sender: mpsc::UnboundedSender<Arrival>,
+    desk: Arc<OnceLock<Weak<Desk>>>,
 }
 
 impl InnerHandle {
     /// A way to a session, and what arrives by it.
     pub(super) fn new() -> (Self, Inbox) {
         let (sender, inbox) = mpsc::unbounded_channel();
-        (Self { sender }, inbox)
+        (Self { sender, desk: Arc::default() }, inbox)
+    }
+
+    /// Requests that arrive by it are served here from now on.
+    pub(super) fn serve_at(&self, desk: &Arc<Desk>) {
+        // The first one stays.
+        let _ = self.desk.set(Arc::downgrade(desk));
+    }
+
+    /// Where requests are served; none when no front is there.
+    pub(super) fn desk(&self) -> Option<Arc<Desk>> {
+        self.desk.get().and_then(Weak::upgrade)
     }
 
     pub(super) fn sender(&self) -> mpsc::UnboundedSender<Arrival> {

@@ -158,13 +158,19 @@ impl Sessions {
         let finished = finishing(task, session_id.clone());
         let known = Known { stop: stop.clone(), finished: finished.clone() };
         self.lock().insert(session_id.clone(), known);
-        let desk =
-            Desk::new(Arc::clone(&engine), inner.clone(), (session_id.clone(), paths), setup, callbacks);
+        let desk = Arc::new(Desk::new(
+            Arc::clone(&engine),
+            inner.clone(),
+            (session_id.clone(), paths),
+            setup,
+            callbacks,
+        ));
+        inner.serve_at(&desk);
         SessionHandle {
             sender: inner.sender(),
             engine,
             session_id,
-            desk: Arc::new(desk),
+            desk,
             stop,
             finished,
             _held: Arc::new(held),

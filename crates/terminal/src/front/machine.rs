@@ -8,6 +8,7 @@ use qoder_protocol::{BoxFuture, EventStream, SessionClient};
 use qoder_types::{Actor, PermissionMode};
 use serde_json::Value;
 
+use super::settings::UiSettings;
 use crate::composer::ImageContent;
 use crate::questions::{SettingsFiles, TrustFacts};
 
@@ -22,8 +23,10 @@ pub enum Open {
     Resume(String),
     /// A copy of one that exists.
     Fork(String),
-    /// One that another process drives.
+    /// One that another process drives, or a server.
     Attach(String),
+    /// One that the person chooses among earlier ones.
+    Choose,
 }
 
 /// Where a session is driven.
@@ -123,8 +126,8 @@ pub trait Machine: Send + Sync {
     /// What trusting the folder would enable, when the person has not decided about it and there is something to decide.
     fn trust_question(&self) -> Option<TrustFacts>;
 
-    /// Trusts the folder from now on.
-    fn trust(&self) -> BoxFuture<'_, Result<(), MachineError>>;
+    /// Trusts the folder from now on; answers with the settings that count then.
+    fn trust(&self) -> BoxFuture<'_, Result<UiSettings, MachineError>>;
 
     /// Remembers that the folder is not to be trusted as it is.
     fn refuse_trust(&self);
@@ -137,6 +140,9 @@ pub trait Machine: Send + Sync {
 
     /// Sessions of this folder, newest first.
     fn sessions(&self) -> BoxFuture<'_, Vec<SessionRow>>;
+
+    /// What is on record of a session of this folder. None when it cannot be read.
+    fn transcript(&self, session_id: &str) -> Option<Box<dyn EventStream>>;
 
     /// Paths below a folder that no ignore file leaves out; those of directories end in `/`.
     fn paths(&self, folder: String) -> BoxFuture<'_, Vec<String>>;

@@ -46,12 +46,18 @@ pub struct Outcome {
     pub ended: Ended,
 }
 
-/// The last line: how to continue.
-pub(crate) fn farewell(session_id: &str, driven: Driven, waits: bool) -> String {
-    let continued = match driven {
-        Driven::Here => format!("qodercli --resume {session_id}"),
-        Driven::Elsewhere => format!("The session continues elsewhere: qodercli attach {session_id}"),
-        Driven::Server => format!("The session continues on the server: {session_id}"),
+/// The last lines: how to continue. `is_over` says that the session itself ended, and not only this front.
+pub(crate) fn farewell(session_id: &str, driven: Driven, is_over: bool, waits: bool) -> String {
+    let continued = match (driven, is_over) {
+        (Driven::Here, _) => format!("qodercli --resume {session_id}"),
+        (Driven::Elsewhere, true) => {
+            format!("The process that drove the session has ended.\nqodercli --resume {session_id}")
+        }
+        (Driven::Elsewhere, false) => {
+            format!("The session continues in its own process.\nqodercli attach {session_id}")
+        }
+        (Driven::Server, true) => format!("The session {session_id} has ended on its server."),
+        (Driven::Server, false) => format!("The session {session_id} continues on its server."),
     };
     if waits {
         format!("{continued}\nA call waits for an answer: qodercli permissions pending {session_id}")

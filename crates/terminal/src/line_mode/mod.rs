@@ -4,6 +4,7 @@
 mod command;
 mod dialog;
 mod print;
+mod start;
 mod typed;
 
 use std::time::{Duration, Instant};
@@ -19,9 +20,10 @@ use crate::front::LineModeReason;
 use crate::front::{Ended, Front, Outcome, farewell};
 use crate::front::{Open, OpenFailure, Opened};
 use crate::state::{Conversation, Level, Prompt};
-use crate::text::{one_line, plain_lines};
+use crate::text::one_line;
 use dialog::{Dialog, Reply};
 use print::Printer;
+use start::{ask_trust, choose_session, open};
 
 /// How long after the first Ctrl+C a second one leaves.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -43,7 +45,7 @@ struct LineMode {
 }
 
 /// Runs the front to its end.
-pub(crate) async fn run(front: Front, reason: LineModeReason) -> Outcome {
+pub(crate) async fn run(mut front: Front, reason: LineModeReason) -> Outcome {
     let mut printer = Printer::new(&front.environment);
     printer.line(&format!(
         "qodercli: line mode, because {}. Type a message and press Enter. /help lists commands. Ctrl+C stops a turn, \
@@ -51,8 +53,12 @@ pub(crate) async fn run(front: Front, reason: LineModeReason) -> Outcome {
         reason.words()
     ));
     let mut lines = typed::lines();
-    ask_trust(&front, &mut printer, &mut lines).await;
-    let session = match open(&front, front.open.clone(), &mut printer).await {
+    ask_trust(&mut front, &mut printer, &mut lines).await;
+    let what = match &front.open {
+        Open::Choose => choose_session(&front, &mut printer, &mut lines).await,
+        what => what.clone(),
+    };
+    let session = match open(&front, what, &mut printer, &mut lines).await {
         Ok(session) => session,
         Err(failure) => return failed(&mut printer, &failure),
     };
@@ -84,56 +90,6 @@ pub(crate) async fn run(front: Front, reason: LineModeReason) -> Outcome {
         if let Some(outcome) = ended {
             return outcome;
         }
-    }
-}
-
-/// Asks about a folder that has something to offer. Only a clear yes is one.
-async fn ask_trust(
-    front: &Front,
-    printer: &mut Printer,
-    lines: &mut mpsc::UnboundedReceiver<(Instant, String)>,
-) {
-    let Some(facts) = front.machine.trust_question() else { return };
-    printer.bell();
-    printer.line(&format!("trust required: {}", one_line(&facts.folder)));
-    printer.line("  Its files would count from now on. They can run programs on your machine:");
-    for line in facts.enables.iter().flat_map(|line| plain_lines(line)) {
-        printer.line(&format!("  {line}"));
-    }
-    printer.line("1. No, work without them");
-    printer.line("2. Yes, I trust this folder");
-    let asked = Instant::now();
-    loop {
-        printer.prompt("answer: ");
-        let Some((at, line)) = lines.recv().await else { return };
-        printer.line_was_typed();
-        // What was typed before the question could be read is not an answer to it.
-        if at < asked + dialog::TOO_SOON {
-            continue;
-        }
-        match line.trim() {
-            "2" | "yes" => {
-                if let Err(error) = front.machine.trust().await {
-                    printer.line(&format!("error: {}", one_line(&error.to_string())));
-                }
-                return;
-            }
-            "1" | "no" | "" => {
-                front.machine.refuse_trust();
-                return;
-            }
-            _ => printer.line("Type 1 or 2."),
-        }
-    }
-}
-
-async fn open(front: &Front, what: Open, printer: &mut Printer) -> Result<Opened, OpenFailure> {
-    match front.machine.open(what).await {
-        Err(OpenFailure { message, driven_elsewhere: Some(id), .. }) => {
-            printer.line(&format!("notice: {message}; joining it. What you type goes to that process."));
-            front.machine.open(Open::Attach(id)).await
-        }
-        opened => opened,
     }
 }
 
@@ -174,7 +130,7 @@ impl LineMode {
         if let Some(problem) = &problem {
             self.printer.line(&format!("error: the session ended: {problem}"));
         }
-        Some(self.farewell(problem.map_or(Ended::Quit, Ended::Failed)))
+        Some(self.farewell(problem.map_or(Ended::Quit, Ended::Failed), true))
     }
 
     async fn take_line(&mut self, line: &str, at: Instant) -> Option<Outcome> {
@@ -285,12 +241,14 @@ impl LineMode {
             self.conversation.fold(&event, Instant::now());
         }
         self.printer.print_cells(&mut self.conversation);
-        self.farewell(ended)
+        self.farewell(ended, false)
     }
 
-    fn farewell(&mut self, ended: Ended) -> Outcome {
+    fn farewell(&mut self, ended: Ended, is_over: bool) -> Outcome {
         let id = self.session.client.session_id().to_owned();
-        self.printer.line(&farewell(&id, self.session.driven, !self.conversation.questions.is_empty()));
+        let waits = !self.conversation.questions.is_empty();
+        let words = farewell(&id, self.session.driven, is_over, waits);
+        words.lines().for_each(|line| self.printer.line(line));
         Outcome { session_id: Some(id), ended }
     }
 }

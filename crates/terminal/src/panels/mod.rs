@@ -28,6 +28,8 @@ pub(crate) struct PanelRow {
     pub(crate) details: Vec<String>,
     /// What can be done with it: words and the line that does it.
     pub(crate) offers: Vec<(String, String)>,
+    /// The session that it stands for, which can be looked at.
+    pub(crate) session: Option<String>,
 }
 
 impl PanelRow {
@@ -78,6 +80,8 @@ pub(crate) enum PanelReply {
     Run(String),
     /// Another panel: what can be done with a row.
     Offers(Panel),
+    /// What is on record of this session is to be shown.
+    Preview(String),
 }
 
 impl Panel {
@@ -123,6 +127,11 @@ impl Panel {
                 self.selected = 0;
             }
             (KeyCode::Enter, _) => return self.enter(),
+            (KeyCode::Right, _) => {
+                if let Some(session) = self.chosen().and_then(|row| row.session.clone()) {
+                    return PanelReply::Preview(session);
+                }
+            }
             (KeyCode::Char(sign), false) if !key.alt => {
                 self.filter.push(sign);
                 self.selected = 0;

@@ -17,11 +17,12 @@ pub(crate) fn sessions_panel(sessions: &[SessionRow]) -> Panel {
         let mut facts = vec![age(session.age)];
         facts.extend(session.branch.clone());
         facts.extend(session.doing.clone());
-        let row = PanelRow::new(one_line(title), one_line(&facts.join(" · ")))
+        let mut row = PanelRow::new(one_line(title), one_line(&facts.join(" · ")))
             .with_detail(one_line(&session.first_prompt))
             .with_detail(one_line(&session.folder))
             .offering("Resume it", format!("/resume {}", session.id))
             .offering("Resume a copy of it", format!("/branch {}", session.id));
+        row.session = Some(session.id.clone());
         panel.rows.push(row);
     }
     panel

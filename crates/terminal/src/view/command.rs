@@ -189,6 +189,14 @@ impl App {
         self.open_overlay(Overlay::of_conversation("Transcript", &id, events));
     }
 
+    /// Shows what is on record of another session.
+    pub(super) fn preview(&mut self, session: &str) {
+        match self.front.machine.transcript(session) {
+            Some(events) => self.open_overlay(Overlay::of_conversation("Session", session, events)),
+            None => self.hint("This session cannot be read.", Duration::from_secs(2)),
+        }
+    }
+
     fn show_diff(&mut self) {
         let look = self.look(Extent::Whole, Instant::now());
         let mut lines = Vec::new();
@@ -288,6 +296,9 @@ impl App {
 
     /// Runs what a row of a panel offers. A line that ends in a blank is put into the composer.
     pub(super) fn run_offer(&mut self, line: &str) {
+        if self.run_without_session(line) {
+            return;
+        }
         match (line, self.sign_in.clone()) {
             ("/sign-in open", Some(address)) => {
                 let (machine, updates) = (Arc::clone(&self.front.machine), self.updates.clone());

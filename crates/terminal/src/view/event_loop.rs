@@ -12,7 +12,7 @@ use crate::input::{Sign, Typed};
 use crate::questions::Asked;
 use crate::screen::{closing_for_others, give_back, give_back_on_panic, leave_overlay, take, terminal_size};
 use crate::state::Level;
-use crate::theme::{Extent, Look};
+use crate::theme::{Extent, Look, Theme};
 
 /// Sizes have to rest for this long before the area is drawn anew.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -65,7 +65,7 @@ pub(crate) async fn run(front: Front) -> std::io::Result<Outcome> {
 impl App {
     /// Reads what the user configured, and begins: with the question about the folder, or with the session.
     fn prepare(&mut self) {
-        self.composer.set_vim(self.front.settings.vim);
+        self.use_settings(self.front.settings.clone());
         if let Some(text) = self.front.machine.key_bindings() {
             let (bindings, problems) = super::Bindings::read(&text);
             self.bindings = bindings;
@@ -84,6 +84,13 @@ impl App {
             }
             None => self.begin(),
         }
+    }
+
+    /// These settings count from now on.
+    pub(super) fn use_settings(&mut self, settings: crate::front::UiSettings) {
+        self.theme = Theme::new(settings.theme.as_deref(), &settings.custom_themes, self.colors);
+        self.composer.set_vim(settings.vim);
+        self.front.settings = settings;
     }
 
     /// Waits for something to do.
@@ -252,6 +259,7 @@ impl App {
             }
         }
         if let Some(problem) = self.conversation.ended.take().filter(|_| !self.is_opening) {
+            self.is_over = true;
             let ended = problem.map_or(Ended::Quit, Ended::Failed);
             self.ended = Some(self.outcome(ended));
         }
@@ -339,7 +347,8 @@ impl App {
             if let Some(session) = &self.session {
                 let id = session.client.session_id();
                 let waits = !self.conversation.questions.is_empty();
-                bytes.extend(farewell(id, session.driven, waits).replace('\n', "\r\n").into_bytes());
+                let words = farewell(id, session.driven, self.is_over, waits);
+                bytes.extend(words.replace('\n', "\r\n").into_bytes());
                 bytes.extend(b"\r\n");
             }
             self.writer.write(bytes);

@@ -118,7 +118,11 @@ impl App {
         if let Some(panel) = self.panels.last_mut() {
             match panel.key(key) {
                 PanelReply::Taken => {}
-                PanelReply::Closed => drop(self.panels.pop()),
+                PanelReply::Closed => {
+                    self.panels.pop();
+                    self.panel_was_closed();
+                }
+                PanelReply::Preview(session) => self.preview(&session),
                 PanelReply::Offers(offers) => self.panels.push(offers),
                 PanelReply::Run(line) => {
                     self.panels.clear();
@@ -377,8 +381,8 @@ impl App {
         }
         let (machine, updates) = (Arc::clone(&self.front.machine), self.updates.clone());
         tokio::spawn(async move {
-            let problem = machine.trust().await.err().map(|error| error.to_string());
-            let _ = updates.send(Update::Trusted(problem));
+            let trusted = machine.trust().await.map(Box::new).map_err(|error| error.to_string());
+            let _ = updates.send(Update::Trusted(trusted));
         });
     }
 }

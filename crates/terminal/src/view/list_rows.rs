@@ -64,7 +64,12 @@ pub(super) fn panel_rows(panel: &Panel, room: usize, look: &Look<'_>) -> Rows {
     } else {
         String::new()
     };
-    let hint = format!("{count}type to filter {0} Enter {0} Esc", look.signs.dot);
+    let more = if panel.chosen().is_some_and(|row| row.session.is_some()) {
+        format!(" {} Right shows it", look.signs.dot)
+    } else {
+        String::new()
+    };
+    let hint = format!("{count}type to filter {0} Enter{more} {0} Esc", look.signs.dot);
     rows.lines.push(Line::from(look.span(Ink::Dim, clipped(&hint, look.width))));
     rows
 }

@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 
 use crate::commands::Outcome;
 use crate::composer::{Composer, Draft, ImageContent};
-use crate::front::{self, Front, OpenFailure, Opened, TerminalTraits};
+use crate::front::{self, Front, OpenFailure, Opened, SessionRow, TerminalTraits, UiSettings};
 use crate::input::{Reader, Signals};
 use crate::panels::Panel;
 use crate::popup::{Candidate, Popup, Trigger};
@@ -46,6 +46,8 @@ pub(crate) use event_loop::run;
 enum Update {
     /// A session was opened, or not.
     Opened(Result<Opened, OpenFailure>),
+    /// Sessions to choose from.
+    Sessions(Vec<SessionRow>),
     /// Something that was sent did not arrive.
     Problem(String),
     /// An answer was not the first, or did not arrive.
@@ -77,7 +79,7 @@ enum Update {
     /// What the status line command printed.
     StatusLine(Option<String>),
     /// The folder is trusted, or could not be.
-    Trusted(Option<String>),
+    Trusted(Result<Box<UiSettings>, String>),
 }
 
 /// A word for the person that vanishes by itself.
@@ -134,6 +136,10 @@ struct App {
     signals: Signals,
     session: Option<Opened>,
     is_opening: bool,
+    /// The session that another process drives, while it is offered to attach to it.
+    held: Option<OpenFailure>,
+    /// True when the session itself has ended, and not only this front.
+    is_over: bool,
     conversation: Conversation,
     printed: Printed,
     composer: Composer,
@@ -219,6 +225,8 @@ impl App {
             signals: Signals::new(),
             session: None,
             is_opening: false,
+            held: None,
+            is_over: false,
             conversation: Conversation::new(""),
             printed: Printed::default(),
             composer: Composer::default(),

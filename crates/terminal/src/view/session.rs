@@ -11,13 +11,20 @@ use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role};
 
 use super::{App, Dirty, Update};
 use crate::composer::Draft;
-use crate::front::{Driven, Ended, Open, OpenFailure, Opened};
+use crate::front::{Driven, Ended, Open, OpenFailure, Opened, SessionRow};
+use crate::panels::{Panel, PanelRow, sessions_panel};
 use crate::screen::clipboard_sequence;
 use crate::state::{Conversation, Level, Prompt};
+use crate::text::one_line;
 
 /// What is said when no language model answers.
 const OFFLINE: &str = "The built-in offline model answers, which is not a language model: it can call tools and explain itself. \
                        Type `help` to see what it does. /login stores a key for a real one.";
+
+/// What is offered for a session that another process drives.
+const HELD_ATTACH: &str = "/held attach";
+const HELD_FORK: &str = "/held copy";
+const HELD_LEAVE: &str = "/held leave";
 
 impl App {
     /// Opens a session; it arrives as an update.
@@ -25,27 +32,93 @@ impl App {
         self.is_opening = true;
         let (machine, updates) = (Arc::clone(&self.front.machine), self.updates.clone());
         tokio::spawn(async move {
-            let opened = match machine.open(what).await {
-                Err(OpenFailure { driven_elsewhere: Some(id), .. }) => machine.open(Open::Attach(id)).await,
-                opened => opened,
-            };
             // The front may have ended meanwhile.
-            let _ = updates.send(Update::Opened(opened));
+            let _ = updates.send(Update::Opened(machine.open(what).await));
         });
     }
 
     /// Begins with the session that was asked for.
     pub(super) fn begin(&mut self) {
-        self.open(self.front.open.clone());
+        match self.front.open.clone() {
+            Open::Choose => self.list_sessions(),
+            what @ (Open::New | Open::Given | Open::Resume(_) | Open::Fork(_) | Open::Attach(_)) => {
+                self.open(what)
+            }
+        }
         if let Some(prompt) = self.front.first_prompt.take() {
             self.run_draft(Draft::of(prompt));
         }
+    }
+
+    /// Looks up the sessions that one can be chosen from.
+    fn list_sessions(&mut self) {
+        self.conversation.is_caught_up = true;
+        let (machine, updates) = (Arc::clone(&self.front.machine), self.updates.clone());
+        tokio::spawn(async move {
+            // The front may have ended meanwhile.
+            let _ = updates.send(Update::Sessions(machine.sessions().await));
+        });
+    }
+
+    fn choose_session(&mut self, sessions: &[SessionRow]) {
+        if sessions.is_empty() {
+            self.conversation.notice(Level::Info, "There is no earlier session in this folder; this is a new one.");
+            self.open(Open::New);
+        } else {
+            self.show_panel(sessions_panel(sessions));
+        }
+    }
+
+    /// The last panel was closed while there is no session.
+    pub(super) fn panel_was_closed(&mut self) {
+        if !self.panels.is_empty() || self.session.is_some() || self.is_opening || self.question.is_some() {
+            return;
+        }
+        match self.held.take() {
+            Some(failure) => self.fail_to_open(&failure),
+            None => self.open(Open::New),
+        }
+    }
+
+    /// Offers what can be done about a session that another process drives.
+    fn offer_held(&mut self, failure: &OpenFailure) {
+        self.conversation.is_caught_up = true;
+        let mut panel = Panel::new(one_line(&failure.message), "");
+        panel.rows = vec![
+            PanelRow::new("Attach to it", "what you type goes to the process that drives it")
+                .offering("", HELD_ATTACH),
+            PanelRow::new("Work on a copy of it", "a session of its own").offering("", HELD_FORK),
+            PanelRow::new("Leave", "").offering("", HELD_LEAVE),
+        ];
+        self.held = Some(failure.clone());
+        self.show_panel(panel);
+    }
+
+    /// Does what a panel offers while there is no session. False when it is nothing of that.
+    pub(super) fn run_without_session(&mut self, line: &str) -> bool {
+        if self.session.is_some() {
+            return false;
+        }
+        let held = self.held.take();
+        let id = held.as_ref().and_then(|failure| failure.driven_elsewhere.clone()).unwrap_or_default();
+        match (line, held) {
+            (HELD_ATTACH, Some(_)) => self.open(Open::Attach(id)),
+            (HELD_FORK, Some(_)) => self.open(Open::Fork(id)),
+            (_, Some(failure)) => self.fail_to_open(&failure),
+            (line, None) => match (line.strip_prefix("/resume "), line.strip_prefix("/branch ")) {
+                (Some(id), _) => self.open(Open::Resume(id.to_owned())),
+                (None, Some(id)) => self.open(Open::Fork(id.to_owned())),
+                (None, None) => return false,
+            },
+        }
+        true
     }
 
     pub(super) fn take_update(&mut self, update: Update) {
         match update {
             Update::Opened(Ok(opened)) => self.take_session(opened),
             Update::Opened(Err(failure)) => self.take_failure(&failure),
+            Update::Sessions(sessions) => self.choose_session(&sessions),
             Update::Problem(text) => self.conversation.notice(Level::Error, text),
             Update::NotAnswered(action, problem) => {
                 self.answered.retain(|answered| *answered != action);
@@ -75,8 +148,11 @@ impl App {
                 self.background.is_asking = false;
                 self.background.status = line;
             }
-            Update::Trusted(None) => self.begin(),
-            Update::Trusted(Some(problem)) => {
+            Update::Trusted(Ok(settings)) => {
+                self.use_settings(*settings);
+                self.begin();
+            }
+            Update::Trusted(Err(problem)) => {
                 self.conversation.notice(Level::Error, problem);
                 self.begin();
             }
@@ -102,9 +178,12 @@ impl App {
         if opened.offline && opened.driven == Driven::Here {
             self.conversation.notice(Level::Info, OFFLINE);
         }
-        if opened.driven != Driven::Here {
-            self.conversation
-                .notice(Level::Info, "Another process drives this session; what you type goes to it.");
+        match opened.driven {
+            Driven::Here => {}
+            Driven::Elsewhere => self
+                .conversation
+                .notice(Level::Info, "Another process drives this session; what you type goes to it."),
+            Driven::Server => self.conversation.notice(Level::Info, "This session runs on a server."),
         }
         self.session = Some(opened);
         self.learn_commands();
@@ -115,6 +194,14 @@ impl App {
 
     fn take_failure(&mut self, failure: &OpenFailure) {
         self.is_opening = false;
+        if failure.driven_elsewhere.is_some() {
+            self.leaving = None;
+            return self.offer_held(failure);
+        }
+        self.fail_to_open(failure);
+    }
+
+    fn fail_to_open(&mut self, failure: &OpenFailure) {
         let text = match failure.hint.as_str() {
             "" => failure.message.clone(),
             hint => format!("{}\n{hint}", failure.message),
