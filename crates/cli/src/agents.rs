@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use qoder_config::agents::{AgentDefinition, Isolation, Listed, MemoryScope, ServerReference, Standing};
+use qoder_config::agents::{AgentDefinition, Listed, Standing};
 use qoder_config::extensions::Loaded;
 use qoder_config::sources::{Origin, Problem};
 use qoder_runtime::callbacks::Callbacks;
-use qoder_types::PermissionMode;
 use qoder_types::display::escaped_line;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
 use crate::commands::AgentsAction;
@@ -106,65 +105,7 @@ fn shortened(text: &str) -> String {
 
 fn as_json(loaded: &Loaded) -> Value {
     let problem = |one: &Problem| json!({ "path": one.path, "line": one.line, "problem": one.text, "source": one.origin.as_str() });
-    let agents: Vec<Value> = loaded.agents.all().map(row).collect();
+    let agents: Vec<Value> = loaded.agents.all().map(Listed::to_wire).collect();
     let problems: Vec<Value> = loaded.problems.iter().map(problem).collect();
     json!({ "agents": agents, "problems": problems })
-}
-
-/// A definition with all that was written. The values for its servers stay in its file: they may be keys.
-fn row(one: &Listed) -> Value {
-    let definition = &one.definition;
-    let mut row = Map::new();
-    let mut put = |key: &str, value: Value| {
-        if !value.is_null() {
-            row.insert(key.to_owned(), value);
-        }
-    };
-    put("name", json!(one.name));
-    put("description", json!(definition.description));
-    put("source", json!(definition.origin.as_str()));
-    if let Origin::Plugin(plugin) = &definition.origin {
-        put("plugin", json!(plugin));
-    }
-    put("path", json!(definition.path));
-    put("active", json!(one.standing == Standing::Active));
-    match &one.standing {
-        Standing::Active => {}
-        Standing::Shadowed { by, path } => {
-            put("shadowedBy", json!({ "source": by.as_str(), "path": path }));
-        }
-        Standing::Disabled => put("disabled", json!(true)),
-    }
-    put("model", json!(definition.model));
-    put("tools", json!(definition.tools));
-    put("disallowedTools", listed(&definition.disallowed_tools));
-    let effort = definition.effort.as_ref().map(|word| json!(word));
-    put("effort", effort.unwrap_or_else(|| json!(definition.thinking_tokens)));
-    put("permissionMode", json!(definition.permission_mode.map(PermissionMode::as_str)));
-    put("maxTurns", json!(definition.max_turns));
-    put("timeoutMins", json!(definition.timeout.map(|time| time.as_secs_f64() / 60.0)));
-    put("temperature", json!(definition.temperature));
-    put("skills", listed(&definition.skills));
-    let names = |servers: &Vec<ServerReference>| servers.iter().map(|one| one.name().to_owned()).collect();
-    put(
-        "mcpServers",
-        json!(definition.mcp_servers.as_ref().map(|servers| -> Vec<String> { names(servers) })),
-    );
-    let events = definition.hooks.as_ref().and_then(Value::as_object);
-    put("hooks", json!(events.map(|events| events.keys().collect::<Vec<_>>())));
-    put("background", if definition.background { json!(true) } else { Value::Null });
-    let isolation = definition.isolation.map(|isolation| match isolation {
-        Isolation::Worktree => "worktree",
-    });
-    put("isolation", json!(isolation));
-    put("memory", json!(definition.memory.map(MemoryScope::as_str)));
-    put("initialPrompt", json!(definition.initial_prompt));
-    put("color", json!(definition.color));
-    put("notes", listed(&definition.notes));
-    Value::Object(row)
-}
-
-/// Null for an empty list, which the definition does not have.
-fn listed(texts: &[String]) -> Value {
-    if texts.is_empty() { Value::Null } else { json!(texts) }
 }

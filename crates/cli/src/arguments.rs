@@ -21,8 +21,12 @@ Commands (each has its own --help):
   qodercli plugins list|install|enable|validate     plugins: commands, agents, skills, hooks and servers in one folder
   qodercli serve                                    serve the cloud agents API over HTTP
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
+  qodercli init [DIR]                               write a draft of AGENTS.md
+  qodercli login PROVIDER, logout                   store an API key, remove stored ones
+  qodercli completions SHELL                        completions for bash, zsh, fish and others
 
 Examples:
+  qodercli                                          the interactive terminal
   qodercli -p \"what does this repository do\"
   git diff | qodercli -p \"review this change\"
   qodercli -p \"fix the failing test\" --permission-mode acceptEdits --allowed-tools 'Bash(cargo test:*)'
@@ -94,6 +98,10 @@ pub struct Arguments {
     /// Say more on stderr: tool calls, retries, warnings.
     #[arg(long, overrides_with = "verbose", help_heading = "Output")]
     pub verbose: bool,
+
+    /// Talk in labelled lines without cursor movement (also QODER_SCREEN_READER=1).
+    #[arg(long, help_heading = "Output")]
+    pub screen_reader: bool,
 
     /// Write a log of what the program does to stderr.
     #[arg(short, long, help_heading = "Output")]

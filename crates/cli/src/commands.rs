@@ -122,6 +122,36 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_help = crate::serve::HELP)]
     Serve(Box<crate::serve::ServeArguments>),
+    /// Show a session that another process drives, in the interactive terminal: read along, send messages, answer.
+    Attach {
+        /// The session's ID, or its first characters.
+        session: String,
+        /// Print lines with labels and move no cursor, for screen readers.
+        #[arg(long)]
+        screen_reader: bool,
+    },
+    /// Write a draft of AGENTS.md, from what the build files of the folder say.
+    Init {
+        /// The folder; the current one without it.
+        folder: Option<PathBuf>,
+    },
+    /// Store an API key, which is read from stdin: in the keychain, else in a file that only you can read.
+    ///
+    /// A variable of the environment counts before a stored key.
+    Login {
+        /// anthropic, openai, qoder, or a provider of your settings that has `apiKeyEnv`.
+        provider: String,
+    },
+    /// Remove stored API keys.
+    Logout,
+    /// Print completions for a shell: bash, elvish, fish, powershell or zsh.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page.
+    #[command(hide = true)]
+    Man,
     /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
     Trust {
         /// The folder; the current one without it.
@@ -156,6 +186,10 @@ impl PlaceArguments {
     pub fn prepare_with(self, options: Options) -> Result<Setup, Fault> {
         let Self { json: _, cwd, settings, trust } = self;
         let cwd = cwd.unwrap_or_default();
+        let mut options = options;
+        if let Some(warning) = crate::keys::add_to(&mut options.environment) {
+            tell(&format!("warning: {warning}"));
+        }
         let setup = Setup::prepare(Options { cwd, settings, trust, ..options })?;
         hide_secrets(&setup);
         for warning in &setup.warnings {

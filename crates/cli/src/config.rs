@@ -22,20 +22,7 @@ pub fn show(
 ) -> Result<Exit, Fault> {
     let as_json = at.json;
     let setup = at.prepare(environment)?;
-    let mut rows: Vec<(String, Value, String)> = Vec::new();
-    flatten(&setup.config.settings.effective, "", &mut rows);
-    for row in &mut rows {
-        row.2 = setup.config.settings.origin(&row.0).map(|layer| place(layer, &row.0)).unwrap_or_default();
-    }
-    for known in KNOWN_KEYS.iter().filter(|known| !known.default.is_empty()) {
-        if !rows.iter().any(|row| row.0 == known.path)
-            && let Ok(value) = serde_json::from_str(known.default)
-        {
-            rows.push((known.path.to_owned(), value, "default".to_owned()));
-        }
-    }
-    rows.extend(profile_rows(&setup)?);
-    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut rows = all_rows(&setup)?;
     if let Some(key) = key {
         rows.retain(|row| row.0 == key || row.0.starts_with(&format!("{key}.")));
         if rows.is_empty() {
@@ -68,6 +55,34 @@ pub fn show(
         screen::say_row(&format!("{key} = {value}  [{origin}]{note}"))?;
     }
     Ok(Exit::Success)
+}
+
+/// Every effective setting with its value and where it comes from, by key.
+fn all_rows(setup: &Setup) -> Result<Vec<(String, Value, String)>, Fault> {
+    let mut rows: Vec<(String, Value, String)> = Vec::new();
+    flatten(&setup.config.settings.effective, "", &mut rows);
+    for row in &mut rows {
+        row.2 = setup.config.settings.origin(&row.0).map(|layer| place(layer, &row.0)).unwrap_or_default();
+    }
+    for known in KNOWN_KEYS.iter().filter(|known| !known.default.is_empty()) {
+        if !rows.iter().any(|row| row.0 == known.path)
+            && let Ok(value) = serde_json::from_str(known.default)
+        {
+            rows.push((known.path.to_owned(), value, "default".to_owned()));
+        }
+    }
+    rows.extend(profile_rows(setup)?);
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(rows)
+}
+
+/// The effective settings, one a line.
+#[cfg(feature = "tui")]
+pub fn as_text(setup: &Setup) -> Result<String, Fault> {
+    let rows = all_rows(setup)?;
+    let lines: Vec<String> =
+        rows.iter().map(|(key, value, origin)| format!("{key} = {value}  [{origin}]")).collect();
+    Ok(lines.join("\n"))
 }
 
 /// The compatibility profiles in force: of the model that is asked, and of every provider that the settings name.

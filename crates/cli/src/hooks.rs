@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
-use qoder_config::hooks::Background;
-use qoder_config::hooks::{Hook, HookEvent, OnFailure};
+use qoder_config::hooks::Hook;
 use qoder_config::sources::Problem;
 use qoder_types::display::{escaped_for_display, escaped_line};
 use serde_json::{Value, json};
@@ -28,7 +27,7 @@ pub fn run(action: HooksAction, environment: BTreeMap<String, String>) -> Result
     let setup = place.prepare(environment)?;
     let (hooks, problems) = setup.settings_hooks().list();
     if json {
-        let rows: Vec<Value> = hooks.iter().map(row).collect();
+        let rows: Vec<Value> = hooks.iter().map(Hook::to_wire).collect();
         let problems: Vec<Value> = problems.iter().map(problem).collect();
         screen::say_json(&json!({ "hooks": rows, "problems": problems }))?;
         return Ok(Exit::Success);
@@ -58,23 +57,6 @@ pub fn line(hook: &Hook) -> String {
     let origin = place.map(|place| format!("  [{} {place}]", place.origin.as_str())).unwrap_or_default();
     let head = format!("{} {matcher}{condition}{origin}", hook.event);
     format!("{}\n    {}: {}", escaped_line(&head), hook.action.kind(), indented(&hook.action.told()))
-}
-
-fn row(hook: &Hook) -> Value {
-    let place = hook.traits.place.as_ref();
-    let default = HookEvent::parse(&hook.event).map(HookEvent::on_failure);
-    let background = match &hook.traits.background {
-        Background::No => "no",
-        Background::Yes => "async",
-        Background::Rewake { .. } => "asyncRewake",
-    };
-    json!({
-        "event": hook.event, "matcher": hook.matcher, "if": hook.traits.condition, "name": hook.name,
-        "type": hook.action.kind(), "runs": hook.action.told(), "timeout": hook.timeout.as_secs_f64(),
-        "onFailure": hook.on_failure.or(default).map(OnFailure::as_str), "background": background,
-        "once": hook.traits.once, "origin": place.map(|place| place.origin.as_str()),
-        "file": place.map(|place| place.file.display().to_string()), "line": place.and_then(|place| place.line),
-    })
 }
 
 fn problem(problem: &Problem) -> Value {

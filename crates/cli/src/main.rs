@@ -3,6 +3,7 @@
 mod agents;
 mod arguments;
 mod commands;
+mod completions;
 mod config;
 mod control;
 mod definitions;
@@ -10,7 +11,10 @@ mod environment;
 mod exit;
 mod hooks;
 mod host;
+mod init;
 mod input;
+mod keys;
+mod login;
 mod mcp;
 mod mcp_conformance;
 mod models;
@@ -26,6 +30,8 @@ mod screen;
 mod serve;
 mod sessions;
 mod signals;
+#[cfg(feature = "tui")]
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -85,13 +91,18 @@ fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
     if arguments.list_sessions {
         return sessions::list(&environment, false, false);
     }
+    #[cfg(feature = "tui")]
+    if terminal::is_wanted(&arguments) {
+        return terminal::run(arguments, environment);
+    }
     let stream = arguments.input_format == arguments::InputFormat::StreamJson;
-    let piped = !std::io::IsTerminal::is_terminal(&std::io::stdin());
-    if !(arguments.print || stream || piped || arguments.prompt.is_some()) {
-        return Err(Fault::input(
-            "there is no terminal interface yet",
-            "use print mode: qodercli -p \"what does this repository do\"",
-        ));
+    if !(arguments.print || stream || !screen::stdin_is_terminal() || arguments.prompt.is_some()) {
+        let why = if cfg!(feature = "tui") {
+            "stdout is not a terminal"
+        } else {
+            "this build has no interactive terminal"
+        };
+        return Err(Fault::input(why, "use print mode: qodercli -p \"what does this repository do\""));
     }
     print::run(&arguments, environment)
 }
@@ -121,6 +132,18 @@ fn command(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
         Command::Serve(arguments) => serve::run(*arguments, environment),
         Command::Skills { action } => definitions::list(Kind::Skills, action, environment),
         Command::Commands { action } => definitions::list(Kind::Commands, action, environment),
+        #[cfg(feature = "tui")]
+        Command::Attach { session, screen_reader } => terminal::attach(&session, screen_reader, environment),
+        #[cfg(not(feature = "tui"))]
+        Command::Attach { .. } => Err(Fault::input(
+            "this build has no interactive terminal",
+            "`qodercli sessions watch` prints what a session does",
+        )),
+        Command::Init { folder } => init::run(folder.as_ref()),
+        Command::Login { provider } => login::store(&provider, environment),
+        Command::Logout => login::remove(&environment),
+        Command::Completions { shell } => completions::print_completions(shell),
+        Command::Man => completions::print_man_page(),
         Command::Trust { folder } => config::trust(folder.as_ref(), &environment),
     }
 }

@@ -4,8 +4,9 @@
 use crate::exit::Fault;
 
 /// The subcommands.
-pub const COMMANDS: [&str; 14] = [
+pub const COMMANDS: [&str; 20] = [
     "sessions",
+    "attach",
     "config",
     "permissions",
     "sandbox",
@@ -18,6 +19,11 @@ pub const COMMANDS: [&str; 14] = [
     "plugins",
     "serve",
     "trust",
+    "init",
+    "login",
+    "logout",
+    "completions",
+    "man",
     "help",
 ];
 
@@ -30,11 +36,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("rules", "qodercli permissions list"),
     ("providers", "qodercli models list"),
     ("servers", "qodercli mcp list"),
-    ("resume", "qodercli -p --resume SESSION"),
-    ("continue", "qodercli -p --continue"),
+    ("resume", "qodercli --resume SESSION"),
+    ("continue", "qodercli --continue"),
     ("version", "qodercli --version"),
-    ("login", "an API key in the environment or `providers` in the settings; see docs/models.md"),
-    ("logout", "an API key in the environment or `providers` in the settings; see docs/models.md"),
     ("update", "the way it was installed: qodercli does not update itself"),
     ("upgrade", "the way it was installed: qodercli does not update itself"),
     ("install", "qodercli plugins install DIR"),

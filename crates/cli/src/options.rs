@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::Fault;
+use crate::{keys, screen};
 
 /// The options that the flags and the environment ask for.
 pub fn from_arguments(
@@ -21,6 +22,9 @@ pub fn from_arguments(
     if let Some(folder) = &arguments.config_dir {
         environment.remove("CLAUDE_AGENT_SDK_VERSION");
         environment.insert("QODER_CONFIG_DIR".to_owned(), folder.display().to_string());
+    }
+    if let Some(warning) = keys::add_to(&mut environment) {
+        screen::tell(&format!("warning: {warning}"));
     }
     let variable = |name: &str| environment.get(name).filter(|value| !value.is_empty()).cloned();
     let system_prompt = match &arguments.system_prompt_file {

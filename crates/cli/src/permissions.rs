@@ -193,7 +193,7 @@ fn answer(environment: BTreeMap<String, String>, given: &AnswerArguments) -> Res
     if let Some(kind) = target.kind.filter(|kind| !body.answers(*kind)) {
         return Err(wrong_kind(&target.tool_use_id, kind));
     }
-    let mut letter: Option<Letter<'_>> = None;
+    let mut letter: Option<Letter> = None;
     // Each round ends because the process that held the session has ended, so that it can be opened here.
     let open = loop {
         if let Some(open) = opened(&setup, &paths)? {

@@ -16,4 +16,5 @@ mod screen;
 #[cfg(feature = "server")]
 mod serve;
 mod sessions;
+mod terminal;
 mod turns;

@@ -5,6 +5,7 @@
 //! [`sandbox::Confinement`] was prepared. Nothing here decides whether a program may run.
 
 mod captured;
+mod end_by_signal;
 pub mod environment;
 pub mod output;
 pub mod sandbox;
@@ -16,6 +17,7 @@ pub mod tree;
 pub use captured::{
     CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream,
 };
+pub use end_by_signal::end_by_signal;
 pub use server_process::ServerProcess;
 pub use task_file::TaskFile;
-pub use tree::own_process_tree;
+pub use tree::{hold_terminal, own_process_tree, set_terminal_overlay, set_terminal_taken};

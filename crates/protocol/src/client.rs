@@ -137,6 +137,9 @@ pub trait SessionClient: Send + Sync {
     /// Without `after`, only what follows. Questions that are open come first.
     fn subscribe(&self, after: Option<u64>, wants: Wants) -> Box<dyn EventStream>;
 
+    /// Subscribes to the conversation of an agent of the session, from its start. None when it cannot be read.
+    fn subscribe_agent(&self, agent_id: &str) -> Option<Box<dyn EventStream>>;
+
     /// What the session is doing.
     fn view(&self) -> BoxFuture<'_, Result<SessionView, RequestError>>;
 

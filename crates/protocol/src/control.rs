@@ -139,6 +139,49 @@ pub enum HostRequest {
     ListPlugins {},
     /// Load plugins anew.
     ReloadPlugins {},
+    /// Which definitions of agents are there, with their sources, those that are shadowed included?
+    ListAgents {},
+    /// Which hooks do settings define?
+    ListHooks {},
+    /// Which skills are there?
+    ListSkills {},
+    /// Which memory files does the model have?
+    ListMemory {},
+    /// Which tools does the model see, with their annotations?
+    ListTools {},
+    /// What did a background task print last?
+    TaskOutput {
+        /// The task.
+        task_id: String,
+    },
+    /// Which rules are in force, with the file and line of each?
+    ListPermissionRules {},
+    /// Change rules, mode or directories.
+    UpdatePermissions {
+        /// The changes.
+        updates: Vec<PermissionUpdate>,
+    },
+    /// Another effort, from the next model call on.
+    SetEffort {
+        /// `low`, `medium`, `high`, `xhigh` or `max`; null is the model's own.
+        #[serde(default)]
+        effort: Option<String>,
+    },
+    /// Give the session a title.
+    SetSessionTitle {
+        /// The title.
+        title: String,
+    },
+    /// Read the descriptions of MCP servers again.
+    McpReload {},
+    /// Run a command in the shell, as the user; its output joins the conversation.
+    RunCommand {
+        /// The command.
+        command: String,
+        /// Identifies it: the same again is the same command.
+        #[serde(default)]
+        uuid: Option<String>,
+    },
     /// How are the MCP servers doing?
     McpStatus {},
     /// Other MCP servers in place of these.

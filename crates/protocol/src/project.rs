@@ -68,7 +68,7 @@ impl Projector {
                 }))
             }
             RecordBody::InputAdmitted(input) => {
-                if self.replays_prompts && input.origin == InputOrigin::User {
+                if self.replays_prompts && input.origin != InputOrigin::System {
                     self.inputs.insert(input.input_id.clone(), input.clone());
                 }
                 None
@@ -98,6 +98,8 @@ impl Projector {
     /// never asked.
     fn withdrawn(&mut self, withdrawn: &InputWithdrawn) -> Option<StreamMessage> {
         let input = self.inputs.remove(&withdrawn.input_id)?;
+        let typed =
+            (input.origin == InputOrigin::Shell).then(|| format!("!{}", input.message.content.to_text()));
         (!withdrawn.by.is_host()).then(|| {
             StreamMessage::User(Box::new(UserMessage {
                 message: input.message.into(),
@@ -105,6 +107,7 @@ impl Projector {
                 uuid: Some(input.input_id),
                 is_replay: true,
                 custom_context: self.custom_context.clone(),
+                typed,
                 ..UserMessage::default()
             }))
         })

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::StoreError;
 use crate::layout::SessionPaths;
+use crate::watch::{Wanted, Watch};
 
 /// How often and how long a lock is waited for whose holder is already dead.
 const DEAD_HOLDER_TRIES: u32 = 100;
@@ -16,6 +17,9 @@ const DEAD_HOLDER_WAIT: Duration = Duration::from_millis(20);
 /// How often and how long any lock is waited for: [`holder`] takes it for a moment.
 const GLANCE_TRIES: u32 = 3;
 const GLANCE_WAIT: Duration = Duration::from_millis(2);
+/// How often and how long it is looked whether a lock is free whose file was closed.
+const RELEASE_TRIES: u32 = 5;
+const RELEASE_WAIT: Duration = Duration::from_millis(20);
 
 /// The right to append to a session; given back when it is dropped.
 #[derive(Debug)]
@@ -87,6 +91,21 @@ pub fn holder(paths: &SessionPaths) -> Option<Holder> {
     }
     let since = lock.metadata().and_then(|metadata| metadata.modified()).ok();
     Some(Holder { pid: written_pid(&mut lock), since })
+}
+
+/// Completes when no process holds the session.
+pub async fn released(paths: &SessionPaths) {
+    loop {
+        let watch = Watch::new(&paths.lock(), Wanted::Closing);
+        // The kernel reports that a file is closed shortly before it frees the lock.
+        for _ in 0..RELEASE_TRIES {
+            if holder(paths).is_none() {
+                return;
+            }
+            tokio::time::sleep(RELEASE_WAIT).await;
+        }
+        watch.changed().await;
+    }
 }
 
 fn create_side(paths: &SessionPaths) -> Result<(), StoreError> {

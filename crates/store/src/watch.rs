@@ -18,6 +18,8 @@ pub(crate) enum Wanted {
     Names,
     /// Bytes that are written to a file, and its removal.
     Content,
+    /// That a process closes a file that it could write to.
+    Closing,
 }
 
 /// Watches one place until it is dropped.
@@ -120,6 +122,7 @@ mod kernel {
         let flags = match wanted {
             Wanted::Names => WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR,
             Wanted::Content => WatchFlags::MODIFY | WatchFlags::ATTRIB,
+            Wanted::Closing => WatchFlags::CLOSE_WRITE,
         };
         let flags = flags | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF | WatchFlags::DONT_FOLLOW;
         let mut waiting = queue.waiting();

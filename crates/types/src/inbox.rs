@@ -72,6 +72,11 @@ pub enum InboxBody {
     },
     /// Stop the turn that runs.
     Interrupt {},
+    /// A request of a front that is attached, as it travels on a pipe: its answer is in the details of the reply.
+    Request {
+        /// The request.
+        request: Value,
+    },
 }
 
 /// What became of an entry.
@@ -115,13 +120,14 @@ mod tests {
         let input = entry(json!({ "kind": "input", "message": { "role": "user", "content": "hi" } }));
         let answer = entry(json!({ "kind": "answer", "toolUseId": "t", "allow": true, "always": true }));
         let interrupt = entry(json!({ "kind": "interrupt" }));
+        let request = entry(json!({ "kind": "request", "request": { "subtype": "mcp_status" } }));
         let system = entry(
             json!({ "kind": "input", "origin": "system", "message": { "role": "user", "content": "hi" } }),
         );
         let result = entry(json!({ "kind": "result", "toolUseId": "t", "agentId": "a", "content": "42" }));
         let failure = entry(json!({ "kind": "result", "toolUseId": "t", "isError": true,
             "content": [{ "type": "text", "text": "no" }] }));
-        for value in [input, answer, interrupt, system, result, failure] {
+        for value in [input, answer, interrupt, request, system, result, failure] {
             let read: InboxEntry = serde_json::from_value(value.clone()).unwrap();
             assert_eq!(serde_json::to_value(&read).unwrap(), value);
         }

@@ -93,6 +93,25 @@ pub fn typed_lines() -> tokio::sync::mpsc::UnboundedReceiver<String> {
     lines
 }
 
+/// A line that is typed without being shown.
+pub fn typed_secret(label: &str) -> Result<String, Fault> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let wrong =
+        |error: std::io::Error| Fault::input(format!("the terminal cannot be read: {error}"), "pipe it in");
+    prompt(label);
+    let before = tcgetattr(std::io::stdin()).map_err(|error| wrong(error.into()))?;
+    let mut quiet = before.clone();
+    quiet.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(std::io::stdin(), OptionalActions::Now, &quiet).map_err(|error| wrong(error.into()))?;
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line);
+    // The terminal shows what is typed again, whatever was read.
+    let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);
+    tell("");
+    read.map_err(wrong)?;
+    Ok(line)
+}
+
 /// Forgets what was typed and not yet read.
 pub fn forget_typed() {
     // A terminal that does not obey has nothing to forget.

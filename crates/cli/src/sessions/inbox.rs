@@ -21,33 +21,43 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// An entry that was left for the process that drives the session.
-pub struct Letter<'a> {
-    paths: &'a SessionPaths,
+pub struct Letter {
+    paths: SessionPaths,
     id: String,
     ticket: Ticket,
 }
 
-impl<'a> Letter<'a> {
+impl Letter {
     /// Leaves an entry.
-    pub fn leave(paths: &'a SessionPaths, by: String, body: InboxBody) -> Result<Self, Fault> {
-        let entry = InboxEntry { id: new_id(), at: timestamp(), by, body };
+    pub fn leave(paths: &SessionPaths, by: String, body: InboxBody) -> Result<Self, Fault> {
+        Self::leave_as(new_id(), paths, by, body)
+    }
+
+    /// Leaves an entry of a known id: the same id again is the same entry again.
+    pub fn leave_as(id: String, paths: &SessionPaths, by: String, body: InboxBody) -> Result<Self, Fault> {
+        let entry = InboxEntry { id, at: timestamp(), by, body };
         let ticket = leave(paths, &entry).map_err(|error| fault(&error))?;
-        Ok(Self { paths, id: entry.id, ticket })
+        Ok(Self { paths: paths.clone(), id: entry.id, ticket })
     }
 
     /// Waits for what becomes of it. `None` when no process drives the session now.
     pub fn wait(&mut self) -> Result<Option<InboxReply>, Fault> {
-        let until = Instant::now() + PATIENCE;
+        self.wait_for(PATIENCE)
+    }
+
+    /// The same, for this long at most.
+    pub fn wait_for(&mut self, patience: Duration) -> Result<Option<InboxReply>, Fault> {
+        let until = Instant::now() + patience;
         while Instant::now() < until {
             if let Some(reply) = self.ticket.wait(GLANCE) {
                 return Ok(Some(reply));
             }
-            if lease::holder(self.paths).is_none() {
+            if lease::holder(&self.paths).is_none() {
                 // It may have replied with its last breath.
                 return Ok(self.ticket.look());
             }
         }
-        let seconds = PATIENCE.as_secs();
+        let seconds = patience.as_secs();
         Err(Fault {
             exit: Exit::Session,
             message: format!("the process that drives the session did not reply within {seconds} s"),
@@ -60,7 +70,7 @@ impl<'a> Letter<'a> {
     pub fn take_back(&mut self) -> Result<Option<InboxReply>, Fault> {
         let reply = self.ticket.look();
         if reply.is_none() {
-            withdraw(self.paths, &self.id).map_err(|error| fault(&error))?;
+            withdraw(&self.paths, &self.id).map_err(|error| fault(&error))?;
         }
         Ok(reply)
     }

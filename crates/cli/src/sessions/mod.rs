@@ -35,7 +35,7 @@ use crate::commands::SessionsAction;
 use crate::exit::{Exit, Fault};
 use crate::print::current_directory;
 use crate::screen::{say, say_json, say_row, tell};
-use status::Status;
+pub use status::Status;
 
 /// Runs a sessions command.
 pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {

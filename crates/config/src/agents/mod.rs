@@ -9,6 +9,7 @@ mod files;
 mod list;
 mod overrides;
 mod values;
+mod wire;
 
 use std::path::PathBuf;
 use std::time::Duration;

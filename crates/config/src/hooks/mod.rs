@@ -6,6 +6,7 @@ mod condition;
 mod entry;
 mod files;
 mod settings;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;

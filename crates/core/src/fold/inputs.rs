@@ -9,7 +9,7 @@ impl State {
     pub(crate) fn apply_input(&mut self, input: &InputAdmitted) {
         if self.input_ids.insert(input.input_id.clone()) {
             match input.origin {
-                InputOrigin::User => self.inputs.push_back(input.clone()),
+                InputOrigin::User | InputOrigin::Shell => self.inputs.push_back(input.clone()),
                 InputOrigin::System => self.system_inputs.push_back(input.clone()),
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! Supervisors end their own processes when we die. The guard waits for them, and then ends what carries our mark: what a
 //! supervisor held on to that was killed just before us. It holds one end of a connection and nothing else, so it learns
-//! of our death from the kernel. One that was killed is replaced with the next command.
+//! of our death from the kernel. One that was killed is replaced with the next command. While we hold a terminal the guard
+//! holds it too, and gives it back when we die without having done so.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -13,6 +14,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 
 use crate::tree::escaped;
+use crate::tree::terminal::{self, HeldTerminal};
 
 /// The most programs that run at one time and are waited for.
 const MOST_GROUPS: usize = 256;
@@ -65,6 +67,20 @@ pub(crate) fn connection() -> Option<&'static UnixStream> {
     *current
 }
 
+/// Starts another guard, which knows the terminal that is held now.
+pub(crate) fn replace() {
+    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    *current = start().map(|connection| &*Box::leak(Box::new(connection)));
+}
+
+/// Says a word about the terminal to the guard that lives, if there is one.
+pub(crate) fn tell_terminal(word: i32) {
+    let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(connection) = *current {
+        tell(connection, word);
+    }
+}
+
 fn is_alive(connection: &'static UnixStream) -> bool {
     let mut polled = [PollFd::new(connection, PollFlags::empty())];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -76,6 +92,7 @@ fn start() -> Option<UnixStream> {
     let reader = OwnedFd::from(reader);
     // Made before the fork: the child may not allocate.
     let mark = format!("{}={}", escaped::VARIABLE, escaped::mark_of_process());
+    let held = terminal::held();
     #[cfg(target_os = "linux")]
     let _starting = crate::tree::starting();
     // SAFETY: the child calls only functions that are safe after a fork in a program with threads: system calls on
@@ -84,7 +101,7 @@ fn start() -> Option<UnixStream> {
         -1 => None,
         0 => {
             // SAFETY: as above.
-            unsafe { watch(&reader, mark.as_bytes()) }
+            unsafe { watch(&reader, mark.as_bytes(), held.as_ref()) }
         }
         pid => {
             #[cfg(target_os = "linux")]
@@ -102,17 +119,18 @@ fn start() -> Option<UnixStream> {
 ///
 /// # Safety
 /// Must be called in a fresh child process only.
-unsafe fn watch(reader: &OwnedFd, mark: &[u8]) -> ! {
+unsafe fn watch(reader: &OwnedFd, mark: &[u8], held: Option<&HeldTerminal>) -> ! {
     let mut groups = [0_i32; MOST_GROUPS];
+    let mut state = terminal::State::new(held);
     // SAFETY: plain system calls; every pointer is to a live local.
     unsafe {
         libc::setsid();
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGUSR2] {
             libc::signal(signal, libc::SIG_IGN);
         }
-        // Everything but the pipe is closed: our lock, and the streams whose end others wait for.
-        libc::dup2(reader.as_raw_fd(), 0);
-        for descriptor in 1..descriptor_limit() {
+        // Everything but the pipe and the terminal is closed: our lock, and the streams whose end others wait for.
+        let first = state.keep(reader.as_raw_fd());
+        for descriptor in first..descriptor_limit() {
             libc::close(descriptor);
         }
         loop {
@@ -124,11 +142,16 @@ unsafe fn watch(reader: &OwnedFd, mark: &[u8]) -> ! {
             if usize::try_from(read) != Ok(size_of::<i32>()) {
                 break;
             }
+            if state.take(word) {
+                continue;
+            }
             let (from, to) = if word > 0 { (0, word) } else { (-word, 0) };
             if let Some(place) = groups.iter_mut().find(|group| **group == from) {
                 *place = to;
             }
         }
+        // At once: the person has the terminal before anything else is looked after.
+        state.give_back();
         for group in groups {
             if group > 1 {
                 outlive(group);

@@ -17,6 +17,7 @@ mod launch;
 mod supervised;
 #[cfg(target_os = "linux")]
 mod supervisor;
+pub(crate) mod terminal;
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -33,6 +34,8 @@ pub use group::{Leash, ProcessTree};
 pub(crate) use launch::{Confines, Launch};
 #[cfg(target_os = "linux")]
 pub use supervised::{Leash, ProcessTree};
+
+pub use terminal::{hold_terminal, set_terminal_overlay, set_terminal_taken};
 
 /// How long processes may take to end when they are asked to.
 pub const TERMINATION_GRACE: Duration = Duration::from_secs(2);

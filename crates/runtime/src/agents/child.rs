@@ -2,7 +2,7 @@
 //! wrong is found here, before anything is announced.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use qoder_core::ports::{Thinking, Tool, ToolContext};
@@ -198,7 +198,7 @@ impl AgentTool {
             thinking: definition
                 .and_then(|one| one.thinking_tokens)
                 .map_or(Thinking::Default, Thinking::Budget),
-            effort: definition.and_then(|definition| definition.effort.clone()),
+            effort: RwLock::new(definition.and_then(|definition| definition.effort.clone())),
             temperature: definition.and_then(|definition| definition.temperature),
             max_output_tokens: None,
         };

@@ -16,6 +16,8 @@ mod servers;
 mod stopping;
 mod tasks;
 
+use std::sync::PoisonError;
+
 use qoder_core::next::{EndReason, turn_end};
 use qoder_core::ports::Model;
 use qoder_core::recover::{CloseReason, close};
@@ -77,7 +79,7 @@ impl<'a> Driver<'a> {
         let options = RenderOptions {
             session_id: session.id.clone(),
             thinking: engine.style.thinking,
-            effort: engine.style.effort.clone(),
+            effort: engine.style.effort.read().unwrap_or_else(PoisonError::into_inner).clone(),
             temperature: engine.style.temperature,
             max_output_tokens: engine.style.max_output_tokens,
             partial: engine.outlet.wants().partial,

@@ -6,7 +6,7 @@ pub mod interrupt;
 pub mod server_requests;
 pub mod spending;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
 use qoder_core::Limits;
@@ -67,14 +67,14 @@ pub struct Common {
 }
 
 /// How the model is asked.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RequestStyle {
     /// Why: for the main conversation or a subagent's.
     pub purpose: Purpose,
     /// How much to think.
     pub thinking: Thinking,
-    /// `low` … `max`.
-    pub effort: Option<String>,
+    /// `low` … `max`. It may be changed while the session runs.
+    pub effort: RwLock<Option<String>>,
     /// How much the model may vary its words; its provider's choice without it.
     pub temperature: Option<f64>,
     /// Limit for a reply.

@@ -391,7 +391,8 @@ pub fn new_id() -> String {
 const LONGEST_HEAD: u64 = 4 * 1024;
 
 /// The branch checked out in `cwd`, read without running git and without following what leads out of the repository.
-fn git_branch(cwd: &Path) -> Option<String> {
+#[must_use]
+pub fn git_branch(cwd: &Path) -> Option<String> {
     let repository = cwd.ancestors().find(|folder| is_repository(folder))?;
     let head = read_regular(&repository.join(".git/HEAD"), Some(repository), LONGEST_HEAD);
     let head =

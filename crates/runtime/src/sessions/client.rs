@@ -11,7 +11,9 @@ use qoder_types::record::InputAdmitted;
 use serde_json::Value;
 
 use super::handle::{Finishing, SessionHandle};
+use super::log_events::LogEvents;
 use super::subscribe::Subscription;
+use crate::session::agent_logs;
 
 /// Why a turn stays open when its front goes: the same word that a terminal that is closed leaves.
 const LEFT_OPEN: &str = "SIGHUP";
@@ -48,6 +50,12 @@ impl SessionClient for SessionHandle {
     fn subscribe(&self, after: Option<u64>, wants: Wants) -> Box<dyn EventStream> {
         let subscription = SessionHandle::subscribe(self, after, wants);
         Box::new(Events { subscription, finished: self.finished(), is_over: false })
+    }
+
+    fn subscribe_agent(&self, agent_id: &str) -> Option<Box<dyn EventStream>> {
+        let logs = agent_logs(self.desk.location()).ok()?;
+        let log = logs.into_iter().find(|log| log.agent_id == agent_id)?;
+        Some(Box::new(LogEvents::open(&log.location.files()?, agent_id).ok()?))
     }
 
     fn view(&self) -> BoxFuture<'_, Result<SessionView, RequestError>> {

@@ -10,7 +10,7 @@ use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_types::record::TurnEnded;
 use tokio::sync::oneshot;
 
-use super::mail::Mail;
+use super::mail::{Mail, ServedAt};
 use super::sign_ins;
 use crate::driver::DriverLink;
 use crate::driver::{Driver, Inbox};
@@ -38,7 +38,11 @@ pub(super) struct Live {
 
 impl Live {
     /// Takes a session over: the way to it, and what keeps it going until it is dropped.
-    pub(super) fn new(engine: Arc<Engine>, mut session: Session) -> (Self, DriverLink, oneshot::Sender<()>) {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        mut session: Session,
+        served_at: ServedAt,
+    ) -> (Self, DriverLink, oneshot::Sender<()>) {
         let (inner, inbox) = DriverLink::new();
         let (held, released) = oneshot::channel();
         let servers = Arc::clone(engine.toolbox.servers());
@@ -58,8 +62,9 @@ impl Live {
                 Ok(())
             });
         }));
-        let mail =
-            session.take_inbox().map(|left| Mail::serve(left, inner.clone(), Arc::clone(&engine.common.hub)));
+        let mail = session
+            .take_inbox()
+            .map(|left| Mail::serve(left, inner.clone(), served_at, Arc::clone(&engine.common.hub)));
         let connecting = async move {
             servers.start();
             servers.ready().await;

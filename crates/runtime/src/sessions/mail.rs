@@ -1,7 +1,7 @@
 //! The inbox of a session that is driven: what other processes leave for it goes the way of what arrives in this process,
 //! and each entry gets its reply once what it led to is on record. Nothing that lies in an inbox can end a session.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use qoder_protocol::{ActionId, Answer, RequestError};
 use qoder_store::inbox::{Item, SessionInbox};
@@ -9,12 +9,16 @@ use qoder_types::record::InputAdmitted;
 use qoder_types::{Actor, InboxBody, InboxEntry, InboxOutcome, InboxReply};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
+use super::requests::Desk;
 use crate::driver::DriverLink;
 use crate::driver::LateAnswer;
 use crate::events::{AnswerError, Event, Hub, Outlet};
 use crate::session::timestamp;
+
+/// Where requests are served, once a front is there.
+pub(super) type ServedAt = Arc<OnceLock<Weak<Desk>>>;
 
 /// Serves an inbox until it is dropped.
 pub(super) struct Mail(JoinHandle<()>);
@@ -27,10 +31,15 @@ impl Drop for Mail {
 
 impl Mail {
     /// Serves the inbox of a session whose events pass `hub`.
-    pub(super) fn serve(inbox: Box<dyn SessionInbox>, session: DriverLink, hub: Arc<Hub>) -> Self {
+    pub(super) fn serve(
+        inbox: Box<dyn SessionInbox>,
+        session: DriverLink,
+        served_at: ServedAt,
+        hub: Arc<Hub>,
+    ) -> Self {
         let begun = timestamp();
         Self(tokio::spawn(async move {
-            let clerk = Clerk { session, hub, begun };
+            let clerk = Clerk { session, served_at, hub, begun };
             let looks = clerk.hub.serve_inbox();
             // A session that has ended leaves what arrives to the next process.
             let _ = clerk.serve(inbox, looks).await;
@@ -41,6 +50,7 @@ impl Mail {
 /// Takes entries to where they belong.
 struct Clerk {
     session: DriverLink,
+    served_at: ServedAt,
     hub: Arc<Hub>,
     /// When this process took the session, as entries write times.
     begun: String,
@@ -55,6 +65,8 @@ impl Clerk {
         // Answers to questions of agents that are not asked again yet.
         let mut early: Vec<InboxEntry> = Vec::new();
         let mut wanted: Vec<oneshot::Sender<()>> = Vec::new();
+        // Requests may take long; nothing waits for them.
+        let mut requests: JoinSet<InboxReply> = JoinSet::new();
         loop {
             for item in inbox.take() {
                 match item {
@@ -66,6 +78,10 @@ impl Clerk {
             }
             let mut left = Vec::new();
             for entry in early {
+                if let InboxBody::Request { request } = &entry.body {
+                    requests.spawn(self.request(&entry, request.clone()));
+                    continue;
+                }
                 match self.take(&entry).await? {
                     Some(reply) => self.settle(&mut *inbox, reply),
                     None => left.push(entry),
@@ -80,6 +96,35 @@ impl Clerk {
                 () = inbox.arrived() => {}
                 () = self.hub.question_opened(), if !early.is_empty() => {}
                 Some(looked) = looks.recv() => wanted.push(looked),
+                Some(Ok(reply)) = requests.join_next(), if !requests.is_empty() => {
+                    self.settle(&mut *inbox, reply);
+                }
+            }
+        }
+    }
+
+    /// Has a request served. One that was left for an earlier process is not wanted any longer.
+    fn request(&self, entry: &InboxEntry, request: Value) -> impl Future<Output = InboxReply> + use<> {
+        let (id, is_late) = (entry.id.clone(), entry.at < self.begun);
+        let desk = self.served_at.get().and_then(Weak::upgrade);
+        async move {
+            let answer = match (serde_json::from_value(request), desk) {
+                _ if is_late => {
+                    Err(RequestError::refused("it was left before this process drove the session"))
+                }
+                (Err(error), _) => Err(RequestError::refused(format!("it is not a request: {error}"))),
+                (Ok(_), None) => Err(RequestError::Ended),
+                (Ok(request), Some(desk)) => desk.serve(request).await,
+            };
+            match answer {
+                Ok(details) => {
+                    let message = "the request was served".to_owned();
+                    InboxReply { id, outcome: InboxOutcome::Accepted, message, details }
+                }
+                Err(error) => {
+                    let details = json!({ "code": error.code() });
+                    InboxReply { id, outcome: InboxOutcome::Refused, message: error.to_string(), details }
+                }
             }
         }
     }
@@ -108,6 +153,8 @@ impl Clerk {
                     reply(InboxOutcome::Refused, "no turn runs".to_owned(), Value::Null)
                 }
             }
+            // Served beside the others.
+            InboxBody::Request { .. } => None,
             InboxBody::Answer { tool_use_id, agent_id, .. }
             | InboxBody::Result { tool_use_id, agent_id, .. } => {
                 let Some(answer) = self.answer(&entry.body, by) else { return Ok(None) };
@@ -171,7 +218,7 @@ impl Clerk {
                     by,
                 })
             }
-            InboxBody::Input { .. } | InboxBody::Interrupt {} => None,
+            InboxBody::Input { .. } | InboxBody::Interrupt {} | InboxBody::Request { .. } => None,
         }
     }
 

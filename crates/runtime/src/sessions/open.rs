@@ -2,7 +2,7 @@
 //! goes to its reporter, and what the message stream has to carry to the hub.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use qoder_core::state::Call;
 use qoder_types::record::{InputAdmitted, RecordBody};
@@ -154,19 +154,27 @@ impl Sessions {
         repeats: bool,
     ) -> SessionHandle {
         let (session_id, location) = (session.id.clone(), session.location().clone());
-        let (live, inner, held) = Live::new(Arc::clone(&engine), session);
+        let served_at = Arc::new(OnceLock::new());
+        let (live, inner, held) = Live::new(Arc::clone(&engine), session, Arc::clone(&served_at));
         let stop = Stopper::new(engine.common.ending.clone());
         let task = tokio::spawn(drive(live, stop.clone(), Arc::clone(&engine.common.hub), repeats));
         let finished = finishing(task, session_id.clone());
         let known = Known { stop: stop.clone(), finished: finished.clone() };
         self.lock().insert(session_id.clone(), known);
-        let desk =
-            Desk::new(Arc::clone(&engine), inner.clone(), (session_id.clone(), location), setup, callbacks);
+        let desk = Arc::new(Desk::new(
+            Arc::clone(&engine),
+            inner.clone(),
+            (session_id.clone(), location),
+            setup,
+            callbacks,
+        ));
+        // The first one stays.
+        let _ = served_at.set(Arc::downgrade(&desk));
         SessionHandle {
             driver: inner.clone(),
             engine,
             session_id,
-            desk: Arc::new(desk),
+            desk,
             stop,
             finished,
             _held: Arc::new(held),

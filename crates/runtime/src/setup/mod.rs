@@ -2,7 +2,7 @@
 //! each may depend on the one before. Every front comes through here, so defaults exist once.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use qoder_core::images::ImageModel;
 use qoder_core::ports::{CommandEnvironment, Tool};
@@ -33,7 +33,7 @@ use crate::tools::skill::SkillTool;
 use crate::tools::toolbox::{Offered, Toolbox};
 use qoder_config::agents::covers;
 use qoder_config::extensions::{Extensions, Found};
-use qoder_config::memory::{Memory, MemoryPlaces};
+use qoder_config::memory::{Memory, MemoryPiece, MemoryPlaces, discover};
 use qoder_config::settings::{Places, Settings, SettingsError, collect_rules, load_personal};
 use qoder_config::trust;
 use qoder_config::{Configuration, home};
@@ -246,7 +246,7 @@ impl Setup {
             style: RequestStyle {
                 purpose: Purpose::Main,
                 thinking,
-                effort,
+                effort: RwLock::new(effort),
                 temperature: main_agent.and_then(|agent| agent.temperature),
                 max_output_tokens: self.model_options.max_output_tokens,
             },
@@ -394,6 +394,11 @@ impl Setup {
         });
         let (gate, among) = (Arc::clone(gate), Arc::clone(&all));
         (all, Arc::new(move |name| among(name) && !gate.hides(name)))
+    }
+
+    /// The memory files that a session has from the start.
+    pub(crate) fn memory_pieces(&self) -> Vec<MemoryPiece> {
+        discover(&self.memory_places(), &self.config.settings).pieces
     }
 
     fn memory_places(&self) -> MemoryPlaces {

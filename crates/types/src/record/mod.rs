@@ -3,6 +3,7 @@
 //! Every record carries its number (`seq`), its schema version (`v`) and, at the end of the line, a checksum (`crc`).
 
 mod cut;
+mod input;
 mod rewound;
 mod turn;
 
@@ -24,6 +25,7 @@ pub use crate::answer::{
 };
 pub use crate::model::ModelNoticed;
 pub use cut::Cut;
+pub use input::{InputAdmitted, InputOrigin, InputWithdrawn};
 pub use rewound::{FileKept, FilesRewound};
 pub use turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 
@@ -131,60 +133,6 @@ pub struct Epoch {
     pub tools: Vec<ToolDefinition>,
     /// Fingerprint of everything the system prompt was made from; an equal one means the recorded text stays.
     pub source: String,
-}
-
-/// Who an input is from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InputOrigin {
-    /// The user: it opens a turn.
-    #[default]
-    User,
-    /// The operator: the model reads it before the next prompt, and it opens no turn.
-    System,
-}
-
-impl InputOrigin {
-    pub(crate) fn is_user(&self) -> bool {
-        *self == Self::User
-    }
-}
-
-/// An input accepted while a turn was running; it becomes a [`UserEntry`] when its turn starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InputAdmitted {
-    /// The id the sender gave it, or a new one.
-    pub input_id: String,
-    /// The message.
-    pub message: Message,
-    /// Who it is from.
-    #[serde(default, skip_serializing_if = "InputOrigin::is_user")]
-    pub origin: InputOrigin,
-}
-
-impl InputAdmitted {
-    /// A message of the user.
-    #[must_use]
-    pub fn user(input_id: impl Into<String>, message: Message) -> Self {
-        Self { input_id: input_id.into(), message, origin: InputOrigin::User }
-    }
-
-    /// A text of the operator.
-    #[must_use]
-    pub fn system(input_id: impl Into<String>, message: Message) -> Self {
-        Self { input_id: input_id.into(), message, origin: InputOrigin::System }
-    }
-}
-
-/// An admitted input that will not become a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InputWithdrawn {
-    /// The input.
-    pub input_id: String,
-    /// What took it back, for people.
-    pub by: Actor,
 }
 
 /// Why a user entry exists.

@@ -38,6 +38,8 @@ pub(in crate::driver) struct CallOfCommand {
     pub(in crate::driver) rules: Vec<RuleValue>,
     /// True when the host or person may be asked about it.
     pub(in crate::driver) may_ask: bool,
+    /// The user wrote the call itself: their word is the answer to what would be asked. A denial holds all the same.
+    pub(in crate::driver) is_typed: bool,
 }
 
 impl CallOfCommand {
@@ -111,7 +113,11 @@ impl Driver<'_> {
         (tool, input, ruling): (Arc<dyn Tool>, Value, Ruling),
         hooked: Option<&Hooked>,
     ) -> Result<Permit, DriveError> {
-        let Ruling { decision, suggestions, .. } = ruling;
+        let Ruling { mut decision, suggestions, .. } = ruling;
+        if call.is_typed && decision.behavior == Behavior::Ask {
+            (decision.behavior, decision.layer) = (Behavior::Allow, DecisionLayer::Person);
+            decision.reason = "the user typed it".to_owned();
+        }
         match decision.behavior {
             Behavior::Allow => {
                 self.record_for(call, decision)?;

@@ -53,7 +53,7 @@ impl Making<'_> {
         self.calls += 1;
         let id = format!("{}#{}", self.input_id, self.calls);
         let request = self.typed.to_owned();
-        CallOfCommand { id, tool, input, request, rules: self.rules.to_vec(), may_ask }
+        CallOfCommand { id, tool, input, request, rules: self.rules.to_vec(), may_ask, is_typed: false }
     }
 
     fn refusal(&self, refusal: Refusal) -> Option<Refusal> {

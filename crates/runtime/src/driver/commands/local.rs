@@ -90,7 +90,7 @@ impl Driver<'_> {
         Ok(end)
     }
 
-    fn emit_output(&self, content: &str) -> Result<(), DriveError> {
+    pub(super) fn emit_output(&self, content: &str) -> Result<(), DriveError> {
         self.emit(&StreamMessage::System(SystemMessage::LocalCommandOutput {
             content: content.to_owned(),
             uuid: new_id(),

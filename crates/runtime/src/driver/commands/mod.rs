@@ -4,13 +4,16 @@
 mod calls;
 mod files;
 mod local;
+mod shell_line;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_core::next::{EndReason, turn_end};
-use qoder_types::record::{InputAdmitted, PermissionDenial, RecordBody, TurnEnded, TurnSubtype, UserOrigin};
+use qoder_types::record::{
+    InputAdmitted, InputOrigin, PermissionDenial, RecordBody, TurnEnded, TurnSubtype, UserOrigin,
+};
 use qoder_types::{
     Behavior, ContentBlock, DecisionLayer, Message, MessageContent, PermissionUpdate, RuleValue,
 };
@@ -34,6 +37,8 @@ pub(in crate::driver) enum Expanded {
     Message(Box<InputAdmitted>, Brought),
     /// The program answers by itself; this follows the name of the command.
     Local(Local, String),
+    /// The user's command for the shell runs.
+    Shell(String),
     /// It cannot be made, and why.
     Refused(Refusal),
     /// A person interrupted.
@@ -115,6 +120,12 @@ impl Driver<'_> {
                 self.promoting = false;
                 ended.map(Some)
             }
+            Expanded::Shell(line) => {
+                self.promoting = true;
+                let ended = self.run_shell_line(original, bodies, &line).await;
+                self.promoting = false;
+                ended.map(Some)
+            }
             Expanded::Refused(refusal) => {
                 let end = self.command_refused(refusal);
                 self.refuse_with(original, "command", bodies, end)
@@ -129,6 +140,9 @@ impl Driver<'_> {
 
     /// Puts what a command stands for in its place. What arrives meanwhile is taken.
     async fn expand_command(&mut self, input: InputAdmitted) -> Result<Expanded, DriveError> {
+        if input.origin == InputOrigin::Shell {
+            return Ok(Expanded::Shell(input.message.content.to_text()));
+        }
         if self.engine.no_commands {
             return Ok(Expanded::Message(Box::new(input), Brought::default()));
         }

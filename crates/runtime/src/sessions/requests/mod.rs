@@ -2,6 +2,7 @@
 //! itself and once; what cannot be done is an error that says so.
 
 mod desk;
+mod listing;
 mod plugins;
 mod wire;
 
@@ -83,6 +84,16 @@ answers! {
     Plugins { /** One row each. */ plugins: Vec<Value> } as "plugins";
     /// A title.
     Title { /** None when the model finds none. */ title: Option<String> } as "title";
+    /// Hooks of settings.
+    Hooks { /** One row each. */ hooks: Vec<Value> } as "hooks";
+    /// Skills.
+    Skills { /** One row each. */ skills: Vec<Value> } as "skills";
+    /// Memory files.
+    MemoryFiles { /** One row each. */ files: Vec<Value> } as "files";
+    /// Tools that the model sees.
+    Tools { /** One row each. */ tools: Vec<Value> } as "tools";
+    /// Output of a task.
+    Output { /** Its end. */ output: String } as "output";
     /// How MCP servers are doing.
     Servers { /** One row each. */ servers: Vec<Value> } as "mcpServers";
 }
@@ -157,6 +168,36 @@ requests! {
     /// Find a title for the session.
     GenerateTitle { /** What it is about. */ description: String, /** Keep it. */ persist: bool } -> Title, |desk| {
         Ok(Title { title: desk.generate_title(&description, persist).await? })
+    };
+    /// Every definition of an agent, with its source.
+    ListAgents {} -> Agents, |desk| Ok(Agents { agents: desk.agent_definitions() });
+    /// The hooks of settings.
+    ListHooks {} -> Hooks, |desk| Ok(Hooks { hooks: desk.hooks() });
+    /// The skills.
+    ListSkills {} -> Skills, |desk| Ok(Skills { skills: desk.skills() });
+    /// The memory files that the model has.
+    ListMemory {} -> MemoryFiles, |desk| Ok(MemoryFiles { files: desk.memory_files().await? });
+    /// The tools that the model sees.
+    ListTools {} -> Tools, |desk| Ok(Tools { tools: desk.tools() });
+    /// The end of what a task printed.
+    TaskOutput { /** The task. */ task_id: String } -> Output, |desk| {
+        Ok(Output { output: desk.task_output(task_id).await? })
+    };
+    /// The rules in force.
+    ListPermissionRules {} -> Value, |desk| desk.permission_rules().await;
+    /// Change permissions.
+    UpdatePermissions { /** The changes. */ updates: Vec<PermissionUpdate> } -> Done, |desk| {
+        desk.change_permissions(updates).await
+    };
+    /// Another effort, from the next model call on.
+    SetEffort { /** Its name. */ effort: Option<String> } -> Done, |desk| desk.set_effort(effort);
+    /// Give the session a title.
+    SetSessionTitle { /** The title. */ title: String } -> Done, |desk| desk.set_title(title).await;
+    /// Read the descriptions of MCP servers again.
+    McpReload {} -> Value, |desk| desk.reload_servers().await;
+    /// Run a command in the shell, as the user.
+    RunCommand { /** The command. */ command: String, /** Identifies it. */ uuid: Option<String> } -> Done, |desk| {
+        desk.run_command(command, uuid).await
     };
     /// How the MCP servers are doing.
     McpStatus {} -> Servers, |desk| Ok(Servers { servers: desk.servers().rows() });

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::{
     AccountInfo, AddDirectories, ApplyFlagSettings, CancelInput, Desk, GenerateTitle, GetAvailableModels,
-    GetByokConfig, GetContextUsage, GetUsageInfo, Interrupt, ListPlugins, McpAuthenticate, McpClearAuth,
-    McpInjectToken, McpReconnect, McpSetServers, McpStatus, McpSubmitCallback, McpToggle, MoveToBackground,
-    ReloadPlugins, Request, Rewind, SetModel, SetPermissionMode, StopTask, SupportedAgents,
-    SupportedCommands,
+    GetByokConfig, GetContextUsage, GetUsageInfo, Interrupt, ListAgents, ListHooks, ListMemory,
+    ListPermissionRules, ListPlugins, ListSkills, ListTools, McpAuthenticate, McpClearAuth, McpInjectToken,
+    McpReconnect, McpReload, McpSetServers, McpStatus, McpSubmitCallback, McpToggle, MoveToBackground,
+    ReloadPlugins, Request, Rewind, RunCommand, SetEffort, SetModel, SetPermissionMode, SetSessionTitle,
+    StopTask, SupportedAgents, SupportedCommands, TaskOutput, UpdatePermissions,
 };
 use crate::checkpoints::RewindScope;
 
@@ -51,6 +52,18 @@ impl Desk {
             HostRequest::GenerateSessionTitle { description, persist } => {
                 self.ask(GenerateTitle { description, persist }).await
             }
+            HostRequest::ListAgents {} => self.ask(ListAgents {}).await,
+            HostRequest::ListHooks {} => self.ask(ListHooks {}).await,
+            HostRequest::ListSkills {} => self.ask(ListSkills {}).await,
+            HostRequest::ListMemory {} => self.ask(ListMemory {}).await,
+            HostRequest::ListTools {} => self.ask(ListTools {}).await,
+            HostRequest::TaskOutput { task_id } => self.ask(TaskOutput { task_id }).await,
+            HostRequest::ListPermissionRules {} => self.ask(ListPermissionRules {}).await,
+            HostRequest::UpdatePermissions { updates } => self.ask(UpdatePermissions { updates }).await,
+            HostRequest::SetEffort { effort } => self.ask(SetEffort { effort }).await,
+            HostRequest::SetSessionTitle { title } => self.ask(SetSessionTitle { title }).await,
+            HostRequest::McpReload {} => self.ask(McpReload {}).await,
+            HostRequest::RunCommand { command, uuid } => self.ask(RunCommand { command, uuid }).await,
             HostRequest::McpStatus {} => self.ask(McpStatus {}).await,
             HostRequest::McpSetServers { servers } => self.ask(McpSetServers { servers }).await,
             HostRequest::McpReconnect { server_name } => self.ask(McpReconnect { name: server_name }).await,

@@ -186,6 +186,7 @@ pub(super) fn insert(connection: &Connection, head: &mut Head, entry: &InboxEntr
         InboxBody::Input { .. } => "message",
         InboxBody::Answer { .. } | InboxBody::Result { .. } => "answer",
         InboxBody::Interrupt {} => "interrupt",
+        InboxBody::Request { .. } => "request",
     };
     let body = serde_json::to_vec(entry).map_err(|error| DbError::Corrupt(error.to_string()))?;
     head.inbox_seq += 1;
