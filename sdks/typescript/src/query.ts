@@ -6,7 +6,7 @@ import { ControlRequestError, OptionsError } from './errors.js';
 import { describeValue } from './options/kinds.js';
 import { checkOptions, checkServers } from './options/validate.js';
 import { type Prompt, Session } from './session.js';
-import type { AgentInfo } from './types/agents.js';
+import type { AgentInfo, EffortLevel } from './types/agents.js';
 import type { SDKMessage, SDKUserMessage } from './types/messages.js';
 import type {
   McpAuthenticateResult,
@@ -22,12 +22,14 @@ import type {
   UsageInfo,
 } from './types/models.js';
 import type { Options, Settings } from './types/options.js';
-import type { PermissionMode } from './types/permissions.js';
+import type { PermissionMode, PermissionUpdate } from './types/permissions.js';
 import type {
   AccountInfo,
   ContextUsage,
   InitializationResult,
   InterruptResult,
+  ListedRow,
+  PermissionRulesInfo,
   Query,
   PluginInfo,
   ReloadPluginsResult,
@@ -222,6 +224,55 @@ class SessionQuery implements Query {
 
   async supportedAgents(): Promise<AgentInfo[]> {
     return list((await this.#ask('supported_agents'))['agents']);
+  }
+
+  async listAgents(): Promise<ListedRow[]> {
+    return list((await this.#ask('list_agents'))['agents']);
+  }
+
+  async listHooks(): Promise<ListedRow[]> {
+    return list((await this.#ask('list_hooks'))['hooks']);
+  }
+
+  async listSkills(): Promise<ListedRow[]> {
+    return list((await this.#ask('list_skills'))['skills']);
+  }
+
+  async listMemory(): Promise<ListedRow[]> {
+    return list((await this.#ask('list_memory'))['files']);
+  }
+
+  async listTools(): Promise<ListedRow[]> {
+    return list((await this.#ask('list_tools'))['tools']);
+  }
+
+  async listPermissionRules(): Promise<PermissionRulesInfo> {
+    const answer = await this.#ask('list_permission_rules');
+    return { ...answer, mode: String(answer['mode'] ?? ''), rules: list(answer['rules']) };
+  }
+
+  async updatePermissions(updates: PermissionUpdate[]): Promise<void> {
+    await this.#ask('update_permissions', { updates });
+  }
+
+  async setEffort(effort: EffortLevel | null): Promise<void> {
+    await this.#ask('set_effort', { effort });
+  }
+
+  async setSessionTitle(title: string): Promise<void> {
+    await this.#ask('set_session_title', { title });
+  }
+
+  async runCommand(command: string): Promise<void> {
+    await this.#ask('run_command', { command });
+  }
+
+  async taskOutput(taskId: string): Promise<string> {
+    return String((await this.#ask('task_output', { task_id: taskId }))['output'] ?? '');
+  }
+
+  async reloadMcpServers(): Promise<Record<string, unknown>> {
+    return this.#ask('mcp_reload');
   }
 
   async listPlugins(): Promise<PluginInfo[]> {

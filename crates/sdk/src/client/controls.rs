@@ -321,17 +321,17 @@ impl QoderSdkClient {
         Ok(answer)
     }
 
-    async fn tell(&self, control: Control) -> Result<()> {
+    pub(super) async fn tell(&self, control: Control) -> Result<()> {
         self.link()?.request(control).await.map(drop)
     }
 
-    async fn ask<T: DeserializeOwned>(&self, control: Control) -> Result<T> {
+    pub(super) async fn ask<T: DeserializeOwned>(&self, control: Control) -> Result<T> {
         let name = control.name();
         let answer = self.link()?.request(control).await?;
         read(name, answer)
     }
 
-    async fn part<T: DeserializeOwned>(&self, control: Control, key: &str) -> Result<T> {
+    pub(super) async fn part<T: DeserializeOwned>(&self, control: Control, key: &str) -> Result<T> {
         let name = control.name();
         let mut answer = self.link()?.request(control).await?;
         read(name, answer.get_mut(key).map(Value::take).unwrap_or_default())

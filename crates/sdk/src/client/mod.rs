@@ -2,6 +2,7 @@
 //! connection and the messages; everything else that a session can be asked is in `controls`.
 
 mod controls;
+mod lists;
 mod query;
 
 use futures::StreamExt;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::mcp::{McpServerConfig, OAuthToken};
-use crate::options::permission::PermissionMode;
+use crate::options::permission::{PermissionMode, PermissionUpdate};
 
 /// Something that a session must do.
 #[derive(Debug, Clone)]
@@ -30,6 +30,18 @@ pub(crate) enum Control {
     SetGoalMaxTurns(Option<u64>),
     ListPlugins,
     ReloadPlugins,
+    ListAgents,
+    ListHooks,
+    ListSkills,
+    ListMemory,
+    ListTools,
+    ListPermissionRules,
+    UpdatePermissions(Vec<PermissionUpdate>),
+    SetEffort(Option<String>),
+    SetSessionTitle(String),
+    RunCommand(String),
+    TaskOutput(String),
+    McpReload,
     McpStatus,
     McpReconnect(String),
     McpToggle { name: String, enabled: bool },
@@ -63,6 +75,18 @@ impl Control {
             Self::SetGoalMaxTurns(_) => "set_goal_max_turns",
             Self::ListPlugins => "list_plugins",
             Self::ReloadPlugins => "reload_plugins",
+            Self::ListAgents => "list_agents",
+            Self::ListHooks => "list_hooks",
+            Self::ListSkills => "list_skills",
+            Self::ListMemory => "list_memory",
+            Self::ListTools => "list_tools",
+            Self::ListPermissionRules => "list_permission_rules",
+            Self::UpdatePermissions(_) => "update_permissions",
+            Self::SetEffort(_) => "set_effort",
+            Self::SetSessionTitle(_) => "set_session_title",
+            Self::RunCommand(_) => "run_command",
+            Self::TaskOutput(_) => "task_output",
+            Self::McpReload => "mcp_reload",
             Self::McpStatus => "mcp_status",
             Self::McpReconnect(_) => "mcp_reconnect",
             Self::McpToggle { .. } => "mcp_toggle",
@@ -84,7 +108,19 @@ impl Control {
             | Self::UsageInfo
             | Self::ListPlugins
             | Self::ReloadPlugins
+            | Self::ListAgents
+            | Self::ListHooks
+            | Self::ListSkills
+            | Self::ListMemory
+            | Self::ListTools
+            | Self::ListPermissionRules
+            | Self::McpReload
             | Self::McpStatus => json!({}),
+            Self::UpdatePermissions(updates) => json!({ "updates": updates }),
+            Self::SetEffort(effort) => json!({ "effort": effort }),
+            Self::SetSessionTitle(title) => json!({ "title": title }),
+            Self::RunCommand(command) => json!({ "command": command }),
+            Self::TaskOutput(id) => json!({ "task_id": id }),
             Self::SetPermissionMode(mode) => json!({ "mode": mode }),
             Self::SetModel(model) => json!({ "model": model }),
             Self::StopTask(id) => json!({ "task_id": id }),
@@ -116,7 +152,9 @@ impl Control {
         };
         // What was not given does not travel, except where null has a meaning.
         if let Some(fields) = wire.as_object_mut() {
-            fields.retain(|key, value| matches!(key.as_str(), "model" | "maxTurns") || !value.is_null());
+            fields.retain(|key, value| {
+                matches!(key.as_str(), "model" | "maxTurns" | "effort") || !value.is_null()
+            });
         }
         wire["subtype"] = json!(self.name());
         wire

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from ._types.mcp import McpAuthenticateResult, McpServerConfig, McpSetServersResult, McpStatusResponse, OAuthToken
     from ._types.models import BYOKProviderInfo, ModelInfo
-    from ._types.permissions import PermissionMode
-    from ._types.sessions import InterruptResult, RewindFilesResult, RewindScope, Settings
+    from ._types.permissions import PermissionMode, PermissionUpdate
+    from ._types.sessions import EffortLevel, InterruptResult, RewindFilesResult, RewindScope, Settings
 
 
 class QoderSDKClient:
@@ -187,6 +187,33 @@ class QoderSDKClient:
         """What fills the context window."""
         return await self._request("get_context_usage")
 
+    async def list_agents(self) -> list[dict[str, Any]]:
+        """Every definition of an agent with its source, shadowed ones included."""
+        return await self._rows("list_agents", "agents")
+
+    async def list_hooks(self) -> list[dict[str, Any]]:
+        """The hooks that the settings define."""
+        return await self._rows("list_hooks", "hooks")
+
+    async def list_skills(self) -> list[dict[str, Any]]:
+        """The skills of the session."""
+        return await self._rows("list_skills", "skills")
+
+    async def list_memory(self) -> list[dict[str, Any]]:
+        """The memory files that the model has read."""
+        return await self._rows("list_memory", "files")
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        """The tools that the model sees, with their annotations."""
+        return await self._rows("list_tools", "tools")
+
+    async def list_permission_rules(self) -> dict[str, Any]:
+        """The permission mode and the rules in force, with the file and line of each."""
+        return await self._request("list_permission_rules")
+
+    async def _rows(self, subtype: str, key: str) -> list[dict[str, Any]]:
+        return list((await self._request(subtype)).get(key) or [])
+
     # ---- changing the session
 
     async def set_permission_mode(self, mode: PermissionMode) -> None:
@@ -201,6 +228,31 @@ class QoderSDKClient:
     async def set_model(self, model: str | None = None) -> None:
         """Switch the model, from the next model call on; None is the default model."""
         await self._request("set_model", model=model)
+
+    async def set_effort(self, effort: EffortLevel | None) -> None:
+        """Set the effort, from the next model call on; None is the default of the model."""
+        await self._request("set_effort", effort=effort)
+
+    async def update_permissions(self, updates: list[PermissionUpdate | dict[str, Any]]) -> None:
+        """Change rules, the mode or the directories."""
+        if not isinstance(updates, list):
+            raise OptionTypeError(f"updates must be a list, not {type(updates).__name__}")
+        wire = [update if isinstance(update, dict) else update.to_wire() for update in updates]
+        skips = any(update.get("mode") == "bypassPermissions" for update in wire)
+        if skips and not self.options.allow_dangerously_skip_permissions:
+            raise OptionValueError(
+                "permission mode 'bypassPermissions' skips all permission checks; the client must be made with "
+                "allow_dangerously_skip_permissions=True"
+            )
+        await self._request("update_permissions", updates=wire)
+
+    async def set_session_title(self, title: str) -> None:
+        """Give the session a title."""
+        await self._request("set_session_title", title=title)
+
+    async def run_command(self, command: str) -> None:
+        """Run a command in the shell, as the user; the model reads its output with the next prompt."""
+        await self._request("run_command", command=command)
 
     async def apply_flag_settings(self, settings: Settings) -> None:
         """Merge settings into those that were given at the start; the last call wins per key."""
@@ -232,6 +284,10 @@ class QoderSDKClient:
         """Move running foreground work to the background; False when nothing matched."""
         fields = {} if tool_use_id is None else {"tool_use_id": tool_use_id}
         return bool((await self._request("background_tasks", **fields)).get("moved"))
+
+    async def task_output(self, task_id: str) -> str:
+        """The end of what a background task has printed."""
+        return str((await self._request("task_output", task_id=task_id)).get("output") or "")
 
     # ---- models
 
@@ -281,6 +337,10 @@ class QoderSDKClient:
         answer = await session.request("mcp_set_servers", {"servers": mcp_wire_servers(dict(servers))})
         await session.callbacks.keep_servers(servers)
         return cast("McpSetServersResult", {"added": [], "removed": [], "errors": {}, **answer})
+
+    async def reload_mcp_servers(self) -> dict[str, Any]:
+        """Read the descriptions of MCP servers in settings and files again."""
+        return await self._request("mcp_reload")
 
     async def reconnect_mcp_server(self, name: str) -> None:
         """Connect an MCP server again."""

@@ -47,6 +47,10 @@ export interface SDKUserMessage {
   shouldQuery?: boolean;
   timestamp?: string;
   custom_context?: Record<string, string>;
+  /** For a prompt that is shown again: what was typed, when the message is the expansion of a command. */
+  typed?: string;
+  /** For the result of a tool: how long it ran. */
+  duration_ms?: number;
   origin?: { kind: string; [key: string]: unknown };
 }
 

@@ -2,7 +2,7 @@
  * The object that `query()` returns: a stream of messages with methods for the running session, and the
  * results of those methods.
  */
-import type { AgentInfo } from './agents.js';
+import type { AgentInfo, EffortLevel } from './agents.js';
 import type { SDKMessage, SDKUserMessage } from './messages.js';
 import type {
   McpAuthenticateResult,
@@ -13,13 +13,29 @@ import type {
 } from './mcp.js';
 import type { BYOKProviderInfo, ModelInfo, UsageInfo } from './models.js';
 import type { Settings } from './options.js';
-import type { PermissionMode } from './permissions.js';
+import type { PermissionMode, PermissionUpdate } from './permissions.js';
 
 /** A slash command of the session. */
 export interface SlashCommand {
   name: string;
   description: string;
   argumentHint: string;
+}
+
+/** A row of a list of what the session has; which fields there are depends on the list. */
+export interface ListedRow {
+  name?: string;
+  path?: string;
+  description?: string | null;
+  [key: string]: unknown;
+}
+
+/** The permission mode and the rules in force. */
+export interface PermissionRulesInfo {
+  mode: string;
+  rules: { behavior: 'allow' | 'ask' | 'deny'; rule: string; origin?: unknown }[];
+  /** False when the folder is not trusted, so that its own rules do not count. */
+  trusted?: boolean;
 }
 
 /** Who the session works for. */
@@ -165,6 +181,28 @@ export interface Query extends AsyncGenerator<SDKMessage, void> {
   supportedCommands(): Promise<SlashCommand[]>;
   /** The agents that can be used now. */
   supportedAgents(): Promise<AgentInfo[]>;
+  /** Every definition of an agent with its source, shadowed ones included. */
+  listAgents(): Promise<ListedRow[]>;
+  /** The hooks that the settings define. */
+  listHooks(): Promise<ListedRow[]>;
+  listSkills(): Promise<ListedRow[]>;
+  /** The memory files that the model has read. */
+  listMemory(): Promise<ListedRow[]>;
+  /** The tools that the model sees, with their annotations. */
+  listTools(): Promise<ListedRow[]>;
+  /** The permission mode and the rules in force, with the file and line of each. */
+  listPermissionRules(): Promise<PermissionRulesInfo>;
+  /** Changes rules, the mode or the directories. */
+  updatePermissions(updates: PermissionUpdate[]): Promise<void>;
+  /** The effort from the next model call on; null is the default of the model. */
+  setEffort(effort: EffortLevel | null): Promise<void>;
+  setSessionTitle(title: string): Promise<void>;
+  /** Runs a command in the shell, as the user; the model reads its output with the next prompt. */
+  runCommand(command: string): Promise<void>;
+  /** The end of what a background task has printed. */
+  taskOutput(taskId: string): Promise<string>;
+  /** Reads the descriptions of MCP servers in settings and files again. */
+  reloadMcpServers(): Promise<Record<string, unknown>>;
   listPlugins(): Promise<PluginInfo[]>;
   reloadPlugins(): Promise<ReloadPluginsResult>;
   generateSessionTitle(description: string, options?: { persist?: boolean }): Promise<string | null>;

@@ -5,9 +5,11 @@ use qoder_protocol::Actor;
 use qoder_runtime::checkpoints::RewindScope;
 use qoder_runtime::sessions::requests::{
     self, AccountInfo, AddDirectories, ApplyFlagSettings, CancelInput, GenerateTitle, GetAvailableModels,
-    GetByokConfig, GetContextUsage, GetUsageInfo, ListPlugins, McpAuthenticate, McpClearAuth, McpInjectToken,
-    McpReconnect, McpSetServers, McpStatus, McpSubmitCallback, McpToggle, MoveToBackground, ReloadPlugins,
-    Rewind, SetModel, SetPermissionMode, StopTask,
+    GetByokConfig, GetContextUsage, GetUsageInfo, ListAgents, ListHooks, ListMemory, ListPermissionRules,
+    ListPlugins, ListSkills, ListTools, McpAuthenticate, McpClearAuth, McpInjectToken, McpReconnect,
+    McpReload, McpSetServers, McpStatus, McpSubmitCallback, McpToggle, MoveToBackground, ReloadPlugins,
+    Rewind, RunCommand, SetEffort, SetModel, SetPermissionMode, SetSessionTitle, StopTask, TaskOutput,
+    UpdatePermissions,
 };
 use qoder_runtime::sessions::{Request, RequestError, SessionHandle};
 use serde_json::{Map, Value};
@@ -63,6 +65,18 @@ impl Obeying {
             }
             Control::ListPlugins => self.ask(ListPlugins {}).await,
             Control::ReloadPlugins => self.ask(ReloadPlugins {}).await,
+            Control::ListAgents => self.ask(ListAgents {}).await,
+            Control::ListHooks => self.ask(ListHooks {}).await,
+            Control::ListSkills => self.ask(ListSkills {}).await,
+            Control::ListMemory => self.ask(ListMemory {}).await,
+            Control::ListTools => self.ask(ListTools {}).await,
+            Control::ListPermissionRules => self.ask(ListPermissionRules {}).await,
+            Control::UpdatePermissions(updates) => self.ask(UpdatePermissions { updates }).await,
+            Control::SetEffort(effort) => self.ask(SetEffort { effort }).await,
+            Control::SetSessionTitle(title) => self.ask(SetSessionTitle { title }).await,
+            Control::RunCommand(command) => self.ask(RunCommand { command, uuid: None }).await,
+            Control::TaskOutput(task_id) => self.ask(TaskOutput { task_id }).await,
+            Control::McpReload => self.ask(McpReload {}).await,
             Control::McpStatus => self.ask(McpStatus {}).await,
             Control::McpReconnect(name) => self.ask(McpReconnect { name }).await,
             Control::McpToggle { name, enabled } => self.ask(McpToggle { name, enabled }).await,

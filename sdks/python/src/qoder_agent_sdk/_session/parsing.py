@@ -96,6 +96,8 @@ def _parse_user(data: dict[str, Any]) -> Message:
         is_synthetic=data.get("isSynthetic"),
         is_replay=data.get("isReplay"),
         custom_context=data.get("custom_context"),
+        typed=data.get("typed"),
+        duration_ms=data.get("duration_ms"),
         raw=data,
     )
 

@@ -96,6 +96,10 @@ class UserMessage:
     is_synthetic: bool | None = None
     is_replay: bool | None = None
     custom_context: dict[str, str] | None = None
+    typed: str | None = None
+    """For a prompt that is replayed: what was typed, when the message is the expansion of a command."""
+    duration_ms: int | None = None
+    """For the result of a tool: how long it ran."""
     raw: dict[str, Any] = _raw()
 
 
