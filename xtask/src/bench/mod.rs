@@ -7,6 +7,7 @@ mod measure;
 mod resume;
 mod sdks;
 mod search;
+mod server;
 mod startup;
 mod stream;
 mod table;
@@ -58,6 +59,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("decisions", decisions),
     ("sdks", sdks::run),
     ("mcp", mcp::run),
+    ("server", server::run),
 ];
 
 #[derive(Default)]

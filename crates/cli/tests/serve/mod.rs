@@ -7,6 +7,7 @@ mod interrupts;
 mod isolation;
 mod mcp_server;
 mod operations;
+mod pages;
 mod pending;
 mod policies;
 mod resources;

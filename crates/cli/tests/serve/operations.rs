@@ -37,10 +37,12 @@ fn one_server_has_the_folder_and_commands_work_beside_it() {
     assert_eq!((&row["user"], &row["state"]), (&json!("ana"), &json!("active")));
     let short = server.token(&["--user", "bob", "--expires", "1s"]);
     let bearer = format!("Bearer {short}");
-    assert_eq!(server.bare("GET", "/v1/agents", &[("authorization", &bearer)], b"").status, 200);
+    let until = std::time::Instant::now() + super::support::PATIENCE;
     while server.bare("GET", "/v1/agents", &[("authorization", &bearer)], b"").status == 200 {
+        assert!(std::time::Instant::now() < until, "the token does not expire");
         std::thread::sleep(Duration::from_millis(20));
     }
+    assert!(text(&server.operate(&["token", "list"])).contains("expired  bob"));
     for wrong in [
         &["token", "create", "--user", "x", "--expires", "soon"][..],
         &["token", "create", "--user", "x", "--scopes", "all"],
@@ -73,6 +75,7 @@ fn doctor_checks_what_a_server_needs() {
     empty.args(["serve", "doctor", "--data-dir"]).arg(sandbox.home().join("new"));
     let checked = Sandbox::finish(empty);
     assert!(!checked.status.success() && text(&checked).contains("token create"), "{}", text(&checked));
+    assert_eq!(text(&checked).matches("FAIL").count(), 1, "all but a token is there: {}", text(&checked));
 }
 
 #[test]

@@ -32,8 +32,10 @@ impl Checked {
 
 /// Tries everything that a server needs.
 pub async fn doctor(config: &Config) -> Vec<Checked> {
+    // The data directory comes first: a key that is made belongs into it.
+    let foundation = Foundation::lay(config, Use::Command).await;
     let mut checked = vec![key(config)];
-    match Foundation::lay(config, Use::Command).await {
+    match foundation {
         Ok(foundation) => {
             checked.push(Checked::good("data directory", config.data_dir.display().to_string()));
             checked.push(match foundation.store.db.schema().await {

@@ -186,7 +186,7 @@ fn no_packages() -> Map<String, Value> {
 }
 
 fn read_networking(value: &Value) -> Result<Networking, Problem> {
-    let fields = Fields::of(value, "type")?;
+    let fields = Fields::of_item(value)?;
     let accepted = ["unrestricted", "limited", "allowed_hosts", "allowlist"];
     match fields.word("type", &accepted)? {
         Some("unrestricted") => Ok(Networking::Unrestricted),
@@ -210,7 +210,7 @@ fn read_networking(value: &Value) -> Result<Networking, Problem> {
 }
 
 fn read_packages(value: &Value) -> Result<Map<String, Value>, Problem> {
-    let fields = Fields::of(value, "type")?;
+    let fields = Fields::of_item(value)?;
     fields.word("type", &["packages"])?;
     let mut packages = Map::new();
     for manager in MANAGERS {
@@ -277,7 +277,7 @@ mod tests {
             assert!(serde_json::to_string(&environment.config).unwrap().contains("\"limited\""));
         }
         for (networking, field) in [
-            (json!("limited"), "config.networking.type"),
+            (json!("limited"), "config.networking"),
             (json!({}), "config.networking.type"),
             (json!({ "type": "limited", "allowed_hosts": ["https://x"] }), "config.networking.allowed_hosts"),
             (json!({ "type": "limited", "allowed_hosts": "x" }), "config.networking.allowed_hosts"),

@@ -39,6 +39,14 @@ impl<'a> Fields<'a> {
         value.as_object().map(Self).ok_or_else(|| Problem::field(name, "must be an object"))
     }
 
+    /// The fields of a value whose place in the body the caller adds with [`Problem::inside`].
+    ///
+    /// # Errors
+    /// When it is not an object.
+    pub fn of_item(value: &'a Value) -> Result<Self, Problem> {
+        Self::of(value, "")
+    }
+
     /// The fields themselves.
     #[must_use]
     pub fn map(&self) -> &'a Map<String, Value> {
@@ -204,5 +212,8 @@ mod tests {
         assert_eq!(fields.word("word", &["a"]).unwrap_err().message, "`word` is \"b\"; accepted are `a`");
         assert!(fields.text("missing", 1..=9).unwrap_err().message.ends_with("is required"));
         assert!(Fields::of_body(&json!([])).is_err());
+        let problem = each("tools", &[json!("Bash")], |item| Fields::of_item(item).map(drop)).unwrap_err();
+        assert_eq!(problem.message, "`tools[0]` must be an object");
+        assert_eq!(problem.inside("agent").field.as_deref(), Some("agent.tools[0]"));
     }
 }

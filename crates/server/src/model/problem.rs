@@ -36,8 +36,11 @@ impl Problem {
     #[must_use]
     pub fn inside(mut self, outer: &str) -> Self {
         if let Some(field) = self.field.take() {
-            let path =
-                if field.starts_with('[') { format!("{outer}{field}") } else { format!("{outer}.{field}") };
+            let path = if field.is_empty() || field.starts_with('[') {
+                format!("{outer}{field}")
+            } else {
+                format!("{outer}.{field}")
+            };
             self.message = self.message.replacen(&format!("`{field}`"), &format!("`{path}`"), 1);
             self.field = Some(path);
         }

@@ -230,7 +230,7 @@ fn read_model(value: &Value) -> Result<ModelChoice, Problem> {
 fn servers(fields: Fields<'_>) -> Result<Vec<McpServer>, Problem> {
     let items = fields.items("mcp_servers", MOST_SERVERS)?;
     let servers = each("mcp_servers", items, |item| {
-        let fields = Fields::of(item, "name")?;
+        let fields = Fields::of_item(item)?;
         fields.word("type", &["url"])?;
         let url = fields.text("url", 1..=2_048)?;
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();

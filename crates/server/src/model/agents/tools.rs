@@ -168,7 +168,7 @@ pub fn read(value: &Value) -> Result<Vec<ToolEntry>, Problem> {
 }
 
 fn read_entry(entry: &Value) -> Result<ToolEntry, Problem> {
-    let fields = Fields::of(entry, "type")?;
+    let fields = Fields::of_item(entry)?;
     match fields.word("type", &[TOOLSET, MCP_TOOLSET, CUSTOM])? {
         Some(TOOLSET) => Ok(ToolEntry::BuiltIn {
             enabled_tools: fields.texts("enabled_tools", MOST_TOOLS)?,
@@ -216,7 +216,7 @@ fn configs(
     check: impl Fn(&ToolConfig) -> Result<(), Problem>,
 ) -> Result<Vec<ToolConfig>, Problem> {
     each("configs", fields.items("configs", MOST_TOOLS)?, |item| {
-        let config = Fields::of(item, "name")?;
+        let config = Fields::of_item(item)?;
         let key = if config.get("name").is_some() { "name" } else { "type" };
         let name = config.optional_text(key, 1..=LONGEST_TOOL_NAME)?;
         let name = name.ok_or_else(|| Problem::field("name", "is required"))?;
@@ -337,7 +337,7 @@ mod tests {
     fn what_cannot_be_used_is_named() {
         for (tools, field) in [
             (json!({}), "tools"),
-            (json!([1]), "tools[0].type"),
+            (json!([1]), "tools[0]"),
             (json!([{}]), "tools[0].type"),
             (json!([{ "type": "bash_20250124" }]), "tools[0].type"),
             (json!([{ "type": TOOLSET, "configs": [{}] }]), "tools[0].configs[0].name"),

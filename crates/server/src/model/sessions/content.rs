@@ -73,7 +73,7 @@ pub fn read(fields: Fields<'_>, accepts: Accepts) -> Result<Content, Problem> {
 }
 
 fn read_block(item: &Value, accepts: Accepts) -> Result<ContentBlock, Problem> {
-    let fields = Fields::of(item, "type")?;
+    let fields = Fields::of_item(item)?;
     let accepted: &[&str] = match accepts {
         Accepts::Text => &["text"],
         Accepts::Message => &["text", "image", "document", "redacted"],
@@ -135,7 +135,7 @@ fn document(fields: Fields<'_>) -> Result<ContentBlock, Problem> {
 fn search_result(fields: Fields<'_>) -> Result<ContentBlock, Problem> {
     let (source, title) = (fields.text("source", 0..=8_192)?, fields.text("title", 0..=8_192)?);
     let texts = each("content", fields.items("content", MOST_BLOCKS)?, |item| {
-        Ok(Fields::of(item, "type")?.text("text", 0..=usize::MAX)?.to_owned())
+        Ok(Fields::of_item(item)?.text("text", 0..=usize::MAX)?.to_owned())
     })?;
     Ok(ContentBlock::text(format!("[{title}]({source})\n{}", texts.join("\n"))))
 }

@@ -114,7 +114,7 @@ const KINDS: [&str; 7] = [
 ];
 
 fn read_input(item: &Value) -> Result<Input, Problem> {
-    let fields = Fields::of(item, "type")?;
+    let fields = Fields::of_item(item)?;
     let kind = fields.word("type", &KINDS)?.ok_or_else(|| Problem::field("type", "is required"))?;
     let (kind, body, effect) = match kind {
         "user.message" => {
@@ -233,7 +233,7 @@ mod tests {
             event
         };
         for (event, field) in [
-            (json!("user.message"), "events[0].type"),
+            (json!("user.message"), "events[0]"),
             (json!({}), "events[0].type"),
             (json!({ "type": "agent.message" }), "events[0].type"),
             (json!({ "type": "user.message" }), "events[0].content"),
