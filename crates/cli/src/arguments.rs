@@ -8,6 +8,7 @@ use clap::{Args, Parser, ValueEnum};
 const AFTER_HELP: &str = "\
 Commands (each has its own --help):
   qodercli sessions list|show|export|delete|prune   the sessions on this machine
+  qodercli attach ID                                the interactive terminal on a session that another process drives
   qodercli config [KEY]                             effective settings and where they come from
   qodercli permissions list|check|explain           the rules in force; try a case; why a past call ran or did not
   qodercli permissions pending|answer               pending calls, and how to answer them
@@ -26,7 +27,8 @@ Commands (each has its own --help):
   qodercli completions SHELL                        completions for bash, zsh, fish and others
 
 Examples:
-  qodercli                                          the interactive terminal
+  qodercli                                          the interactive terminal; see docs/terminal.md
+  qodercli \"look around\"                            the same, with a first prompt
   qodercli -p \"what does this repository do\"
   git diff | qodercli -p \"review this change\"
   qodercli -p \"fix the failing test\" --permission-mode acceptEdits --allowed-tools 'Bash(cargo test:*)'

@@ -74,6 +74,8 @@ fn start(arguments: Arguments, environment: BTreeMap<String, String>, open: Open
     let mut options = options::from_arguments(&arguments, environment.clone())?;
     // The front shows prompts of every sender.
     options.replay_user_messages = true;
+    // A person at a terminal expects that `/rewind` brings files back.
+    options.checkpoints_by_default = true;
     let setup = Setup::prepare(options)?;
     screen::hide_secrets(&setup);
     let after = print::AfterRun::of(&setup, &choice);

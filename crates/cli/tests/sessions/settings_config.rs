@@ -50,16 +50,16 @@ fn keys_that_have_no_effect_are_marked() {
     let (sandbox, _) = sandbox();
     let shown = run(&sandbox, &["config"]).exits(0).stdout;
     let line = |key: &str| shown.lines().find(|line| line.starts_with(&format!("{key} = "))).unwrap();
-    assert!(line("general.vimMode").ends_with("(no effect yet)"), "{shown}");
+    assert!(line("general.enableAutoUpdate").ends_with("(no effect yet)"), "{shown}");
     assert!(!line("general.durability").contains("no effect"), "{shown}");
-    let settings = r#"{"ui": {"theme": "dark"}, "outputStyle": "short"}"#;
+    let settings = r#"{"ui": {"theme": "ANSI", "autoThemeSwitching": false}, "outputStyle": "short"}"#;
     let rows = run(&sandbox, &["config", "--json", "--settings", settings]).exits(0).json();
     let row = |key: &str| rows.as_array().unwrap().iter().find(|row| row["key"] == key).cloned().unwrap();
     assert_eq!(
-        (&row("ui.theme")["hasEffect"], &row("outputStyle")["hasEffect"]),
+        (&row("ui.autoThemeSwitching")["hasEffect"], &row("outputStyle")["hasEffect"]),
         (&json!(false), &json!(false))
     );
-    assert_eq!(row("language")["hasEffect"], Value::Null);
+    assert_eq!((&row("language")["hasEffect"], &row("ui.theme")["hasEffect"]), (&Value::Null, &Value::Null));
 }
 
 #[test]

@@ -3,6 +3,11 @@
 
 mod attached;
 mod basics;
+mod composing;
+mod ending;
+mod line_mode;
 mod questions;
+mod resizing;
 mod resuming;
 mod support;
+mod untrusted_text;

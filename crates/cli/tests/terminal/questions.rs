@@ -1,5 +1,7 @@
 //! Questions: keys that were meant for the prompt never answer, each choice does what it says, and nothing is cut off.
 
+use std::time::{Duration, Instant};
+
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
@@ -24,32 +26,52 @@ fn decisions(sandbox: &Sandbox) -> Vec<Value> {
     sandbox.transcript_lines().into_iter().filter(|line| line["type"] == "permission-answer").collect()
 }
 
+/// Longer than this between two keys, and the question may take the next one.
+const TYPING: Duration = Duration::from_millis(800);
+
+/// Types before, while and after a question appears; answers with how many messages that were. None when the machine was too
+/// slow for that to be one go.
+fn type_around_a_question(sandbox: &Sandbox, server: &ScriptedServer) -> Option<(Screen, usize)> {
+    let mut screen = Start::new(sandbox).with(server).arguments(&["please"]).run();
+    screen.until("Esc stops");
+    let (mut last, mut left, mut messages) = (Instant::now(), 20, 0);
+    while left > 0 {
+        for keys in ["y1\r", "yes", ENTER] {
+            screen.send(keys).pause(15);
+            if last.elapsed() > TYPING {
+                return None;
+            }
+            last = Instant::now();
+        }
+        messages += 2;
+        if screen.text().contains("Bash needs permission") {
+            left -= 1;
+        }
+    }
+    Some((screen, messages))
+}
+
 #[test]
 fn typing_around_the_appearance_of_a_question_answers_nothing_and_loses_nothing() {
-    let sandbox = Sandbox::new();
-    let server = ScriptedServer::start(Script::by_assistant_count(vec![
-        Reply::SlowFirstByte {
-            ms: 300,
-            reply: Box::new(Reply::tool("Bash", json!({ "command": "touch made" }))),
-        },
-        Reply::text("all done"),
-    ]));
-    let mut screen = Start::new(&sandbox).with(&server).arguments(&["please"]).run();
-    screen.until("Esc stops");
-    // Keys before, while and after it appears, faster than it can take the focus.
-    while !screen.text().contains("Bash needs permission") {
-        screen.send("y1\r").pause(20);
+    loop {
+        let sandbox = Sandbox::new();
+        let server = ScriptedServer::start(Script::by_assistant_count(vec![
+            Reply::SlowFirstByte {
+                ms: 300,
+                reply: Box::new(Reply::tool("Bash", json!({ "command": "touch made" }))),
+            },
+            Reply::text("all done"),
+        ]));
+        let Some((mut screen, messages)) = type_around_a_question(&sandbox, &server) else { continue };
+        assert_eq!(decisions(&sandbox).len(), 0, "{}", screen.text());
+        assert!(!sandbox.project().join("made").exists());
+        // What was typed is queued, whole.
+        screen.until("queued: y1").until("queued: yes").until(&format!("{} more queued", messages - 3));
+        screen.send(FOCUS_QUESTION).until("Enter chooses").send("n");
+        screen.until("all done");
+        assert_eq!(decisions(&sandbox).len(), 1);
+        return;
     }
-    for _ in 0..10 {
-        screen.send("yes").pause(30).send(ENTER).pause(30);
-    }
-    assert_eq!(decisions(&sandbox).len(), 0, "{}", screen.text());
-    assert!(!sandbox.project().join("made").exists());
-    // What was typed is queued, whole.
-    screen.until("queued: yes");
-    screen.send(FOCUS_QUESTION).until("Enter chooses").send("n");
-    screen.until("all done");
-    assert_eq!(decisions(&sandbox).len(), 1);
 }
 
 #[test]
@@ -121,9 +143,9 @@ fn each_scope_writes_the_shown_rule_into_the_shown_file() {
 #[test]
 fn a_rule_that_cannot_be_written_is_reported_and_the_call_runs_once() {
     let sandbox = Sandbox::new();
-    std::fs::create_dir_all(sandbox.config().join("settings.json")).unwrap();
     let server = runs(&["touch made"]);
     let mut screen = asked(&sandbox, &server);
+    std::fs::create_dir_all(sandbox.config().join("settings.json")).unwrap();
     screen.send(FOCUS_QUESTION).until("Enter chooses").send("3").until("all done");
     assert!(sandbox.project().join("made").exists());
     assert!(screen.text().contains("settings.json"), "{}", screen.text());
@@ -192,7 +214,7 @@ fn a_long_command_can_be_read_to_its_end_and_hides_nothing() {
     let lines: Vec<String> = (1..60).map(|number| format!("echo part{number} > made")).collect();
     let server = runs(&[&format!("{}\nrm -rf hidden \u{202e}evil\u{1b}[8m", lines.join("\n"))]);
     let mut screen = asked(&sandbox, &server);
-    screen.send(FOCUS_QUESTION).until("PageUp and PageDown scroll");
+    screen.until("PageUp and PageDown scroll").send(FOCUS_QUESTION).until("Enter chooses");
     for _ in 0..12 {
         screen.send("\u{1b}[6~");
     }

@@ -88,7 +88,7 @@ fn a_message_can_be_gone_back_to() {
     }));
     let arguments = ["--permission-mode", "acceptEdits", "first prompt"];
     let mut screen = Start::new(&sandbox).with(&server).arguments(&arguments).run();
-    screen.until("wrote b").until_idle().send(ESC).pause(60).send(ESC).until("Go back to a message");
+    screen.until("wrote b").until_idle().send(ESC).send(ESC).until("Go back to a message");
     screen.until("1 file").send(ENTER).until("Files and conversation").send(DOWN).send(ENTER);
     screen.until("taken back").until_idle();
     assert!(!sandbox.project().join("b.txt").exists());

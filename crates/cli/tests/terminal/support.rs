@@ -9,7 +9,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use qoder_testkit::{Sandbox, ScriptedServer};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
-const GUARD: Duration = Duration::from_secs(60);
+const GUARD: Duration = Duration::from_secs(30);
 
 /// Keys by name.
 pub const ENTER: &str = "\r";
@@ -192,6 +192,29 @@ impl Screen {
         self.wait(&format!("no {text}"), |rows| !rows.iter().any(|row| row.contains(text)))
     }
 
+    /// Waits until the composer holds exactly this.
+    pub fn until_prompt(&mut self, text: &str) -> &mut Self {
+        let wanted = format!("> {text}");
+        self.wait(&wanted, |rows| {
+            rows.iter().rev().find(|row| row.starts_with('>')).is_some_and(|row| row == wanted.trim_end())
+        })
+    }
+
+    /// Waits until the cursor is in this column.
+    pub fn until_caret(&mut self, column: u16) -> &mut Self {
+        let shared = Arc::clone(&self.seen);
+        let until = Instant::now() + GUARD;
+        let (lock, arrived) = &*shared;
+        let mut seen = lock.lock().unwrap();
+        while seen.parser.screen().cursor_position().1 != column {
+            let left = until.saturating_duration_since(Instant::now());
+            let found = seen.parser.screen().cursor_position();
+            assert!(!left.is_zero() && !seen.is_over, "the cursor is at {found:?}, not in column {column}");
+            seen = arrived.wait_timeout(seen, left).unwrap().0;
+        }
+        self
+    }
+
     /// Waits until the composer is there and nothing runs.
     pub fn until_idle(&mut self) -> &mut Self {
         self.wait("the composer", |rows| {
@@ -217,6 +240,20 @@ impl Screen {
     /// Everything that was written so far.
     pub fn bytes(&self) -> Vec<u8> {
         self.seen.0.lock().unwrap().bytes.clone()
+    }
+
+    /// Waits until a sequence was written behind the first `from` bytes.
+    pub fn until_written(&mut self, from: usize, sequence: &str) -> &mut Self {
+        let until = Instant::now() + GUARD;
+        let shared = Arc::clone(&self.seen);
+        let (lock, arrived) = &*shared;
+        let mut seen = lock.lock().unwrap();
+        while !contains(&seen.bytes[from..], sequence) {
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.is_over, "{sequence:?} was not written");
+            seen = arrived.wait_timeout(seen, left).unwrap().0;
+        }
+        self
     }
 
     /// Row and column of the cursor on the screen.
@@ -273,6 +310,11 @@ impl Drop for Screen {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// True when these bytes have a sequence in them.
+pub fn contains(bytes: &[u8], sequence: &str) -> bool {
+    bytes.windows(sequence.len()).any(|window| window == sequence.as_bytes())
 }
 
 fn rows(parser: &mut vt100::Parser) -> Vec<String> {

@@ -130,7 +130,7 @@ unsafe fn watch(reader: &OwnedFd, mark: &[u8], held: Option<&HeldTerminal>) -> !
         }
         // Everything but the pipe and the terminal is closed: our lock, and the streams whose end others wait for.
         let first = state.keep(reader.as_raw_fd());
-        for descriptor in first..descriptor_limit() {
+        for descriptor in first..descriptor_limit(first) {
             libc::close(descriptor);
         }
         loop {
@@ -271,12 +271,12 @@ unsafe fn kill_if_marked(list: i32, name: &[u8], mark: &[u8]) {
     }
 }
 
-/// One more than the highest descriptor that may be open; bounded, because closing is one call each.
-fn descriptor_limit() -> i32 {
+/// One more than the highest descriptor from `first` on that may be open; bounded, because closing is one call each.
+fn descriptor_limit(first: i32) -> i32 {
     #[cfg(target_os = "linux")]
     // SAFETY: closes descriptors of this fresh child only.
-    if unsafe { libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) } == 0 {
-        return 1;
+    if unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) } == 0 {
+        return first;
     }
     4096
 }

@@ -1,4 +1,4 @@
-//! Which checkpoints a setup asks for: none, unless the settings or the SDK that started the program want them.
+//! Which checkpoints a setup asks for: none, unless the settings, the front or the SDK that started the program want them.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ impl Setup {
 
     /// The checkpoints that are asked for, if they are.
     pub(super) fn wanted_checkpoints(&self) -> Option<Arc<Checkpoints>> {
-        let wanted = self.demands_checkpoints() || self.config.settings.flag(ENABLED, false);
+        let by_default = self.options.checkpoints_by_default;
+        let wanted = self.demands_checkpoints() || self.config.settings.flag(ENABLED, by_default);
         wanted.then(|| Arc::new(self.checkpoints()))
     }
 

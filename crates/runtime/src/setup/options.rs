@@ -120,6 +120,8 @@ pub struct Options {
     pub stays_open: bool,
     /// True when prompts are echoed on the stream.
     pub replay_user_messages: bool,
+    /// True: files are kept for rewinding unless the settings say otherwise.
+    pub checkpoints_by_default: bool,
     /// The environment that the session has for itself. The cautions that protect a person's machine are then off, whatever
     /// leaves the environment is denied, and commands run confined.
     pub isolation: Option<Isolation>,

@@ -1,5 +1,6 @@
 //! Commands with verbs of their own: servers, agents, tasks, rules, memory files, plugins, settings, and going back.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use qoder_protocol::control::HostRequest;
@@ -212,26 +213,21 @@ pub(super) async fn settings(rest: &str, context: &CommandContext) -> Performed 
     Ok(Outcome::Output(format!("{} is set in {file}.", one_line(key))))
 }
 
+/// So many messages say what going back to them would change; older ones are listed without.
+const MEASURED_PROMPTS: usize = 20;
+
 pub(super) async fn rewind(rest: &str, context: &CommandContext) -> Performed {
     let (id, scope) = verb(rest);
     if id.is_empty() {
-        return Ok(Outcome::Panel(panels::rewind_panel(&context.known.prompts)));
+        return Ok(Outcome::Panel(rewind_panel(context).await));
     }
     let dry = matches!(scope, "" | "dry");
-    let request = HostRequest::Rewind {
-        user_message_id: id.to_owned(),
-        scope: Some(if dry { "both" } else { scope }.to_owned()),
-        dry_run: Some(dry),
-    };
-    let answer = context.client.request(request).await?;
+    let answer = context.client.request(rewind_request(id, if dry { "both" } else { scope }, dry)).await?;
     if let Some(problem) = answer["error"].as_str() {
         return Err(CommandError::Usage(problem.to_owned()));
     }
-    let files = answer["filesChanged"].as_array().cloned().unwrap_or_default();
-    let (added, removed) =
-        (answer["insertions"].as_u64().unwrap_or(0), answer["deletions"].as_u64().unwrap_or(0));
-    let mut text = format!("{} files, +{added} -{removed}", files.len());
-    for file in files.iter().filter_map(Value::as_str) {
+    let mut text = rewind_figures(&answer);
+    for file in answer["filesChanged"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         text.push_str(&format!("\n  {}", one_line(file)));
     }
     if dry {
@@ -250,4 +246,32 @@ mod tests {
             assert_eq!(rule_value(text).text(), text);
         }
     }
+}
+
+fn rewind_request(id: &str, scope: &str, dry: bool) -> HostRequest {
+    HostRequest::Rewind { user_message_id: id.to_owned(), scope: Some(scope.to_owned()), dry_run: Some(dry) }
+}
+
+/// What going back changes, in a few words.
+fn rewind_figures(answer: &Value) -> String {
+    let files = answer["filesChanged"].as_array().map_or(0, Vec::len);
+    let figure = |name: &str| answer[name].as_u64().unwrap_or(0);
+    let word = if files == 1 { "file" } else { "files" };
+    format!("{files} {word} +{} -{}", figure("insertions"), figure("deletions"))
+}
+
+/// The messages to go back to, with what that would change; all of them are asked about at once.
+async fn rewind_panel(context: &CommandContext) -> panels::Panel {
+    let mut asked = tokio::task::JoinSet::new();
+    for prompt in context.known.prompts.iter().rev().take(MEASURED_PROMPTS) {
+        let (client, id) = (Arc::clone(&context.client), prompt.uuid.clone());
+        asked.spawn(async move {
+            let answer = client.request(rewind_request(&id, "both", true)).await;
+            // Without checkpoints the conversation can still be taken back.
+            let figures = answer.ok().filter(|answer| answer["error"].is_null());
+            (id, figures.map(|answer| rewind_figures(&answer)).unwrap_or_default())
+        });
+    }
+    let figures = asked.join_all().await.into_iter().collect();
+    panels::rewind_panel(&context.known.prompts, &figures)
 }

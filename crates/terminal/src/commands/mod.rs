@@ -2,6 +2,8 @@
 //! the session, which knows its own. Panels offer nothing but such lines.
 
 mod manage;
+#[cfg(test)]
+pub(crate) mod page;
 mod perform;
 mod table;
 mod whole;

@@ -198,4 +198,16 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), count);
     }
+    #[test]
+    fn the_page_lists_the_commands() {
+        let mut table = String::from("| command | what it does |\n| --- | --- |\n");
+        for row in COMMANDS {
+            let names: Vec<String> = row.names.iter().map(|name| format!("`/{name}`")).collect();
+            let hint = if row.hint.is_empty() { String::new() } else { format!(" `{}`", row.hint) };
+            let hint = hint.replace('|', "\\|");
+            let idle = if row.idle_only { "; only while no turn runs" } else { "" };
+            table.push_str(&format!("| {}{hint} | {}{idle} |\n", names.join(", "), row.about));
+        }
+        crate::commands::page::check_table("commands", &table);
+    }
 }

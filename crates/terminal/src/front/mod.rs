@@ -65,3 +65,16 @@ pub(crate) fn farewell(session_id: &str, driven: Driven, is_over: bool, waits: b
         continued
     }
 }
+
+/// What is said about a session when it is opened: that no language model answers, or that it is driven elsewhere.
+pub(crate) fn opening_words(opened: &Opened) -> Option<&'static str> {
+    match opened.driven {
+        Driven::Here if opened.offline => Some(
+            "The built-in offline model answers, which is not a language model: it can call tools and explain itself. Type `help` \
+             to see what it does. /login stores a key for a real one.",
+        ),
+        Driven::Here => None,
+        Driven::Elsewhere => Some("Another process drives this session; what you type goes to it."),
+        Driven::Server => Some("This session runs on a server."),
+    }
+}

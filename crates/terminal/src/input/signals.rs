@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) enum Sign {
     /// The terminal has another size.
     Resized,
-    /// An interrupt from outside.
+    /// An interrupt from outside: it stops the turn, and without one the program.
     Interrupt,
     /// The program ends by this one.
     End(&'static str),

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::commands;
 use crate::front::LineModeReason;
-use crate::front::{Ended, Front, Outcome, farewell};
+use crate::front::{Ended, Front, Outcome, farewell, opening_words};
 use crate::front::{Open, OpenFailure, Opened};
 use crate::state::{Conversation, Level, Prompt};
 use crate::text::one_line;
@@ -66,6 +66,9 @@ pub(crate) async fn run(mut front: Front, reason: LineModeReason) -> Outcome {
     let conversation = Conversation::new(session.client.session_id());
     let mut mode = LineMode { front, session, conversation, printer, dialog: None, updates, warned: None };
     mode.session.notices.clone().into_iter().for_each(|text| mode.conversation.notice(Level::Info, text));
+    if let Some(words) = opening_words(&mode.session) {
+        mode.conversation.notice(Level::Info, words);
+    }
     if let Some(prompt) = mode.front.first_prompt.take() {
         mode.submit(prompt);
     }
@@ -130,7 +133,7 @@ impl LineMode {
         if let Some(problem) = &problem {
             self.printer.line(&format!("error: the session ended: {problem}"));
         }
-        Some(self.farewell(problem.map_or(Ended::Quit, Ended::Failed), true))
+        Some(self.farewell(problem.map_or(Ended::Quit, Ended::Failed), true, false))
     }
 
     async fn take_line(&mut self, line: &str, at: Instant) -> Option<Outcome> {
@@ -232,8 +235,9 @@ impl LineMode {
 
     /// Leaves the session. What waits for an answer stays open.
     async fn leave(&mut self, ended: Ended) -> Outcome {
-        let waits = self.conversation.facts.state == SessionState::RequiresAction
-            || !self.conversation.questions.is_empty();
+        // Closing takes the questions away from this front; in the log they stay open.
+        let asks = !self.conversation.questions.is_empty();
+        let waits = self.conversation.facts.state == SessionState::RequiresAction || asks;
         let by_signal = matches!(ended, Ended::Signal(_));
         let leave = if waits || by_signal { Leave::KeepTurnOpen } else { Leave::EndTurn };
         self.session.client.close(leave).await;
@@ -241,12 +245,11 @@ impl LineMode {
             self.conversation.fold(&event, Instant::now());
         }
         self.printer.print_cells(&mut self.conversation);
-        self.farewell(ended, false)
+        self.farewell(ended, false, asks)
     }
 
-    fn farewell(&mut self, ended: Ended, is_over: bool) -> Outcome {
+    fn farewell(&mut self, ended: Ended, is_over: bool, waits: bool) -> Outcome {
         let id = self.session.client.session_id().to_owned();
-        let waits = !self.conversation.questions.is_empty();
         let words = farewell(&id, self.session.driven, is_over, waits);
         words.lines().for_each(|line| self.printer.line(line));
         Outcome { session_id: Some(id), ended }

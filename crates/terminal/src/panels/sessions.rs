@@ -1,5 +1,6 @@
 //! Sessions to resume, and messages to go back to.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::{Panel, PanelRow};
@@ -28,12 +29,13 @@ pub(crate) fn sessions_panel(sessions: &[SessionRow]) -> Panel {
     panel
 }
 
-/// Messages of the conversation, newest first.
-pub(crate) fn rewind_panel(prompts: &[Prompt]) -> Panel {
+/// Messages of the conversation, newest first. `figures` says what going back to one would change.
+pub(crate) fn rewind_panel(prompts: &[Prompt], figures: &HashMap<String, String>) -> Panel {
     let mut panel = Panel::new("Go back to a message", "there is no message to go back to");
     for prompt in prompts.iter().rev() {
         let first = prompt.text.lines().next().unwrap_or_default();
-        let row = PanelRow::new(one_line(first), "")
+        let about = figures.get(&prompt.uuid).cloned().unwrap_or_default();
+        let row = PanelRow::new(one_line(first), about)
             .offering("What would change", format!("/rewind {} dry", prompt.uuid))
             .offering("Files and conversation", format!("/rewind {} both", prompt.uuid))
             .offering("Conversation only", format!("/rewind {} conversation", prompt.uuid))

@@ -123,6 +123,13 @@ impl Conversation {
     }
 
     pub(super) fn fold_resolved(&mut self, action: &ActionId, resolution: &Resolution) {
+        // A call is shown as it runs, not as it was asked for.
+        if let Resolution::Answered(answer) = resolution
+            && let Some(input) = answer.updated_input.as_ref().filter(|_| answer.allow)
+            && let Some(call) = self.call_mut(&action.tool_use_id)
+        {
+            call.input.clone_from(input);
+        }
         let before = self.questions.len();
         self.questions.retain(|open| open.action() != *action);
         if before == self.questions.len() {

@@ -194,4 +194,14 @@ mod tests {
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert_eq!(Bindings::read("{").1.len(), 1);
     }
+    #[test]
+    fn the_page_lists_the_keys() {
+        let mut table = String::from("| key | what it does | name |\n| --- | --- | --- |\n");
+        for row in BINDINGS {
+            let keys: Vec<String> =
+                row.keys.iter().filter_map(|key| Key::parse(key)).map(|key| format!("`{key}`")).collect();
+            table.push_str(&format!("| {} | {} | `{}` |\n", keys.join(", "), row.about, row.name));
+        }
+        crate::commands::page::check_table("keys", &table);
+    }
 }

@@ -183,7 +183,10 @@ impl App {
     }
 
     pub(super) fn show_transcript(&mut self) {
-        let Some(session) = &self.session else { return };
+        let Some(session) = &self.session else {
+            self.hint("The session is not open yet.", Duration::from_secs(2));
+            return;
+        };
         let events = session.client.subscribe(Some(0), qoder_protocol::Wants::default());
         let id = session.client.session_id().to_owned();
         self.open_overlay(Overlay::of_conversation("Transcript", &id, events));

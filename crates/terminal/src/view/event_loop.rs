@@ -163,7 +163,8 @@ impl App {
             Wake::Event(event) => self.take_events(&event),
             Wake::Update(update) => self.take_update(update),
             Wake::Sign(Sign::Resized) => self.resized = Some(Instant::now()),
-            Wake::Sign(Sign::Interrupt) => self.interrupt(),
+            Wake::Sign(Sign::Interrupt) if self.conversation.facts.is_running() => self.interrupt(),
+            Wake::Sign(Sign::Interrupt) => self.leave(Ended::Signal("SIGINT")).await,
             Wake::Sign(Sign::End(name)) => self.leave(Ended::Signal(name)).await,
             Wake::Sign(Sign::Suspend) => self.stop_until_continued().await,
             Wake::Overlay(event) => {
@@ -310,8 +311,9 @@ impl App {
 
     /// Leaves the session. What waits for an answer stays open.
     pub(super) async fn leave(&mut self, ended: Ended) {
-        let waits = self.conversation.facts.state == SessionState::RequiresAction
-            || !self.conversation.questions.is_empty();
+        // Closing takes the questions away from this front; in the log they stay open.
+        self.leaves_question = !self.conversation.questions.is_empty();
+        let waits = self.conversation.facts.state == SessionState::RequiresAction || self.leaves_question;
         let by_signal = matches!(ended, Ended::Signal(_));
         let leave = if waits || by_signal { Leave::KeepTurnOpen } else { Leave::EndTurn };
         if let Some(session) = &mut self.session {
@@ -334,6 +336,9 @@ impl App {
     async fn finish(&mut self, outcome: &Outcome) {
         // A terminal that takes nothing does not hold the end up.
         let _ = tokio::time::timeout(FAREWELL, self.writer.idle()).await;
+        if let Some(keeping) = self.keeping.take() {
+            let _ = tokio::time::timeout(FAREWELL, keeping).await;
+        }
         if self.overlay.take().is_some() {
             self.raw.extend_from_slice(leave_overlay().as_bytes());
         }
@@ -346,8 +351,7 @@ impl App {
             let mut bytes = self.surface.erase();
             if let Some(session) = &self.session {
                 let id = session.client.session_id();
-                let waits = !self.conversation.questions.is_empty();
-                let words = farewell(id, session.driven, self.is_over, waits);
+                let words = farewell(id, session.driven, self.is_over, self.leaves_question);
                 bytes.extend(words.replace('\n', "\r\n").into_bytes());
                 bytes.extend(b"\r\n");
             }

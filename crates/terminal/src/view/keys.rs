@@ -194,6 +194,8 @@ impl App {
         };
         if let Some(found) = found {
             self.composer.set(found);
+            // The next Up or Down walks on, and does not choose from a list.
+            self.dismissed = crate::popup::trigger(self.composer.draft());
         }
     }
 
@@ -263,7 +265,14 @@ impl App {
         }
         self.composer.recall().add(text);
         let (machine, text) = (Arc::clone(&self.front.machine), text.to_owned());
-        tokio::spawn(async move { machine.keep_history(text).await });
+        let before = self.keeping.take();
+        self.keeping = Some(tokio::spawn(async move {
+            if let Some(before) = before {
+                // One that failed is not worth a word.
+                let _ = before.await;
+            }
+            machine.keep_history(text).await;
+        }));
     }
 
     fn escape(&mut self) {

@@ -140,6 +140,8 @@ struct App {
     held: Option<OpenFailure>,
     /// True when the session itself has ended, and not only this front.
     is_over: bool,
+    /// True when a question waited when the front was left.
+    leaves_question: bool,
     conversation: Conversation,
     printed: Printed,
     composer: Composer,
@@ -151,6 +153,8 @@ struct App {
     waiting: Vec<Draft>,
     /// The last prompt that was sent, until an answer arrives.
     last_sent: Option<(String, Draft)>,
+    /// Prompts that are being kept for later, one after another.
+    keeping: Option<tokio::task::JoinHandle<()>>,
     hint: Option<Hint>,
     branch: Option<String>,
     spinner: usize,
@@ -227,6 +231,7 @@ impl App {
             is_opening: false,
             held: None,
             is_over: false,
+            leaves_question: false,
             conversation: Conversation::new(""),
             printed: Printed::default(),
             composer: Composer::default(),
@@ -235,6 +240,7 @@ impl App {
             answered: Vec::new(),
             waiting: Vec::new(),
             last_sent: None,
+            keeping: None,
             hint: None,
             branch: None,
             spinner: 0,

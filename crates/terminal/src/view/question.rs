@@ -133,7 +133,7 @@ impl QuestionView {
             return Reply::NotMine;
         }
         let is_enter = key == Key::plain(KeyCode::Enter);
-        if is_enter && at < focused + ENTER_AFTER {
+        if is_enter && at < focused + ENTER_AFTER && !self.has_words() {
             return Reply::Taken;
         }
         match key.code {
@@ -154,6 +154,13 @@ impl QuestionView {
             Asked::Form(_) => self.form_key(key),
             Asked::Trust(_) => self.trust_key(key),
         }
+    }
+
+    /// True when words were written for a choice that takes some: the person knows what Enter is for.
+    fn has_words(&self) -> bool {
+        let written = self.words.as_ref().is_some_and(|words| !words.is_empty());
+        // A form begins with a field that may be filled already.
+        written && !matches!(self.asked, Asked::Form(_))
     }
 
     /// No comes first: the key that means nothing in particular changes nothing.

@@ -7,8 +7,11 @@ use super::frame::{Rows, composer_rows, wrapped};
 use super::question::QuestionView;
 use crate::markdown::Renderer;
 use crate::questions::{Asked, BodyLine, Choices, FieldKind, Form, Permission, Plan, PlanChoice, TrustFacts};
-use crate::text::{one_line, plain_lines};
+use crate::text::{clipped, one_line, plain_lines};
 use crate::theme::{Ink, Look};
+
+/// What would run is shown in so many rows at least, before everything else of a question has to scroll.
+const LEAST_BODY: usize = 3;
 
 /// The rows of a question; `count` are all that wait.
 pub(super) fn question_rows(
@@ -31,7 +34,6 @@ pub(super) fn question_rows(
         Asked::Form(form) => (form_head(form, look), Vec::new(), form_foot(form, view, look)),
         Asked::Trust(facts) => (trust_head(facts, look), trust_body(facts, look), trust_foot(view, look)),
     };
-    let mut rows = Rows::default();
     let mut title = head;
     if count > 1
         && let Some(first) = title.first_mut()
@@ -39,16 +41,45 @@ pub(super) fn question_rows(
         first.spans.push(look.span(Ink::Dim, format!(" (1 of {count})")));
     }
     let hint = focus_hint(view, look, bindings);
-    let fixed = title.len() + foot.lines.len() + hint.len();
-    let shown = body_window(&body, view.scroll, room.saturating_sub(fixed), look);
-    rows.append(Rows { lines: title, caret: None });
-    rows.append(Rows { lines: shown, caret: None });
-    rows.append(foot);
-    rows.append(Rows { lines: hint, caret: None });
+    let left = room.saturating_sub(title.len() + foot.lines.len() + hint.len());
+    let mut rows = Rows::default();
+    if left < body.len().min(LEAST_BODY) {
+        let mut all = Rows { lines: title, caret: None };
+        all.append(Rows { lines: body, caret: None });
+        all.append(foot);
+        rows.append(tight_window(all, view, room, look, bindings));
+    } else {
+        let shown = body_window(&body, view.scroll, left, look);
+        rows.append(Rows { lines: title, caret: None });
+        rows.append(Rows { lines: shown, caret: None });
+        rows.append(foot);
+        rows.append(Rows { lines: hint, caret: None });
+    }
     if !view.has_focus() {
         rows.caret = None;
     }
     rows
+}
+
+/// A question that is too high for the window, choices included: all of it scrolls, and what is chosen or written stays in sight.
+fn tight_window(all: Rows, view: &QuestionView, room: usize, look: &Look<'_>, bindings: &Bindings) -> Rows {
+    let (count, shown) = (all.lines.len(), room.saturating_sub(1).min(all.lines.len()));
+    let mut from = view.scroll.min(count - shown);
+    let in_use = all.caret.filter(|_| view.selected > 0 || view.words.is_some());
+    if let Some((row, _)) = in_use.filter(|_| shown > 0) {
+        from = from.min(row).max((row + 1).saturating_sub(shown));
+    }
+    let caret = all.caret.and_then(|(row, column)| Some((row.checked_sub(from)?, column)));
+    let mut lines: Vec<Line<'static>> = all.lines.into_iter().skip(from).take(shown).collect();
+    let word = if view.has_focus() {
+        "Enter chooses".to_owned()
+    } else {
+        format!("{} to answer", bindings.keys(KeyAction::FocusQuestion))
+    };
+    let dot = look.signs.dot;
+    let words = format!("{word} {dot} PageDown {dot} {}-{} of {count}", from + 1, from + shown);
+    lines.push(Line::from(look.span(Ink::Warning, clipped(&words, look.width))));
+    Rows { caret: caret.filter(|(row, _)| *row < shown), lines }
 }
 
 /// The rows of a body that fit, from the one that was scrolled to; never fewer than three.
@@ -56,7 +87,7 @@ fn body_window(body: &[Line<'static>], scroll: usize, room: usize, look: &Look<'
     if body.len() <= room {
         return body.to_vec();
     }
-    let room = room.max(3) - 1;
+    let room = room.max(LEAST_BODY) - 1;
     let from = scroll.min(body.len().saturating_sub(room));
     let to = (from + room).min(body.len());
     let mut rows = body[from..to].to_vec();

@@ -11,15 +11,11 @@ use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role};
 
 use super::{App, Dirty, Update};
 use crate::composer::Draft;
-use crate::front::{Driven, Ended, Open, OpenFailure, Opened, SessionRow};
+use crate::front::{Ended, Open, OpenFailure, Opened, SessionRow, opening_words};
 use crate::panels::{Panel, PanelRow, sessions_panel};
 use crate::screen::clipboard_sequence;
 use crate::state::{Conversation, Level, Prompt};
 use crate::text::one_line;
-
-/// What is said when no language model answers.
-const OFFLINE: &str = "The built-in offline model answers, which is not a language model: it can call tools and explain itself. \
-                       Type `help` to see what it does. /login stores a key for a real one.";
 
 /// What is offered for a session that another process drives.
 const HELD_ATTACH: &str = "/held attach";
@@ -176,15 +172,8 @@ impl App {
         for notice in &opened.notices {
             self.conversation.notice(Level::Warning, notice.clone());
         }
-        if opened.offline && opened.driven == Driven::Here {
-            self.conversation.notice(Level::Info, OFFLINE);
-        }
-        match opened.driven {
-            Driven::Here => {}
-            Driven::Elsewhere => self
-                .conversation
-                .notice(Level::Info, "Another process drives this session; what you type goes to it."),
-            Driven::Server => self.conversation.notice(Level::Info, "This session runs on a server."),
+        if let Some(words) = opening_words(&opened) {
+            self.conversation.notice(Level::Info, words);
         }
         self.session = Some(opened);
         self.learn_commands();
