@@ -11,8 +11,6 @@ use qoder_runtime::store::StoreError;
 use qoder_types::AskKind;
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
 
-use crate::screen::tell;
-
 /// Why the program ends, for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -77,14 +75,6 @@ impl Fault {
         let message = names.reword(&self.message).into_owned();
         let hint = names.reword(&self.hint).into_owned();
         Self { exit: self.exit, message, hint }
-    }
-
-    /// Prints it on stderr, if that is still open.
-    pub fn report(&self) {
-        tell(&format!("error: {}", self.message));
-        if !self.hint.is_empty() {
-            tell(&format!("  hint: {}", self.hint));
-        }
     }
 }
 

@@ -1,35 +1,19 @@
 //! `qodercli`: wiring and nothing else. The first word may name a subcommand; everything else is a run.
 
-mod agents;
-mod arguments;
+mod command_line;
 mod commands;
-mod completions;
-mod config;
-mod control;
-mod definitions;
-mod environment;
 mod exit;
-mod hooks;
-mod host;
-mod init;
-mod input;
+mod first_steps;
 mod keys;
-mod login;
+mod listings;
 mod mcp;
-mod mcp_conformance;
-mod models;
-mod nearest;
-mod options;
 mod permissions;
 mod plugins;
-mod print;
-mod rewind;
-mod sandbox;
+mod run;
 mod screen;
 #[cfg(feature = "server")]
 mod serve;
 mod sessions;
-mod signals;
 #[cfg(feature = "tui")]
 mod terminal;
 
@@ -39,10 +23,15 @@ use clap::Parser;
 use qoder_config::sources::Kind;
 use qoder_runtime::setup::Setup;
 
-use arguments::Arguments;
+use command_line::arguments::{self, Arguments};
+use command_line::environment::environment;
+use command_line::nearest;
 use commands::{Command, CommandLine};
-use environment::environment;
 use exit::{Exit, Fault};
+use first_steps::{completions, init, login};
+use listings::{agents, config, definitions, hooks, models, sandbox};
+use mcp::conformance;
+use run::{options, print, signals};
 
 fn main() -> ExitCode {
     screen::escape_panics();
@@ -50,7 +39,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let first = words.get(1).and_then(|word| word.to_str());
     let outcome = match first {
-        Some("mcp") if mcp_conformance::is_meant(&words) => mcp_conformance::run(&words, &environment()),
+        Some("mcp") if conformance::is_meant(&words) => conformance::run(&words, &environment()),
         Some(word) if nearest::COMMANDS.contains(&word) => command(&words),
         _ => run(&words),
     };
@@ -58,7 +47,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(fault) => {
             let fault = fault.reworded(options::option_names(&environment()));
-            fault.report();
+            screen::report(&fault);
             fault.exit.into()
         }
     }

@@ -4,6 +4,7 @@ mod add;
 mod approve;
 mod arguments;
 mod auth;
+pub mod conformance;
 pub mod get;
 mod status;
 

@@ -67,6 +67,14 @@ pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped_for_display(&clean(text)));
 }
 
+/// Prints a fault on stderr, if that is still open.
+pub fn report(fault: &Fault) {
+    tell(&format!("error: {}", fault.message));
+    if !fault.hint.is_empty() {
+        tell(&format!("  hint: {}", fault.hint));
+    }
+}
+
 /// Prints a line in colours on stderr.
 pub fn tell_painted(line: &Painted) {
     let _ = writeln!(std::io::stderr(), "{}", line.as_str());

@@ -12,8 +12,8 @@ use arguments::DataArguments;
 pub use arguments::{HELP, ServeArguments};
 
 use crate::exit::{Exit, Fault};
+use crate::run::signals::{Signal, Signals};
 use crate::screen;
-use crate::signals::{Signal, Signals};
 
 /// Runs the subcommand.
 pub fn run(arguments: ServeArguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {

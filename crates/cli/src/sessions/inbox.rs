@@ -109,7 +109,7 @@ pub fn send(
     resume: bool,
 ) -> Result<Exit, Fault> {
     let (id, paths) = locate(environment, id)?;
-    let text = crate::input::prompt(text, false)?.ok_or_else(|| {
+    let text = crate::run::input::prompt(text, false)?.ok_or_else(|| {
         Fault::input("there is no message", "give one: qodercli sessions send SESSION \"…\"")
     })?;
     let body = InboxBody::Input { message: Message::user(text.clone()), origin: InputOrigin::User };

@@ -1,11 +1,13 @@
 //! `qodercli sessions`: list, show, watch, send, interrupt, delete, export, repair, prune and rewind. Reading never changes a session. What is
 //! here finds and lists sessions; each larger command has a file of its own.
 
+pub mod arguments;
 mod draw;
 mod export;
 pub mod inbox;
 mod page;
 mod prune;
+mod rewind;
 mod show;
 mod status;
 mod timeline;
@@ -30,11 +32,11 @@ use qoder_types::Record;
 use qoder_types::record::RecordBody;
 use serde_json::json;
 
-use crate::arguments::Arguments;
-use crate::commands::SessionsAction;
+use crate::command_line::arguments::Arguments;
+use crate::command_line::place::current_directory;
 use crate::exit::{Exit, Fault};
-use crate::print::current_directory;
 use crate::screen::{say, say_json, say_row, tell};
+use crate::sessions::arguments::SessionsAction;
 pub use status::Status;
 
 /// Runs a sessions command.
@@ -54,7 +56,7 @@ pub fn run(action: &SessionsAction, environment: &BTreeMap<String, String>) -> R
         SessionsAction::Watch(arguments) => watch::run(arguments, environment),
         SessionsAction::Send { id, text, resume } => inbox::send(environment, id, text.as_deref(), *resume),
         SessionsAction::Interrupt { id } => inbox::interrupt(environment, id),
-        SessionsAction::Rewind(arguments) => crate::rewind::run(arguments, environment),
+        SessionsAction::Rewind(arguments) => rewind::run(arguments, environment),
     }
 }
 
@@ -122,7 +124,7 @@ fn resume(environment: &BTreeMap<String, String>, id: &str, text: &str) -> Resul
     let arguments = Arguments::try_parse_from(words).map_err(|error| {
         Fault::input(error.to_string(), "`qodercli -p --resume SESSION \"…\"` does the same")
     })?;
-    crate::print::run(&arguments, environment.clone())
+    crate::run::print::run(&arguments, environment.clone())
 }
 
 fn info_json(session: &SessionInfo) -> serde_json::Value {

@@ -10,9 +10,9 @@ use super::draw::Drawing;
 use super::page::Page;
 use super::timeline::{Ended, Reading, TurnLine};
 use super::{locate, newest};
-use crate::commands::ShowArguments;
 use crate::exit::{Exit, Fault};
 use crate::screen::{Document, Ink};
+use crate::sessions::arguments::ShowArguments;
 
 /// Shows a session.
 pub fn run(arguments: &ShowArguments, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {

@@ -13,11 +13,11 @@ use qoder_store::line::Line;
 use qoder_types::record::{RecordBody, UserOrigin};
 
 use super::locate;
-use crate::arguments::OutputFormat;
-use crate::commands::WatchArguments;
+use crate::command_line::arguments::OutputFormat;
 use crate::exit::{Exit, Fault};
-use crate::host::{self, View};
+use crate::run::host::{self, View};
 use crate::screen::tell;
+use crate::sessions::arguments::WatchArguments;
 
 /// How often it is looked whether the session is still driven.
 const GLANCE: Duration = Duration::from_millis(200);

@@ -12,7 +12,7 @@ use qoder_runtime::setup::Setup;
 use qoder_terminal::TrustFacts;
 use serde_json::Value;
 
-use crate::hooks;
+use crate::listings::hooks;
 
 /// The largest file that is looked at.
 const LARGEST: u64 = 1024 * 1024;

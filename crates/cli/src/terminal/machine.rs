@@ -22,10 +22,12 @@ use serde_json::Value;
 
 use super::driven::SessionThread;
 use super::{folder_trust, local_files, programs};
-use crate::arguments::Arguments;
+use crate::command_line::arguments::Arguments;
 use crate::exit::Fault;
+use crate::first_steps::init;
+use crate::keys;
+use crate::listings::config;
 use crate::sessions::{Status, locate};
-use crate::{config, init, keys};
 
 /// The machine around a terminal of this process.
 pub struct LocalMachine {

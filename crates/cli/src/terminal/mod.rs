@@ -19,10 +19,13 @@ use qoder_runtime::setup::Setup;
 use qoder_store::catalog;
 use qoder_terminal::{Ended, Front, LineModeReason, Open, Outcome, UiSettings};
 
-use crate::arguments::{Arguments, InputFormat};
+use crate::command_line::arguments::{Arguments, InputFormat};
 use crate::exit::{Exit, Fault};
+use crate::run::after::AfterRun;
+use crate::run::options;
+use crate::run::session_choice;
+use crate::screen;
 use crate::sessions::locate;
-use crate::{options, print, screen};
 use machine::LocalMachine;
 
 /// True when the command line asks for the interactive terminal: neither print mode nor anything that only it can do.
@@ -69,7 +72,7 @@ pub fn attach(
 }
 
 fn start(arguments: Arguments, environment: BTreeMap<String, String>, open: Open) -> Result<Exit, Fault> {
-    let choice = print::session_choice(&arguments)?;
+    let choice = session_choice(&arguments)?;
     qoder_process::own_process_tree();
     let mut options = options::from_arguments(&arguments, environment.clone())?;
     // The front shows prompts of every sender.
@@ -78,7 +81,7 @@ fn start(arguments: Arguments, environment: BTreeMap<String, String>, open: Open
     options.checkpoints_by_default = true;
     let setup = Setup::prepare(options)?;
     screen::hide_secrets(&setup);
-    let after = print::AfterRun::of(&setup, &choice);
+    let after = AfterRun::of(&setup, &choice);
     let settings = UiSettings::read(|key| setup.config.settings.get(key).cloned());
     let reader = setup.config.settings.flag("ui.accessibility.screenReader", false);
     let line_mode = LineModeReason::find(arguments.screen_reader, reader, &environment);

@@ -18,8 +18,9 @@ use super::attached::AttachedSession;
 use super::driven::DrivenSession;
 use super::machine::LocalMachine;
 use crate::exit::Fault;
+use crate::run::agents_flag;
+use crate::run::control;
 use crate::sessions::locate;
-use crate::{agents, control};
 
 impl LocalMachine {
     fn choice(&self, what: &Open) -> SessionChoice {
@@ -70,7 +71,7 @@ impl LocalMachine {
             Err(fault) => return Box::pin(std::future::ready(Err(failure(fault, None)))),
         };
         let mut callbacks = Callbacks { elicitations: Some(Elicitations::default()), ..Callbacks::default() };
-        if let Err(fault) = agents::bring(&self.arguments, &mut callbacks) {
+        if let Err(fault) = agents_flag::bring(&self.arguments, &mut callbacks) {
             return Box::pin(std::future::ready(Err(failure(fault, None))));
         }
         let notices = Arc::new(Mutex::new(Vec::new()));

@@ -1,6 +1,8 @@
 //! `qodercli skills list` and `qodercli commands list`: what a session here would have, where each comes from, and which
 //! files cannot be used.
 
+use crate::command_line::place::PlaceArguments;
+use clap::Subcommand;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -12,10 +14,16 @@ use qoder_types::RuleValue;
 use qoder_types::display::escaped_line;
 use serde_json::{Value, json};
 
-use crate::agents::tell_all;
-use crate::commands::DefinitionsAction;
+use super::agents::tell_all;
 use crate::exit::{Exit, Fault};
 use crate::screen::{say, say_json};
+
+/// What to do with skills or commands.
+#[derive(Debug, Subcommand)]
+pub enum DefinitionsAction {
+    /// Those that a session here would have, where they come from, and what cannot be used.
+    List(PlaceArguments),
+}
 
 /// Lists skills or commands.
 pub fn list(

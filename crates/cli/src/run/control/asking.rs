@@ -14,7 +14,7 @@ use qoder_runtime::sessions::{PermissionTool, SessionHandle};
 use qoder_types::AskKind;
 
 use super::channel::Channel;
-use crate::host::JsonLines;
+use crate::run::host::JsonLines;
 use crate::screen::tell;
 
 /// Who answers what the gate leaves open.

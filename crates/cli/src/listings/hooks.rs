@@ -9,7 +9,7 @@ use qoder_config::sources::Problem;
 use qoder_types::display::{escaped_for_display, escaped_line};
 use serde_json::{Value, json};
 
-use crate::commands::PlaceArguments;
+use crate::command_line::place::PlaceArguments;
 use crate::exit::{Exit, Fault};
 use crate::screen;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
 use qoder_runtime::events::Sink;
 
-use crate::arguments::OutputFormat;
+use crate::command_line::arguments::OutputFormat;
 use crate::screen::tell;
 
 pub use json_lines::{JsonLines, StateFor, Wanted};

@@ -3,7 +3,7 @@
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
-use crate::arguments::Arguments;
+use crate::command_line::arguments::Arguments;
 use crate::commands::CommandLine;
 use crate::exit::{Exit, Fault};
 use crate::screen;

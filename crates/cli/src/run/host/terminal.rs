@@ -30,7 +30,7 @@ impl Person {
     /// The person who can be asked here; `None` unless both what is asked and what is answered pass a terminal.
     pub fn at_terminal(spinner: Option<Arc<Spinner>>) -> Option<Arc<Self>> {
         let attended = screen::stdin_is_terminal() && screen::stderr_is_terminal();
-        let environment = crate::environment::environment();
+        let environment = crate::command_line::environment::environment();
         let name = environment.get("USER").or_else(|| environment.get("LOGNAME"));
         let name = name.map_or("the user", String::as_str).to_owned();
         let name = Actor::Person { name, place: Place::Terminal };

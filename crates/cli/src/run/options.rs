@@ -10,9 +10,10 @@ use qoder_runtime::setup::{Options, Setup, TOOL_NAMES};
 use qoder_types::{PermissionMode, RuleSource};
 use serde_json::Value;
 
-use crate::arguments::{Arguments, InputFormat, OutputFormat};
+use crate::command_line::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::Fault;
-use crate::{keys, screen};
+use crate::keys;
+use crate::screen;
 
 /// The options that the flags and the environment ask for.
 pub fn from_arguments(

@@ -1,43 +1,36 @@
 //! Agents on the command line: those that `--agents` defines, the one that `--agent` makes the main one, and
 //! `qodercli agents list`.
 
+use crate::command_line::place::PlaceArguments;
+use clap::Subcommand;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use qoder_config::agents::{AgentDefinition, Listed, Standing};
+use qoder_config::agents::{Listed, Standing};
 use qoder_config::extensions::Loaded;
 use qoder_config::sources::{Origin, Problem};
-use qoder_runtime::callbacks::Callbacks;
 use qoder_types::display::escaped_line;
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
-use crate::commands::AgentsAction;
 use crate::exit::{Exit, Fault};
+use crate::run::agents_flag::of_flag;
 use crate::screen::{say, say_json, tell};
+
+/// What to do with agents.
+#[derive(Debug, Subcommand)]
+pub enum AgentsAction {
+    /// List the agents, those that others of the same name hide included.
+    List {
+        #[command(flatten)]
+        place: PlaceArguments,
+        /// Agents as `--agents` of a run has them.
+        #[arg(long, value_name = "JSON")]
+        agents: Option<String>,
+    },
+}
 
 /// How much of a purpose the list shows.
 const LONGEST: usize = 100;
-
-/// Adds the agents of `--agents`.
-pub fn bring(arguments: &Arguments, callbacks: &mut Callbacks) -> Result<(), Fault> {
-    for (name, definition) in of_flag(arguments.agents.as_deref())? {
-        // What the program declares in its handshake is nearer than its flags.
-        callbacks.agents.entry(name).or_insert(definition);
-    }
-    Ok(())
-}
-
-fn of_flag(text: Option<&str>) -> Result<BTreeMap<String, AgentDefinition>, Fault> {
-    let Some(text) = text else { return Ok(BTreeMap::new()) };
-    let read = AgentDefinition::from_flag(text).map_err(|problem| {
-        Fault::input(
-            format!("--agents: {problem}"),
-            "give an object such as {\"reviewer\": {\"description\": \"…\", \"prompt\": \"…\"}}",
-        )
-    })?;
-    Ok(read.into_iter().collect())
-}
 
 pub fn tell_all(problems: &[Problem]) {
     for problem in problems {

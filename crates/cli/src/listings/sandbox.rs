@@ -2,16 +2,36 @@
 //!
 //! Colour only on a terminal. The exit code says whether everything that the settings ask for holds.
 
+use clap::Subcommand;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use qoder_process::sandbox::{Check, SandboxReport, report};
 use qoder_runtime::setup::sandbox::places;
 use qoder_runtime::setup::{Options, Setup};
 use serde_json::json;
 
-use crate::commands::SandboxAction;
 use crate::exit::{Exit, Fault};
 use crate::screen::{self, Ink, Paint};
+
+/// What to do with the sandbox.
+#[derive(Debug, Subcommand)]
+pub enum SandboxAction {
+    /// Start a confined process that tries what must fail, and tell what happened.
+    ///
+    /// Exit code 0 when everything the settings ask for is enforced here, else 44.
+    Status {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Another working directory.
+        #[arg(short = 'w', long)]
+        cwd: Option<PathBuf>,
+        /// A settings file or JSON above all other layers.
+        #[arg(long)]
+        settings: Option<String>,
+    },
+}
 
 /// Runs the subcommand.
 pub fn run(action: SandboxAction, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {

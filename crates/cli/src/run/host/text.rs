@@ -44,7 +44,7 @@ impl Text {
             streams: out,
             progress: err || verbose,
             verbose,
-            paint: Paint::of_stderr(&crate::environment::environment()),
+            paint: Paint::of_stderr(&crate::command_line::environment::environment()),
             person: Person::at_terminal(spinner.clone()),
             answering: Answering::default(),
             spinner,

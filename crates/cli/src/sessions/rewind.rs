@@ -9,9 +9,9 @@ use qoder_runtime::setup::{Options, Setup};
 use qoder_runtime::store::SessionLocation;
 use qoder_types::record::{RecordBody, UserOrigin};
 
-use crate::commands::RewindArguments;
 use crate::exit::{Exit, Fault};
 use crate::screen::{self, say, tell};
+use crate::sessions::arguments::RewindArguments;
 use crate::sessions::{locate, read};
 
 /// Rewinds, or lists the messages when none is named.

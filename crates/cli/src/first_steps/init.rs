@@ -29,7 +29,7 @@ const KNOWN: &[(&str, &[&str])] = &[
 
 /// Runs `qodercli init`.
 pub fn run(folder: Option<&PathBuf>) -> Result<Exit, Fault> {
-    let folder = crate::print::current_directory(folder)?;
+    let folder = crate::command_line::place::current_directory(folder)?;
     let path = write_draft(&folder)?;
     screen::say_row(&format!("wrote {}", path.display()))?;
     screen::tell("Fill in what only people know; `qodercli trust` makes the file count in this folder.");

@@ -1,6 +1,7 @@
 //! `qodercli permissions`: decide a case, list the rules in force, and answer calls that wait; `explain` prints why a past
 //! call ran or did not.
 
+pub mod arguments;
 mod explain;
 mod pending;
 
@@ -23,11 +24,11 @@ use qoder_types::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::{AnswerArguments, PermissionsAction};
 use crate::exit::{Exit, Fault};
 use crate::screen::{Document, say, say_json, say_json_line, say_row, tell};
 use crate::sessions::inbox::{self, Letter};
 use crate::sessions::{KeptAgent, locate};
+use arguments::{AnswerArguments, PermissionsAction};
 
 use pending::Target;
 
@@ -51,7 +52,7 @@ pub fn run(action: PermissionsAction, environment: BTreeMap<String, String>) -> 
 }
 
 fn check(environment: &BTreeMap<String, String>, batch: bool) -> Result<Exit, Fault> {
-    let cwd = crate::print::current_directory(None)?;
+    let cwd = crate::command_line::place::current_directory(None)?;
     let mut checker = Checker::new(cwd, home::home(environment));
     let mut input = BufReader::with_capacity(256 * 1024, std::io::stdin().lock());
     if !batch {

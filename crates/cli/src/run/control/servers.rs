@@ -13,7 +13,7 @@ use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
 use serde_json::Value;
 
 use super::channel::Channel;
-use crate::arguments::ProtocolArguments;
+use crate::command_line::arguments::ProtocolArguments;
 
 /// What the command line says about servers.
 pub fn flags(arguments: &ProtocolArguments) -> Flags {

@@ -8,7 +8,7 @@ use qoder_runtime::setup::{Options, Setup};
 use qoder_types::{ModelFailure, ModelFailureClass};
 use serde_json::{Value, json};
 
-use crate::commands::PlaceArguments;
+use crate::command_line::place::PlaceArguments;
 use crate::exit::{Exit, Fault};
 use crate::screen;
 use crate::screen::{Ink, Paint, Painted};

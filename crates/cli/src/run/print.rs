@@ -1,27 +1,30 @@
 //! Print mode: opens or resumes a session, takes the prompt into its log, and drives it to the end of the turn.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use qoder_core::State;
 use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::session::new_id;
 use qoder_runtime::sessions::SessionChoice;
-use qoder_runtime::sessions::retention::{self, Retention};
 use qoder_runtime::sessions::{
     Finished, Finishing, FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionHandle, Sessions,
     Stopped, Stopper,
 };
 use qoder_runtime::setup::Setup;
-use qoder_runtime::telemetry::Telemetry;
 use qoder_types::record::TurnEnded;
 
-use crate::arguments::{Arguments, InputFormat, OutputFormat};
+use crate::command_line::arguments::{Arguments, InputFormat, OutputFormat};
 use crate::exit::{Exit, Fault, is_denied, of_turn};
-use crate::host::{self, View};
-use crate::signals::{self, Signal, Signals};
-use crate::{agents, control, input, options, screen};
+use crate::run::after::AfterRun;
+use crate::run::agents_flag;
+use crate::run::announce::{announce_failure, tell_offline};
+use crate::run::choice::session_choice;
+use crate::run::control;
+use crate::run::host::{self, View};
+use crate::run::input;
+use crate::run::options;
+use crate::run::signals::{self, Signal, Signals};
+use crate::screen;
 
 /// Runs print mode to its exit.
 pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Result<Exit, Fault> {
@@ -43,37 +46,6 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     exit
 }
 
-/// What is done after the answer is printed.
-pub struct AfterRun {
-    retention: Option<Retention>,
-    config_root: PathBuf,
-    telemetry: Option<Telemetry>,
-}
-
-impl AfterRun {
-    /// What a run with this setup leaves to be done.
-    pub fn of(setup: &Setup, choice: &SessionChoice) -> Self {
-        // A run that keeps nothing leaves everything else alone as well.
-        let retention = (!choice.forget).then(|| retention::configured(&setup.config.settings));
-        Self {
-            retention,
-            config_root: setup.config.config_root.clone(),
-            telemetry: setup.telemetry().cloned(),
-        }
-    }
-
-    /// Does it.
-    pub fn finish(self) {
-        if let Some(problem) = self.telemetry.and_then(|telemetry| telemetry.flush()) {
-            screen::tell(&format!("warning: telemetry: {problem}"));
-        }
-        // Only what was deleted is reported; what could not be is tried again.
-        if let Some(text) = self.retention.and_then(|retention| retention.after_run(&self.config_root)) {
-            screen::tell(&text);
-        }
-    }
-}
-
 fn one_prompt(
     arguments: &Arguments,
     setup: Setup,
@@ -81,7 +53,7 @@ fn one_prompt(
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
     let mut callbacks = Callbacks::default();
-    agents::bring(arguments, &mut callbacks)?;
+    agents_flag::bring(arguments, &mut callbacks)?;
     let optional = choice.resumes() || setup.has_main(arguments.agent.as_deref());
     let first = match input::prompt(arguments.prompt.as_deref(), optional)? {
         Some(text) => FirstPrompt::Text(text),
@@ -179,20 +151,10 @@ async fn attend(finished: Finishing, stop: &Stopper) -> Arc<Finished> {
     }
 }
 
-/// Says on stderr that no language model answers.
-pub fn tell_offline(session: &SessionHandle) {
-    if session.model().provider == "offline" {
-        screen::tell(
-            "note: the built-in offline model answers, which is not a language model. Set ANTHROPIC_API_KEY or \
-             OPENAI_API_KEY, or add `providers` to the settings, to use one.",
-        );
-    }
-}
-
 /// Prints the ID of the session on a terminal, for `sessions show`, `permissions explain` and `--resume`.
 fn print_id(id: &str) {
     if screen::stdout_is_terminal() && screen::stderr_is_terminal() {
-        let line = screen::Paint::of_stderr(&crate::environment::environment()).line();
+        let line = screen::Paint::of_stderr(&crate::command_line::environment::environment()).line();
         screen::tell_painted(&line.ink(screen::Ink::Faint, &format!("session {id}")));
     }
 }
@@ -223,41 +185,6 @@ fn debug_session(session: &SessionHandle) -> Vec<String> {
     ]
 }
 
-/// Which session the flags name.
-pub fn session_choice(arguments: &Arguments) -> Result<SessionChoice, Fault> {
-    let choice = SessionChoice {
-        session_id: arguments.session_id.clone(),
-        resume: arguments.resume.clone(),
-        continue_newest: arguments.r#continue,
-        fork: arguments.fork_session,
-        forget: arguments.no_session_persistence,
-        resume_at: arguments.resume_session_at.clone(),
-        drops_turn: arguments.resume_drops_turn.clone(),
-    };
-    match choice.complaint() {
-        Some(bad) => Err(Fault::input(bad.message, bad.hint)),
-        None => Ok(choice),
-    }
-}
-
-/// Programs that read JSON learn of a session that cannot be opened, written or continued by a result message, too. It has
-/// what the unfinished turn came to so far.
-pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, state: &State) -> Fault {
-    let fault = fault.reworded(options::option_names(&crate::environment::environment()));
-    if format != OutputFormat::Text {
-        let turn = state.turn.clone().unwrap_or_default();
-        let message = serde_json::json!({
-            "type": "result", "subtype": "error_during_execution", "is_error": true, "duration_ms": 0,
-            "duration_api_ms": turn.duration_api_ms, "num_turns": turn.model_calls, "session_id": session_id,
-            "uuid": new_id(), "errors": [fault.message], "usage": turn.usage, "total_cost_usd": state.total_cost_usd,
-            "modelUsage": state.totals, "permission_denials": turn.denials,
-        });
-        // The fault itself is printed on stderr, whether or not this is read.
-        let _ = screen::say_json_line(message.to_string());
-    }
-    fault
-}
-
 /// The exit code of a run with one prompt. A script that asked for a change and got none has to notice.
 fn exit_of(end: &TurnEnded, format: OutputFormat) -> Exit {
     if !is_denied(end) || format == OutputFormat::StreamJson {
@@ -270,12 +197,4 @@ fn exit_of(end: &TurnEnded, format: OutputFormat) -> Exit {
     screen::tell(&format!("error: nothing ran: {count} of the model {were} denied"));
     screen::tell("  hint: `qodercli permissions explain` prints why");
     Exit::General
-}
-
-/// The folder of the current project's sessions, for commands.
-pub fn current_directory(cwd: Option<&PathBuf>) -> Result<PathBuf, Fault> {
-    let path = cwd.cloned().unwrap_or_else(|| PathBuf::from("."));
-    path.canonicalize().map_err(|error| {
-        Fault::input(format!("{} cannot be used as a directory: {error}", path.display()), "check the path")
-    })
 }

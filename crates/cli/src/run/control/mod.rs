@@ -29,14 +29,14 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
-use crate::agents;
-use crate::arguments::{Arguments, OutputFormat};
+use crate::command_line::arguments::{Arguments, OutputFormat};
 use crate::exit::{Exit, Fault, of_turn};
-use crate::host::{self, JsonLines, StateFor, View, Wanted};
-use crate::input::{self, Line};
-use crate::print::{announce_failure, tell_offline};
+use crate::run::agents_flag;
+use crate::run::announce::{announce_failure, tell_offline};
+use crate::run::host::{self, JsonLines, StateFor, View, Wanted};
+use crate::run::input::{self, Line};
+use crate::run::signals::{self, Signal, Signals};
 use crate::screen;
-use crate::signals::{self, Signal, Signals};
 use asking::{AskingSink, Asks};
 use channel::Channel;
 use gone::ReaderGone;
@@ -186,7 +186,7 @@ impl Connection<'_> {
             }
             Some(_) | None => (None, Callbacks::default()),
         };
-        agents::bring(self.arguments, &mut callbacks).inspect_err(|fault| {
+        agents_flag::bring(self.arguments, &mut callbacks).inspect_err(|fault| {
             if let Some(id) = &handshake {
                 channel.respond(id, Err(format!("{}. {}", fault.message, fault.hint)));
             }
@@ -352,7 +352,12 @@ impl Reader {
             Line::Refused(problem) => {
                 self.refused.store(true, Ordering::Relaxed);
                 let id = self.handle.session_id();
-                announce_failure(Fault::input(problem, ""), self.format, id, &State::default()).report();
+                screen::report(&announce_failure(
+                    Fault::input(problem, ""),
+                    self.format,
+                    id,
+                    &State::default(),
+                ));
             }
             Line::Bad(problem) => {
                 self.refused.store(true, Ordering::Relaxed);

@@ -10,9 +10,10 @@ use qoder_runtime::error::SessionError;
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
 
-use crate::commands::PlaceArguments;
+use crate::command_line::place::{PlaceArguments, current_directory};
 use crate::exit::{Exit, Fault};
-use crate::{hooks, print, screen};
+use crate::listings::hooks;
+use crate::screen;
 
 /// Shows effective settings with their origin.
 pub fn show(
@@ -164,7 +165,7 @@ fn masked(value: &Value) -> Value {
 
 /// Puts a folder on the list of trusted ones.
 pub fn trust(folder: Option<&PathBuf>, environment: &BTreeMap<String, String>) -> Result<Exit, Fault> {
-    let folder = print::current_directory(folder)?;
+    let folder = current_directory(folder)?;
     let root = home::config_root(environment);
     let trusted = match qoder_config::trust::add(&folder, &root, &home::home(environment)) {
         // The folder was refused; anything else is about the place where the list is kept.
