@@ -9,7 +9,7 @@ from typing import Any, Iterable
 import anthropic
 import pytest
 from anthropic import Anthropic, AsyncAnthropic, beta_async_tool
-from anthropic.types.beta import BetaManagedAgentsAgent, BetaManagedAgentsSession
+from anthropic.types.beta import BetaFileMetadata, BetaManagedAgentsAgent, BetaManagedAgentsSession
 from anthropic.types.beta.sessions import BetaManagedAgentsAgentMessageEvent
 
 from conftest import Replies, Served
@@ -234,3 +234,37 @@ def test_errors_have_their_classes(serve: Callable[[Replies], Served]) -> None:
     with pytest.raises(anthropic.ConflictError):
         client.beta.sessions.events.send(session_id=session.id, events=[message("go")])
     assert client.beta.sessions.delete(session.id).type == "session_deleted"
+
+
+def test_files_are_uploaded_read_by_a_session_and_deleted(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "cat table.csv; echo done > out.md"}}]}
+    deliver = {"toolCalls": [{"name": "DeliverArtifacts", "input": {"paths": ["out.md"]}}]}
+    client = client_of(serve([call, deliver, {"text": "Done."}]))
+    file = client.beta.files.upload(file=("table.csv", b"a;b\n", "text/csv"), expires_in_seconds=3600)
+    assert isinstance(file, BetaFileMetadata)
+    assert (file.filename, file.mime_type, file.size_bytes, file.scope) == ("table.csv", "text/csv", 4, None)
+    assert file.expires_at is not None and file.expires_at > file.created_at
+    assert client.beta.files.download(file.id).read() == b"a;b\n"
+    assert client.beta.files.retrieve_metadata(file.id) == file
+    assert [one.id for one in client.beta.files.list(ids=[file.id, "file_unknown"])] == [file.id]
+    agent, _ = begin(client, [{"type": "agent_toolset_20260401"}])
+    environment = client.beta.environments.create(name="files", config={"type": "cloud"})
+    session = client.beta.sessions.create(
+        agent=agent.id,
+        environment_id=environment.id,
+        resources=[{"type": "file", "file_id": file.id, "mount_path": "/workspace/table.csv"}],
+    )
+    resource = session.resources[0]
+    assert resource.type == "file" and resource.file_id == file.id and resource.mount_path == "/workspace/table.csv"
+    seen = follow(client, session.id, [message("go")])
+    results = [event for event in seen if event.type == "agent.tool_result"]
+    assert "a;b" in results[0].content[0].text
+    delivered = list(client.beta.files.list(scope_id=session.id))
+    assert [one.filename for one in delivered] == ["out.md"]
+    assert delivered[0].scope is not None and delivered[0].scope.id == session.id
+    assert client.beta.files.download(delivered[0].id).read() == b"done\n"
+    added = client.beta.sessions.resources.add(session.id, type="file", file_id=delivered[0].id)
+    assert added.mount_path == f"/mnt/session/uploads/{delivered[0].id}"
+    assert client.beta.files.delete(file.id).type == "file_deleted"
+    with pytest.raises(anthropic.NotFoundError):
+        client.beta.files.download(file.id)

@@ -97,3 +97,18 @@ def test_cancel_conflict_and_keys(serve: Callable[[Replies], Served]) -> None:
     assert client.sessions.delete(session.id).type == "session_deleted"
     with pytest.raises(qca.NotFoundError):
         client.sessions.retrieve(session.id)
+
+
+def test_files_by_links(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello.", "repeat": True}]))
+    file = client.files.upload(file=("a.txt", b"words"), name="b.txt", metadata={"team": "docs"}, expires_in_seconds=3600)
+    assert (file.filename, file.size_bytes, file.metadata) == ("b.txt", 5, {"team": "docs"})
+    assert client.files.download(file.id).read() == b"words"
+    assert [one.id for one in client.files.list(name="b.txt")] == [file.id]
+    session = begin(client, [])
+    added = client.sessions.resources.add(session.id, type="file", file_id=file.id)
+    assert added.file_id == file.id
+    assert client.files.delete(file.id).type == "file_deleted"
+    with pytest.raises(qca.APIStatusError) as gone:
+        client.files.download(file.id)
+    assert gone.value.status_code == 410

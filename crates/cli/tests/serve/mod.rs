@@ -3,6 +3,7 @@
 
 mod crash;
 mod edge;
+mod files;
 mod interrupts;
 mod isolation;
 mod mcp_server;

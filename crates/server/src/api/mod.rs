@@ -4,6 +4,7 @@ mod agents;
 mod app;
 mod environments;
 mod events;
+mod files;
 mod models;
 mod router;
 mod session_resources;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::app::App;
-use super::{agents, environments, events, models, session_resources, sessions, status, stream};
+use super::{agents, environments, events, files, models, session_resources, sessions, status, stream};
 use crate::http::{ApiError, pass};
 
 /// Every route, behind the edge.
@@ -50,6 +51,9 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/sessions/{id}/events", get(events::list).post(events::send))
         .route("/sessions/{id}/events/stream", get(stream::open))
         .route("/sessions/{id}/stream", get(stream::open))
+        .route("/files", get(files::list).post(files::create).layer(DefaultBodyLimit::disable()))
+        .route("/files/{id}", get(files::read).delete(files::delete))
+        .route("/files/{id}/content", get(files::content))
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::read));
     Router::new()
@@ -58,6 +62,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/health", get(status::health))
         .route("/ready", get(status::ready))
         .route("/metrics", get(status::metrics))
+        .route("/files/{id}/{ticket}", get(files::linked))
         .fallback(|| async { ApiError::not_found("There is no such path.") })
         .layer(from_fn_with_state(edge, pass))
         .with_state(app)

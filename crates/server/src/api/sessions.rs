@@ -8,6 +8,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::app::{self, App};
+use super::files;
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::admission::{self, Action, Head};
 use crate::model::agent_view::AgentVersion;
@@ -62,8 +63,10 @@ pub(super) fn admit(request: &ApiRequest, inputs: Vec<Input>) -> (Admit, Vec<Eve
 
 pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Run)?;
-    let mut new = session::create(&request.json()?, Time::now())?;
-    let tenant = request.principal.tenant_id();
+    let (tenant, body) = (request.principal.tenant_id(), request.json()?);
+    let given = files::given(&app, tenant, &body).await?;
+    let mut new = session::create(&body, Time::now(), &given)?;
+    files::check(&app, tenant, new.resources.iter().filter_map(|new| new.resource.file())).await?;
     let mut inputs = std::mem::take(&mut new.inputs);
     app.store.spill_inputs(tenant, &mut inputs).await?;
     let offered = if inputs.is_empty() { None } else { app.node.offer() };

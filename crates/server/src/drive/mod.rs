@@ -1,8 +1,10 @@
 //! Driving sessions: a node claims those that are due, and gives each a seat, which opens it with the runtime, commits what
 //! happens and lets it rest when nothing is left to do.
 
+mod artifacts;
 mod inbox;
 mod log;
+mod mounts;
 mod node;
 mod options;
 mod seat;

@@ -37,6 +37,8 @@ pub struct NodeSettings {
     pub private_addresses: PrivateAddresses,
     /// The most sessions that run at the same time.
     pub most_seats: usize,
+    /// The most bytes that the files of a tenant may have.
+    pub storage_quota: u64,
 }
 
 /// What a node has done.
@@ -319,6 +321,13 @@ impl Node {
         let environments = self.environments.clone();
         // What cannot be removed now harms no one: no session has its name again.
         drop(tokio::task::spawn_blocking(move || environments.remove(session)).await);
+    }
+
+    /// Removes a file that is no longer a resource of a session from where it was mounted.
+    pub async fn unmount(&self, session: SessionId, mount_path: String) {
+        let environments = self.environments.clone();
+        // A copy that stays harms no one; the next wake removes those that are mounted beside the workspace.
+        drop(tokio::task::spawn_blocking(move || environments.unmount(session, &mount_path)).await);
     }
 
     /// Stops taking sessions up, ends those that run, and gives their leases back.

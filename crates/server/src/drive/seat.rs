@@ -9,20 +9,23 @@ use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::config::servers::Flags;
 use qoder_runtime::error::{DriveError, SessionError};
 use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, SessionChoice, Sessions};
-use qoder_runtime::setup::Setup;
+use qoder_runtime::setup::{HostTools, Setup};
 use qoder_store::line::Line;
 use qoder_store::{SessionKey, SessionLocation, SessionStore};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, sleep_until};
 
+use super::artifacts::{DeliverArtifacts, Delivery};
 use super::node::{Node, SeatMessage};
-use super::servers;
+use super::options::Given;
 use super::shared::Shared;
 use super::sink::SeatSink;
 use super::stored_session::SeatSession;
+use super::{mounts, servers};
+use crate::environment::Places;
 use crate::model::event::NewEvent;
-use crate::model::ids::TenantId;
+use crate::model::ids::{SessionId, TenantId};
 use crate::model::session::SessionSecrets;
 use crate::model::toolset::Toolset;
 use crate::project::{Previews, Projector};
@@ -144,12 +147,24 @@ async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFailure> {
     let key = claim.key;
     let configured_at = claim.configured_at;
     let tenant = row.tenant;
+    let places = prepare(node, session.id).await?;
+    let facts = mounts::provide(node, &row, &places, &shared).await;
+    let delivery = Delivery::new(node, (tenant, session.id), Arc::clone(&shared));
+    let given = Given { facts, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
     let opened = tokio::task::spawn_blocking(move || {
         let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
-        open_session(&opening, &row, (&secrets, &toolset), (lines, opener, first), sink)
+        open_session(&opening, &row, (&secrets, &toolset), (lines, opener, first), (places, given), sink)
     });
     let opened = opened.await.map_err(|error| OpenFailure::Session(format!("internal error: {error}")))??;
     Ok(Open { opened, shared, tenant, budget, credit_usd: settings.credit_usd, configured_at })
+}
+
+/// The folders of a session.
+async fn prepare(node: &Node, session: SessionId) -> Result<Places, OpenFailure> {
+    let environments = node.environments.clone();
+    let prepared = tokio::task::spawn_blocking(move || environments.prepare(session)).await;
+    let prepared = prepared.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    prepared.map_err(|error| OpenFailure::Session(format!("the workspace cannot be made: {error}")))
 }
 
 fn open_secrets(node: &Node, row: &SeatRow) -> Result<SessionSecrets, OpenFailure> {
@@ -187,13 +202,12 @@ fn open_session(
     row: &SeatRow,
     (secrets, toolset): (&SessionSecrets, &Toolset),
     (lines, shared, first): (Vec<Line>, Arc<Shared>, FirstPrompt),
+    (places, given): (Places, Given),
     sink: Arc<SeatSink>,
 ) -> Result<OpenedSession, OpenFailure> {
     let session = &row.session.session;
-    let fault =
-        |error: std::io::Error| OpenFailure::Session(format!("the workspace cannot be made: {error}"));
-    let places = node.environments.prepare(session.id).map_err(fault)?;
-    let options = node.settings.runtime.options(session, &row.environment, secrets, (toolset, &places));
+    let runtime = &node.settings.runtime;
+    let options = runtime.options(session, &row.environment, secrets, (toolset, &places), given);
     let setup = Setup::prepare(options).map_err(|error| OpenFailure::Session(error.to_string()))?;
     let (servers, refused) =
         servers::servers(&session.body.agent.mcp_servers, toolset, &node.settings.private_addresses);

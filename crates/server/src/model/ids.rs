@@ -97,6 +97,8 @@ ids! {
     SessionId = "sess_";
     /// An event of a session.
     EventId = "evt_";
+    /// A file.
+    FileId = "file_";
     /// A resource of a session: a file, a repository.
     ResourceId = "sesrsc_";
     /// One run of the server process.
@@ -117,7 +119,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId ResourceId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId ResourceId NodeId TenantId }
 
 impl EventId {
     /// The id of an event that is made now.

@@ -4,6 +4,7 @@ mod agents;
 pub mod dialect;
 pub mod environment;
 pub mod fields;
+pub mod files;
 pub mod ids;
 pub mod metadata;
 pub mod problem;

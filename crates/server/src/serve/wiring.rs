@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::drive::{Node, NodeSettings, RuntimeSettings};
 use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
-use crate::http::{Authenticator, Edge, HostRules, RateLimiter};
+use crate::http::{Authenticator, Edge, FileLinks, HostRules, LinkBase, RateLimiter};
 use crate::observe::{Counted, Log, Metrics};
 
 /// The parts of a server.
@@ -36,6 +36,7 @@ pub(super) fn wire(
         runtime,
         private_addresses: config.private_addresses.clone(),
         most_seats: config.most_seats,
+        storage_quota: config.storage_quota,
     };
     let node = Node::new(
         foundation.store.clone(),
@@ -65,6 +66,14 @@ pub(super) fn wire(
         metrics,
         models,
         credit_usd: config.credit_usd,
+        links: FileLinks::new(
+            foundation.cluster.clone(),
+            LinkBase {
+                public_url: config.public_url.clone(),
+                is_tls: config.tls.is_some() || config.behind_proxy,
+            },
+        ),
+        storage_quota: config.storage_quota,
         readiness: Arc::clone(&readiness),
         stop,
         streams: Mutex::new(HashMap::new()),

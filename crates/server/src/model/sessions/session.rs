@@ -10,6 +10,7 @@ use crate::model::agent_view;
 use crate::model::budget::Budget;
 use crate::model::dialect::Dialect;
 use crate::model::fields::{Change, Fields, each};
+use crate::model::files::GivenFiles;
 use crate::model::ids::{AgentId, EnvironmentId, SessionId};
 use crate::model::inputs::{self, Input};
 use crate::model::metadata::{self, EmptyText, Metadata};
@@ -130,11 +131,11 @@ pub struct Session {
     pub last_at: Time,
 }
 
-/// Reads the body of a creation.
+/// Reads the body of a creation. `files` has the files that its messages may name.
 ///
 /// # Errors
 /// When a field is missing or cannot be used, or names something that is not there.
-pub fn create(body: &Value, now: Time) -> Result<NewSession, Refusal> {
+pub fn create(body: &Value, now: Time, files: &GivenFiles) -> Result<NewSession, Refusal> {
     let fields = Fields::of_body(body)?;
     let agent = fields.get("agent").or_else(|| fields.get("agent_id"));
     let agent = agent.ok_or_else(|| Problem::field("agent", "is required"))?;
@@ -154,6 +155,7 @@ pub fn create(body: &Value, now: Time) -> Result<NewSession, Refusal> {
         })?;
         mounted.push(resource);
     }
+    resources::check_paths(mounted.iter().map(|new| &new.resource))?;
     Ok(NewSession {
         agent: reference(agent)?,
         environment,
@@ -162,7 +164,7 @@ pub fn create(body: &Value, now: Time) -> Result<NewSession, Refusal> {
         resources: mounted,
         budget: fields.get("budget").map(Budget::read).transpose()?,
         variables: variables(fields)?.unwrap_or_default(),
-        inputs: inputs::read_initial(fields)?,
+        inputs: inputs::read_initial(fields, files)?,
     })
 }
 

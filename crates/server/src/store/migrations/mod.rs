@@ -23,8 +23,10 @@ impl Migration {
 }
 
 /// The schema of SQLite.
-pub const SQLITE: &[Migration] =
-    &[Migration { number: 1, name: "first", sql: include_str!("sqlite/0001_first.sql") }];
+pub const SQLITE: &[Migration] = &[
+    Migration { number: 1, name: "first", sql: include_str!("sqlite/0001_first.sql") },
+    Migration { number: 2, name: "files", sql: include_str!("sqlite/0002_files.sql") },
+];
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 //! that decide inside of a transaction are pure functions of `model` that are passed in.
 
 mod drive;
+mod files;
 mod operations;
 mod resources;
 mod sessions;
@@ -12,6 +13,7 @@ pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
 };
+pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use operations::{MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{
@@ -25,9 +27,15 @@ use super::error::DbError;
 pub type DbFuture<'a, T> = BoxFuture<'a, Result<T, DbError>>;
 
 /// A database.
-pub trait Db: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync {}
+pub trait Db:
+    ResourcesDb + FilesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync
+{
+}
 
-impl<T: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync> Db for T {}
+impl<T: ResourcesDb + FilesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync> Db
+    for T
+{
+}
 
 /// An answer as clients got it, kept for those who ask again.
 #[derive(Debug, Clone, PartialEq, Eq)]
