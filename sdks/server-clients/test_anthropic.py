@@ -9,7 +9,12 @@ from typing import Any, Iterable
 import anthropic
 import pytest
 from anthropic import Anthropic, AsyncAnthropic, beta_async_tool
-from anthropic.types.beta import BetaFileMetadata, BetaManagedAgentsAgent, BetaManagedAgentsSession
+from anthropic.types.beta import (
+    BetaFileMetadata,
+    BetaManagedAgentsAgent,
+    BetaManagedAgentsSession,
+    BetaManagedAgentsVault,
+)
 from anthropic.types.beta.sessions import BetaManagedAgentsAgentMessageEvent
 
 from conftest import Replies, Served
@@ -268,3 +273,55 @@ def test_files_are_uploaded_read_by_a_session_and_deleted(serve: Callable[[Repli
     assert client.beta.files.delete(file.id).type == "file_deleted"
     with pytest.raises(anthropic.NotFoundError):
         client.beta.files.download(file.id)
+
+
+def test_vaults_hold_credentials_that_are_never_shown(serve: Callable[[Replies], Served]) -> None:
+    secret = "a-value-that-is-never-shown"
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "echo ${#REPORT_KEY} $REPORT_KEY"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    vault = client.beta.vaults.create(display_name="Team", metadata={"team": "docs"})
+    assert isinstance(vault, BetaManagedAgentsVault) and vault.archived_at is None
+    assert client.beta.vaults.update(vault.id, display_name="All").display_name == "All"
+    assert [one.id for one in client.beta.vaults.list()] == [vault.id]
+    made = client.beta.vaults.credentials.create(
+        vault.id,
+        auth={
+            "type": "environment_variable",
+            "secret_name": "REPORT_KEY",
+            "secret_value": secret,
+            "networking": {"type": "unrestricted"},
+        },
+    )
+    assert made.auth.type == "environment_variable" and made.auth.secret_name == "REPORT_KEY"
+    oauth = client.beta.vaults.credentials.create(
+        vault.id,
+        auth={
+            "type": "mcp_oauth",
+            "mcp_server_url": "http://127.0.0.1:9/mcp",
+            "access_token": secret,
+            "refresh": {
+                "client_id": "c",
+                "refresh_token": secret,
+                "token_endpoint": "http://127.0.0.1:9/token",
+                "token_endpoint_auth": {"type": "none"},
+            },
+        },
+    )
+    assert oauth.auth.type == "mcp_oauth" and oauth.auth.refresh is not None and oauth.auth.refresh.client_id == "c"
+    validated = client.beta.vaults.credentials.mcp_oauth_validate(oauth.id, vault_id=vault.id)
+    assert (validated.status, validated.has_refresh_token) == ("unknown", True)
+    assert validated.mcp_probe is not None and validated.mcp_probe.method == "initialize"
+    assert [one.id for one in client.beta.vaults.credentials.list(vault.id)] == [oauth.id, made.id]
+    shown = client.beta.vaults.credentials.retrieve(made.id, vault_id=vault.id).to_json()
+    assert secret not in shown and secret not in oauth.to_json()
+    agent, _ = begin(client, [{"type": "agent_toolset_20260401"}])
+    environment = client.beta.environments.create(name="vaults", config={"type": "cloud"})
+    session = client.beta.sessions.create(agent=agent.id, environment_id=environment.id, vault_ids=[vault.id])
+    assert session.vault_ids == [vault.id]
+    seen = follow(client, session.id, [message("go")])
+    result = next(event for event in seen if event.type == "agent.tool_result").content[0].text
+    assert str(len(secret)) in result and secret not in result
+    assert client.beta.vaults.credentials.archive(oauth.id, vault_id=vault.id).archived_at is not None
+    assert client.beta.vaults.credentials.delete(made.id, vault_id=vault.id).type == "vault_credential_deleted"
+    assert client.beta.vaults.archive(vault.id).archived_at is not None
+    assert client.beta.vaults.delete(vault.id).type == "vault_deleted"

@@ -112,3 +112,17 @@ def test_files_by_links(serve: Callable[[Replies], Served]) -> None:
     with pytest.raises(qca.APIStatusError) as gone:
         client.files.download(file.id)
     assert gone.value.status_code == 410
+
+
+def test_vaults(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello.", "repeat": True}]))
+    vault = client.vaults.create(display_name="Team")
+    auth = {"type": "static_bearer", "mcp_server_url": "https://mcp.example.com", "token": "a-secret-token"}
+    made = client.vaults.credentials.create(vault.id, auth=auth, display_name="mcp")
+    assert made.vault_id == vault.id and made.auth.type == "static_bearer"
+    assert [one.id for one in client.vaults.list(name="Team")] == [vault.id]
+    assert [one.id for one in client.vaults.credentials.list(vault.id, name="mcp")] == [made.id]
+    session = begin(client, [])
+    assert client.sessions.update(session.id, vault_ids=[vault.id]).vault_ids == [vault.id]
+    assert client.vaults.credentials.delete(made.id, vault_id=vault.id).type == "vault_credential_deleted"
+    assert client.vaults.delete(vault.id).type == "vault_deleted"

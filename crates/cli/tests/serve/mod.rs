@@ -16,3 +16,4 @@ mod seed_examples;
 mod streams;
 mod support;
 mod usage;
+mod vaults;

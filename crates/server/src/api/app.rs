@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use super::models::ModelCatalog;
+use crate::credentials::Credentials;
 use crate::drive::Node;
 use crate::fanout::Hub;
 use crate::http::{ApiError, ApiRequest, Edge, FileLinks};
@@ -52,6 +53,8 @@ pub struct App {
     pub models: ModelCatalog,
     /// What a credit costs.
     pub credit_usd: f64,
+    /// Credentials of vaults.
+    pub credentials: Arc<Credentials>,
     /// Links to files.
     pub links: FileLinks,
     /// The most bytes that the files of a tenant may have.

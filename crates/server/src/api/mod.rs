@@ -2,6 +2,7 @@
 
 mod agents;
 mod app;
+mod credentials;
 mod environments;
 mod events;
 mod files;
@@ -11,6 +12,7 @@ mod session_resources;
 mod sessions;
 mod status;
 mod stream;
+mod vaults;
 
 pub use app::{App, Readiness};
 pub use models::ModelCatalog;

@@ -8,7 +8,10 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::app::App;
-use super::{agents, environments, events, files, models, session_resources, sessions, status, stream};
+use super::{
+    agents, credentials, environments, events, files, models, session_resources, sessions, status, stream,
+    vaults,
+};
 use crate::http::{ApiError, pass};
 
 /// Every route, behind the edge.
@@ -51,9 +54,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/sessions/{id}/events", get(events::list).post(events::send))
         .route("/sessions/{id}/events/stream", get(stream::open))
         .route("/sessions/{id}/stream", get(stream::open))
-        .route("/files", get(files::list).post(files::create).layer(DefaultBodyLimit::disable()))
-        .route("/files/{id}", get(files::read).delete(files::delete))
-        .route("/files/{id}/content", get(files::content))
+        .merge(resources())
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::read));
     Router::new()
@@ -66,4 +67,22 @@ pub fn router(app: Arc<App>) -> Router {
         .fallback(|| async { ApiError::not_found("There is no such path.") })
         .layer(from_fn_with_state(edge, pass))
         .with_state(app)
+}
+
+/// What sessions are given beside their agents and environments.
+fn resources() -> Router<Arc<App>> {
+    Router::new()
+        .route("/files", get(files::list).post(files::create).layer(DefaultBodyLimit::disable()))
+        .route("/files/{id}", get(files::read).delete(files::delete))
+        .route("/files/{id}/content", get(files::content))
+        .route("/vaults", get(vaults::list).post(vaults::create))
+        .route("/vaults/{id}", get(vaults::read).post(vaults::update).delete(vaults::delete))
+        .route("/vaults/{id}/archive", post(vaults::archive))
+        .route("/vaults/{id}/credentials", get(credentials::list).post(credentials::create))
+        .route(
+            "/vaults/{id}/credentials/{credential}",
+            get(credentials::read).post(credentials::update).delete(credentials::delete),
+        )
+        .route("/vaults/{id}/credentials/{credential}/archive", post(credentials::archive))
+        .route("/vaults/{id}/credentials/{credential}/mcp_oauth_validate", post(credentials::validate))
 }

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::app::{self, App};
-use super::files;
+use super::{files, vaults};
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::admission::{self, Action, Head};
 use crate::model::agent_view::AgentVersion;
@@ -67,6 +67,7 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
     let given = files::given(&app, tenant, &body).await?;
     let mut new = session::create(&body, Time::now(), &given)?;
     files::check(&app, tenant, new.resources.iter().filter_map(|new| new.resource.file())).await?;
+    vaults::check(&app, tenant, &new.vaults).await?;
     let mut inputs = std::mem::take(&mut new.inputs);
     app.store.spill_inputs(tenant, &mut inputs).await?;
     let offered = if inputs.is_empty() { None } else { app.node.offer() };
@@ -127,6 +128,7 @@ fn make(
         body: SessionBody {
             agent: body,
             resources: new.resources.into_iter().map(|new| new.resource).collect(),
+            vault_ids: new.vaults.iter().map(ToString::to_string).collect(),
             budget: new.budget,
         },
     })
@@ -172,6 +174,8 @@ pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Re
 pub(super) async fn update(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Run)?;
     let (body, key, id) = (request.json()?, app.data_key(&request)?, id(&request)?);
+    let named = session::vaults(Fields::of_body(&body)?)?;
+    vaults::check(&app, request.principal.tenant_id(), &named).await?;
     let (dialect, credit_usd, models) = (request.dialect, app.credit_usd, app.models.clone());
     let change = move |row: &SessionRow| {
         let before = app::opened(row, &key);

@@ -6,13 +6,14 @@ mod inbox;
 mod log;
 mod mounts;
 mod node;
+mod opening;
 mod options;
 mod seat;
 mod servers;
 mod shared;
 mod sink;
 mod stored_session;
+mod vaults;
 
 pub use node::{Node, NodeSettings, NodeStatistics};
 pub use options::RuntimeSettings;
-pub use servers::PrivateAddresses;

@@ -9,14 +9,16 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::opening::OpenFailure;
 use super::options::RuntimeSettings;
-use super::seat::{self, OpenFailure};
-use super::servers::PrivateAddresses;
+use super::seat;
+use crate::credentials::Credentials;
 use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
 use crate::model::ids::{NodeId, SessionId};
 use crate::model::time::Time;
 use crate::observe::Log;
+use crate::outgoing::PrivateAddresses;
 use crate::secrets::Keys;
 use crate::store::{Claim, DbError, Recovered, Sent, Store};
 
@@ -77,6 +79,7 @@ pub struct Node {
     pub(super) store: Store,
     pub(super) hub: Arc<Hub>,
     pub(super) keys: Keys,
+    pub(super) credentials: Arc<Credentials>,
     pub(super) environments: LocalEnvironments,
     pub(super) settings: NodeSettings,
     /// What it has done.
@@ -94,7 +97,7 @@ impl Node {
     pub fn new(
         store: Store,
         hub: Arc<Hub>,
-        keys: Keys,
+        (keys, credentials): (Keys, Arc<Credentials>),
         environments: LocalEnvironments,
         settings: NodeSettings,
         log: Log,
@@ -105,6 +108,7 @@ impl Node {
             store,
             hub,
             keys,
+            credentials,
             environments,
             settings,
             statistics: Arc::default(),

@@ -113,7 +113,7 @@ pub struct FileFields {
 }
 
 impl FileFields {
-    /// Takes a field of a form; false when it is none of a file's.
+    /// Takes a field of a form; false when a file has no such field.
     pub fn take(&mut self, name: &str, value: String) -> bool {
         let place = match name {
             "name" => &mut self.name,

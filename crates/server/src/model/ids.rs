@@ -99,6 +99,10 @@ ids! {
     EventId = "evt_";
     /// A file.
     FileId = "file_";
+    /// A vault.
+    VaultId = "vlt_";
+    /// A credential of a vault.
+    CredentialId = "vcrd_";
     /// A resource of a session: a file, a repository.
     ResourceId = "sesrsc_";
     /// One run of the server process.
@@ -119,7 +123,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId FileId ResourceId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId VaultId CredentialId ResourceId NodeId TenantId }
 
 impl EventId {
     /// The id of an event that is made now.

@@ -11,6 +11,8 @@ pub mod problem;
 pub mod refusal;
 mod sessions;
 pub mod time;
+mod vaults;
 
 pub use agents::{agent, agent_view, tools, toolset};
 pub use sessions::{admission, budget, content, event, inputs, resources, session, status, usage};
+pub use vaults::{auth, vault};

@@ -79,7 +79,7 @@ struct FolderWriter {
 
 impl Drop for FolderWriter {
     fn drop(&mut self) {
-        // After it was finished there is none.
+        // After it was finished, no such file exists.
         let _ = std::fs::remove_file(&self.temporary);
     }
 }

@@ -6,6 +6,7 @@ mod files;
 mod operations;
 mod resources;
 mod sessions;
+mod vaults;
 
 use futures::future::BoxFuture;
 
@@ -20,6 +21,7 @@ pub use sessions::{
     Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
     Sender, Sent, SessionChange, SessionQuery, SessionRow, SessionsDb, StreamStart,
 };
+pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
 
 use super::error::DbError;
 
@@ -28,12 +30,12 @@ pub type DbFuture<'a, T> = BoxFuture<'a, Result<T, DbError>>;
 
 /// A database.
 pub trait Db:
-    ResourcesDb + FilesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync
+    ResourcesDb + FilesDb + VaultsDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync
 {
 }
 
-impl<T: ResourcesDb + FilesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync> Db
-    for T
+impl<T> Db for T where
+    T: ResourcesDb + FilesDb + VaultsDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync
 {
 }
 

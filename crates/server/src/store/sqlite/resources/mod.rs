@@ -3,3 +3,4 @@
 pub(super) mod agents;
 pub(super) mod environments;
 mod files;
+mod vaults;
