@@ -1,13 +1,17 @@
 //! The interactive terminal, through the real program in a pseudo-terminal.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod attached;
 mod basics;
 mod composing;
 mod ending;
 mod line_mode;
 mod questions;
+mod recording;
 mod resizing;
 mod resuming;
 mod support;
+mod tmux;
 mod untrusted_text;
