@@ -1,8 +1,6 @@
 //! The interactive terminal, through the real program in a pseudo-terminal.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod attached;
 mod basics;
 mod composing;
