@@ -96,7 +96,7 @@ impl Driver<'_> {
                     let tool = self.with_worktree_hooks(tool, &input);
                     ready.push(Ready { id: id.clone(), tool, input });
                 }
-                Some(Err(text)) => self.append_result(id, &text, CallOutcome::Failed)?,
+                Some(Err(error)) => self.append_result(id, &error.to_string(), CallOutcome::Failed)?,
                 None => {
                     let text = format!("The tool {} is not available any more.", call.name);
                     self.append_result(id, &text, CallOutcome::NotRun)?;
