@@ -27,18 +27,9 @@ pub(super) struct Counted {
 
 /// The rule's name, the part of the repository, and how many findings are known there.
 pub(super) const KNOWN: &[(&str, &str, usize)] = &[
-    ("names", "crates/cli", 1),
-    ("names", "crates/config", 6),
-    ("names", "crates/hooks", 1),
-    ("names", "crates/mcp", 3),
-    ("names", "crates/models", 5),
-    ("names", "crates/policy", 5),
-    ("names", "crates/process", 1),
-    ("names", "crates/runtime", 14),
-    ("names", "crates/sdk", 4),
-    ("names", "crates/store", 6),
-    ("names", "crates/telemetry", 3),
-    ("names", "crates/testkit", 6),
+    // The documented words: `manifest` of a plugin, and the hint `idempotent` of a tool.
+    ("names", "crates/config", 2),
+    ("names", "crates/sdk", 2),
     ("phrases", "crates/cli", 30),
     ("phrases", "crates/config", 2),
     ("phrases", "crates/core", 2),
