@@ -142,7 +142,7 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
     for text in unknown_fields(value) {
         tell(&format!("warning: {text}"));
     }
-    // Variables may be set elsewhere; what is wrong whatever they are is told now.
+    // Variables may be set elsewhere; report now what is wrong whatever they are.
     if let Err(error) = expand_server(config.clone(), name, &setup.options.environment) {
         match error.code() {
             "mcp_config_variable" => tell(&format!("warning: {error}; {}", error.hint())),

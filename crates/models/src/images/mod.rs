@@ -90,7 +90,7 @@ fn image_route(
 }
 
 /// What pictures cost.
-#[expect(clippy::cast_precision_loss, reason = "nobody makes 2^52 pictures")]
+#[expect(clippy::cast_precision_loss, reason = "no reply has 2^52 pictures")]
 pub(crate) fn priced(price: Option<Price>, mut reply: ImageReply) -> ImageReply {
     let each = price.map_or(0.0, |price| price.image);
     reply.cost_usd = cost(price, &reply.usage) + each * reply.images.len() as f64;

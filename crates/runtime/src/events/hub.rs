@@ -111,7 +111,7 @@ impl Hub {
         looks
     }
 
-    /// Answers an open question; the future tells whether the answer counts.
+    /// Answers an open question; the future resolves to whether the answer counts.
     ///
     /// Without an agent in `action` the call of an agent is meant when no other open question has its id.
     pub fn answer(&self, action: &ActionId, answer: Answer) -> BoxFuture<'static, Result<(), AnswerError>> {
