@@ -84,13 +84,21 @@ pub(crate) fn pyright(root: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// The tracer that tests use to see which files the program opens; installed by name where it is missing.
-pub(crate) fn strace() -> Result<()> {
-    let is_there = Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
-    if is_there || !cfg!(target_os = "linux") {
-        return Ok(());
+/// Programs of the system that tests use: the tracer shows which files the program opens, and tmux is a terminal that breaks
+/// rows anew. Installed by name where they are missing.
+pub(crate) fn system_programs() -> Result<()> {
+    for (name, version) in [("strace", "-V"), ("tmux", "-V")] {
+        let is_there = Command::new(name).arg(version).output().is_ok_and(|output| output.status.success());
+        if !is_there && cfg!(target_os = "linux") {
+            process::quietly(Command::new("apt-get").args([
+                "install",
+                "-y",
+                "--no-install-recommends",
+                name,
+            ]))?;
+        }
     }
-    process::quietly(Command::new("apt-get").args(["install", "-y", "--no-install-recommends", "strace"]))
+    Ok(())
 }
 
 /// A Python environment of its own, kept between runs.

@@ -168,7 +168,7 @@ fn what_was_kept_before_a_call_belongs_to_the_call() {
         records.push(Record { seq, timestamp: "2026-01-02T03:04:05.678Z".to_owned(), body });
     };
     add(kept("b", Some("0123")));
-    add(kept("nobody", None));
+    add(kept("absent", None));
     let (_, spans, _) = followed(&records);
     let calls: Vec<usize> = spans
         .iter()

@@ -37,7 +37,7 @@ pub trait HookOutlet: Send + Sync {
     /// True when hosts want to hear of every hook that is called.
     fn wants_runs(&self) -> bool;
 
-    /// Tells people something.
+    /// Reports a text to people.
     ///
     /// # Errors
     /// When no host can take it.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use qoder_mcp::ToolCall;
-use qoder_mcp::questions::Nobody;
+use qoder_mcp::questions::NoAnswerer;
 use qoder_mcp::remote::{PeerContext, peer};
 use qoder_types::server::{NamedServer, Scope, ServerConfig, Transport};
 use rmcp::ServiceExt;
@@ -53,7 +53,7 @@ async fn measure() -> Result<Value, Box<dyn Error>> {
     };
     let config = ServerConfig::new(transport, json!({ "type": "stdio" }));
     let named = NamedServer { name: "echo".to_owned(), config, scope: Scope::Flag };
-    let ours = peer(&named, &PeerContext::new(std::env::current_dir()?, Arc::new(Nobody)));
+    let ours = peer(&named, &PeerContext::new(std::env::current_dir()?, Arc::new(NoAnswerer)));
     ours.connect(Arc::new(|_| {})).await.map_err(|error| error.to_string())?;
     let (mut fastest_bare, mut fastest_ours) = (Duration::MAX, Duration::MAX);
     for _ in 0..ROUNDS {

@@ -1,5 +1,5 @@
 //! What servers ask of us: input of a person, the session's folders, and credentials. The owner of the session answers;
-//! where no one can be asked, [`Nobody`] cancels.
+//! where no one can be asked, [`NoAnswerer`] cancels.
 
 use std::path::PathBuf;
 
@@ -187,9 +187,9 @@ pub trait ServerQuestions: Send + Sync {
 
 /// Answers when no one can be asked.
 #[derive(Debug, Default)]
-pub struct Nobody;
+pub struct NoAnswerer;
 
-impl ServerQuestions for Nobody {
+impl ServerQuestions for NoAnswerer {
     fn elicit(&self, _: Elicitation) -> BoxFuture<'static, ElicitationAnswer> {
         std::future::ready(ElicitationAnswer::cancel()).boxed()
     }

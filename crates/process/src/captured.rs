@@ -81,7 +81,7 @@ struct Running(Option<ServerProcess>);
 impl Drop for Running {
     fn drop(&mut self) {
         let Some(mut process) = self.0.take() else { return };
-        // Without a runtime the drop of the process kills its group, and the guard ends what left it.
+        // Without a runtime the drop of the process kills its group, and the watchdog ends what left it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { process.end(Duration::ZERO).await });
         }

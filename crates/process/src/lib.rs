@@ -7,6 +7,7 @@
 mod captured;
 mod end_by_signal;
 pub mod environment;
+mod memory;
 pub mod output;
 pub mod sandbox;
 mod server_process;
@@ -18,6 +19,7 @@ pub use captured::{
     CAPTURED_BYTES, Captured, CapturedListener, CapturedProgram, CapturedRun, CapturedStream,
 };
 pub use end_by_signal::end_by_signal;
+pub use memory::return_free_memory;
 pub use server_process::ServerProcess;
 pub use task_file::TaskFile;
 pub use tree::{hold_terminal, own_process_tree, set_terminal_overlay, set_terminal_taken};

@@ -84,7 +84,7 @@ fn call(at: usize) -> (&'static str, Access) {
 /// Decisions a second: the median of several rounds.
 fn decisions(calls: usize, call: fn(usize) -> (&'static str, Access)) -> Result<f64, String> {
     let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
-    let home = PathBuf::from("/home/somebody");
+    let home = PathBuf::from("/home/maria");
     let config_dir = home.join(".qoder");
     let workspace = Workspace {
         cwd: cwd.clone(),

@@ -168,3 +168,61 @@ impl From<LogStoreError> for DriveError {
         Self::Session(SessionError::Store(error))
     }
 }
+
+/// Why the arguments of a call are not accepted, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentsError {
+    /// They are not JSON.
+    #[error("The arguments of {tool} are not valid JSON: {start}\nSend one complete JSON object.")]
+    NotJson {
+        /// The tool.
+        tool: String,
+        /// How they begin.
+        start: String,
+    },
+    /// No arguments can be checked.
+    #[error("{tool} has an invalid input schema: {problem}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// What is wrong with its schema.
+        problem: String,
+    },
+    /// They do not match the schema.
+    #[error(
+        "The arguments of {tool} do not fit its schema:\n- {}\nIts fields are: {}.",
+        problems.join("\n- "),
+        fields.join(", ")
+    )]
+    Mismatch {
+        /// The tool.
+        tool: String,
+        /// What does not match.
+        problems: Vec<String>,
+        /// The fields that the tool has.
+        fields: Vec<String>,
+    },
+}
+
+impl ArgumentsError {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotJson { .. } => "arguments_not_json",
+            Self::Schema { .. } => "arguments_schema",
+            Self::Mismatch { .. } => "arguments_mismatch",
+        }
+    }
+
+    /// What a person can do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotJson { .. } | Self::Mismatch { .. } => {
+                "nothing: the model reads the text and sends the call again".to_owned()
+            }
+            Self::Schema { tool, .. } => format!("correct the input schema of {tool} where it is defined"),
+        }
+    }
+}

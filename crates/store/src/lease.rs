@@ -18,7 +18,7 @@ const DEAD_HOLDER_WAIT: Duration = Duration::from_millis(20);
 const GLANCE_TRIES: u32 = 3;
 const GLANCE_WAIT: Duration = Duration::from_millis(2);
 /// How often and how long it is looked whether a lock is free whose file was closed.
-const RELEASE_TRIES: u32 = 5;
+const RELEASE_TRIES: u32 = 22;
 const RELEASE_WAIT: Duration = Duration::from_millis(20);
 
 /// The right to append to a session; given back when it is dropped.
@@ -95,16 +95,19 @@ pub fn holder(paths: &SessionPaths) -> Option<Holder> {
 
 /// Completes when no process holds the session.
 pub async fn released(paths: &SessionPaths) {
+    let mut watch = Watch::new(&paths.lock(), Wanted::Closing);
     loop {
-        let watch = Watch::new(&paths.lock(), Wanted::Closing);
-        // The kernel reports that a file is closed shortly before it frees the lock.
-        for _ in 0..RELEASE_TRIES {
+        // The kernel reports that a file is closed before it frees the lock; on a busy machine that takes a while.
+        for attempt in 1..=RELEASE_TRIES {
             if holder(paths).is_none() {
                 return;
             }
-            tokio::time::sleep(RELEASE_WAIT).await;
+            tokio::time::sleep(RELEASE_WAIT * attempt).await;
         }
         watch.changed().await;
+        if watch.is_over() {
+            watch = Watch::new(&paths.lock(), Wanted::Closing);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Waiting until something happens to a file or folder. One thread of the process reads the kernel's queue for all who
+//! Waiting until something happens to a file or folder. One thread of the process reads the kernel's watches for all who
 //! wait; it starts with the first of them. Where the kernel gives no watch, the wait ends every half second instead.
 
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ mod kernel {
     type Waiting = HashMap<i32, Vec<Weak<Notify>>>;
 
     #[derive(Debug)]
-    struct Queue {
+    struct Watches {
         events: OwnedFd,
         waiting: Mutex<Waiting>,
     }
@@ -97,42 +97,42 @@ mod kernel {
     /// Ends a watch when it is dropped.
     #[derive(Debug)]
     pub(super) struct Registration {
-        queue: &'static Queue,
+        watches: &'static Watches,
         watch: i32,
         notify: Weak<Notify>,
     }
 
-    fn queue() -> Option<&'static Queue> {
-        static QUEUE: OnceLock<Option<Queue>> = OnceLock::new();
+    fn watches() -> Option<&'static Watches> {
+        static WATCHES: OnceLock<Option<Watches>> = OnceLock::new();
         static STARTED: OnceLock<bool> = OnceLock::new();
         let made = || {
             let events = init(CreateFlags::CLOEXEC).ok()?;
-            Some(Queue { events, waiting: Mutex::new(HashMap::new()) })
+            Some(Watches { events, waiting: Mutex::new(HashMap::new()) })
         };
-        let queue = QUEUE.get_or_init(made).as_ref()?;
+        let watches = WATCHES.get_or_init(made).as_ref()?;
         let start = || {
             let thread = std::thread::Builder::new().name("session-watch".to_owned()).stack_size(STACK);
-            thread.spawn(move || queue.read()).is_ok()
+            thread.spawn(move || watches.read()).is_ok()
         };
-        STARTED.get_or_init(start).then_some(queue)
+        STARTED.get_or_init(start).then_some(watches)
     }
 
     pub(super) fn register(path: &Path, wanted: Wanted, notify: &Arc<Notify>) -> Option<Registration> {
-        let queue = queue()?;
+        let watches = watches()?;
         let flags = match wanted {
             Wanted::Names => WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR,
             Wanted::Content => WatchFlags::MODIFY | WatchFlags::ATTRIB,
             Wanted::Closing => WatchFlags::CLOSE_WRITE,
         };
         let flags = flags | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF | WatchFlags::DONT_FOLLOW;
-        let mut waiting = queue.waiting();
-        let watch = add_watch(&queue.events, path, flags).ok()?;
+        let mut waiting = watches.waiting();
+        let watch = add_watch(&watches.events, path, flags).ok()?;
         let notify = Arc::downgrade(notify);
         waiting.entry(watch).or_default().push(Weak::clone(&notify));
-        Some(Registration { queue, watch, notify })
+        Some(Registration { watches, watch, notify })
     }
 
-    impl Queue {
+    impl Watches {
         fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
             self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
         }
@@ -170,19 +170,19 @@ mod kernel {
     impl Registration {
         /// False once what is watched is gone.
         pub(super) fn is_live(&self) -> bool {
-            self.queue.waiting().contains_key(&self.watch)
+            self.watches.waiting().contains_key(&self.watch)
         }
     }
 
     impl Drop for Registration {
         fn drop(&mut self) {
-            let mut waiting = self.queue.waiting();
+            let mut waiting = self.watches.waiting();
             let Some(them) = waiting.get_mut(&self.watch) else { return };
             them.retain(|other| !other.ptr_eq(&self.notify));
             if them.is_empty() {
                 waiting.remove(&self.watch);
                 // The kernel has none for what was removed meanwhile.
-                let _ = remove_watch(&self.queue.events, self.watch);
+                let _ = remove_watch(&self.watches.events, self.watch);
             }
         }
     }

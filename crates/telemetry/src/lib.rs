@@ -6,20 +6,20 @@
 
 mod attributes;
 mod configuration;
+mod exporter;
 mod metrics;
 mod observer;
 mod otlp;
 mod spans;
-mod worker;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use configuration::Configuration;
+use exporter::{Backlog, Item};
 use metrics::Measurement;
 use otlp::Field;
-use worker::{Item, Queue};
 
 pub use configuration::SWITCH;
 pub use observer::{Clean, SessionObserver};
@@ -50,7 +50,7 @@ pub(crate) struct Running {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) configuration: Arc<Configuration>,
-    queue: Arc<Queue>,
+    backlog: Arc<Backlog>,
     /// By session: agents find the call that started them here.
     running: Mutex<BTreeMap<String, Running>>,
 }
@@ -58,13 +58,13 @@ pub(crate) struct Inner {
 impl Inner {
     pub(crate) fn span(&self, fields: Vec<Field>) {
         if self.configuration.traces.is_some() {
-            self.queue.push(Item::Span(fields), &self.configuration);
+            self.backlog.push(Item::Span(fields), &self.configuration);
         }
     }
 
     pub(crate) fn measure(&self, measurement: Measurement) {
         if self.configuration.metrics.is_some() {
-            self.queue.push(Item::Measurement(measurement), &self.configuration);
+            self.backlog.push(Item::Measurement(measurement), &self.configuration);
         }
     }
 
@@ -75,7 +75,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.queue.close();
+        self.backlog.close();
     }
 }
 
@@ -99,7 +99,7 @@ impl Telemetry {
         Ok(configuration.map(|configuration| {
             Self(Arc::new(Inner {
                 configuration: Arc::new(configuration),
-                queue: Arc::default(),
+                backlog: Arc::default(),
                 running: Mutex::default(),
             }))
         }))
@@ -135,6 +135,6 @@ impl Telemetry {
     /// Sends what waits, for no longer than [`PATIENCE`]. The answer is what went wrong since the start, for people.
     #[must_use]
     pub fn flush(&self) -> Option<String> {
-        self.0.queue.flush(PATIENCE)
+        self.0.backlog.flush(PATIENCE)
     }
 }

@@ -6,21 +6,21 @@
 mod collector;
 mod images;
 mod log_builder;
+mod prompt_text;
 mod ran;
 mod reply;
 mod sandbox;
 mod script;
 mod server;
-mod snapshot;
 mod store_conformance;
 
 pub use collector::{Collector, CollectorManner, ReceivedMetric, ReceivedSpan};
 pub use images::{FormFile, ImageCall, ImageReply};
 pub use log_builder::LogBuilder;
+pub use prompt_text::prompt_text;
 pub use ran::Ran;
 pub use reply::Reply;
 pub use sandbox::Sandbox;
 pub use script::{Script, assistant_count};
 pub use server::{ReceivedRequest, ScriptedServer};
-pub use snapshot::prompt_snapshot;
 pub use store_conformance::{Awaited, StoreConformance};

@@ -220,9 +220,9 @@ impl LogBuilder {
         })
     }
 
-    /// A whole round: the model is asked, calls one tool, the call is allowed, runs and succeeds.
+    /// A whole call: the model is asked, calls one tool, the call is allowed, runs and succeeds.
     #[must_use]
-    pub fn tool_round(self, id: &str, name: &str, input: Value, result: &str) -> Self {
+    pub fn finished_call(self, id: &str, name: &str, input: Value, result: &str) -> Self {
         self.model_requested()
             .tool_call(id, name, input)
             .decision(id, name, Behavior::Allow)

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::ScriptedServer;
 
 /// A guard against a program that hangs; no test depends on how long it is.
-const HANG_GUARD: Duration = Duration::from_secs(180);
+const HANG_LIMIT: Duration = Duration::from_secs(180);
 
 /// A temporary home and project.
 pub struct Sandbox {
@@ -181,7 +181,7 @@ fn wait(child: &mut Child, command: &Command) -> std::process::ExitStatus {
         if let Some(status) = child.try_wait().expect("the program can be waited for") {
             return status;
         }
-        if start.elapsed() > HANG_GUARD {
+        if start.elapsed() > HANG_LIMIT {
             child.kill().expect("the program can be killed");
             child.wait().expect("the program ends when it is killed");
             panic!("{command:?} did not end");

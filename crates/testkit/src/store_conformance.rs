@@ -87,7 +87,7 @@ impl StoreConformance<'_> {
         let store = self.store();
         let key = SessionKey::main(ONE);
         let records = records();
-        assert!(ok(store.holder(&key)).is_none(), "nobody holds what is not there");
+        assert!(ok(store.holder(&key)).is_none(), "a session that does not exist has no holder");
         let mut older = open(&*store, &key);
         ok(older.log.append(&records[..1]));
         let holder = ok(store.holder(&key)).unwrap_or_else(|| panic!("an open session has a holder"));
@@ -139,7 +139,7 @@ impl StoreConformance<'_> {
         let mut next = open(&*store, &key);
         assert_eq!(next.inbox.take().len(), 2, "they outlive a holder that has not taken them");
         ok(next.inbox.settle(reply("b")));
-        assert_eq!(ticket.look(), None, "nobody has settled it");
+        assert_eq!(ticket.look(), None, "no process has settled it");
         drop(next);
         let mut last = open(&*store, &key);
         assert_eq!(last.inbox.take(), [Item::Entry(entry("a"))], "and one that has not settled them");

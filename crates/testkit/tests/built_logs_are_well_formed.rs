@@ -9,7 +9,7 @@ use serde_json::json;
 fn long_log() -> Vec<Record> {
     LogBuilder::new()
         .prompt("read a file")
-        .tool_round("call_1", "Read", json!({ "file_path": "a" }), "text")
+        .finished_call("call_1", "Read", json!({ "file_path": "a" }), "text")
         .model_requested()
         .tool_calls(vec![("call_2", "Read", json!({})), ("call_3", "Bash", json!({ "command": "true" }))])
         .decision("call_2", "Read", Behavior::Deny)

@@ -2,7 +2,7 @@
 //! protocols. Long texts are cut, ids are left out, and what is cached or failed is marked, so that a difference
 //! shows at a glance.
 
-use qoder_testkit::prompt_snapshot;
+use qoder_testkit::prompt_text;
 use serde_json::json;
 
 #[test]
@@ -34,7 +34,7 @@ fn a_messages_request_is_shown_block_by_block() {
          user: tool_result \"no such file\" (error)\n\
          user: image\n"
     );
-    assert_eq!(prompt_snapshot(&request), expected);
+    assert_eq!(prompt_text(&request), expected);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_other_protocols_are_shown_too() {
     });
     let expected = "model: m\ntools: Read\nsystem: text \"Be brief.\"\nassistant: tool_use Read \"{}\"\n\
                     tool: text \"text\"\n";
-    assert_eq!(prompt_snapshot(&chat), expected);
+    assert_eq!(prompt_text(&chat), expected);
     let responses = json!({
         "model": "m",
         "instructions": "Be brief.",
@@ -64,5 +64,5 @@ fn the_other_protocols_are_shown_too() {
     });
     let expected = "model: m\nsystem: \"Be brief.\"\ntools: \nuser: text \"hi\"\nitem: tool_use Read \"{}\"\n\
                     item: tool_result \"text\"\n";
-    assert_eq!(prompt_snapshot(&responses), expected);
+    assert_eq!(prompt_text(&responses), expected);
 }

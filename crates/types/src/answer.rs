@@ -52,7 +52,7 @@ impl ExternalResult {
     }
 }
 
-/// A call waits for somebody's answer.
+/// A call waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {

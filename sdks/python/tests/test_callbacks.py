@@ -186,7 +186,7 @@ async def test_a_hook_that_waited_for_something_cancelled_answers_with_an_error(
     fake_runtime: Any, tmp_path: Path, anyio_backend: str
 ) -> None:
     if not hasattr(asyncio.Task, "cancelling"):
-        pytest.skip("before Python 3.11 nobody can tell who is meant")
+        pytest.skip("before Python 3.11 a task does not report whether it is being cancelled")
 
     async def hook(*_arguments: Any) -> Any:
         raise asyncio.CancelledError

@@ -38,9 +38,9 @@ async def test_enable_file_checkpointing_and_rewind_files(scripted: Any, project
         preview = await client.rewind_files(SECOND, dry_run=True)
         assert preview == {"canRewind": True, "filesChanged": [str(file)], "insertions": 0, "deletions": 2}
         assert file.exists()
-        assert (await client.rewind_files("nobody", dry_run=True))["canRewind"] is False
+        assert (await client.rewind_files("absent", dry_run=True))["canRewind"] is False
         with pytest.raises(ControlRequestError, match="no file checkpoint found"):
-            await client.rewind_files("nobody")
+            await client.rewind_files("absent")
         report = await client.rewind(SECOND)
         assert report["messagesRemoved"] == 4
         assert not file.exists()

@@ -279,5 +279,5 @@ async def test_forward_subagent_text_brings_what_subagents_say(forward: bool, sc
     ]
     assert texts_of(of_subagent) == (["Let me see.", "I looked."] if forward else [])
     calls = [block for message in of_subagent for block in message.content if isinstance(block, ToolUseBlock)]
-    assert [block.name for block in calls] == ["Glob"], "what it does is told in any case"
+    assert [block.name for block in calls] == ["Glob"], "the stream reports its calls in any case"
     assert result_of(messages).result == "Done."

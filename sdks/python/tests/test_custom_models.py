@@ -84,9 +84,9 @@ async def test_a_wrong_api_key_fails_the_query_without_a_fallback(project: Any) 
 
 
 async def test_a_provider_that_is_not_in_the_catalog_fails_the_query(project: Any) -> None:
-    answer = {"model": {"provider": "nobody", "model": "m", "api_key": "k"}}
+    answer = {"model": {"provider": "absent", "model": "m", "api_key": "k"}}
     got = []
     with pytest.raises(QueryResultError):
         async for message in query(prompt="hi", options=choosing(project, answer)):
             got.append(message)
-    assert "nobody" in str(result_of(got).errors)
+    assert "absent" in str(result_of(got).errors)

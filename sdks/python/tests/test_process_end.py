@@ -49,7 +49,7 @@ def gone(pid: int) -> bool:
 
 
 async def never(name: str, arguments: Any, context: Any) -> Any:
-    raise AssertionError("nobody asks")
+    raise AssertionError("the runtime does not ask")
 
 
 PID = "import os\nhandshake(pid=os.getpid())\n"

@@ -133,7 +133,7 @@ def main() -> None:
     async def whoami() -> str:
         """Returns whose token it was."""
         token = get_access_token()
-        return "nobody" if token is None else ("the host" if token.client_id == "host" else "a client")
+        return "no token" if token is None else ("the host" if token.client_id == "host" else "a client")
 
     @server.custom_route("/seen", methods=["GET"])
     async def seen(_: Request) -> Response:

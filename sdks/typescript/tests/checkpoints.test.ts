@@ -42,8 +42,8 @@ test('enableFileCheckpointing and rewindFiles', async (context) => {
   const preview = await session.rewindFiles(second, { dryRun: true });
   assert.deepEqual(preview, { canRewind: true, filesChanged: [file], insertions: 0, deletions: 2 });
   assert.ok(existsSync(file));
-  assert.equal((await session.rewindFiles('nobody', { dryRun: true })).canRewind, false);
-  await assert.rejects(session.rewindFiles('nobody'), /no file checkpoint found/);
+  assert.equal((await session.rewindFiles('absent', { dryRun: true })).canRewind, false);
+  await assert.rejects(session.rewindFiles('absent'), /no file checkpoint found/);
   assert.equal((await session.rewind(second)).messagesRemoved, 4);
   assert.ok(!existsSync(file));
   prompts.end();

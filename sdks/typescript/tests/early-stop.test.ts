@@ -132,7 +132,7 @@ test('a stream of things that are no messages is refused', async () => {
   await assert.rejects(query({ prompt: wrong(), options }).next(), /must yield messages such as/);
 });
 
-test('a stream of prompts is told when the session ends', async () => {
+test('a stream of prompts is closed when the session ends', async () => {
   let markFinished: () => void = () => undefined;
   const finished = new Promise<void>((resolve) => {
     markFinished = resolve;

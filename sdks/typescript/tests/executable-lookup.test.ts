@@ -47,7 +47,7 @@ async function whoAnswers(options: Options): Promise<[name: string, execArgv: st
   for await (const message of query({ prompt: 'who?', options })) {
     if (message.type === 'result') return JSON.parse(message.result ?? '') as [string, string[]];
   }
-  throw new Error('nobody answered');
+  throw new Error('no runtime answered');
 }
 
 const nowhere = { QODERCLI_PATH: undefined, PATH: '/nonexistent' };
@@ -147,7 +147,7 @@ test('a start of one’s own that throws is reported', async () => {
   await assert.rejects(query({ prompt: 'x', options: { spawnQoderCLIProcess } }).next(), /could not be started: no container/);
 });
 
-test('a start of one’s own is told the path that was named, wherever it leads', async () => {
+test('a spawn callback gets the path that was named, wherever it leads', async () => {
   let command = '';
   const spawnQoderCLIProcess = (spawned: { command: string }): never => {
     command = spawned.command;

@@ -85,7 +85,7 @@ test('a runtime with another protocol is refused, and both are named', async () 
   assert.match(error.message, /version 1 of the protocol.*version 2/);
 });
 
-test('a runtime that tells no protocol is refused', async () => {
+test('a runtime that reports no protocol is refused', async () => {
   assert.ok((await failureWith({ protocol_version: undefined })) instanceof ProtocolVersionMismatchError);
 });
 
@@ -144,7 +144,7 @@ test('a runtime that ends well without an answer is an error too', async () => {
   await assert.rejects(query({ prompt: 'hello', options }).initializationResult(), QoderCliProcessError);
 });
 
-test('a failed start that a result explains is told once, by the result', async () => {
+test('a failed start that a result explains is reported once, by the result', async () => {
   const { options } = withPeer(async (peer) => {
     await peer.expect('initialize');
     peer.result(undefined, {

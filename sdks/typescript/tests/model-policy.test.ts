@@ -30,7 +30,7 @@ async function runtimeDoes(options: Options, script: (peer: Peer) => Promise<voi
   await started.scriptDone;
 }
 
-test('the callback is told the context, and its model and parameters are passed on', async () => {
+test('the callback gets the context, and its model and parameters are passed on', async () => {
   const contexts: unknown[] = [];
   await runtimeDoes(
     {
@@ -119,7 +119,7 @@ test('a callback that blocks for too long fails the query, although it answers',
   await scriptDone;
 });
 
-test('the real runtime asks before each request, and uses what it is told', async (context) => {
+test('the real runtime asks before each request, and uses the answer', async (context) => {
   const project = sandbox(context, [
     { toolCalls: [{ name: 'Glob', input: { pattern: '*' } }] },
     { text: 'Chosen.' },

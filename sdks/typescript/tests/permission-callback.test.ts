@@ -36,7 +36,7 @@ async function answerTo(callback: CanUseTool): Promise<Wire> {
   return answer;
 }
 
-test('the callback is told everything, in camelCase', async () => {
+test('the callback gets everything, in camelCase', async () => {
   const seen: Array<[string, unknown, Omit<CanUseToolOptions, 'signal'>]> = [];
   await runtimeDoes(
     async (peer) => {

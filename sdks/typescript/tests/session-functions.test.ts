@@ -212,7 +212,7 @@ test('titles, tags and parts that cannot be are refused', async (context) => {
   assert.equal((await getSessionInfo(FIRST, { dir }))?.customTitle?.length, 1000);
 });
 
-test('a title that the runtime found counts as long as nobody gives one', async (context) => {
+test('a title that the runtime found counts until the caller gives one', async (context) => {
   const { dir, write } = project(context);
   write(FIRST, [...conversation, { type: 'ai-title', aiTitle: 'Found', sessionId: FIRST }]);
   assert.equal((await getSessionInfo(FIRST, { dir }))?.customTitle, 'Found');

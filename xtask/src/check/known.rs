@@ -27,37 +27,22 @@ pub(super) struct Counted {
 
 /// The rule's name, the part of the repository, and how many findings are known there.
 pub(super) const KNOWN: &[(&str, &str, usize)] = &[
-    ("results", "crates/cli", 5),
-    ("results", "crates/runtime", 1),
-    ("names", "crates/cli", 1),
-    ("names", "crates/config", 6),
-    ("names", "crates/hooks", 1),
-    ("names", "crates/mcp", 3),
-    ("names", "crates/models", 5),
-    ("names", "crates/policy", 5),
-    ("names", "crates/process", 1),
-    ("names", "crates/runtime", 14),
-    ("names", "crates/sdk", 4),
-    ("names", "crates/store", 6),
-    ("names", "crates/telemetry", 3),
-    ("names", "crates/testkit", 6),
-    ("phrases", "crates/cli", 30),
+    // The documented words: `manifest` of a plugin, and the hint `idempotent` of a tool.
+    ("names", "crates/config", 2),
+    ("names", "crates/sdk", 2),
+    // Texts that the model reads, and tests that expect them.
+    ("phrases", "crates/cli", 4),
     ("phrases", "crates/config", 2),
-    ("phrases", "crates/core", 2),
-    ("phrases", "crates/hooks", 16),
-    ("phrases", "crates/mcp", 1),
-    ("phrases", "crates/models", 4),
+    ("phrases", "crates/hooks", 1),
     ("phrases", "crates/policy", 1),
     ("phrases", "crates/protocol", 1),
-    ("phrases", "crates/runtime", 28),
-    ("phrases", "crates/sdk", 7),
-    ("phrases", "crates/testkit", 2),
+    ("phrases", "crates/runtime", 15),
     ("phrases", "crates/tools", 14),
-    ("phrases", "crates/types", 4),
-    ("phrases", "docs", 7),
-    ("phrases", "sdks/python", 11),
-    ("phrases", "sdks/scenarios", 1),
-    ("phrases", "sdks/typescript", 23),
+    // A word of the log, for the answer that no one gave.
+    ("phrases", "crates/types", 3),
+    ("phrases", "docs", 1),
+    // Quoted samples.
+    ("phrases", "sdks/python", 3),
 ];
 
 /// The most findings of one part that are printed when there are too many.

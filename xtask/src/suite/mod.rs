@@ -100,11 +100,11 @@ fn house_rules(root: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// Installs the servers that the tests of MCP speak with, the tracer of those about hostile folders, a type checker, and
-/// the packages of the third-party client and of the server's clients.
+/// Installs the servers that the tests of MCP speak with, programs of the system, a type checker, and the packages of the
+/// third-party client and of the server's clients.
 fn packages_of_others(root: &Path) -> Result<Report> {
     packages::mcp_servers(root)?;
-    packages::strace()?;
+    packages::system_programs()?;
     packages::pyright(root)?;
     sdks::install_third_party(root).context("cannot install the third-party client")?;
     sdks::install_server_clients(root).context("cannot install the clients of the server")?;

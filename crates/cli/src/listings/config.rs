@@ -143,19 +143,19 @@ fn flatten(value: &Value, prefix: &str, rows: &mut Vec<(String, Value, String)>)
                 }
             }
         }
-        other => rows.push((prefix.to_owned(), masked(other), String::new())),
+        other => rows.push((prefix.to_owned(), without_passwords(other), String::new())),
     }
 }
 
 /// A value without passwords: of addresses the host and the path stay, and so does everything that is no secret.
-fn masked(value: &Value) -> Value {
+fn without_passwords(value: &Value) -> Value {
     match value {
         Value::String(text) if text.contains("://") => Value::String(without_credentials(text)),
-        Value::Array(items) => Value::Array(items.iter().map(masked).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(without_passwords).collect()),
         Value::Object(map) => {
             let field = |(name, below): (&String, &Value)| {
                 let hidden = holds_secret(name) && below.is_string();
-                (name.clone(), if hidden { json!("***") } else { masked(below) })
+                (name.clone(), if hidden { json!("***") } else { without_passwords(below) })
             };
             Value::Object(map.iter().map(field).collect())
         }

@@ -2,7 +2,7 @@
 //! the person adds to a folder is approved by that.
 
 use qoder_config::server_config::{expand_server, parse_server, unknown_fields};
-use qoder_config::servers::{Approvals, Described, approval_digest};
+use qoder_config::servers::{Approvals, Described, bound_digest};
 use qoder_config::settings::{Change, WriteError, change, change_under, read_plain};
 use qoder_runtime::setup::Setup;
 use serde_json::{Map, Value, json};
@@ -142,7 +142,7 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
     for text in unknown_fields(value) {
         tell(&format!("warning: {text}"));
     }
-    // Variables may be set elsewhere; what is wrong whatever they are is told now.
+    // Variables may be set elsewhere; report now what is wrong whatever they are.
     if let Err(error) = expand_server(config.clone(), name, &setup.options.environment) {
         match error.code() {
             "mcp_config_variable" => tell(&format!("warning: {error}; {}", error.hint())),
@@ -159,7 +159,7 @@ fn keep(setup: &Setup, name: &str, value: &Value, scope: ScopeName) -> Result<Ex
     write(setup, scope, name, &Change::Set(value.clone()))?;
     if scope != ScopeName::User {
         // The person wrote it: that is the approval.
-        let mark = approval_digest(name, value, &setup.config.project_root);
+        let mark = bound_digest(name, value, &setup.config.project_root);
         Approvals::add(&setup.config.config_root, &setup.config.project_root, name, &mark)
             .map_err(|error| cannot_write(&error))?;
         if !setup.config.trust.is_trusted() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use qoder_config::servers::{
-    Approvals, Described, OfAgent, Standing, approval_digest, bound_files, of_agents, standing, unbound_parts,
+    Approvals, Described, OfAgent, Standing, bound_digest, bound_files, of_agents, standing, unbound_parts,
 };
 use qoder_config::settings::WriteError;
 use qoder_runtime::setup::Setup;
@@ -97,7 +97,7 @@ fn waiting(
 }
 
 fn approve(setup: &Setup, one: &Described, add: Add) -> Result<(), Fault> {
-    let mark = approval_digest(&one.name, &one.value, &setup.config.project_root);
+    let mark = bound_digest(&one.name, &one.value, &setup.config.project_root);
     add(&setup.config.config_root, &setup.config.project_root, &one.name, &mark).map_err(|error| Fault {
         exit: Exit::Configuration,
         message: error.to_string(),

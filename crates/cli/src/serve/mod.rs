@@ -52,7 +52,8 @@ async fn serve(config: Config) -> Result<Exit, Fault> {
         // A reader that is gone is no reason not to serve.
         let _ = screen::say(&format!("listening on {address}"));
     };
-    qoder_server::serve::serve(config, listening, shutdown).await.map_err(|error| fault(&error))?;
+    let tidy = qoder_process::return_free_memory;
+    qoder_server::serve::serve(config, listening, tidy, shutdown).await.map_err(|error| fault(&error))?;
     Ok(Exit::Success)
 }
 

@@ -46,6 +46,8 @@ pub fn keep_prompt(root: &Path, project: &str, text: &str) -> std::io::Result<()
     let path = root.join("history.jsonl");
     let kept = Kept { text: text.to_owned(), project: project.to_owned(), at: qoder_store::timestamp() };
     let line = serde_json::to_string(&kept)?;
+    // The first prompt of all comes before anything else is kept.
+    std::fs::create_dir_all(root)?;
     let mut file =
         std::fs::OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path)?;
     // A whole line in one call, because other terminals write too.

@@ -69,11 +69,11 @@ fn the_setting_agent_names_the_main_one_and_the_flag_wins() {
 #[test]
 fn an_unknown_agent_is_an_error_that_lists_the_names() {
     let sandbox = with("");
-    let ran = run(&sandbox, &["-p", "go", "--agent", "nobody"]);
+    let ran = run(&sandbox, &["-p", "go", "--agent", "absent"]);
     assert_eq!(ran.code, 42, "{ran:?}");
-    let words = "there is no agent named `nobody`; known are: general-purpose, Explore, Plan, r";
+    let words = "there is no agent named `absent`; known are: general-purpose, Explore, Plan, r";
     assert!(ran.stderr.contains(words), "{ran:?}");
-    let ran = run(&sandbox, &["-p", "go", "--settings", r#"{"agent": "nobody"}"#]);
+    let ran = run(&sandbox, &["-p", "go", "--settings", r#"{"agent": "absent"}"#]);
     assert!(ran.code == 52 && ran.stderr.contains(words) && ran.stderr.contains("--settings"), "{ran:?}");
 }
 

@@ -59,12 +59,12 @@ fn overrides_hold_for_the_usual_agent_too() {
 #[test]
 fn overrides_create_nothing_and_unknown_names_and_keys_are_warned_about() {
     let sandbox = Sandbox::new();
-    let text = format!("\n{}", settings(&json!({ "nobody": { "tools": [] }, "Plan": { "colour": 1 } })));
+    let text = format!("\n{}", settings(&json!({ "absent": { "tools": [] }, "Plan": { "colour": 1 } })));
     sandbox.write(sandbox.config().join("settings.json"), text);
     let all = listed(&sandbox, &[]);
-    assert!(rows(&all, "nobody").is_empty());
+    assert!(rows(&all, "absent").is_empty());
     let problems = all["problems"].to_string();
-    assert!(problems.contains("there is no agent `nobody` to change"), "{problems}");
+    assert!(problems.contains("there is no agent `absent` to change"), "{problems}");
     assert!(problems.contains("`agents.overrides.Plan.colour`: is not known"), "{problems}");
     assert!(all["problems"][0]["path"].as_str().unwrap().ends_with("settings.json"), "{problems}");
     assert_eq!(all["problems"][0]["line"], 2, "{problems}");

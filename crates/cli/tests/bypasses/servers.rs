@@ -195,7 +195,7 @@ fn the_words_of_a_server_are_marked_bounded_and_only_those_of_servers_that_are_t
     let server = json!({ "mcpServers": { "x": { "command": "python3", "args": [program], "env": { "NOTES": "." } } } });
     waiting.file(".mcp.json", &server.to_string());
     waiting.run("go", &json!([done()]), &[]);
-    assert!(!said(&waiting).contains("WORDS OF THE SERVER"), "nobody has approved it");
+    assert!(!said(&waiting).contains("WORDS OF THE SERVER"), "no person has approved it");
 }
 
 /// The first reply of the second run; the playbook counts replies over the whole conversation.

@@ -10,7 +10,7 @@ use crate::checkpoints::host::QODERCLI;
 use crate::checkpoints::support::{Place, SESSION, edit, id, read, steps, write};
 
 const FILES: usize = 12;
-const HANG_GUARD: Duration = Duration::from_secs(60);
+const HANG_LIMIT: Duration = Duration::from_secs(60);
 
 fn name(number: usize) -> String {
     format!("file-{number}.txt")
@@ -24,7 +24,7 @@ fn original(number: usize) -> String {
 fn wait_until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
-        assert!(start.elapsed() < HANG_GUARD, "it never came to that");
+        assert!(start.elapsed() < HANG_LIMIT, "it never came to that");
         std::thread::sleep(Duration::from_micros(200));
     }
 }
@@ -99,7 +99,7 @@ fn a_rewind_that_was_killed_is_repeated_to_its_end() {
         let enough = |child: &mut std::process::Child| child.try_wait().unwrap().is_some();
         let start = Instant::now();
         while lines(&manifest) < before + killed_after && !enough(&mut child) {
-            assert!(start.elapsed() < HANG_GUARD, "it never came to that");
+            assert!(start.elapsed() < HANG_LIMIT, "it never came to that");
         }
         // It may have come to its end before.
         let _ = child.kill();

@@ -9,11 +9,11 @@ use crate::commands::support::{asked, bodies, command, model, trusted, turn};
 fn a_file_is_included_behind_the_text() {
     let sandbox = trusted();
     sandbox.write("src/a.rs", "fn a() {}");
-    command(&sandbox, "look", "Look at @$1, and at @src/a.rs; mail me@example.com or @nobody.");
+    command(&sandbox, "look", "Look at @$1, and at @src/a.rs; mail me@example.com or @nowhere.");
     let server = model(vec![Reply::text("done")]);
     turn(&sandbox, &server, &["/look src/a.rs"]);
     let text = asked(&bodies(&server)[0]);
-    let expected = "Look at @src/a.rs, and at @src/a.rs; mail me@example.com or @nobody.\n\
+    let expected = "Look at @src/a.rs, and at @src/a.rs; mail me@example.com or @nowhere.\n\
                     Contents of src/a.rs:\n\nfn a() {}";
     assert_eq!(text, expected);
 }

@@ -62,8 +62,7 @@ fn every_file_of_several_is_judged() {
 
 #[test]
 fn places_outside_and_protected_files_need_a_person() {
-    for path in ["/tmp/qoder-images-of-nobody/cat.png", "../cat.png", ".git/hooks/cat.png", ".qoder/cat.png"]
-    {
+    for path in ["/tmp/qoder-images-outside/cat.png", "../cat.png", ".git/hooks/cat.png", ".qoder/cat.png"] {
         let input = json!({ "prompt": "a cat", "file_path": path });
         expect(&input, &["--permission-mode", "acceptEdits"], false);
         expect(&input, &["--allowed-tools", "ImageGen"], false);

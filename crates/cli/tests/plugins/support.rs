@@ -20,7 +20,7 @@ for line in sys.stdin:
         result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
                   "serverInfo": {"name": "where", "version": "1"}}
     elif method == "tools/list":
-        result = {"tools": [{"name": "where", "description": "Tells where.", "inputSchema": {"type": "object"}}]}
+        result = {"tools": [{"name": "where", "description": "Returns where.", "inputSchema": {"type": "object"}}]}
     elif method == "tools/call":
         words = " ".join([sys.argv[1], os.environ["QODER_PLUGIN_DATA"]])
         result = {"content": [{"type": "text", "text": words}]}

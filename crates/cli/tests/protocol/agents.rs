@@ -134,7 +134,7 @@ fn definitions_that_cannot_work_are_refused() {
         (reviewer(&json!({ "maxTurns": 0 })), vec![], "agents.reviewer.maxTurns"),
         (reviewer(&json!({ "skills": ["a/b"] })), vec![], "agents.reviewer.skills"),
         (reviewer(&json!({ "mcpServers": [{ "kb": {} }] })), vec![], "agents.reviewer.mcpServers"),
-        (reviewer(&json!({})), vec!["--agent", "nobody"], "general-purpose, Explore, Plan, reviewer"),
+        (reviewer(&json!({})), vec!["--agent", "absent"], "general-purpose, Explore, Plan, reviewer"),
     ] {
         let sandbox = Sandbox::new();
         let mut host = Host::start(&sandbox, &json!([call(1, "Glob", &json!({}))]), &flags);

@@ -65,9 +65,9 @@ fn what_is_not_known_is_an_error_and_the_program_lives_on() {
     assert!(problem.contains("mode"), "{problem}");
     host.send(&json!({ "type": "control_request", "request": { "subtype": "interrupt" } }));
     host.send(
-        &json!({ "type": "control_response", "response": { "subtype": "success", "request_id": "nobody" } }),
+        &json!({ "type": "control_response", "response": { "subtype": "success", "request_id": "unknown" } }),
     );
-    host.send(&json!({ "type": "control_cancel_request", "request_id": "nobody" }));
+    host.send(&json!({ "type": "control_cancel_request", "request_id": "unknown" }));
     host.send(&json!({ "type": "keep_alive" }));
     host.send(&json!({ "type": "from_the_future", "a": [1] }));
     host.send_text(b"\n   \n");

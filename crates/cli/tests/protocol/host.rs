@@ -10,7 +10,7 @@ use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
 /// No test depends on how long this is.
-const HANG_GUARD: Duration = Duration::from_secs(60);
+const HANG_LIMIT: Duration = Duration::from_secs(60);
 
 /// The program under test.
 pub const QODERCLI: &str = env!("CARGO_BIN_EXE_qodercli");
@@ -130,10 +130,10 @@ impl Host {
 
     /// The next line; `None` at the end.
     pub fn next(&mut self) -> Option<Value> {
-        match self.lines.recv_timeout(HANG_GUARD) {
+        match self.lines.recv_timeout(HANG_LIMIT) {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("nothing was said for {HANG_GUARD:?}"),
+            Err(RecvTimeoutError::Timeout) => panic!("nothing was said for {HANG_LIMIT:?}"),
         }
     }
 
@@ -182,7 +182,7 @@ impl Host {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return (status.code().unwrap_or(-1), rest);
             }
-            assert!(start.elapsed() < HANG_GUARD, "it did not end");
+            assert!(start.elapsed() < HANG_LIMIT, "it did not end");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

@@ -144,7 +144,7 @@ fn a_tool_that_changed_is_asked_about_again() {
     assert_eq!(host.tool_result(), "two");
     loop {
         let rows = rows(&mut host);
-        if rows[0]["tools"][0]["description"] == "Sends everything you say to somebody." {
+        if rows[0]["tools"][0]["description"] == "Sends everything you say to a stranger." {
             break;
         }
     }

@@ -145,7 +145,7 @@ fn a_host_can_sign_in_by_itself() {
         json!({ "subtype": "mcp_submit_oauth_callback_url", "serverName": "kb",
         "callbackUrl": url })
     };
-    let foreign = "http://localhost:7777/back?code=good-code&state=somebody-elses";
+    let foreign = "http://localhost:7777/back?code=good-code&state=of-another-flow";
     host.request(&submit(foreign)).unwrap_err();
     assert_eq!(status(&mut host)["status"], "needs-auth");
     host.request(&submit(&granted(&url))).unwrap();

@@ -300,7 +300,7 @@ fn notification_idle_prompt_comes_when_a_session_waits_for_a_prompt() {
     host.result();
     let begun = Instant::now();
     while seen(&sandbox).is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nobody was told");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the hook was not called");
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(host.end().0, 0);

@@ -212,6 +212,15 @@ fn a_body_of_some_megabytes_is_ordinary_and_one_over_the_limit_is_refused() {
 }
 
 #[test]
+fn a_client_that_sends_all_of_a_body_that_is_too_large_gets_the_answer() {
+    let server = server();
+    let body = format!(r#"{{"name":"{}","model":"auto"}}"#, "x".repeat(40 * 1024 * 1024));
+    let (kind, message) = server.request("POST", "/v1/agents", &[], body.as_bytes()).error(400);
+    assert_eq!((kind.as_str(), message.contains("larger than 32 MiB")), ("invalid_request_error", true));
+    assert_eq!(server.get("/v1/agents").ok()["data"], json!([]));
+}
+
+#[test]
 fn junk_on_the_socket_harms_nothing() {
     let server = server();
     for junk in [

@@ -173,12 +173,12 @@ fn into_closed_pipe(mut command: Command) -> crate::sessions::support::Run {
 fn a_closed_output_is_its_own_exit_code_and_loses_nothing() {
     for format in ["text", "json", "stream-json"] {
         let sandbox = Sandbox::new();
-        let server = server(vec![Reply::text("for nobody")]);
+        let server = server(vec![Reply::text("for a closed pipe")]);
         let arguments = ["-p", "hello", "--session-id", ID, "--output-format", format];
         let closed = into_closed_pipe(online(&sandbox, &server, &arguments)).exits(141);
         closed.says(&["the output was closed", "--resume"]);
         let resumed = run_with(&sandbox, &server, &["--resume", ID, "--output-format", "json"]).exits(0);
-        assert_success(&resumed.json(), ID, "for nobody");
+        assert_success(&resumed.json(), ID, "for a closed pipe");
         assert_eq!(kinds(&sandbox, ID).iter().filter(|kind| *kind == "turn-end").count(), 1);
         assert_eq!(kinds(&sandbox, ID).iter().filter(|kind| *kind == "user").count(), 1);
     }

@@ -103,7 +103,7 @@ fn any_tool_is_called_with_json() {
     assert!(called.stdout.starts_with("Read returned:") && called.stdout.contains("[package]"));
     assert!(!called.stdout.contains("name ="), "{}", called.stdout);
     let wrong = run(&sandbox, &["-p", "call Read with {\"path\": 1}"]).exits(0);
-    assert!(wrong.stdout.contains("file_path"), "the model is told what is missing: {}", wrong.stdout);
+    assert!(wrong.stdout.contains("file_path"), "the result names what is missing: {}", wrong.stdout);
     let unknown = run(&sandbox, &["-p", "call Nothing with {}"]).exits(0);
     assert!(unknown.stdout.contains("no tool `Nothing`"), "{}", unknown.stdout);
 }

@@ -15,7 +15,7 @@ pub const ID: &str = "11111111-1111-4111-8111-111111111111";
 pub const OTHER_ID: &str = "22222222-2222-4222-8222-222222222222";
 
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
-const HANG_GUARD: Duration = Duration::from_secs(60);
+const HANG_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a run came to.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ pub fn end(mut child: Child) -> Run {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if start.elapsed() > HANG_GUARD {
+        if start.elapsed() > HANG_LIMIT {
             child.kill().unwrap();
             child.wait().unwrap();
             panic!("the program did not end: {} {}", stdout.join().unwrap(), stderr.join().unwrap());
@@ -141,7 +141,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<St
 pub fn wait_for(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < HANG_GUARD, "{what} did not happen");
+        assert!(start.elapsed() < HANG_LIMIT, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -155,7 +155,7 @@ fn compactions_tasks_and_open_calls_have_their_place() {
     run(&sandbox, &["-p", "hello", "--session-id", ID]).exits(0);
     let records = LogBuilder::new()
         .prompt("a long one")
-        .tool_round("a", "Read", json!({"file_path": "x"}), "text")
+        .finished_call("a", "Read", json!({"file_path": "x"}), "text")
         .compaction("what happened so far")
         .tool_call("b", "Bash", json!({"command": "sleep 9"}))
         .decision("b", "Bash", Behavior::Allow)

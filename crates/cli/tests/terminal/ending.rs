@@ -16,9 +16,10 @@ const OFF: [&str; 7] = [
     "\u{1b}[?25h",
 ];
 
-/// A shell that starts the program, waits until the settings of the terminal are those from before, and reads a line.
+/// A shell that starts the program, waits until the settings of the terminal are those from before, and reads a line. Until then
+/// it prints nothing: after a kill the terminal is given back a moment later.
 const SHELL: &str = "echo printed before; stty -a > before; sh -c 'echo $$ > pid; exec \"$QODER\" \"$@\"' sh \"$@\"; \
-                     echo \"code $?\"; until stty -a > after && cmp -s before after; do sleep 0.01; done; \
+                     code=$?; until stty -a > after && cmp -s before after; do sleep 0.01; done; echo \"code $code\"; \
                      trap 'echo caught it; exit 7' INT; echo given back; read line";
 
 /// The program below a shell, ready for a prompt.

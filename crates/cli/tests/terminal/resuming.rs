@@ -70,7 +70,14 @@ fn the_last_rows_of_a_long_session_are_printed() {
     screen.until("line 599").until("Ctrl+O").until_idle();
     assert!(screen.rows().len() < 260, "{}", screen.rows().len());
     assert_eq!(screen.count("line 599"), 1);
-    screen.send("\u{f}").until("Transcript").send("g").until("> count").until("line 1").send(ESC);
+    screen
+        .send("\u{f}")
+        .until("Transcript")
+        .until("line 599")
+        .send("g")
+        .until("> count")
+        .until("line 1")
+        .send(ESC);
     screen.until_gone("Transcript");
 }
 

@@ -317,7 +317,8 @@ pub fn contains(bytes: &[u8], sequence: &str) -> bool {
     bytes.windows(sequence.len()).any(|window| window == sequence.as_bytes())
 }
 
-fn rows(parser: &mut vt100::Parser) -> Vec<String> {
+/// The rows of an emulator, those that scrolled off first.
+pub fn rows(parser: &mut vt100::Parser) -> Vec<String> {
     let screen = parser.screen_mut();
     screen.set_scrollback(usize::MAX);
     let history = screen.scrollback();

@@ -73,7 +73,7 @@ fn a_new_prompt_reports_what_the_child_had_done() {
     }
     let ends = records(&sandbox, "task-end");
     assert_eq!((ends.len(), &ends[0]["status"]), (1, &json!("unknown")));
-    assert!(!last.contains("Background task"), "the model is told once");
+    assert!(!last.contains("Background task"), "the model reads of it once");
     assert_calls_in_order(&sandbox);
     let effects = std::fs::read_to_string(sandbox.project().join("effects")).unwrap();
     assert_eq!(effects, "once\nhang\n");

@@ -83,7 +83,7 @@ fn the_outcome_is_unknown_and_nothing_is_left() {
     assert!(more.system("task_notification").is_empty());
     assert_eq!(records(&sandbox, "task-end").len(), 2);
     let text = bodies(&server).pop().unwrap().to_string();
-    assert_eq!(text.matches("unknown outcome").count(), 2, "each task is told of once");
+    assert_eq!(text.matches("unknown outcome").count(), 2, "the model reads of each task once");
 }
 
 #[test]

@@ -132,7 +132,11 @@ fn a_session_with_such_an_answer_goes_on() {
     stream(&sandbox, &server, &["which city?", "--json-schema", SCHEMA, "--session-id", session]).success();
     assert_eq!(records(&sandbox, "turn-end")[0]["structuredOutput"], answer());
     let again = stream(&sandbox, &server, &["--resume", session]);
-    assert_eq!(again.success()["structured_output"], answer(), "the finished turn is told again");
+    assert_eq!(
+        again.success()["structured_output"],
+        answer(),
+        "the result of the finished turn is printed again"
+    );
     let result = stream(&sandbox, &server, &["thanks", "--resume", session]).success();
     assert_eq!((&result["result"], &result["structured_output"]), (&json!("You are welcome."), &Value::Null));
     let last = &bodies(&server)[1];

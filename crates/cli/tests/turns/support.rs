@@ -11,7 +11,7 @@ use qoder_testkit::{Reply, Sandbox, ScriptedServer};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_qodercli");
-const HANG_GUARD: Duration = Duration::from_secs(60);
+const HANG_LIMIT: Duration = Duration::from_secs(60);
 /// The model that the scripted server plays.
 pub const MODEL: &str = "scripted-large";
 
@@ -179,7 +179,7 @@ impl Live {
     /// Waits for a line of the output.
     pub fn until(&mut self, found: impl Fn(&Value) -> bool) {
         loop {
-            match self.lines.recv_timeout(HANG_GUARD) {
+            match self.lines.recv_timeout(HANG_LIMIT) {
                 Ok(line) => {
                     self.stdout.push_str(&line);
                     if found(&serde_json::from_str(&line).unwrap()) {
@@ -205,7 +205,7 @@ impl Live {
     /// Waits for the end.
     pub fn finish(mut self) -> Finished {
         loop {
-            match self.lines.recv_timeout(HANG_GUARD) {
+            match self.lines.recv_timeout(HANG_LIMIT) {
                 Ok(line) => self.stdout.push_str(&line),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it does not end; {}", self.stdout),
@@ -230,7 +230,7 @@ impl Drop for Live {
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < HANG_GUARD, "waited in vain until {what}");
+        assert!(start.elapsed() < HANG_LIMIT, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

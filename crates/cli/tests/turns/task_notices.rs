@@ -121,6 +121,6 @@ fn a_result_that_tells_the_end_makes_it_needless() {
     let results = |id: &str| place(&|line| line["message"]["content"][0]["tool_use_id"] == id);
     assert!(start < results("toolu_1") && results("toolu_1") < end && end < results("toolu_2"));
     assert_eq!(lines[results("toolu_2")]["tasks"], json!([lines[start]["taskId"]]));
-    assert!(lines[results("toolu_3")].get("tasks").is_none(), "it is told once");
+    assert!(lines[results("toolu_3")].get("tasks").is_none(), "the notice appears once");
     assert_eq!((&lines[end]["status"], lines[end].get("exitCode").is_some()), (&json!("stopped"), true));
 }

@@ -1,7 +1,7 @@
 //! One scenario over three wire protocols: thinking, text and two calls at once, then the answer. What the model sees is
 //! the same conversation in the words of each protocol, and what is kept does not depend on the protocol.
 
-use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer, prompt_snapshot};
+use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer, prompt_text};
 use serde_json::{Value, json};
 
 use crate::turns::support::{MODEL, Wire, command, records, run};
@@ -39,7 +39,7 @@ fn snapshots(seen: &Seen) -> Vec<String> {
     let whole = |request: &qoder_testkit::ReceivedRequest| {
         // Before the snapshot, because that shows only the start of long texts.
         let text = request.json().to_string().replace(project, "/p");
-        prompt_snapshot(&serde_json::from_str(&text).unwrap())
+        prompt_text(&serde_json::from_str(&text).unwrap())
     };
     seen.requests.iter().map(whole).collect()
 }

@@ -12,7 +12,7 @@ use crate::settings::{WriteError, replace_file};
 const LONGEST: u64 = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Approval {
+struct ApprovedServer {
     project: PathBuf,
     server: String,
     digest: String,
@@ -21,7 +21,7 @@ struct Approval {
 /// The approvals of a person.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Approvals {
-    servers: Vec<Approval>,
+    servers: Vec<ApprovedServer>,
 }
 
 fn file(config_root: &Path) -> PathBuf {
@@ -41,7 +41,8 @@ impl Approvals {
     /// True when exactly this description was approved for the project.
     #[must_use]
     pub fn has(&self, project: &Path, server: &str, digest: &str) -> bool {
-        let same = |one: &Approval| one.project == project && one.server == server && one.digest == digest;
+        let same =
+            |one: &ApprovedServer| one.project == project && one.server == server && one.digest == digest;
         self.servers.iter().any(same)
     }
 
@@ -50,8 +51,11 @@ impl Approvals {
     /// # Errors
     /// When the file cannot be written.
     pub fn add(config_root: &Path, project: &Path, server: &str, digest: &str) -> Result<(), WriteError> {
-        let approval =
-            Approval { project: project.to_path_buf(), server: server.to_owned(), digest: digest.to_owned() };
+        let approval = ApprovedServer {
+            project: project.to_path_buf(),
+            server: server.to_owned(),
+            digest: digest.to_owned(),
+        };
         Self::change(config_root, project, server, Some(&approval))
     }
 
@@ -65,10 +69,14 @@ impl Approvals {
         server: &str,
         digest: &str,
     ) -> Result<(), WriteError> {
-        let approval =
-            Approval { project: project.to_path_buf(), server: server.to_owned(), digest: digest.to_owned() };
-        let others =
-            |one: &Approval| one.project != project || one.server != server || one.digest != approval.digest;
+        let approval = ApprovedServer {
+            project: project.to_path_buf(),
+            server: server.to_owned(),
+            digest: digest.to_owned(),
+        };
+        let others = |one: &ApprovedServer| {
+            one.project != project || one.server != server || one.digest != approval.digest
+        };
         Self::rewrite(config_root, others, Some(&approval))
     }
 
@@ -84,15 +92,15 @@ impl Approvals {
         config_root: &Path,
         project: &Path,
         server: &str,
-        approval: Option<&Approval>,
+        approval: Option<&ApprovedServer>,
     ) -> Result<(), WriteError> {
         Self::rewrite(config_root, |one| one.project != project || one.server != server, approval)
     }
 
     fn rewrite(
         config_root: &Path,
-        stays: impl Fn(&Approval) -> bool,
-        approval: Option<&Approval>,
+        stays: impl Fn(&ApprovedServer) -> bool,
+        approval: Option<&ApprovedServer>,
     ) -> Result<(), WriteError> {
         replace_file(&file(config_root), || {
             let mut all = Self::load(config_root);

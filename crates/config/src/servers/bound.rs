@@ -38,7 +38,7 @@ pub fn unbound_parts(value: &Value, project: &Path) -> Vec<String> {
 
 /// What an approval is kept under: a digest of the description and of the files that it names.
 #[must_use]
-pub fn approval_digest(name: &str, value: &Value, project: &Path) -> String {
+pub fn bound_digest(name: &str, value: &Value, project: &Path) -> String {
     let files = bound_files(value, project);
     if files.is_empty() {
         return digest(name, value);

@@ -20,7 +20,7 @@ use crate::settings::{Settings, variables};
 
 pub use agents::{OfAgent, of_agents};
 pub use approvals::Approvals;
-pub use bound::{approval_digest, bound_files, unbound_parts};
+pub use bound::{bound_digest, bound_files, unbound_parts};
 pub use files::{Described, McpConfigError, Place, described};
 pub use inline::{InlineServerError, InlineServers};
 pub use plugins::of_plugin;
@@ -232,7 +232,7 @@ fn standing_in(one: &Described, settings: &Settings, approvals: &Approvals, proj
         return Standing::SwitchedOff;
     }
     let named = settings.list("mcp.enabledProjectMcpServers").contains(&one.name);
-    let known = approvals.has(project_root, &one.name, &approval_digest(&one.name, &one.value, project_root));
+    let known = approvals.has(project_root, &one.name, &bound_digest(&one.name, &one.value, project_root));
     if settings.flag("mcp.enableAllProjectMcpServers", false) || named || known {
         Standing::Approved
     } else {

@@ -301,7 +301,7 @@ impl Simulation<'_> {
                 updated_permissions: Vec::new(),
                 interrupt: false,
                 result: None,
-                by: "somebody".into(),
+                by: "maria".into(),
             })));
         }
     }

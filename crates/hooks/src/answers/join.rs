@@ -27,7 +27,7 @@ pub struct Joined {
     pub updated_permissions: Vec<PermissionUpdate>,
     /// True when the turn is to be interrupted.
     pub interrupt: bool,
-    /// What the model is told.
+    /// Text for the model.
     pub context: Option<String>,
     /// Why the turn ends.
     pub stop: Option<String>,

@@ -64,7 +64,7 @@ pub(crate) fn read(event: HookEvent, output: &Value) -> Read {
     }
 }
 
-/// True for an output that says that its hook goes on in the background.
+/// True for an output that says that its hook continues in the background.
 pub(crate) fn is_async(output: &Value) -> bool {
     output.get("async") == Some(&Value::Bool(true))
 }

@@ -70,7 +70,7 @@ pub fn failure_of(hooked: &Hooked) -> Option<String> {
     hooked.reason.clone().filter(|_| failed)
 }
 
-/// A question that a hook should have answered and did not: whoever decides learns why.
+/// A question that a hook should have answered and did not: the person or host that decides reads why.
 #[must_use]
 pub fn with_failure(mut decision: Decision, failure: Option<&str>) -> Decision {
     if let Some(failure) = failure {

@@ -16,7 +16,7 @@ use qoder_config::hooks::Background;
 use qoder_config::hooks::{Hook, HookEvent};
 use qoder_config::memory::LoadedFiles;
 
-/// What a hook said after whoever called it had gone on.
+/// What a hook said after its caller had continued.
 pub struct Late {
     /// For the log.
     pub record: Hooked,
@@ -31,7 +31,7 @@ pub struct Late {
 /// What a session keeps of its hooks between two steps.
 #[derive(Debug, Default)]
 pub struct Remembered {
-    /// What the model is told when the next turn begins.
+    /// Texts for the model when the next turn begins.
     pub for_next_turn: Vec<String>,
     /// What keeps the turn that runs from ending.
     pub wake: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Remembered {
     pub workspace: Option<WorkspaceWatch>,
     /// The memory files that the model has.
     pub memory: LoadedFiles,
-    /// A turn has begun, and nobody has looked yet whether they changed.
+    /// A turn has begun, and the session has not checked yet whether they changed.
     pub memory_due: bool,
 }
 
@@ -94,7 +94,7 @@ impl Firing {
         fired
     }
 
-    /// Calls hooks that only observe and that nobody waits for.
+    /// Calls hooks that only observe and that no caller waits for.
     pub fn fire_aside(self, occasion: Occasion) {
         let hooks = Arc::clone(&self.hooks);
         let spent = Arc::clone(&self.spent);

@@ -270,8 +270,8 @@ impl Firing {
         }
     }
 
-    /// Reads an answer, tells of what is wrong with it and of what it wants to be told. Nothing can follow from the failure
-    /// of a hook that nobody `waited` for.
+    /// Reads an answer, and reports what is wrong with it and the message that it has for people. The failure of a hook that
+    /// no caller `waited` for has no effect.
     pub(crate) fn take(
         &self,
         event: HookEvent,
@@ -345,7 +345,7 @@ fn announce_end(announcement: Announcement, answered: &Answered) -> std::io::Res
 fn failed(event: HookEvent, hook: &Hook, problem: &str, said: &mut Said) -> &'static str {
     let (verdict, effect) = match hook.on_failure.unwrap_or_else(|| event.on_failure()) {
         OnFailure::Continue => return "it has no effect",
-        OnFailure::Ask => (HookVerdict::Ask, "somebody has to be asked"),
+        OnFailure::Ask => (HookVerdict::Ask, "a person has to be asked"),
         OnFailure::Block => (HookVerdict::Deny, "that counts as a block"),
     };
     if said.verdict < Some(verdict) {

@@ -185,7 +185,7 @@ impl Hooks {
         self.shared.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What keeps a program of the folder's hooks from running: a script of it that nobody vouched for as it is.
+    /// What keeps a program of the folder's hooks from running: a script of it that no person vouched for as it is.
     pub(crate) fn unvouched(&self, hook: &Hook, command: &CommandHook, directory: &Path) -> Option<String> {
         if hook.traits.place.as_ref().is_none_or(|place| place.origin != Origin::Project) {
             return None;
@@ -295,7 +295,7 @@ impl Hooks {
         true
     }
 
-    /// Something came after whoever called had gone on.
+    /// Takes what came after the caller had continued.
     pub(crate) fn arrived(&self, late: Late) {
         self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).push(late);
         if let Some(arrived) = self.shared.session.get() {
@@ -309,7 +309,7 @@ impl Hooks {
         std::mem::take(&mut *self.shared.late.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends what runs beside the session. What only tells somebody of something gets this much time.
+    /// Ends what runs beside the session. Hooks that only report something get this much time.
     pub async fn end(&self, patience: Duration) {
         let running =
             std::mem::take(&mut *self.shared.running.lock().unwrap_or_else(PoisonError::into_inner));

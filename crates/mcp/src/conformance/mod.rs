@@ -195,15 +195,15 @@ impl Conversation {
             return Err(PeerError::NeedsAuth(challenge));
         }
         self.authorizations += 1;
-        self.grant(challenge).await.map_err(PeerError::Failed)
+        self.log_in(challenge).await.map_err(PeerError::Failed)
     }
 
-    async fn grant(&self, challenge: Challenge) -> Result<(), String> {
+    async fn log_in(&self, challenge: Challenge) -> Result<(), String> {
         let begun = self.authorizer.begin(Some(challenge), Some(REDIRECT_URI.to_owned())).await;
         match begun.map_err(|error| error.to_string())? {
             Begun::Silent => Ok(()),
             Begun::Redirect { auth_url, .. } => {
-                let callback = self.person.grant(&auth_url).await?;
+                let callback = self.person.authorize(&auth_url).await?;
                 self.authorizer.finish(Callback::Url(callback)).await.map_err(|error| error.to_string())
             }
         }

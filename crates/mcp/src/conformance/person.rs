@@ -28,7 +28,7 @@ impl Person {
     }
 
     /// Opens the page where access is granted; where it leads to is the callback.
-    pub(super) async fn grant(&self, auth_url: &str) -> Result<String, String> {
+    pub(super) async fn authorize(&self, auth_url: &str) -> Result<String, String> {
         let request = http::Request::get(auth_url).body(Vec::new()).map_err(|error| error.to_string())?;
         let answer = self.browser.ask(request).await.map_err(|error| error.to_string())?;
         let location = answer.headers().get(http::header::LOCATION).and_then(|value| value.to_str().ok());

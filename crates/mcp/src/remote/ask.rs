@@ -20,10 +20,10 @@ use super::handler::{Handler, Watcher};
 use crate::PeerError;
 use crate::peer::CallProgress;
 
-/// Rounds in which a server may ask back before it must answer.
-const MOST_ROUNDS: usize = 10;
-/// How long to wait before a round in which nothing was asked.
-const ROUND_PAUSE: Duration = Duration::from_millis(100);
+/// How often a server may ask back before it must answer.
+const MOST_QUESTIONS_BACK: usize = 10;
+/// How long to wait before asking again when the server asked nothing back.
+const PAUSE_WITHOUT_QUESTION: Duration = Duration::from_millis(100);
 
 /// Who asks.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl Asker {
         terms: &Terms,
     ) -> Result<ServerResult, PeerError> {
         let (mut responses, mut state) = (None, None);
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MOST_QUESTIONS_BACK {
             match self.ask(again(responses.take(), state.take()), terms).await? {
                 ServerResult::InputRequiredResult(required) => {
                     (responses, state) = self.fulfil(required).await?;
@@ -114,7 +114,7 @@ impl Asker {
                 answer => return Ok(answer),
             }
         }
-        Err(PeerError::Failed(format!("the server asked back {MOST_ROUNDS} times without an answer")))
+        Err(PeerError::Failed(format!("the server asked back {MOST_QUESTIONS_BACK} times without an answer")))
     }
 
     async fn fulfil(
@@ -123,7 +123,7 @@ impl Asker {
     ) -> Result<(Option<InputResponses>, Option<String>), PeerError> {
         let requests = required.input_requests.unwrap_or_default();
         if requests.is_empty() {
-            tokio::time::sleep(ROUND_PAUSE).await;
+            tokio::time::sleep(PAUSE_WITHOUT_QUESTION).await;
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {

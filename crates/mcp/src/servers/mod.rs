@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::authorization::Authorizer;
 use crate::names::{server_name_problem, tool_name};
-use crate::questions::{Nobody, ServerQuestions};
+use crate::questions::{NoAnswerer, ServerQuestions};
 use crate::{CallToolResult, Greeting, McpPeer, PeerError, PeerEvent, ToolCall, plain};
 use qoder_types::server::{NamedServer, Scope, ToolPolicy, Transport};
 
@@ -98,7 +98,7 @@ pub(crate) struct Inner {
 impl Default for McpServers {
     fn default() -> Self {
         let maker: ServerMaker = Arc::new(|_| Err("there is no way to it".to_owned()));
-        Self::new(Vec::new(), maker, Arc::new(Nobody), START_WAIT)
+        Self::new(Vec::new(), maker, Arc::new(NoAnswerer), START_WAIT)
     }
 }
 

@@ -244,7 +244,7 @@ fn servers_waiting(peers: Peers, questions: Arc<dyn ServerQuestions>, waits: Wai
 }
 
 fn servers(peers: Peers) -> McpServers {
-    servers_with(peers, Arc::new(Nobody))
+    servers_with(peers, Arc::new(NoAnswerer))
 }
 
 fn never() -> Cancelled {
@@ -293,7 +293,7 @@ async fn dead_servers_hold_no_one_up_longer_than_the_bound() {
         (0..100).map(|number| (stdio(&format!("dead-{number}")), Scripted::new(&[Does::Hang]))).collect();
     peers.push((stdio("kb"), Scripted::new(&[Does::Connect])));
     let waits = Waits::starting_within(Duration::from_millis(500));
-    let servers = servers_waiting(peers, Arc::new(Nobody), waits);
+    let servers = servers_waiting(peers, Arc::new(NoAnswerer), waits);
     let begun = Instant::now();
     servers.start();
     servers.ready().await;
@@ -306,7 +306,7 @@ async fn dead_servers_hold_no_one_up_longer_than_the_bound() {
 async fn a_server_that_does_not_answer_has_failed() {
     let waits = Waits { answer: Duration::from_secs(1), ..Waits::starting_within(START_WAIT) };
     let peers = vec![(stdio("dead"), Scripted::new(&[Does::Hang]))];
-    let servers = servers_waiting(peers, Arc::new(Nobody), waits);
+    let servers = servers_waiting(peers, Arc::new(NoAnswerer), waits);
     servers.connect().await;
     assert_eq!(servers.rows()[0]["status"], "failed");
     assert_eq!(servers.rows()[0]["error"], "no answer within 1 s");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use qoder_mcp::authorization::{Authorizer, Callback};
 use qoder_mcp::oauth::{ServerAuthorizer, Vault};
-use qoder_mcp::questions::Nobody;
+use qoder_mcp::questions::NoAnswerer;
 use qoder_mcp::remote::{PeerContext, peer};
 use qoder_mcp::{McpPeer, PeerError, ToolCall};
 use qoder_types::server::{NamedServer, OAuthConfig, Scope, ServerConfig, Transport};
@@ -32,7 +32,7 @@ fn described(url: String) -> NamedServer {
 fn connection(server: &Guarded, root: &Path) -> (Arc<dyn McpPeer>, ServerAuthorizer) {
     let named = described(server.url());
     let authorizer = ServerAuthorizer::for_server(&named, &Vault::in_file(root)).unwrap().unwrap();
-    let mut context = PeerContext::new(root, Arc::new(Nobody));
+    let mut context = PeerContext::new(root, Arc::new(NoAnswerer));
     context.authorizer = Some(Arc::new(authorizer.clone()));
     (peer(&named, &context), authorizer)
 }

@@ -33,7 +33,7 @@ pub(crate) fn silence(route: &Route, idle: Duration) -> ModelFailure {
 }
 
 /// Adds the limit on silence.
-pub(crate) fn guard(body: Body, route: Arc<Route>, idle: Duration) -> Body {
+pub(crate) fn limit_silence(body: Body, route: Arc<Route>, idle: Duration) -> Body {
     stream::unfold(Some(body), move |state| {
         let route = Arc::clone(&route);
         async move {

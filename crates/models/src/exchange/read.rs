@@ -40,7 +40,7 @@ pub(crate) async fn read(
 ) -> Result<Decoded, AttemptFailure> {
     let Response { status, headers, body } = response;
     let encoding = headers.get("content-encoding").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let body = unpack::unpacked(body::guard(body, Arc::clone(route), timeouts.idle()), encoding);
+    let body = unpack::unpacked(body::limit_silence(body, Arc::clone(route), timeouts.idle()), encoding);
     let request_id = ["request-id", "x-request-id"]
         .iter()
         .find_map(|name| headers.get(*name)?.to_str().ok())

@@ -38,7 +38,7 @@ const REFUSED: [&str; 7] = [
 ];
 
 /// Words of those that say that an account is used up.
-const QUOTA: [&str; 5] = [
+const USED_UP: [&str; 5] = [
     "insufficient_quota",
     "billing_hard_limit_reached",
     "billing hard limit",
@@ -75,7 +75,7 @@ pub(crate) fn refusal(
     if (is_bad_request || status == 403) && says(&REFUSED) {
         return Some(Refusal::Final(ImageFailure::Refused(message)));
     }
-    if status == 402 || says(&QUOTA) {
+    if status == 402 || says(&USED_UP) {
         return Some(Refusal::Final(ImageFailure::Quota(message)));
     }
     if status == 413 {

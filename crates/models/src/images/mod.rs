@@ -90,7 +90,7 @@ fn image_route(
 }
 
 /// What pictures cost.
-#[expect(clippy::cast_precision_loss, reason = "nobody makes 2^52 pictures")]
+#[expect(clippy::cast_precision_loss, reason = "no reply has 2^52 pictures")]
 pub(crate) fn priced(price: Option<Price>, mut reply: ImageReply) -> ImageReply {
     let each = price.map_or(0.0, |price| price.image);
     reply.cost_usd = cost(price, &reply.usage) + each * reply.images.len() as f64;
@@ -219,7 +219,7 @@ impl ImageEndpoint {
             WISHES.into_iter().filter(|wish| fields.contains_key(*wish)).collect();
         if let Some(refused) = refusal(status, &text, request.size.as_deref(), &wished) {
             return Err(match refused {
-                Refusal::Final(failed) => Failed::Final(self.masked(failed)),
+                Refusal::Final(failed) => Failed::Final(self.without_keys(failed)),
                 Refusal::Unknown(field) => Failed::Unknown(field),
             });
         }
@@ -228,7 +228,7 @@ impl ImageEndpoint {
             return Err(failure::from_status(status, &headers, &body, &self.route).into());
         }
         let mut reply = read_answer(&text, request.count, &self.route.place())
-            .map_err(|failed| Failed::Final(self.masked(failed)))?;
+            .map_err(|failed| Failed::Final(self.without_keys(failed)))?;
         if reply.model.is_empty() {
             reply.model.clone_from(&self.route.model);
         }
@@ -261,7 +261,7 @@ impl ImageEndpoint {
     }
 
     /// A failure without any key of the route.
-    fn masked(&self, failed: ImageFailure) -> ImageFailure {
+    fn without_keys(&self, failed: ImageFailure) -> ImageFailure {
         let mask = |text: String| self.route.mask(&text);
         match failed {
             ImageFailure::NoModel(text) => ImageFailure::NoModel(mask(text)),

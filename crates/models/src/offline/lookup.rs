@@ -105,7 +105,7 @@ fn named(text: &str) -> Option<Reading> {
             let name = unquote_end(object);
             let (stem, ending) = name.rsplit_once('.')?;
             let is_file = !stem.is_empty() && !name.starts_with(['"', '\'', '`']) && !name.contains('*');
-            extension(ending).filter(|_| is_file).map(|_| name.to_owned())?
+            suffix(ending).filter(|_| is_file).map(|_| name.to_owned())?
         }
         None => return None,
     };
@@ -128,9 +128,7 @@ fn list(text: &str) -> Option<Reading> {
         words.pop();
     }
     let by_kind = match &words[..] {
-        [kind, files] if files.eq_ignore_ascii_case("files") => {
-            extension(kind).map(|name| format!("*.{name}"))
-        }
+        [kind, files] if files.eq_ignore_ascii_case("files") => suffix(kind).map(|name| format!("*.{name}")),
         _ => None,
     };
     let pattern = words.iter().copied().find(|word| word.contains('*')).or(by_kind.as_deref());
@@ -151,8 +149,8 @@ fn list(text: &str) -> Option<Reading> {
     Some(place.reading(|path| Intent::List { pattern, path: path.or(bare) }))
 }
 
-/// The extension of a kind of files: `.rs`, `rs` or `Rust`.
-fn extension(kind: &str) -> Option<String> {
+/// The suffix of a kind of files: `.rs`, `rs` or `Rust`.
+fn suffix(kind: &str) -> Option<String> {
     const KINDS: &[(&str, &str)] = &[
         ("rust", "rs"),
         ("python", "py"),

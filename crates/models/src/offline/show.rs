@@ -16,7 +16,7 @@ use super::rendering::{bullets, fenced, paths, remark, without_numbers};
 const FILLERS: &[&str] =
     &["the", "file", "files", "content", "contents", "of", "from", "in", "me", "whole", "up"];
 /// Words beside a path that change nothing.
-const HARMLESS: &[&str] = &[
+const IGNORED: &[&str] = &[
     "the", "file", "files", "content", "contents", "of", "me", "whole", "now", "again", "here", "both", "to",
     "is", "s",
 ];
@@ -44,10 +44,10 @@ pub(super) fn read(text: &str) -> Option<Reading> {
         let part = strip_fillers(part, FILLERS);
         match path_in(part) {
             Some(path) => {
-                surplus.extend(left_over(part, HARMLESS, &[path.as_str()]));
+                surplus.extend(left_over(part, IGNORED, &[path.as_str()]));
                 paths.push(path);
             }
-            None => surplus.extend(left_over(part, HARMLESS, &[])),
+            None => surplus.extend(left_over(part, IGNORED, &[])),
         }
     }
     if paths.is_empty() {

@@ -191,6 +191,6 @@ mod tests {
         };
         assert_eq!(owner("vllm"), Some("vllm"));
         assert_eq!(owner("library"), Some("ollama"));
-        assert_eq!(owner("somebody"), None);
+        assert_eq!(owner("stranger"), None);
     }
 }

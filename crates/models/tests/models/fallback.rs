@@ -33,7 +33,11 @@ async fn a_missing_model_gives_way_at_once_and_a_bad_request_does_not() {
     options.fallback_model = Some("other".into());
     let told = ask_once(&options).await;
     assert!(told.retries.is_empty() && told.result.is_ok());
-    assert_eq!(told.reply().provider, "anthropic", "of the protocol, when the host is nobody's");
+    assert_eq!(
+        told.reply().provider,
+        "anthropic",
+        "of the protocol, when the host belongs to no known provider"
+    );
     let told = ask_once(&options).await;
     assert_eq!(told.failure().class, ModelFailureClass::InvalidRequest);
     assert!(told.fallbacks.is_empty());

@@ -30,7 +30,7 @@ fn without_any_provider_the_offline_model_answers() {
         options.model = Some(name.into());
         assert_eq!(name_of(&options), "offline", "{name:?}");
     }
-    options.model = Some("nobody/model".into());
+    options.model = Some("absent/model".into());
     assert_eq!(resolve(&options).err().unwrap().code(), "model_unknown_provider");
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use qoder_types::workspace::Isolation;
 
-use super::judge::{Grant, Judge};
+use super::judge::{AllowedBy, Judge};
 use crate::accesses::find::{Found, Place};
 use crate::places::leads_anywhere;
 
@@ -43,9 +43,9 @@ impl<'a> Judge<'a> {
     }
 
     /// In an isolated session a rule for the whole tool covers everything that stays inside.
-    pub(crate) fn granted_inside(&self) -> Option<Grant<'a>> {
+    pub(crate) fn granted_inside(&self) -> Option<AllowedBy<'a>> {
         self.isolation()?;
-        self.whole_rule(self.tool(), self.terms()).map(Grant::by)
+        self.whole_rule(self.tool(), self.terms()).map(AllowedBy::rule)
     }
 }
 

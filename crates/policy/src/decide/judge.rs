@@ -95,18 +95,18 @@ fn effective_mode(mode: PermissionMode, trusted: bool) -> PermissionMode {
 
 /// Why something may run.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Grant<'a> {
+pub(crate) struct AllowedBy<'a> {
     pub(crate) rule: Option<&'a Compiled>,
     pub(crate) by_mode: bool,
 }
 
-impl<'a> Grant<'a> {
+impl<'a> AllowedBy<'a> {
     pub(crate) fn add(&mut self, other: Self) {
         self.rule = other.rule.or(self.rule);
         self.by_mode |= other.by_mode;
     }
 
-    pub(crate) fn by(rule: &'a Compiled) -> Self {
+    pub(crate) fn rule(rule: &'a Compiled) -> Self {
         Self { rule: Some(rule), by_mode: false }
     }
 }
@@ -162,7 +162,7 @@ impl<'a> Judge<'a> {
             return self.closed(DecisionLayer::SafetyCheck, reason, None);
         }
         match self.granted() {
-            Ok(grant) => self.allowed(&grant),
+            Ok(allowed) => self.allowed(&allowed),
             Err(reason) if self.changes_protected() => self.closed(DecisionLayer::SafetyCheck, reason, None),
             Err(reason) => self.not_granted(reason),
         }
@@ -301,44 +301,44 @@ impl<'a> Judge<'a> {
     }
 
     /// Everything that was found, granted by rules, knowledge and what the mode accepts; or what is not.
-    fn granted(&self) -> Result<Grant<'a>, String> {
-        if let Some(grant) = self.granted_inside() {
-            return Ok(grant);
+    fn granted(&self) -> Result<AllowedBy<'a>, String> {
+        if let Some(allowed) = self.granted_inside() {
+            return Ok(allowed);
         }
         let terms = self.terms();
-        let mut grant = Grant::default();
+        let mut allowed = AllowedBy::default();
         if self.found.is_empty() {
             let whole = self.whole_rule(self.tool(), terms);
-            return whole.map(Grant::by).ok_or_else(|| format!("{} needs permission", self.tool()));
+            return whole.map(AllowedBy::rule).ok_or_else(|| format!("{} needs permission", self.tool()));
         }
         for found in self.found {
-            grant.add(self.found_granted(found, terms)?);
+            allowed.add(self.found_granted(found, terms)?);
         }
-        Ok(grant)
+        Ok(allowed)
     }
 
-    pub(crate) fn found_granted(&self, found: &Found, terms: Terms) -> Result<Grant<'a>, String> {
+    pub(crate) fn found_granted(&self, found: &Found, terms: Terms) -> Result<AllowedBy<'a>, String> {
         let tool = self.tool();
         let whole = || self.whole_rule(tool, terms);
         let by = |rule: Option<&'a Compiled>| {
-            rule.map(Grant::by).ok_or_else(|| format!("{tool} needs permission"))
+            rule.map(AllowedBy::rule).ok_or_else(|| format!("{tool} needs permission"))
         };
         match found {
-            Found::Internal => Ok(Grant::default()),
+            Found::Internal => Ok(AllowedBy::default()),
             Found::Read(place) => match self.read_rule(place, terms).or_else(whole) {
-                Some(rule) => Ok(Grant::by(rule)),
-                None if self.is_readable(place) => Ok(Grant::default()),
+                Some(rule) => Ok(AllowedBy::rule(rule)),
+                None if self.is_readable(place) => Ok(AllowedBy::default()),
                 None => Err(format!("{} is outside the workspace", place.real.display())),
             },
             Found::Edit(place) => {
                 if let Some(rule) = self.edit_rule(place, terms) {
-                    return Ok(Grant::by(rule));
+                    return Ok(AllowedBy::rule(rule));
                 }
                 // A rule for the whole tool covers ordinary files of the workspace, and no others.
                 match whole().filter(|_| self.is_ordinary(place)) {
-                    Some(rule) => Ok(Grant::by(rule)),
+                    Some(rule) => Ok(AllowedBy::rule(rule)),
                     None if terms.accepts_edits && self.is_ordinary(place) => {
-                        Ok(Grant { rule: None, by_mode: true })
+                        Ok(AllowedBy { rule: None, by_mode: true })
                     }
                     None => Err(self.why_not_edit(place)),
                 }
@@ -355,16 +355,16 @@ impl<'a> Judge<'a> {
             Found::Agent(name) => by(self.rule_for_name("Agent", name, terms).or_else(whole)),
             Found::Skill { name, only_text } => {
                 match self.rule_for_name("Skill", name, terms).or_else(whole) {
-                    Some(rule) => Ok(Grant::by(rule)),
+                    Some(rule) => Ok(AllowedBy::rule(rule)),
                     // Text that a person, a trusted project or a plugin wrote for the model does nothing by itself.
-                    None if *only_text => Ok(Grant::default()),
+                    None if *only_text => Ok(AllowedBy::default()),
                     None => Err(format!("the skill {name} brings rules that allow calls")),
                 }
             }
             Found::Resource { server, lists } => {
                 match self.resource_rule(server.as_ref(), terms).or_else(whole) {
-                    Some(rule) => Ok(Grant::by(rule)),
-                    None if *lists => Ok(Grant::default()),
+                    Some(rule) => Ok(AllowedBy::rule(rule)),
+                    None if *lists => Ok(AllowedBy::default()),
                     None => Err("reading a resource is a request to its MCP server".to_owned()),
                 }
             }
@@ -409,12 +409,12 @@ impl<'a> Judge<'a> {
         ruling
     }
 
-    fn allowed(&self, grant: &Grant<'a>) -> Ruling {
-        if grant.by_mode {
+    fn allowed(&self, allowed: &AllowedBy<'a>) -> Ruling {
+        if allowed.by_mode {
             let reason = format!("{} accepts edits inside the workspace", self.mode.as_str());
             return self.end(Behavior::Allow, DecisionLayer::Mode, reason, None);
         }
-        match grant.rule {
+        match allowed.rule {
             Some(rule) => self.by_rule(Behavior::Allow, rule, None),
             None => {
                 let reason = format!("{} only {}", self.tool(), what_it_does(self.found));

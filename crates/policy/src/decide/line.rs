@@ -2,11 +2,11 @@
 //! wrapper, or because it is known to only read. The first command that may not stops the line, with the reason.
 
 use crate::accesses::find::{Known, Line, Place};
-use crate::decide::judge::{Grant, Judge};
+use crate::decide::judge::{AllowedBy, Judge};
 use crate::rules::compiled::Compiled;
 use crate::shell::knowledge::{asks_for_version, git_needs_safe_configuration, may_be_shown};
 use crate::shell::{
-    Directory, Doubt, DoubtKind, Piece, RedirectionKind, SimpleCommand, is_harmless_variable,
+    Directory, Doubt, DoubtKind, Piece, RedirectionKind, SimpleCommand, is_skippable_variable,
 };
 
 /// What is granted beside rules.
@@ -32,7 +32,7 @@ pub(crate) fn is_grave(doubt: &Doubt) -> bool {
 
 impl<'a> Judge<'a> {
     /// Grants a line or returns what prevents it.
-    pub(crate) fn line_granted(&self, line: &Line, terms: Terms) -> Result<Grant<'a>, String> {
+    pub(crate) fn line_granted(&self, line: &Line, terms: Terms) -> Result<AllowedBy<'a>, String> {
         let bare = self.bare_rule(terms);
         if let Some(doubt) = line.reading.doubts.first() {
             let unreadable = line
@@ -47,13 +47,13 @@ impl<'a> Judge<'a> {
         if line.reading.commands.is_empty() && bare.is_none() {
             return Err("the command is empty".to_owned());
         }
-        let mut grant = Grant::default();
+        let mut allowed = AllowedBy::default();
         for (at, command) in line.reading.commands.iter().enumerate() {
             if command.wrapped.is_none() {
-                grant.add(self.command_granted(line, at, bare, terms)?);
+                allowed.add(self.command_granted(line, at, bare, terms)?);
             }
         }
-        Ok(grant)
+        Ok(allowed)
     }
 
     fn command_granted(
@@ -62,27 +62,27 @@ impl<'a> Judge<'a> {
         at: usize,
         bare: Option<&'a Compiled>,
         terms: Terms,
-    ) -> Result<Grant<'a>, String> {
+    ) -> Result<AllowedBy<'a>, String> {
         let (command, known) = (&line.reading.commands[at], &line.known[at]);
         if known.follows_new_link {
             return Err("it goes through a link that the line itself may make".to_owned());
         }
-        let mut grant = self.outputs_granted(known, bare, terms)?;
+        let mut allowed = self.outputs_granted(known, bare, terms)?;
         self.assignments_granted(command, bare)?;
         if command.words.is_empty() {
             // The input of a compound command; whatever is inside may print it.
             if bare.is_none() {
                 input_shows_nothing(command)?;
             }
-            grant.rule = grant.rule.or(bare);
-            return Ok(grant);
+            allowed.rule = allowed.rule.or(bare);
+            return Ok(allowed);
         }
         let rules = self.allow_rules(terms).into_iter().flat_map(|rules| rules.commands(command.name()));
         let mut named: Option<&'a Compiled> = None;
         for (rule, pattern) in rules.filter(|(_, pattern)| pattern.allows(&command.words)) {
             if pattern.is_exact() {
-                grant.rule = Some(rule);
-                return Ok(grant);
+                allowed.rule = Some(rule);
+                return Ok(allowed);
             }
             named = named.or(Some(rule));
         }
@@ -91,24 +91,24 @@ impl<'a> Judge<'a> {
                 return Err("a rule for a search does not cover what it runs, removes or writes".to_owned());
             }
             self.edits_granted(line, at, bare, terms)?;
-            grant.rule = Some(rule);
-            return Ok(grant);
+            allowed.rule = Some(rule);
+            return Ok(allowed);
         }
         if let Some(inner) = self.through_transparent(line, at, bare, terms) {
             let inner = inner?;
             if inner.rule.is_none() && bare.is_none() {
                 input_shows_nothing(command)?;
             }
-            grant.add(inner);
-            return Ok(grant);
+            allowed.add(inner);
+            return Ok(allowed);
         }
         if let Some(rule) = bare {
             self.edits_granted(line, at, bare, terms)?;
-            grant.rule = Some(rule);
-            return Ok(grant);
+            allowed.rule = Some(rule);
+            return Ok(allowed);
         }
         self.only_reads(command, known)?;
-        Ok(grant)
+        Ok(allowed)
     }
 
     /// What a transparent wrapper runs, judged in its place; `None` when it is no such wrapper.
@@ -118,7 +118,7 @@ impl<'a> Judge<'a> {
         at: usize,
         bare: Option<&'a Compiled>,
         terms: Terms,
-    ) -> Option<Result<Grant<'a>, String>> {
+    ) -> Option<Result<AllowedBy<'a>, String>> {
         let inner: Vec<usize> = line
             .reading
             .commands
@@ -132,14 +132,14 @@ impl<'a> Judge<'a> {
         if inner.is_empty() {
             return None;
         }
-        let mut grant = Grant::default();
+        let mut allowed = AllowedBy::default();
         for index in inner {
             match self.command_granted(line, index, bare, terms) {
-                Ok(one) => grant.add(one),
+                Ok(one) => allowed.add(one),
                 Err(reason) => return Some(Err(reason)),
             }
         }
-        Some(Ok(grant))
+        Some(Ok(allowed))
     }
 
     fn outputs_granted(
@@ -147,34 +147,34 @@ impl<'a> Judge<'a> {
         known: &Known,
         bare: Option<&'a Compiled>,
         terms: Terms,
-    ) -> Result<Grant<'a>, String> {
+    ) -> Result<AllowedBy<'a>, String> {
         if known.unknown_output {
             return Err("it writes to a place that is not known, or to the network".to_owned());
         }
-        let mut grant = Grant::default();
+        let mut allowed = AllowedBy::default();
         for place in &known.inputs {
             match self.read_rule(place, terms) {
-                Some(rule) => grant.rule = Some(rule),
+                Some(rule) => allowed.rule = Some(rule),
                 None if bare.is_some() || self.is_readable(place) => {}
                 None => return Err(format!("{} is outside the workspace", place.real.display())),
             }
         }
         for place in &known.outputs {
             if let Some(rule) = self.edit_rule(place, terms) {
-                grant.rule = Some(rule);
+                allowed.rule = Some(rule);
             } else if self.covers_write(bare, place) {
-                grant.rule = bare;
+                allowed.rule = bare;
             } else if self.is_ordinary(place) && terms.accepts_edits {
-                grant.by_mode = true;
+                allowed.by_mode = true;
             } else {
                 return Err(self.why_not_edit(place));
             }
         }
-        Ok(grant)
+        Ok(allowed)
     }
 
     fn assignments_granted(&self, command: &SimpleCommand, bare: Option<&Compiled>) -> Result<(), String> {
-        let odd = command.assignments.iter().find(|assignment| !is_harmless_variable(&assignment.name));
+        let odd = command.assignments.iter().find(|assignment| !is_skippable_variable(&assignment.name));
         match odd {
             Some(assignment) if bare.is_none() => {
                 Err(format!("the variable {} may change what the command does", assignment.name))

@@ -21,7 +21,7 @@ pub use handover::hands_over;
 pub use reading::{
     Assignment, Directory, Doubt, DoubtKind, Reading, Redirection, RedirectionKind, SimpleCommand, Wrapped,
 };
-pub use variables::is_harmless_variable;
+pub use variables::is_skippable_variable;
 pub use word::{Piece, Word};
 pub use wrapper::is_privilege_wrapper;
 

@@ -2,7 +2,7 @@
 //! The list is short on purpose: dozens of variables make a harmless program start another one.
 
 /// Names that only change language, time zone, colour, width or the "no person is here" hint.
-const HARMLESS: [&str; 15] = [
+const SKIPPED: [&str; 15] = [
     "CI",
     "CLICOLOR",
     "CLICOLOR_FORCE",
@@ -38,8 +38,8 @@ const LOCALE: [&str; 13] = [
 
 /// True for a variable that an allow rule may skip in front of a command.
 #[must_use]
-pub fn is_harmless_variable(name: &str) -> bool {
-    HARMLESS.binary_search(&name).is_ok() || LOCALE.binary_search(&name).is_ok()
+pub fn is_skippable_variable(name: &str) -> bool {
+    SKIPPED.binary_search(&name).is_ok() || LOCALE.binary_search(&name).is_ok()
 }
 
 /// Variables of the shell itself that change how it finds, splits, starts or remembers things, what `~` and relative
@@ -109,6 +109,6 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted() {
-        assert!(HARMLESS.is_sorted() && LOCALE.is_sorted() && SHELL.is_sorted());
+        assert!(SKIPPED.is_sorted() && LOCALE.is_sorted() && SHELL.is_sorted());
     }
 }

@@ -4,7 +4,7 @@ use super::kinds;
 use qoder_policy::shell::DoubtKind::{
     self, ChangesShell, DefinesName, DynamicCommand, EvaluatesText, LoadsCode, UnknownConstruct,
 };
-use qoder_policy::shell::{is_harmless_variable, read};
+use qoder_policy::shell::{is_skippable_variable, read};
 
 #[test]
 fn each_danger_has_its_doubt() {
@@ -112,7 +112,7 @@ fn ordinary_lines_are_proven() {
 #[test]
 fn only_variables_that_load_nothing_are_harmless() {
     for name in ["LANG", "LC_ALL", "TZ", "NO_COLOR", "CI", "DEBIAN_FRONTEND", "FORCE_COLOR", "COLUMNS"] {
-        assert!(is_harmless_variable(name), "{name}");
+        assert!(is_skippable_variable(name), "{name}");
     }
     for name in [
         "PATH",
@@ -127,7 +127,7 @@ fn only_variables_that_load_nothing_are_harmless() {
         "NODE_OPTIONS",
         "",
     ] {
-        assert!(!is_harmless_variable(name), "{name}");
+        assert!(!is_skippable_variable(name), "{name}");
     }
 }
 

@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal};
 use tokio::process::Child;
 
 use super::TERMINATION_GRACE;
-use crate::tree::guard::{self, Guarded};
 use crate::tree::signal_group;
+use crate::tree::watchdog::{self, Watched};
 
 /// How often a group that shall end is looked at.
 const GROUP_POLL: Duration = Duration::from_millis(20);
@@ -31,19 +31,19 @@ impl Launch {
 
     /// Gives the child's part away.
     pub fn split(self) -> ((), ChildEnd) {
-        ((), ChildEnd(guard::connection()))
+        ((), ChildEnd(watchdog::connection()))
     }
 }
 
 impl ChildEnd {
-    /// Gives the process a session of its own and puts it on the guard's list.
+    /// Gives the process a session of its own and puts it on the watchdog's list.
     ///
     /// # Safety
     /// Only in a child process between fork and exec.
     pub unsafe fn enter(&mut self) -> io::Result<()> {
         rustix::process::setsid()?;
-        if let Some(guard) = self.0 {
-            guard::tell(guard, rustix::process::getpid().as_raw_pid());
+        if let Some(watchdog) = self.0 {
+            watchdog::tell(watchdog, rustix::process::getpid().as_raw_pid());
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ pub struct ProcessTree {
     leash: Arc<Leash>,
     over: bool,
     left: bool,
-    _guarded: Guarded,
+    _watched: Watched,
 }
 
 impl ProcessTree {
@@ -77,7 +77,7 @@ impl ProcessTree {
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the started process has no id"))?;
         let leash = Arc::new(Leash(pid));
-        Ok(Self { child, leash, over: false, left: false, _guarded: Guarded::new(pid) })
+        Ok(Self { child, leash, over: false, left: false, _watched: Watched::new(pid) })
     }
 
     /// What kills it at once.

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use super::supervisor::{Reach, supervise};
-use crate::tree::guard;
+use crate::tree::watchdog;
 
 /// Confines the fresh child process. What a supervisor has to do between the steps decides their order.
 pub(crate) trait Confines {
@@ -52,7 +52,7 @@ impl Launch {
 
     /// Gives the child's part away, to be moved into what runs between fork and exec.
     pub(crate) fn split(self) -> (UnixStream, ChildEnd) {
-        (self.ours, ChildEnd { connection: self.theirs, guard: guard::connection() })
+        (self.ours, ChildEnd { connection: self.theirs, watchdog: watchdog::connection() })
     }
 }
 
@@ -60,7 +60,7 @@ impl Launch {
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
     connection: OwnedFd,
-    guard: Option<&'static UnixStream>,
+    watchdog: Option<&'static UnixStream>,
 }
 
 impl ChildEnd {
@@ -74,8 +74,8 @@ impl ChildEnd {
         unsafe {
             rustix::process::setsid()?;
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-            if let Some(guard) = self.guard {
-                guard::tell(guard, rustix::process::getpid().as_raw_pid());
+            if let Some(watchdog) = self.watchdog {
+                watchdog::tell(watchdog, rustix::process::getpid().as_raw_pid());
             }
             match confined {
                 Some(confined) if confined.has_process_namespace() => {

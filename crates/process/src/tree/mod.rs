@@ -10,7 +10,6 @@ mod descendants;
 pub(crate) mod escaped;
 #[cfg(not(target_os = "linux"))]
 mod group;
-pub(crate) mod guard;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
@@ -18,6 +17,7 @@ mod supervised;
 #[cfg(target_os = "linux")]
 mod supervisor;
 pub(crate) mod terminal;
+pub(crate) mod watchdog;
 
 use std::process::ExitStatus;
 use std::time::Duration;

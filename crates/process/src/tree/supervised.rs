@@ -18,7 +18,7 @@ use tokio::process::Child;
 use super::supervisor::{EMPTY, ENDED, MESSAGE, TERMINATE};
 use super::{TERMINATION_GRACE, adopted};
 use crate::tree::escaped;
-use crate::tree::guard::Guarded;
+use crate::tree::watchdog::Watched;
 
 /// How long the supervisor may take: the time that processes have after they were asked, and what killing takes.
 const SUPERVISOR_LIMIT: Duration = Duration::from_millis(2_000 * TERMINATION_GRACE.as_secs() + 1_500);
@@ -63,7 +63,7 @@ pub struct ProcessTree {
     over: bool,
     pid: Pid,
     mark: String,
-    _guarded: Guarded,
+    _watched: Watched,
 }
 
 impl ProcessTree {
@@ -86,7 +86,7 @@ impl ProcessTree {
             over: false,
             pid,
             mark,
-            _guarded: Guarded::new(pid),
+            _watched: Watched::new(pid),
         })
     }
 

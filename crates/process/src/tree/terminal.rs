@@ -1,10 +1,10 @@
-//! The terminal that this process holds, for the guard: its settings as they were, and the bytes that undo what was switched
-//! on. Words on the guard's connection say when it is given back, taken again, and when the alternate screen is shown.
+//! The terminal that this process holds, for the watchdog: its settings as they were, and the bytes that undo what was switched
+//! on. Words on the watchdog's connection say when it is given back, taken again, and when the alternate screen is shown.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-use crate::tree::guard;
+use crate::tree::watchdog;
 
 /// Words about the terminal; numbers of processes are never so small.
 const RELEASED: i32 = i32::MIN;
@@ -34,7 +34,7 @@ pub(crate) fn held() -> Option<HeldTerminal> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Holds the terminal on standard input: if this process dies, the guard restores its present settings and writes these bytes
+/// Holds the terminal on standard input: if this process dies, the watchdog restores its present settings and writes these bytes
 /// to it. To be called before the settings are changed.
 ///
 /// # Errors
@@ -61,7 +61,7 @@ pub fn hold_terminal(restore: &[u8]) -> std::io::Result<()> {
         // SAFETY: it was duplicated here and is no longer used.
         drop(unsafe { OwnedFd::from_raw_fd(before.descriptor) });
     }
-    guard::replace();
+    watchdog::replace();
     Ok(())
 }
 
@@ -70,15 +70,15 @@ pub fn set_terminal_taken(is_taken: bool) {
     if let Some(held) = HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         held.is_taken = is_taken;
     }
-    guard::tell_terminal(if is_taken { TAKEN } else { RELEASED });
+    watchdog::tell_terminal(if is_taken { TAKEN } else { RELEASED });
 }
 
 /// The alternate screen is shown, or no longer.
 pub fn set_terminal_overlay(is_shown: bool) {
-    guard::tell_terminal(if is_shown { OVERLAY } else { NO_OVERLAY });
+    watchdog::tell_terminal(if is_shown { OVERLAY } else { NO_OVERLAY });
 }
 
-/// What the guard knows of the terminal.
+/// What the watchdog knows of the terminal.
 pub(crate) struct State<'a> {
     held: Option<&'a HeldTerminal>,
     is_taken: bool,
@@ -93,7 +93,7 @@ impl<'a> State<'a> {
     /// Puts the pipe and the terminal in the first places; answers with the first descriptor that is not needed.
     ///
     /// # Safety
-    /// Must be called in the guard only.
+    /// Must be called in the watchdog only.
     pub(crate) unsafe fn keep(&self, reader: i32) -> i32 {
         // SAFETY: plain system calls on descriptors that this process has. Both sources are above the targets.
         unsafe {
@@ -126,10 +126,10 @@ impl<'a> State<'a> {
     /// Gives the terminal back, unless that was done.
     ///
     /// # Safety
-    /// Must be called in the guard only, after `keep`.
+    /// Must be called in the watchdog only, after `keep`.
     pub(crate) unsafe fn give_back(&self) {
         let Some(held) = self.held.filter(|_| self.is_taken) else { return };
-        // SAFETY: plain system calls on a descriptor of the guard and on bytes that live here.
+        // SAFETY: plain system calls on a descriptor of the watchdog and on bytes that live here.
         unsafe {
             libc::tcflow(1, libc::TCOON);
             if self.has_overlay {

@@ -188,7 +188,7 @@ mod tests {
     fn symlinks_must_not_lead_out() {
         let home = Home::new();
         home.write("project/.git/config", "secret");
-        home.write("outside/MEMORY.md", "of somebody else");
+        home.write("outside/MEMORY.md", "of another project");
         let folder = home.root().join("project/.qoder/agent-memory");
         std::fs::create_dir_all(&folder).unwrap();
         for target in ["project/.git", "outside", "home"] {
@@ -201,6 +201,6 @@ mod tests {
         std::os::unix::fs::symlink(home.root().join("outside/MEMORY.md"), folder.join("a/MEMORY.md"))
             .unwrap();
         let text = home.memory(MemoryScope::Project, true).unwrap().unwrap().text;
-        assert!(!text.contains("of somebody else"), "{text}");
+        assert!(!text.contains("of another project"), "{text}");
     }
 }

@@ -38,7 +38,7 @@ enum Worked {
     Parked(Vec<ParkedCall>),
 }
 
-/// What a drive came to, and who ended it if somebody did.
+/// How a drive ended: by itself, by its time limit or because it was stopped.
 struct Driven {
     end: Result<Option<TurnEnded>, DriveError>,
     timed_out: bool,

@@ -2,7 +2,7 @@
 //! can go back to a message. What is to be changed is on the disk before it is changed; what cannot be kept is not
 //! changed. Subagents keep into the checkpoints of the session that started them.
 
-mod manifest;
+mod index;
 mod rewind;
 mod space;
 
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use qoder_core::ports::{BeforeChange, KeepBefore};
 use qoder_types::record::FileKept;
 
-use manifest::{Before, Folder, Line, Manifest, blob_name};
+use index::{Before, CheckpointIndex, Folder, Line, blob_name};
 use space::Space;
 
 pub use rewind::{RewindError, RewindReport, RewindRequest, RewindScope, rewind};
@@ -21,7 +21,7 @@ pub use rewind::{RewindError, RewindReport, RewindRequest, RewindScope, rewind};
 pub(crate) const ENABLED: &str = "general.fileCheckpointing.enabled";
 /// The setting that bounds them.
 pub(crate) const MOST_BYTES: &str = "general.fileCheckpointing.maxBytes";
-/// What a line of the manifest takes, counted generously.
+/// What a line of the index takes, counted generously.
 const LINE_BYTES: u64 = 512;
 
 /// Why a file cannot be kept, or kept ones cannot be read.
@@ -104,14 +104,14 @@ struct Inner {
     /// The session's folder and the message that is being worked on.
     wanted: Option<(PathBuf, String)>,
     /// Open once something was kept; closed by any error, so that the next use finds out what is on the disk.
-    manifest: Option<Manifest>,
+    index: Option<CheckpointIndex>,
 }
 
 impl Checkpoints {
     /// Checkpoints in the sessions of a configuration root, which take at most `most` bytes together.
     #[must_use]
     pub fn new(config_root: &Path, most: u64) -> Self {
-        let inner = Inner { space: Space::new(config_root, most), wanted: None, manifest: None };
+        let inner = Inner { space: Space::new(config_root, most), wanted: None, index: None };
         Self { inner: Mutex::new(inner) }
     }
 
@@ -125,7 +125,7 @@ impl Checkpoints {
             return Ok(());
         }
         inner.wanted = Some((side.to_path_buf(), uuid.to_owned()));
-        inner.manifest().map(|_| ())
+        inner.index().map(|_| ())
     }
 
     /// Keeps a file before the call `tool_use_id` changes it, unless that was done for this message. What is kept now is
@@ -141,7 +141,7 @@ impl Checkpoints {
         let mut inner = self.lock();
         let kept = inner.keep(tool_use_id, change);
         if kept.is_err() {
-            inner.manifest = None;
+            inner.index = None;
         }
         kept
     }
@@ -163,19 +163,19 @@ impl Checkpoints {
 }
 
 impl Inner {
-    /// The manifest, with the present message as its last one.
-    fn manifest(&mut self) -> Result<&mut Manifest, CheckpointError> {
+    /// The index, with the present message as its last one.
+    fn index(&mut self) -> Result<&mut CheckpointIndex, CheckpointError> {
         let Some((side, message)) = &self.wanted else { return Err(CheckpointError::NoMessage) };
         let folder = Folder::of_session(side);
-        let open = self.manifest.take().filter(|manifest| manifest.folder.path() == folder.path());
-        let mut manifest = match open {
-            Some(manifest) => manifest,
-            None => Manifest::open(&folder)?,
+        let open = self.index.take().filter(|index| index.folder.path() == folder.path());
+        let mut index = match open {
+            Some(index) => index,
+            None => CheckpointIndex::open(&folder)?,
         };
-        if manifest.message.as_ref() != Some(message) {
-            manifest.append(&[Line::Message { uuid: message.clone() }])?;
+        if index.message.as_ref() != Some(message) {
+            index.append(&[Line::Message { uuid: message.clone() }])?;
         }
-        Ok(self.manifest.insert(manifest))
+        Ok(self.index.insert(index))
     }
 
     fn keep(
@@ -183,25 +183,25 @@ impl Inner {
         tool_use_id: &str,
         change: &BeforeChange<'_>,
     ) -> Result<Option<FileKept>, CheckpointError> {
-        let manifest = self.manifest()?;
+        let index = self.index()?;
         let written = Line::Written { path: change.path.to_path_buf(), sha256: blob_name(change.becomes) };
-        if manifest.has(change.path) {
-            manifest.note(&[written])?;
+        if index.has(change.path) {
+            index.note(&[written])?;
             return Ok(None);
         }
-        let folder = manifest.folder.clone();
+        let folder = index.folder.clone();
         self.space.take(&folder, needed(&folder, change.file.map(|(bytes, _)| bytes)))?;
-        let manifest = self.manifest()?;
+        let index = self.index()?;
         let before = match change.file {
             None => Before::Absent,
-            Some((bytes, mode)) => Before::File { sha256: manifest.keep(bytes)?, mode },
+            Some((bytes, mode)) => Before::File { sha256: index.keep(bytes)?, mode },
         };
         let (sha256, mode) = match &before {
             Before::File { sha256, mode } => (Some(sha256.clone()), Some(*mode)),
             Before::Absent | Before::NotKept => (None, None),
         };
-        let message = manifest.message.clone().unwrap_or_default();
-        manifest.append(&[Line::File { path: change.path.to_path_buf(), before }, written])?;
+        let message = index.message.clone().unwrap_or_default();
+        index.append(&[Line::File { path: change.path.to_path_buf(), before }, written])?;
         let path = change.path.to_string_lossy().into_owned();
         Ok(Some(FileKept { tool_use_id: tool_use_id.to_owned(), message, path, sha256, mode }))
     }

@@ -13,7 +13,7 @@ use qoder_types::Actor;
 use qoder_types::record::{FilesRewound, RecordBody};
 use serde::Serialize;
 
-use super::manifest::{Before, Folder, Line, Manifest, blob_name};
+use super::index::{Before, CheckpointIndex, Folder, Line, blob_name};
 use super::{CheckpointError, Checkpoints, ENABLED, needed};
 use crate::error::SessionError;
 use crate::session::Session;
@@ -211,7 +211,7 @@ struct OnRecord {
     before: Before,
     /// The names of all contents that it ever had by tools and rewinds, or before them.
     known: HashSet<String>,
-    /// True when tools have said what they wrote; manifests of old do not have that.
+    /// True when tools have said what they wrote; indexes of old do not have that.
     is_told: bool,
 }
 
@@ -359,14 +359,14 @@ fn announce(session: &mut Session, request: &RewindRequest, plan: &Plan) -> Resu
 fn apply(plan: &Plan, folder: &Folder, id: &str, checkpoints: &Checkpoints) -> Result<(), RewindError> {
     let mut inner = checkpoints.lock();
     // The next caller that keeps a file has to find out that a rewind came between.
-    inner.manifest = None;
-    let mut manifest = Manifest::open(folder)?;
-    manifest.append(&[Line::Rewind { to: id.to_owned() }])?;
+    inner.index = None;
+    let mut index = CheckpointIndex::open(folder)?;
+    index.append(&[Line::Rewind { to: id.to_owned() }])?;
     for change in &plan.changes {
         let before = match look(&change.path)? {
             Present::Absent => Before::Absent,
             Present::File { bytes, mode } => match inner.space.take(folder, needed(folder, Some(&bytes))) {
-                Ok(()) => Before::File { sha256: manifest.keep(&bytes)?, mode },
+                Ok(()) => Before::File { sha256: index.keep(&bytes)?, mode },
                 // Going back must be possible when there is no room left.
                 Err(CheckpointError::Full { .. }) => Before::NotKept,
                 Err(error) => return Err(error.into()),
@@ -374,7 +374,7 @@ fn apply(plan: &Plan, folder: &Folder, id: &str, checkpoints: &Checkpoints) -> R
             // It has just become that; putting back refuses it.
             Present::Link | Present::Other(_) => continue,
         };
-        manifest.append(&[Line::File { path: change.path.clone(), before }])?;
+        index.append(&[Line::File { path: change.path.clone(), before }])?;
     }
     for (done, change) in plan.changes.iter().enumerate() {
         put_back(change, folder).map_err(|problem| RewindError::Unfinished {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::CheckpointError;
-use super::manifest::Folder;
+use super::index::Folder;
 use crate::catalog::is_session_id;
 use crate::layout::{SessionPaths, projects};
 
@@ -133,16 +133,16 @@ fn collect(kept: &Kept) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manifest::{Line, Manifest};
+    use super::super::index::{CheckpointIndex, Line};
     use super::*;
 
     /// A session with checkpoints of `bytes` bytes, written last.
     fn session(root: &Path, number: u32, bytes: usize) -> Folder {
         let side = root.join("projects/p").join(format!("00000000-0000-4000-8000-{number:012}"));
         let folder = Folder::of_session(&side);
-        let mut manifest = Manifest::open(&folder).unwrap();
-        manifest.append(&[Line::Message { uuid: number.to_string() }]).unwrap();
-        manifest.keep(&vec![b'0' + u8::try_from(number).unwrap(); bytes]).unwrap();
+        let mut index = CheckpointIndex::open(&folder).unwrap();
+        index.append(&[Line::Message { uuid: number.to_string() }]).unwrap();
+        index.keep(&vec![b'0' + u8::try_from(number).unwrap(); bytes]).unwrap();
         let age = std::time::Duration::from_secs(1_000 - u64::from(number));
         let written = File::options().append(true).open(folder.path().join("manifest.jsonl")).unwrap();
         written.set_modified(SystemTime::now() - age).unwrap();

@@ -18,7 +18,7 @@ impl Driver<'_> {
         checkpoints.map(|checkpoints| checkpoints.keeper(tool_use_id, &self.kept))
     }
 
-    /// Puts on record which files calls have kept. A process that dies before leaves them in the manifest alone, which is
+    /// Puts on record which files calls have kept. A process that dies before leaves them in the index alone, which is
     /// what going back reads.
     pub(super) fn record_kept(&mut self) -> Result<(), DriveError> {
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));

@@ -43,12 +43,12 @@ struct Notices {
 }
 
 /// A sink that is attached; dropping it detaches the sink.
-pub struct Attachment {
+pub struct AttachedSink {
     hub: Weak<Hub>,
     number: u64,
 }
 
-impl Drop for Attachment {
+impl Drop for AttachedSink {
     fn drop(&mut self) {
         let Some(hub) = self.hub.upgrade() else { return };
         let mut sinks = hub.sinks.write().unwrap_or_else(PoisonError::into_inner);
@@ -74,12 +74,12 @@ impl Hub {
 
     /// Attaches a sink.
     #[must_use]
-    pub fn attach(self: &Arc<Self>, sink: Arc<dyn Sink>) -> Attachment {
+    pub fn attach(self: &Arc<Self>, sink: Arc<dyn Sink>) -> AttachedSink {
         let mut sinks = self.sinks.write().unwrap_or_else(PoisonError::into_inner);
         let number = sinks.next;
         sinks.next += 1;
         sinks.attached.push((number, sink));
-        Attachment { hub: Arc::downgrade(self), number }
+        AttachedSink { hub: Arc::downgrade(self), number }
     }
 
     /// A sink that answered answers no longer, or answers again.
@@ -111,7 +111,7 @@ impl Hub {
         looks
     }
 
-    /// Answers an open question; the future tells whether the answer counts.
+    /// Answers an open question; the future resolves to whether the answer counts.
     ///
     /// Without an agent in `action` the call of an agent is meant when no other open question has its id.
     pub fn answer(&self, action: &ActionId, answer: Answer) -> BoxFuture<'static, Result<(), AnswerError>> {

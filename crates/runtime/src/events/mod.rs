@@ -15,7 +15,7 @@ use qoder_protocol::{ActionId, Question, Resolution};
 use tokio::sync::mpsc;
 
 pub use answering::Answering;
-pub use hub::{Attachment, Hub};
+pub use hub::{AttachedSink, Hub};
 pub use notice::{Notice, NoticeKind};
 pub use qoder_protocol::{AnswerError, Wants};
 pub use questions::{AnswerSender, ArrivedAnswer, Asking};

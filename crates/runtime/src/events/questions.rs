@@ -139,7 +139,7 @@ impl Questions {
 }
 
 impl ArrivedAnswer {
-    /// Tells the answerer why the answer does not count.
+    /// Returns to the answerer why the answer does not count.
     pub(crate) fn refused(self, error: AnswerError) {
         // The answerer may have stopped waiting.
         let _ = self.reply.send(Err(error));

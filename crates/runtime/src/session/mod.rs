@@ -184,7 +184,7 @@ impl Session {
         self.parked_in_background().filter(|task| !self.parked_here.contains(&task.start.task_id))
     }
 
-    /// What other processes leave for it; once, for whoever serves it.
+    /// What other processes leave for it; once, for the task that serves it.
     pub(crate) fn take_inbox(&mut self) -> Option<Box<dyn SessionInbox>> {
         self.inbox.take()
     }

@@ -142,8 +142,7 @@ impl Records<'_> {
         }
     }
 
-    /// Takes secrets out of a reply. Reasoning that is changed does not fit its signature any more, so it is left out
-    /// whole. The input of a call loses the values of keys alone: it runs as it is on record.
+    /// Takes secrets out of a reply. Reasoning that is changed no longer fits its signature, so it is left out whole. The input of a call loses the values of keys alone: it runs as it is on record.
     fn reply(&self, content: &mut Vec<ContentBlock>) {
         content.retain(|block| match block {
             ContentBlock::Thinking { thinking, signature } => {

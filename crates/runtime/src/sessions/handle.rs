@@ -18,7 +18,7 @@ use super::subscribe::Subscription;
 use crate::driver::{DriverLink, LateAnswer};
 use crate::engine::Engine;
 use crate::error::DriveError;
-use crate::events::{AnswerError, Attachment, Sink, Wants};
+use crate::events::{AnswerError, AttachedSink, Sink, Wants};
 use crate::permissions::ask_tool;
 
 /// What a session comes to, for any number of fronts that wait for it. It does not keep the session alive.
@@ -92,7 +92,7 @@ impl SessionHandle {
 
     /// Attaches a sink that takes events as they happen, before the effect that they announce.
     #[must_use]
-    pub fn attach(&self, sink: Arc<dyn Sink>) -> Attachment {
+    pub fn attach(&self, sink: Arc<dyn Sink>) -> AttachedSink {
         self.engine.common.hub.attach(sink)
     }
 

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::engine::interrupt::Interrupt;
 use crate::error::{DriveError, SessionError};
 use crate::events::Notice;
-use crate::events::{Attachment, Sink};
+use crate::events::{AttachedSink, Sink};
 use crate::session::{Mirror, OpenedLog, Session, new_id};
 use crate::sessions::SessionChoice;
 use crate::setup::{Setup, SetupError};
@@ -104,7 +104,7 @@ pub struct OpenedSession {
     /// The handle.
     pub handle: SessionHandle,
     /// Dropping it detaches the front's sink.
-    pub attachment: Attachment,
+    pub attachment: AttachedSink,
 }
 
 impl Sessions {

@@ -14,7 +14,7 @@ use qoder_types::Record;
 use tokio::sync::Notify;
 
 use crate::elicitations::{Elicitations, Listener};
-use crate::events::{Attachment, Event, Hub, Sink, Wants};
+use crate::events::{AttachedSink, Event, Hub, Sink, Wants};
 
 /// How many events may wait.
 const MOST_UNREAD: usize = 1_024;
@@ -26,8 +26,8 @@ const MOST_OUTPUT: usize = 1024 * 1024;
 /// The events of a session, for one reader.
 pub struct Subscription {
     replay: Option<Replay>,
-    queue: Arc<Queue>,
-    _attachment: Attachment,
+    backlog: Arc<Backlog>,
+    _attachment: AttachedSink,
 }
 
 /// The messages of the log that come before what is live.
@@ -76,7 +76,7 @@ impl Log {
 }
 
 /// What waits for a reader.
-struct Queue {
+struct Backlog {
     wants: Wants,
     waiting: Mutex<Waiting>,
     arrived: Notify,
@@ -100,27 +100,27 @@ impl Subscription {
         (session_id, after): (&str, Option<u64>),
         wants: Wants,
     ) -> Self {
-        let queue = Arc::new(Queue {
+        let backlog = Arc::new(Backlog {
             wants,
             waiting: Mutex::default(),
             arrived: Notify::new(),
             caught_up: Arc::default(),
         });
         // Attached before the log is read: what comes meanwhile waits, and is distinguished from what was read by its id.
-        let attachment = hub.attach(Arc::clone(&queue) as Arc<dyn Sink>);
-        hub.put_questions().into_iter().for_each(|question| queue.push(SessionEvent::Asked(question)));
+        let attachment = hub.attach(Arc::clone(&backlog) as Arc<dyn Sink>);
+        hub.put_questions().into_iter().for_each(|question| backlog.push(SessionEvent::Asked(question)));
         let replay = after.and_then(|after| {
             let log = Log::open(location, after)?;
             let mut projector = Projector::new(session_id);
             projector.replays_prompts = true;
             Some(Replay { log, projector, given: HashSet::new() })
         });
-        Self { replay, queue, _attachment: attachment }
+        Self { replay, backlog, _attachment: attachment }
     }
 
     /// Reports questions of servers, too.
     pub(super) fn hear_of(&self, elicitations: &Elicitations) {
-        elicitations.listen(&self.queue);
+        elicitations.listen(&self.backlog);
     }
 
     /// The next event; waits for it.
@@ -129,7 +129,7 @@ impl Subscription {
             if let Some(event) = self.try_next() {
                 return event;
             }
-            self.queue.arrived.notified().await;
+            self.backlog.arrived.notified().await;
         }
     }
 
@@ -145,12 +145,12 @@ impl Subscription {
                 }
                 None => {
                     let given = self.replay.take().map(|replay| replay.given).unwrap_or_default();
-                    self.queue.lock().given = given;
+                    self.backlog.lock().given = given;
                     return Some(SessionEvent::CaughtUp);
                 }
             }
         }
-        self.queue.next()
+        self.backlog.next()
     }
 }
 
@@ -220,7 +220,7 @@ fn piece_size(event: &SessionEvent) -> usize {
     }
 }
 
-impl Queue {
+impl Backlog {
     fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -241,13 +241,13 @@ impl Queue {
     }
 }
 
-impl Listener for Queue {
+impl Listener for Backlog {
     fn hear(&self, event: SessionEvent) {
         self.push(event);
     }
 }
 
-impl Sink for Queue {
+impl Sink for Backlog {
     fn wants(&self) -> Wants {
         self.wants
     }

@@ -127,7 +127,7 @@ impl Setup {
         }
     }
 
-    /// Tells the main agent of its memory, and lets it work there. Without one it works all the same.
+    /// Adds the memory of the main agent to its prompt, and lets it work there. Without one it works all the same.
     fn begin_with_memory(&mut self, name: &str, definition: &AgentDefinition) {
         let Some(scope) = definition.memory else { return };
         let places = MemoryPlaces {

@@ -40,7 +40,7 @@ impl Setup {
         })
     }
 
-    /// The plugins of the session; looked for when somebody first asks.
+    /// The plugins of the session; looked for when a caller first asks.
     pub fn plugins(&self) -> &Found {
         self.plugins.get_or_init(|| Found::look(&self.config, &self.options.plugin_dirs))
     }

@@ -9,6 +9,7 @@ use qoder_core::ports::Tool;
 use qoder_types::ToolDefinition;
 use serde_json::Value;
 
+use crate::error::ArgumentsError;
 use crate::mcp::McpServers;
 use crate::mcp::lazy::{LOOK_UP, Lazy, note};
 use crate::mcp::prompts::Prompts;
@@ -153,16 +154,12 @@ impl Toolbox {
         &self.servers
     }
 
-    /// The input as the tool will get it, or what to tell the model. Numbers and booleans that came as text are read;
+    /// The input as the tool will get it, or why the model has to send another one. Numbers and booleans that came as text are read;
     /// the same input always gives the same answer.
-    pub fn check(&self, tool: &dyn Tool, input: &Value) -> Result<Value, String> {
+    pub fn check(&self, tool: &dyn Tool, input: &Value) -> Result<Value, ArgumentsError> {
         let definition = tool.definition();
         if let Value::String(text) = input {
-            return Err(format!(
-                "The arguments of {} are not valid JSON: {}\nSend one complete JSON object.",
-                definition.name,
-                start(text)
-            ));
+            return Err(ArgumentsError::NotJson { tool: definition.name.clone(), start: start(text) });
         }
         let validator = self.validator(definition)?;
         if validator.is_valid(input) {
@@ -182,24 +179,20 @@ impl Toolbox {
             .collect();
         problems.sort();
         let fields = definition.input_schema.get("properties").and_then(Value::as_object);
-        let fields: Vec<&str> = fields.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        Err(format!(
-            "The arguments of {} do not fit its schema:\n- {}\nIts fields are: {}.",
-            definition.name,
-            problems.join("\n- "),
-            fields.join(", ")
-        ))
+        let fields = fields.into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        Err(ArgumentsError::Mismatch { tool: definition.name.clone(), problems, fields })
     }
 
-    fn validator(&self, definition: &ToolDefinition) -> Result<Arc<Validator>, String> {
+    fn validator(&self, definition: &ToolDefinition) -> Result<Arc<Validator>, ArgumentsError> {
         let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((schema, validator)) = validators.get(&definition.name)
             && *schema == definition.input_schema
         {
             return Ok(Arc::clone(validator));
         }
-        let validator = jsonschema::validator_for(&definition.input_schema)
-            .map_err(|error| format!("{} has an invalid input schema: {error}", definition.name))?;
+        let validator = jsonschema::validator_for(&definition.input_schema).map_err(|error| {
+            ArgumentsError::Schema { tool: definition.name.clone(), problem: error.to_string() }
+        })?;
         let validator = Arc::new(validator);
         let compiled = (definition.input_schema.clone(), Arc::clone(&validator));
         validators.insert(definition.name.clone(), compiled);

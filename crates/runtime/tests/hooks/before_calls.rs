@@ -28,7 +28,11 @@ async fn a_hook_sees_the_call() {
     assert_eq!(hooked.len(), 1);
     assert_eq!(hooked[0]["runs"][0]["outcome"], "success");
     assert_eq!(hooked[0]["toolUseId"], "call_1");
-    assert_eq!(ran.outcomes(), ["denied"], "without an opinion the call asks, and nobody answers");
+    assert_eq!(
+        ran.outcomes(),
+        ["denied"],
+        "without an opinion the call asks, and no one is attached to answer"
+    );
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ async fn before_a_call_every_failure_asks() {
         let mut stage = Stage::new(writes()).rules(&["Write"], &[]);
         stage.register("PreToolUse", None, None, Duration::from_millis(20), function);
         let ran = stage.run(&["go"]).await;
-        assert_eq!(ran.outcomes(), ["denied"], "nobody answers the question");
+        assert_eq!(ran.outcomes(), ["denied"], "no one is attached to answer the question");
         assert!(ran.warned("the hook PreToolUse 1 for PreToolUse failed"));
         let run = &ran.hooked("PreToolUse")[0]["runs"][0];
         assert_eq!(run["outcome"], outcome);

@@ -97,7 +97,7 @@ async fn compactions_are_told_before_and_after() {
     assert_eq!(of(&after, "trigger"), [json!("auto")]);
     assert!(!of(&after, "compact_summary")[0].as_str().unwrap().is_empty());
     assert_eq!(of(&started, "source"), [json!("startup"), json!("compact")]);
-    assert!(ran.said("you are in the lab"), "the context is told again after the summary");
+    assert!(ran.said("you are in the lab"), "the model reads the context again after the summary");
 }
 
 #[tokio::test]

@@ -224,7 +224,7 @@ async fn a_subagent_has_messages_of_its_own() {
     assert_eq!(agents.len(), 1, "{messages:#?}");
     let messages = get_subagent_messages(&id, &agents[0], &place.sessions()).unwrap();
     assert_eq!(messages.last().unwrap().message["content"][0]["text"], "I looked.");
-    let error = get_subagent_messages(&id, "nobody", &place.sessions()).unwrap_err();
+    let error = get_subagent_messages(&id, "absent", &place.sessions()).unwrap_err();
     assert!(error.to_string().starts_with("agent_id: "), "{error}");
     assert!(Message::from_value(serde_json::to_value(&messages[0]).unwrap()).session_id().is_some());
 }

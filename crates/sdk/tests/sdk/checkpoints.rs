@@ -34,8 +34,8 @@ async fn goes_back(place: &Place, options: QoderAgentOptions) {
     let preview = within(client.rewind_files(SECOND, true)).await.unwrap();
     assert!(preview.can_rewind && file.exists(), "{preview:?}");
     assert_eq!((preview.files_changed.len(), preview.insertions, preview.deletions), (1, 0, 2));
-    assert!(!within(client.rewind_files("nobody", true)).await.unwrap().can_rewind);
-    let error = within(client.rewind_files("nobody", false)).await.unwrap_err();
+    assert!(!within(client.rewind_files("absent", true)).await.unwrap().can_rewind);
+    let error = within(client.rewind_files("absent", false)).await.unwrap_err();
     assert_eq!(error.code(), "control_request");
     let report = within(client.rewind(SECOND, None, false)).await.unwrap();
     assert_eq!(report["messagesRemoved"], 4, "{report}");

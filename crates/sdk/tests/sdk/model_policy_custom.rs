@@ -101,16 +101,16 @@ async fn a_wrong_api_key_fails_the_query_and_nothing_falls_back() {
 }
 
 #[tokio::test]
-async fn a_provider_that_nobody_knows_needs_a_url() {
+async fn a_provider_that_absent_knows_needs_a_url() {
     let place = Place::new();
     let unknown = CustomModel {
-        provider: "nobody".to_owned(),
+        provider: "absent".to_owned(),
         model: "m".to_owned(),
         api_key: "k".to_owned(),
         ..CustomModel::default()
     };
     let messages = all(query("Hi.", choosing(&place, ModelPolicyResult::custom(unknown))).unwrap()).await;
-    assert!(result(&messages).errors[0].contains("`nobody`"), "{messages:#?}");
+    assert!(result(&messages).errors[0].contains("`absent`"), "{messages:#?}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ async fn nothing_is_deleted_when_no_setting_speaks_of_it() {
     let log = old(&place).await;
     run(options(&place)).await;
     assert!(log.exists());
-    assert!(!place.0.config().join("last-prune").exists(), "nobody has looked");
+    assert!(!place.0.config().join("last-prune").exists(), "no process has looked");
 }
 
 #[tokio::test]

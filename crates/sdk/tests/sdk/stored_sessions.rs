@@ -134,7 +134,7 @@ async fn agents_are_found_by_their_subpaths() {
     assert_eq!(messages.iter().map(|message| message.uuid.as_str()).collect::<Vec<_>>(), ["u1", "u2"]);
     let rest = stored.clone().offset(1).get_subagent_messages(&id, "b").await.unwrap();
     assert_eq!(rest.len(), 1);
-    assert!(stored.get_subagent_messages(&id, "nobody").await.unwrap().is_empty());
+    assert!(stored.get_subagent_messages(&id, "absent").await.unwrap().is_empty());
 }
 
 /// Has only what a store must have, and nothing in it.

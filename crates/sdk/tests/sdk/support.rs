@@ -10,7 +10,7 @@ use qoder_testkit::Sandbox;
 use serde_json::{Value, json};
 
 /// A guard against hanging; no test depends on how long it is.
-const HANG_GUARD: Duration = Duration::from_secs(60);
+const HANG_LIMIT: Duration = Duration::from_secs(60);
 
 /// A temporary home and project.
 pub struct Place(pub Sandbox);
@@ -49,7 +49,7 @@ impl Place {
 
 /// Fails a test that hangs.
 pub async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANG_GUARD, work).await.unwrap()
+    tokio::time::timeout(HANG_LIMIT, work).await.unwrap()
 }
 
 /// All messages of a stream.

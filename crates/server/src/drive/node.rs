@@ -88,6 +88,7 @@ pub struct Node {
     room: Arc<Semaphore>,
     seats: Mutex<HashMap<i64, mpsc::UnboundedSender<SeatMessage>>>,
     due: Notify,
+    closed: Notify,
     stops: AtomicBool,
 }
 
@@ -115,6 +116,7 @@ impl Node {
             log,
             seats: Mutex::default(),
             due: Notify::new(),
+            closed: Notify::new(),
             stops: AtomicBool::new(false),
         })
     }
@@ -185,6 +187,7 @@ impl Node {
             }
         }
         seats.remove(&key);
+        self.closed.notify_one();
         None
     }
 
@@ -194,6 +197,11 @@ impl Node {
         let running = self.settings.most_seats - self.room.available_permits();
         let all = self.seats().len();
         (running, all.saturating_sub(running))
+    }
+
+    /// Waits until a session was closed here.
+    pub async fn session_closed(&self) {
+        self.closed.notified().await;
     }
 
     /// Claims what is due until the node stops.

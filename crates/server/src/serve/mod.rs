@@ -21,14 +21,18 @@ use crate::store::{NodeRow, Store};
 
 /// How often it is noted which tokens were used, and removed what no one needs.
 const CARE: Duration = Duration::from_secs(60);
+/// How long the server waits for more sessions to close before it gives their memory back.
+const TIDY_PAUSE: Duration = Duration::from_secs(2);
 
 /// Serves until `shutdown` completes; then ends what runs and returns. `listening` gets the address as soon as the server accepts.
+/// `tidy` is called after sessions were closed: it gives their memory back to the system.
 ///
 /// # Errors
 /// When the server cannot start.
 pub async fn serve(
     config: Config,
     listening: impl FnOnce(&str),
+    tidy: fn(),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let log = Log::to_stderr(config.log_level);
@@ -49,6 +53,7 @@ pub async fn serve(
     store.db.register_node(node_row(&parts.node, &address.to_string())).await?;
     let claiming = tokio::spawn(Arc::clone(&parts.node).claim_due());
     let caring = tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone()));
+    let tidying = tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy));
     let accepting = tokio::spawn(serve_connections(listener, acceptor, parts.router, stops, log.clone()));
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     log.info("listening", &[("address", &address.to_string()), ("scheme", scheme)]);
@@ -61,6 +66,7 @@ pub async fn serve(
     parts.node.stop().await;
     claiming.abort();
     caring.abort();
+    tidying.abort();
     // Requests that were being answered have been; what still runs is cut off.
     drop(accepting.await);
     drop(parts.tokens.note_used().await);
@@ -79,6 +85,16 @@ fn node_row(node: &Node, address: &str) -> NodeRow {
         // The lock on the data folder says whether the process is there; this is for people.
         expires_at: now,
         is_draining: false,
+    }
+}
+
+/// Gives the memory of closed sessions back while the server runs.
+async fn tidy_up(node: Arc<Node>, tidy: fn()) {
+    loop {
+        node.session_closed().await;
+        tokio::time::sleep(TIDY_PAUSE).await;
+        // One that panics has given nothing back, which harms no session.
+        drop(tokio::task::spawn_blocking(tidy).await);
     }
 }
 

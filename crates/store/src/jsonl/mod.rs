@@ -146,7 +146,7 @@ impl JsonlStore {
         self.paths.log.display().to_string()
     }
 
-    fn guard(&mut self, result: std::io::Result<()>) -> Result<(), LogStoreError> {
+    fn end_on_error(&mut self, result: std::io::Result<()>) -> Result<(), LogStoreError> {
         result.map_err(|error| {
             self.ended = true;
             LogStoreError::Failed { place: self.place(), problem: error.to_string() }
@@ -230,7 +230,7 @@ impl LogStore for JsonlStore {
         }
         let written = self.write_unless_lost(records);
         let is_written = matches!(written, Ok(true));
-        self.guard(written.map(|_| ()))?;
+        self.end_on_error(written.map(|_| ()))?;
         if !is_written {
             self.ended = true;
             return Err(LogStoreError::Fenced { place: self.place() });
@@ -247,7 +247,7 @@ impl LogStore for JsonlStore {
         // A whole line in one call, because others may write too. The next sync finds it as it finds theirs.
         let written = self.file.write_all(format!("{line}\n").as_bytes());
         self.dirty = true;
-        self.guard(written)
+        self.end_on_error(written)
     }
 
     fn sync(&mut self) -> Result<(), LogStoreError> {
@@ -256,7 +256,7 @@ impl LogStore for JsonlStore {
         }
         let kept = self.notes.keep_near_end(&mut self.file, &self.paths.log);
         self.dirty |= matches!(kept, Ok(true));
-        self.guard(kept.map(|_| ()))?;
+        self.end_on_error(kept.map(|_| ()))?;
         self.flush()
     }
 
@@ -325,9 +325,9 @@ impl JsonlStore {
         let synced = self.file.sync_data();
         #[cfg(test)]
         tests::SYNCS.set(tests::SYNCS.get() + 1);
-        self.guard(synced)?;
+        self.end_on_error(synced)?;
         let synced = std::mem::take(&mut self.unsynced).iter().try_for_each(|folder| folders::sync(folder));
-        self.guard(synced)?;
+        self.end_on_error(synced)?;
         self.dirty = false;
         Ok(())
     }

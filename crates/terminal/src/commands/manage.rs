@@ -236,18 +236,6 @@ pub(super) async fn rewind(rest: &str, context: &CommandContext) -> Performed {
     Ok(Outcome::Rewound(format!("Went back: {text}"), scope != "files"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_are_read_as_settings_write_them() {
-        for text in ["Bash", "Bash(npm test:*)", "Edit(src/**)", "Bash(echo \\(x\\))"] {
-            assert_eq!(rule_value(text).text(), text);
-        }
-    }
-}
-
 fn rewind_request(id: &str, scope: &str, dry: bool) -> HostRequest {
     HostRequest::Rewind { user_message_id: id.to_owned(), scope: Some(scope.to_owned()), dry_run: Some(dry) }
 }
@@ -274,4 +262,16 @@ async fn rewind_panel(context: &CommandContext) -> panels::Panel {
     }
     let figures = asked.join_all().await.into_iter().collect();
     panels::rewind_panel(&context.known.prompts, &figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_as_settings_write_them() {
+        for text in ["Bash", "Bash(npm test:*)", "Edit(src/**)", "Bash(echo \\(x\\))"] {
+            assert_eq!(rule_value(text).text(), text);
+        }
+    }
 }

@@ -47,10 +47,11 @@ pub(crate) async fn run(front: Front) -> std::io::Result<Outcome> {
     app.prepare();
     app.draw(Instant::now());
     let outcome = loop {
+        // This may find that the session is over; nothing else would wake the loop up then.
+        app.sync();
         if let Some(outcome) = app.ended.take() {
             break outcome;
         }
-        app.sync();
         let wake = app.wait().await;
         app.take_wake(wake).await;
         app.edit_if_wanted().await;
@@ -95,7 +96,9 @@ impl App {
 
     /// Waits for something to do.
     async fn wait(&mut self) -> Wake {
-        let deadline = self.deadline(Instant::now());
+        // Looked at once: the writer's end wakes the loop up whenever the deadline was chosen without a frame.
+        let is_writing = self.writer.is_busy();
+        let deadline = self.deadline(Instant::now(), is_writing);
         let Self { session, reader, arrived, signals, writer, overlay, .. } = self;
         let event = async {
             match session {
@@ -116,7 +119,7 @@ impl App {
             }
         };
         let written = async {
-            if writer.is_busy() {
+            if is_writing {
                 writer.idle().await;
             } else {
                 std::future::pending::<()>().await;
@@ -134,18 +137,19 @@ impl App {
         }
     }
 
-    /// When something happens by itself; never, when nothing moves.
-    fn deadline(&self, now: Instant) -> Option<Instant> {
+    /// When something happens by itself; never, when nothing moves. What has to be written waits for the frame that
+    /// `is_writing`.
+    fn deadline(&self, now: Instant, is_writing: bool) -> Option<Instant> {
         let frame = match self.dirty {
             Dirty::No => None,
-            _ if self.writer.is_busy() => None,
+            _ if is_writing || self.resized.is_some() => None,
             Dirty::Soon => Some(self.frame_due),
             Dirty::Now => Some(now),
         };
         let spinner = self.is_spinning().then_some(self.spinner_due);
         let hint = self.hint.as_ref().map(|hint| hint.until);
         let focus = self.question.as_ref().and_then(|question| question.focus_due(self.last_key));
-        let settle = self.resized.map(|since| since + SETTLE);
+        let settle = self.resized.filter(|_| !is_writing).map(|since| since + SETTLE);
         [frame, spinner, hint, focus, settle].into_iter().flatten().min()
     }
 

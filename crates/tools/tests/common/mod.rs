@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 /// No test waits longer than this for anything.
-pub const HANG_GUARD: Duration = Duration::from_secs(240);
+pub const HANG_LIMIT: Duration = Duration::from_secs(240);
 
 /// The whole name of a test of `module`, as its own program wants it behind `--exact`. With a name that no test has, the
 /// program would run nothing and succeed.
@@ -140,7 +140,7 @@ impl Bench {
 
     pub async fn run_until(&self, name: &str, input: Value, cancelled: Cancelled) -> ToolOutcome {
         let call = self.tool(name).run(input, self.context(cancelled));
-        let outcome = tokio::time::timeout(HANG_GUARD, call).await.expect("the call hangs");
+        let outcome = tokio::time::timeout(HANG_LIMIT, call).await.expect("the call hangs");
         for observation in &outcome.observations {
             let path = PathBuf::from(&observation.path);
             self.observed.lock().unwrap().insert(path, observation.clone());
@@ -200,7 +200,7 @@ impl Bench {
                 }
             }
         };
-        tokio::time::timeout(HANG_GUARD, waiting).await.expect("the task never ended")
+        tokio::time::timeout(HANG_LIMIT, waiting).await.expect("the task never ended")
     }
 }
 
@@ -233,7 +233,7 @@ pub async fn appears_as(path: &Path, is_wanted: impl Fn(&str) -> bool) -> String
             }
         }
     };
-    tokio::time::timeout(HANG_GUARD, waiting).await.expect("the file never had the text")
+    tokio::time::timeout(HANG_LIMIT, waiting).await.expect("the file never had the text")
 }
 
 /// Waits until the process is gone or a zombie that is not reaped yet.
@@ -248,7 +248,7 @@ pub async fn is_gone(process: &str) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(HANG_GUARD, waiting).await.expect("the process survived");
+    tokio::time::timeout(HANG_LIMIT, waiting).await.expect("the process survived");
 }
 
 /// Checks that nothing still appends to `path`: a process that still ran would, many times a second.

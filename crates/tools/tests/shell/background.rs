@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, HANG_GUARD, appears, appears_as, is_gone, text};
+use crate::common::{Bench, HANG_LIMIT, appears, appears_as, is_gone, text};
 use qoder_core::ports::ToolProgress;
 use qoder_tools::SessionShared;
 use qoder_types::{CallOutcome, TaskStatus};
@@ -165,7 +165,7 @@ async fn a_task_with_something_new_to_say_is_reported_now_and_then() {
     // A report may come before everything is read; then the rest comes with the next one.
     let begun = std::time::Instant::now();
     while reports().last().is_none_or(|(_, line)| line.as_deref() != Some("two")) {
-        assert!(begun.elapsed() < HANG_GUARD, "{:?}", reports());
+        assert!(begun.elapsed() < HANG_LIMIT, "{:?}", reports());
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let complete = reports();

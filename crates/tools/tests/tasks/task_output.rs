@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Bench, HANG_GUARD, appears, cancellable, never, text};
+use crate::common::{Bench, HANG_LIMIT, appears, cancellable, never, text};
 use qoder_core::state::TaskState;
 use qoder_types::{CallOutcome, TaskEnded, TaskStarted, TaskStatus};
 use serde_json::json;
@@ -158,7 +158,7 @@ async fn a_flood_of_output_that_is_no_text_is_bounded() {
     let (id, file) = bench
         .task("printf 'first\\377 '; head -c 200000000 /dev/zero | tr '\\0' '\\201'; printf ' last'")
         .await;
-    let outcome = bench.run("TaskOutput", json!({ "task_id": id, "timeout": HANG_GUARD.as_millis() })).await;
+    let outcome = bench.run("TaskOutput", json!({ "task_id": id, "timeout": HANG_LIMIT.as_millis() })).await;
     assert_eq!(outcome.structured["status"], "completed");
     let shown = text(&outcome);
     assert!(shown.chars().count() < 31_000 && shown.contains("first\u{FFFD} "), "{} characters", shown.len());

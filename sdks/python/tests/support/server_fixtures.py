@@ -58,7 +58,7 @@ class Guarded:
         """What a browser would do: visits the address and returns where it was redirected to."""
         opener = urllib.request.build_opener(_NoRedirect)
         location = opener.open(address).headers["location"]
-        assert location, f"{address} sent nobody back"
+        assert location, f"{address} did not redirect"
         return str(location)
 
     def _all(self) -> list[dict[str, Any]]:

@@ -176,6 +176,13 @@ export interface SDKSessionTitleChangedMessage extends SystemCommon {
   revision?: number;
 }
 
+/** The conversation continues from an earlier entry. Only sent where user messages are shown again. */
+export interface SDKConversationCutMessage extends SystemCommon {
+  subtype: 'conversation_cut';
+  /** The last entry that stays; null when the conversation starts over. */
+  at: string | null;
+}
+
 /** An interaction that an MCP server asked for is over. */
 export interface SDKElicitationCompleteMessage extends SystemCommon {
   subtype: 'elicitation_complete';
@@ -233,6 +240,7 @@ export type SDKSystemMessageUnion =
   | SDKTaskNotificationMessage
   | SDKSessionStateChangedMessage
   | SDKSessionTitleChangedMessage
+  | SDKConversationCutMessage
   | SDKElicitationCompleteMessage
   | SDKPermissionDeniedMessage
   | SDKMirrorErrorMessage

@@ -179,7 +179,7 @@ test('seed 001, Method 1: tools, allowedTools, disallowedTools', (context) => {
   for (const each of [expose, deny, custom, none]) assert.equal(resultOf(each ?? []).result, 'Done.');
 });
 
-test('seed 001, Method 2: acceptEdits lets a file be written, though nobody reads the messages', (context) => {
+test('seed 001, Method 2: acceptEdits lets a file be written, though no one reads the messages', (context) => {
   const project = sandbox(context, [calls(['Write', { file_path: 'new.txt', content: 'better' }]), { text: 'Refactored.' }]);
   programs.run('mode', project);
   assert.equal(existsSync(join(project.directory, 'new.txt')), true);

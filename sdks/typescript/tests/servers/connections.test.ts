@@ -85,8 +85,8 @@ for (const way of ['sse', 'http'] as const) {
 const broken: Array<[string, McpServerConfig]> = [
   ['a command that cannot start', { command: '/nonexistent/server' }],
   ['a command that speaks no MCP', { command: '/bin/echo', args: ['good morning'] }],
-  ['an address that nobody answers', { type: 'http', url: 'http://127.0.0.1:9/mcp' }],
-  ['an address for events that nobody answers', { type: 'sse', url: 'http://127.0.0.1:9/sse' }],
+  ['an address without a server', { type: 'http', url: 'http://127.0.0.1:9/mcp' }],
+  ['an address for events without a server', { type: 'sse', url: 'http://127.0.0.1:9/sse' }],
 ];
 for (const [what, server] of broken) {
   test(`${what} harms no other`, async (context) => {

@@ -142,7 +142,7 @@ test('hooks see the question and the answer, and do not decide', async (context)
   assert.deepEqual(answer.content, { guests: 5 });
 });
 
-test('hooks see questions that nobody answers', async (context) => {
+test('hooks see questions when no one is attached to answer', async (context) => {
   const seen: HookInput[] = [];
   assert.equal((await booked(context, { hooks: watching(seen) })).action, 'cancel');
   assert.deepEqual(seen.map((input) => input.hook_event_name), ['Elicitation', 'ElicitationResult']);

@@ -57,7 +57,7 @@ test('a session does not wait for servers to begin', async (context) => {
   });
 });
 
-test('every change is told to the callback and on the stream', async (context) => {
+test('every change is reported to the callback and on the stream', async (context) => {
   const told: string[] = [];
   const project = calling(context, [ECHO, { message: 'x' }]);
   const options = project.options({

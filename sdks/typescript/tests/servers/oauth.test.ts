@@ -95,7 +95,7 @@ test('inbound: null makes the server fail, and harms no other', async (context) 
   });
 });
 
-test('inbound: a state of somebody else is refused', async (context) => {
+test('inbound: a state of another flow is refused', async (context) => {
   const [row, given] = await inbound(context, async () => ({ code: 'stolen', state: 'not-ours' }));
   assert.deepEqual([row.status, given?.isError], ['failed', true]);
 });

@@ -51,7 +51,7 @@ export class Guarded {
   async consent(address: string | undefined): Promise<string> {
     assert.ok(address, 'there is no address to visit');
     const location = (await fetch(address, { redirect: 'manual' })).headers.get('location');
-    assert.ok(location, `${address} sent nobody back`);
+    assert.ok(location, `${address} did not redirect`);
     return location;
   }
 }

@@ -13,7 +13,8 @@ import { promisify } from 'node:util';
 
 /** Runs a server until its input ends, also because the tests were killed. The server ends after its clients. */
 const GUARD = '"$@" & read -r line; kill -TERM $!; wait $!';
-const NOBODY = 65534;
+/** The user and the group of the account without rights. */
+const UNPRIVILEGED = 65534;
 const START_MS = 60_000;
 
 /** A running server. */
@@ -75,6 +76,6 @@ async function prepare(folder: string): Promise<{ programs: string; account: { u
   const programs = dirname(installed.postgres);
   if (process.getuid?.() !== 0) return { programs, account: {} };
   cpSync(dirname(programs), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
-  chownSync(folder, NOBODY, NOBODY);
-  return { programs: join(folder, 'native', 'bin'), account: { uid: NOBODY, gid: NOBODY } };
+  chownSync(folder, UNPRIVILEGED, UNPRIVILEGED);
+  return { programs: join(folder, 'native', 'bin'), account: { uid: UNPRIVILEGED, gid: UNPRIVILEGED } };
 }

@@ -14,6 +14,7 @@ use qoder_runtime::setup::Setup;
 use serde_json::Value;
 
 use super::channel::Channel;
+use super::error::HandshakeError;
 use super::servers;
 
 /// The handshake as callbacks.
@@ -21,22 +22,20 @@ pub struct Handshake<'a>(pub &'a Initialize);
 
 impl Handshake<'_> {
     /// The token that the program was given, if it was given one.
-    pub fn access_token(&self) -> Result<Option<&str>, String> {
+    pub fn access_token(&self) -> Result<Option<&str>, HandshakeError> {
         let Some(auth) = &self.0.auth else { return Ok(None) };
         match (auth.kind.as_str(), auth.access_token.as_deref().map(str::trim)) {
             ("accessToken", Some(token)) if !token.is_empty() => Ok(Some(token)),
-            ("accessToken", _) => Err("initialize: auth.accessToken is empty".to_owned()),
+            ("accessToken", _) => Err(HandshakeError::EmptyToken),
             ("qodercli", _) => Ok(None),
-            (other, _) => Err(format!(
-                "initialize: auth.type `{other}` is not known; accepted are accessToken and qodercli"
-            )),
+            (other, _) => Err(HandshakeError::UnknownAuth(other.to_owned())),
         }
     }
 
     /// Options that come with the handshake and not on the command line.
-    pub fn apply_options(&self, setup: &mut Setup) -> Result<(), String> {
+    pub fn apply_options(&self, setup: &mut Setup) -> Result<(), HandshakeError> {
         if self.0.goal_max_turns.is_some() {
-            return Err("initialize: goalMaxTurns is not supported: there are no goals".to_owned());
+            return Err(HandshakeError::Goals);
         }
         if let Some(proxy) = self.0.proxy.as_deref().filter(|proxy| !proxy.trim().is_empty()) {
             setup.use_proxy(proxy);
@@ -52,7 +51,7 @@ impl Handshake<'_> {
     }
 
     /// What the program declared, as functions that ask it.
-    pub fn callbacks(&self, channel: &Arc<Channel>) -> Result<Callbacks, String> {
+    pub fn callbacks(&self, channel: &Arc<Channel>) -> Result<Callbacks, HandshakeError> {
         Ok(Callbacks {
             hooks: self.hooks(channel)?,
             own_servers: Some(servers::own(channel)),
@@ -66,22 +65,21 @@ impl Handshake<'_> {
     }
 
     /// The agents that the program defines.
-    pub fn agents(&self) -> Result<BTreeMap<String, AgentDefinition>, String> {
-        let read = |(name, value): (&String, &Value)| {
-            let definition = AgentDefinition::from_sdk(name, value);
-            definition.map(|one| (name.clone(), one)).map_err(|problem| format!("initialize: {problem}"))
-        };
+    pub fn agents(&self) -> Result<BTreeMap<String, AgentDefinition>, HandshakeError> {
+        let read =
+            |(name, value): (&String, &Value)| Ok((name.clone(), AgentDefinition::from_sdk(name, value)?));
         self.0.agents.iter().flatten().map(read).collect()
     }
 
-    fn hooks(&self, channel: &Arc<Channel>) -> Result<Vec<Hook>, String> {
+    fn hooks(&self, channel: &Arc<Channel>) -> Result<Vec<Hook>, HandshakeError> {
         let mut hooks = Vec::new();
         for (event, matchers) in self.0.hooks.iter().flatten() {
             for matcher in matchers {
                 let on_failure = match matcher.on_failure.as_deref() {
                     None => None,
-                    Some(word) => Some(OnFailure::parse(word).ok_or_else(|| {
-                        format!("initialize: hooks.{event}: onFailure `{word}` is not known; accepted are continue, ask and block")
+                    Some(word) => Some(OnFailure::parse(word).ok_or_else(|| HandshakeError::OnFailure {
+                        event: event.clone(),
+                        word: word.to_owned(),
                     })?),
                 };
                 let timeout = match matcher.timeout {
@@ -89,9 +87,7 @@ impl Handshake<'_> {
                     Some(seconds) => {
                         let timeout =
                             Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-                        timeout.ok_or_else(|| {
-                            format!("initialize: hooks.{event}: timeout {seconds:?} is not a number of seconds above 0")
-                        })?
+                        timeout.ok_or_else(|| HandshakeError::Timeout { event: event.clone(), seconds })?
                     }
                 };
                 hooks.extend(matcher.hook_callback_ids.iter().map(|id| Hook {

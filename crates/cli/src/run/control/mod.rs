@@ -3,6 +3,7 @@
 
 mod asking;
 mod channel;
+mod error;
 mod gone;
 mod initialize;
 mod serve;
@@ -39,6 +40,7 @@ use crate::run::signals::{self, Signal, Signals};
 use crate::screen;
 use asking::{AskingSink, Asks};
 use channel::Channel;
+use error::HandshakeError;
 use gone::ReaderGone;
 use initialize::Handshake;
 
@@ -178,9 +180,9 @@ impl Connection<'_> {
     ) -> Result<(Option<String>, Callbacks), Fault> {
         let (handshake, mut callbacks) = match first {
             Some(Line::Control { id, request }) if is_initialize(request) => {
-                let declared = declared(request, channel, setup).map_err(|problem| {
-                    channel.respond(id, Err(problem.clone()));
-                    Fault::input(problem, "the program that started qodercli sent it")
+                let declared = declared(request, channel, setup).map_err(|error| {
+                    channel.respond(id, Err(error.to_string()));
+                    Fault::input(error.to_string(), error.hint())
                 })?;
                 (Some(id.clone()), declared)
             }
@@ -237,9 +239,8 @@ impl Connection<'_> {
 }
 
 /// What the program declares.
-fn declared(request: &Value, channel: &Arc<Channel>, setup: &mut Setup) -> Result<Callbacks, String> {
-    let initialize: Initialize =
-        serde_json::from_value(request.clone()).map_err(|error| format!("initialize: {error}"))?;
+fn declared(request: &Value, channel: &Arc<Channel>, setup: &mut Setup) -> Result<Callbacks, HandshakeError> {
+    let initialize: Initialize = serde_json::from_value(request.clone())?;
     if initialize.sdk.is_some() {
         channel.output().want_early_status();
     }
@@ -374,7 +375,7 @@ impl Reader {
         let (handle, channel, name) = (self.handle.clone(), Arc::clone(&self.channel), id.clone());
         let mut serving = Box::pin(async move {
             let answer = serve::answer(&handle, request).await;
-            channel.respond(&name, answer);
+            channel.respond(&name, answer.map_err(|error| error.to_string()));
         });
         // The first step at once, so that what goes to the session keeps the order in which it came.
         if (&mut serving).now_or_never().is_none() {

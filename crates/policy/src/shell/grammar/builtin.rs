@@ -39,7 +39,7 @@ fn of_builtin(name: &str, arguments: &[Word], command: &SimpleCommand) -> Option
         "unalias" | "trap" | "bind" | "complete" | "compopt" if any => Some(DoubtKind::ChangesShell),
         "compgen" | "fc" | "history" if any => Some(DoubtKind::EvaluatesText),
         "jobs" if has_flag(arguments, 'x') => Some(DoubtKind::UnknownConstruct),
-        "set" => (!only_harmless_options(arguments)).then_some(DoubtKind::ChangesShell),
+        "set" => (!only_stops_or_prints(arguments)).then_some(DoubtKind::ChangesShell),
         "shopt" if has_flag(arguments, 's') || has_flag(arguments, 'u') => Some(DoubtKind::ChangesShell),
         "hash" if has_flag(arguments, 'p') || has_flag(arguments, 'd') => Some(DoubtKind::ChangesShell),
         "exec" if arguments.iter().all(|word| word.known_start().starts_with('-')) => {
@@ -86,7 +86,7 @@ fn is_number(word: &Word) -> bool {
 }
 
 /// True for options of `set` that only stop earlier or print more, and for new positional parameters.
-fn only_harmless_options(arguments: &[Word]) -> bool {
+fn only_stops_or_prints(arguments: &[Word]) -> bool {
     const NAMES: [&str; 5] = ["pipefail", "errexit", "nounset", "xtrace", "verbose"];
     let mut words = arguments.iter();
     while let Some(word) = words.next() {

@@ -6,7 +6,7 @@ use super::places::{Flow, Places};
 use super::reader::{Reader, is_meta, is_name, is_name_start};
 use crate::shell::Word;
 use crate::shell::reading::{Assignment, Directory, DoubtKind};
-use crate::shell::variables::is_harmless_variable;
+use crate::shell::variables::is_skippable_variable;
 
 /// What ends a list; the longer operators first.
 const CLOSERS: [&str; 12] = [";;&", ";;", ";&", ")", "}", "then", "else", "elif", "fi", "done", "do", "esac"];
@@ -200,7 +200,7 @@ impl Reader<'_, '_> {
         // The shell makes the assignment itself, also without a command behind it.
         let (name, behind) = rest.split_at(rest.bytes().take_while(|byte| is_name(*byte)).count());
         let sets = !name.is_empty() && ["=", "+=", "["].iter().any(|sign| behind.starts_with(sign));
-        if compound || (sets && !is_harmless_variable(name)) {
+        if compound || (sets && !is_skippable_variable(name)) {
             self.doubt(DoubtKind::UnknownConstruct, start);
         }
         if !compound {

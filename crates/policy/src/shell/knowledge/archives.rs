@@ -1,7 +1,7 @@
 //! Archives and compression: what is packed is read, what is unpacked changes the folder it goes to, and compressing a
 //! file in place replaces it. Names inside archives are not known, so unpacking is never complete.
 
-use super::options::{Groups, Invocation, Style, read};
+use super::options::{Arguments, Groups, Style, read};
 use super::program::Operands::{Special, Words};
 use super::program::{Program, apply_options};
 use super::{Effects, here};
@@ -52,18 +52,18 @@ fn tar(words: &[Word], effects: &mut Effects) {
         Some(bundle) => spread_bundle(bundle, &words[1..]),
         None => words.to_vec(),
     };
-    let invocation = read(&spread, TAR, Style::Permuting, false);
-    apply_options(&invocation, effects);
-    let folder = invocation.values("C").last().cloned().unwrap_or_else(here);
-    let archives: Vec<&Word> = invocation.values("f").collect();
+    let arguments = read(&spread, TAR, Style::Permuting, false);
+    apply_options(&arguments, effects);
+    let folder = arguments.values("C").last().cloned().unwrap_or_else(here);
+    let archives: Vec<&Word> = arguments.values("f").collect();
     // A colon in the name of the archive stands for another machine.
     if archives.iter().any(|word| word.known_start().contains(':')) {
         effects.network = true;
         effects.incomplete("the archive is on another machine");
     }
-    let packs = invocation.has(&["c", "r", "u", "A"]);
+    let packs = arguments.has(&["c", "r", "u", "A"]);
     for archive in archives {
-        if packs || invocation.has(&["delete"]) {
+        if packs || arguments.has(&["delete"]) {
             if archive.as_literal() != Some("-") {
                 effects.edit(archive, false);
             }
@@ -71,19 +71,19 @@ fn tar(words: &[Word], effects: &mut Effects) {
             effects.read_file(archive, false);
         }
     }
-    if packs || invocation.has(&["d"]) {
-        if invocation.has(&["C"]) {
+    if packs || arguments.has(&["d"]) {
+        if arguments.has(&["C"]) {
             effects.read(&folder, true);
             effects.incomplete("what is packed is relative to another folder");
         }
-        for word in &invocation.operands {
+        for word in &arguments.operands {
             effects.read(word, true);
-            if invocation.has(&["remove-files"]) {
+            if arguments.has(&["remove-files"]) {
                 effects.remove(word, true);
             }
         }
     }
-    if invocation.has(&["x"]) && !invocation.has(&["O"]) {
+    if arguments.has(&["x"]) && !arguments.has(&["O"]) {
         effects.edit(&folder, true);
         effects.incomplete("the names of what is unpacked are in the archive");
     }
@@ -103,10 +103,10 @@ fn spread_bundle(bundle: &str, rest: &[Word]) -> Vec<Word> {
     spread
 }
 
-fn zip(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let Some((archive, files)) = invocation.operands.split_first() else { return };
+fn zip(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let Some((archive, files)) = arguments.operands.split_first() else { return };
     // `-TT` is an option of its own, whose value names a program: then the next operand is the archive.
-    if invocation.given.iter().filter(|given| given.setting.canonical() == "T").count() > 1 {
+    if arguments.given.iter().filter(|given| given.setting.canonical() == "T").count() > 1 {
         effects.incomplete("`zip -TT` runs a program");
         files.iter().for_each(|word| effects.edit(word, false));
     }
@@ -115,31 +115,31 @@ fn zip(invocation: &Invocation<'_>, effects: &mut Effects) {
         effects.edit(&Word::literal(format!("{name}.zip")), false);
     }
     for word in files {
-        effects.read(word, invocation.has(&["r", "R"]));
-        if invocation.has(&["m"]) {
+        effects.read(word, arguments.has(&["r", "R"]));
+        if arguments.has(&["m"]) {
             effects.remove(word, true);
         }
     }
 }
 
-fn unzip(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if let Some(archive) = invocation.operands.first() {
+fn unzip(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if let Some(archive) = arguments.operands.first() {
         effects.read(archive, false);
     }
-    if !invocation.has(&["l", "t", "v", "Z", "p"]) {
-        if !invocation.has(&["d"]) {
+    if !arguments.has(&["l", "t", "v", "Z", "p"]) {
+        if !arguments.has(&["d"]) {
             effects.edit(&here(), true);
         }
         effects.incomplete("the names of what is unpacked are in the archive");
     }
 }
 
-fn compress(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let deep = invocation.has(&["r"]);
-    for word in &invocation.operands {
+fn compress(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let deep = arguments.has(&["r"]);
+    for word in &arguments.operands {
         effects.read_file(word, deep);
-        if !invocation.has(&["c", "t", "l"]) && word.as_literal() != Some("-") {
-            if invocation.has(&["k"]) {
+        if !arguments.has(&["c", "t", "l"]) && word.as_literal() != Some("-") {
+            if arguments.has(&["k"]) {
                 effects.edit(word, deep);
             } else {
                 effects.remove(word, deep);
@@ -148,8 +148,8 @@ fn compress(invocation: &Invocation<'_>, effects: &mut Effects) {
     }
 }
 
-fn opaque(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in invocation.operands.iter().skip(1) {
+fn opaque(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in arguments.operands.iter().skip(1) {
         effects.read(word, true);
     }
     effects.incomplete("not all of its options are known");

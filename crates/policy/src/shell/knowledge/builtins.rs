@@ -2,12 +2,12 @@
 //! Printing takes any word, because its options do no harm; conditions take known words only, because some of their
 //! operators evaluate text.
 
-use super::options::{Invocation, Style};
+use super::options::{Arguments, Style};
 use super::program::Operands::{Nothing, Special, Text, Words};
 use super::program::Program;
 use super::words::{has_pattern, is_many, shown};
 use super::{Effects, here};
-use crate::shell::{Piece, Word, is_harmless_variable};
+use crate::shell::{Piece, Word, is_skippable_variable};
 
 /// The entries.
 pub(super) const TABLE: &[Program] = &[
@@ -95,7 +95,7 @@ pub fn may_be_shown(name: &str) -> bool {
     let small = name.len() <= 2
         || (!name.bytes().any(|byte| byte.is_ascii_uppercase())
             && !SECRET_PARTS.iter().any(|part| name.contains(part)));
-    small || SHOWN.binary_search(&name).is_ok() || is_harmless_variable(name)
+    small || SHOWN.binary_search(&name).is_ok() || is_skippable_variable(name)
 }
 
 /// `set` alone prints every variable. The reader doubts the options that change how words are read or commands found.
@@ -208,8 +208,8 @@ fn double_condition(words: &[Word], effects: &mut Effects) {
     }
 }
 
-fn change_folder(invocation: &Invocation<'_>, effects: &mut Effects) {
-    match invocation.operands.as_slice() {
+fn change_folder(arguments: &Arguments<'_>, effects: &mut Effects) {
+    match arguments.operands.as_slice() {
         [] => effects.read(&Word { pieces: vec![Piece::Home] }, false),
         [folder] if folder.as_literal() == Some("-") || is_many(folder) => {
             effects.incomplete("the folder is not known before it runs");
@@ -221,8 +221,8 @@ fn change_folder(invocation: &Invocation<'_>, effects: &mut Effects) {
 }
 
 /// Only asking what a name means; without that it runs what it is given.
-fn command(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if !invocation.has(&["v", "V"]) {
+fn command(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if !arguments.has(&["v", "V"]) {
         effects.incomplete("`command` runs another program");
     }
 }

@@ -1,7 +1,7 @@
 //! Programs that create, change, move and remove files: which operands are read, which are changed, which are gone
 //! afterwards. None of them is ever proven to only read; the lists let rules for files bind them.
 
-use super::options::Invocation;
+use super::options::Arguments;
 use super::program::Depth::{Flat, With};
 use super::program::Operands::{Files, Special, Words};
 use super::program::Program;
@@ -130,24 +130,24 @@ pub(super) const TABLE: &[Program] = &[
     Program::changer(&["sqlite3"], &[], Special(edit_opaquely)),
 ];
 
-fn is_deep(invocation: &Invocation<'_>, names: &'static [&'static str]) -> bool {
-    With(names).of(invocation)
+fn is_deep(arguments: &Arguments<'_>, names: &'static [&'static str]) -> bool {
+    With(names).of(arguments)
 }
 
 /// All operands but the last, which is where they go; with a target option all of them.
-fn sources<'a, 'w>(invocation: &'a Invocation<'w>) -> (&'a [&'w Word], Option<&'w Word>) {
-    if invocation.has(&["t"]) {
-        return (&invocation.operands, None);
+fn sources<'a, 'w>(arguments: &'a Arguments<'w>) -> (&'a [&'w Word], Option<&'w Word>) {
+    if arguments.has(&["t"]) {
+        return (&arguments.operands, None);
     }
-    match invocation.operands.split_last() {
+    match arguments.operands.split_last() {
         Some((last, before)) => (before, Some(*last)),
         None => (&[], None),
     }
 }
 
-fn copy(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let deep = is_deep(invocation, &["R", "a"]);
-    let (from, to) = sources(invocation);
+fn copy(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let deep = is_deep(arguments, &["R", "a"]);
+    let (from, to) = sources(arguments);
     for word in from {
         effects.read(word, deep);
     }
@@ -160,8 +160,8 @@ fn copy(invocation: &Invocation<'_>, effects: &mut Effects) {
     }
 }
 
-fn move_files(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let (from, to) = sources(invocation);
+fn move_files(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let (from, to) = sources(arguments);
     for word in from {
         effects.read(word, true);
         effects.remove(word, true);
@@ -175,20 +175,20 @@ fn move_files(invocation: &Invocation<'_>, effects: &mut Effects) {
     }
 }
 
-fn remove(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let deep = is_deep(invocation, &["r"]);
-    for word in &invocation.operands {
+fn remove(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let deep = is_deep(arguments, &["r"]);
+    for word in &arguments.operands {
         effects.remove(word, deep);
     }
 }
 
 /// With the option for parents, every folder on the way is removed too.
-fn remove_folders(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
+fn remove_folders(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
         effects.remove(word, false);
     }
-    if invocation.has(&["p"]) {
-        for word in &invocation.operands {
+    if arguments.has(&["p"]) {
+        for word in &arguments.operands {
             match word.as_literal() {
                 Some(path) if path.matches('/').count() <= 64 => {
                     for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
@@ -201,8 +201,8 @@ fn remove_folders(invocation: &Invocation<'_>, effects: &mut Effects) {
     }
 }
 
-fn edit_all(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
+fn edit_all(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
         if word.as_literal() != Some("-") {
             effects.edit(word, false);
         }
@@ -210,8 +210,8 @@ fn edit_all(invocation: &Invocation<'_>, effects: &mut Effects) {
 }
 
 /// A link makes its target reachable by another name, so the target counts as read.
-fn link(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let (from, to) = sources(invocation);
+fn link(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let (from, to) = sources(arguments);
     match (from, to) {
         ([], Some(only)) => {
             effects.read(only, false);
@@ -228,11 +228,11 @@ fn link(invocation: &Invocation<'_>, effects: &mut Effects) {
     }
 }
 
-fn install(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if invocation.has(&["d"]) {
-        edit_all(invocation, effects);
+fn install(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if arguments.has(&["d"]) {
+        edit_all(arguments, effects);
     } else {
-        copy(invocation, effects);
+        copy(arguments, effects);
     }
 }
 
@@ -257,26 +257,26 @@ fn convert(words: &[Word], effects: &mut Effects) {
 }
 
 /// The first operand is the mode, unless it looked like options or a file is the model.
-fn change_mode(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let given = invocation.has(&["reference", "r", "w", "x", "X", "s", "t", "u", "g", "o"]);
-    change_behind_text(invocation, given || invocation.problem.is_some(), effects);
+fn change_mode(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let given = arguments.has(&["reference", "r", "w", "x", "X", "s", "t", "u", "g", "o"]);
+    change_behind_text(arguments, given || arguments.problem.is_some(), effects);
 }
 
-fn change_owner(invocation: &Invocation<'_>, effects: &mut Effects) {
-    change_behind_text(invocation, invocation.has(&["reference"]) || invocation.problem.is_some(), effects);
+fn change_owner(arguments: &Arguments<'_>, effects: &mut Effects) {
+    change_behind_text(arguments, arguments.has(&["reference"]) || arguments.problem.is_some(), effects);
 }
 
-fn change_behind_text(invocation: &Invocation<'_>, all: bool, effects: &mut Effects) {
-    let deep = is_deep(invocation, &["R"]);
+fn change_behind_text(arguments: &Arguments<'_>, all: bool, effects: &mut Effects) {
+    let deep = is_deep(arguments, &["R"]);
     let skipped = usize::from(!all);
-    for word in invocation.operands.iter().skip(skipped) {
+    for word in arguments.operands.iter().skip(skipped) {
         effects.edit(word, deep);
     }
 }
 
 /// The files that change are named in the patch.
-fn patch(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let mut operands = invocation.operands.iter();
+fn patch(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let mut operands = arguments.operands.iter();
     if let Some(original) = operands.next() {
         effects.edit(original, false);
     } else {
@@ -288,25 +288,25 @@ fn patch(invocation: &Invocation<'_>, effects: &mut Effects) {
     effects.incomplete("the patch names the files that it changes");
 }
 
-fn split(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if let Some(input) = invocation.operands.first() {
+fn split(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if let Some(input) = arguments.operands.first() {
         effects.read_file(input, false);
     }
-    for word in invocation.operands.iter().skip(1) {
+    for word in arguments.operands.iter().skip(1) {
         effects.edit(word, false);
     }
     effects.incomplete("the names of the parts are made up while it runs");
 }
 
-fn edit_opaquely(invocation: &Invocation<'_>, effects: &mut Effects) {
-    edit_all(invocation, effects);
+fn edit_opaquely(arguments: &Arguments<'_>, effects: &mut Effects) {
+    edit_all(arguments, effects);
     effects.incomplete("it can do anything that it is told to");
 }
 
-fn build(_: &Invocation<'_>, effects: &mut Effects) {
+fn build(_: &Arguments<'_>, effects: &mut Effects) {
     effects.incomplete("it runs what its rules say");
 }
 
-fn opaque(_: &Invocation<'_>, effects: &mut Effects) {
+fn opaque(_: &Arguments<'_>, effects: &mut Effects) {
     effects.incomplete("not all of its options are known");
 }

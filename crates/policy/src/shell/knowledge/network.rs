@@ -1,7 +1,7 @@
 //! Programs that reach the network, name lookups included: what they send is read, what they fetch is changed. Options
 //! that are not on the list may take a value or write a file, so the lists of such a command are not complete.
 
-use super::options::{Invocation, Style};
+use super::options::{Arguments, Style};
 use super::program::Operands::{Special, Text};
 use super::program::Program;
 use super::words::{behind, strip};
@@ -84,19 +84,19 @@ pub(super) const TABLE: &[Program] = &[
     ),
 ];
 
-fn curl(invocation: &Invocation<'_>, effects: &mut Effects) {
+fn curl(arguments: &Arguments<'_>, effects: &mut Effects) {
     for name in ["d", "data-ascii", "data-binary", "json", "H", "w"] {
-        for file in invocation.values(name).filter_map(|value| strip(value, "@")) {
+        for file in arguments.values(name).filter_map(|value| strip(value, "@")) {
             effects.read_file(&file, false);
         }
     }
-    for value in invocation.values("data-urlencode").chain(invocation.values("url-query")) {
+    for value in arguments.values("data-urlencode").chain(arguments.values("url-query")) {
         if let Some(at) = value.known_start().find('@').filter(|at| !value.known_start()[..*at].contains('='))
         {
             effects.read_file(&behind(value, at + 1), false);
         }
     }
-    for value in invocation.values("F") {
+    for value in arguments.values("F") {
         if let Some(at) = value.known_start().find("=@").or_else(|| value.known_start().find("=<")) {
             // More settings of the part may follow the name.
             let file = behind(value, at + 2);
@@ -106,13 +106,13 @@ fn curl(invocation: &Invocation<'_>, effects: &mut Effects) {
             }
         }
     }
-    for value in invocation.values("b").filter(|value| !value.known_start().contains('=')) {
+    for value in arguments.values("b").filter(|value| !value.known_start().contains('=')) {
         effects.read_file(value, false);
     }
-    if invocation.has(&["O", "remote-name-all", "J"]) {
+    if arguments.has(&["O", "remote-name-all", "J"]) {
         effects.edit(&here(), false);
     }
-    for address in invocation.operands.iter().copied().chain(invocation.values("url")) {
+    for address in arguments.operands.iter().copied().chain(arguments.values("url")) {
         local_address(address, effects);
     }
 }
@@ -129,27 +129,27 @@ fn local_address(address: &Word, effects: &mut Effects) {
 }
 
 /// Without the name of a file it writes to the folder.
-fn wget(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if !invocation.has(&["O", "P", "spider", "V", "h"]) {
-        effects.edit(&here(), invocation.has(&["r", "m", "p"]));
+fn wget(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if !arguments.has(&["O", "P", "spider", "V", "h"]) {
+        effects.edit(&here(), arguments.has(&["r", "m", "p"]));
     }
 }
 
-fn shell(_: &Invocation<'_>, effects: &mut Effects) {
+fn shell(_: &Arguments<'_>, effects: &mut Effects) {
     effects.incomplete("it runs commands on another machine");
 }
 
 /// Copies between machines: what has no colon is a place on this one. The last is where everything goes.
-fn transfer(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let Some((to, from)) = invocation.operands.split_last() else { return };
+fn transfer(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let Some((to, from)) = arguments.operands.split_last() else { return };
     for word in from.iter().filter(|word| is_local(word)) {
         effects.read(word, true);
-        if invocation.has(&["remove-source-files"]) {
+        if arguments.has(&["remove-source-files"]) {
             effects.remove(word, true);
         }
     }
     if is_local(to) {
-        if invocation.given.iter().any(|given| given.setting.canonical().starts_with("del")) {
+        if arguments.given.iter().any(|given| given.setting.canonical().starts_with("del")) {
             effects.remove(to, true);
         } else {
             effects.edit(to, true);

@@ -129,16 +129,16 @@ pub(super) enum Style {
     WholeWords,
 }
 
-/// The words of a command, sorted.
+/// The words behind the name of a program, sorted into options and operands.
 #[derive(Debug)]
-pub(super) struct Invocation<'a> {
+pub(super) struct Arguments<'a> {
     pub(super) given: Vec<Given>,
     pub(super) operands: Vec<&'a Word>,
     /// The first thing that was not understood.
     pub(super) problem: Option<String>,
 }
 
-impl Invocation<'_> {
+impl Arguments<'_> {
     /// True when one of these options was given; names are canonical.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.given.iter().any(|given| names.contains(&given.setting.canonical()))
@@ -155,13 +155,13 @@ impl Invocation<'_> {
 
 /// Reads the words behind the program's name. `steady` programs have no option that could do harm, so a pattern whose
 /// names may begin with a dash is still only names.
-pub(super) fn read(words: &[Word], groups: Groups, style: Style, steady: bool) -> Invocation<'_> {
+pub(super) fn read(words: &[Word], groups: Groups, style: Style, steady: bool) -> Arguments<'_> {
     let mut reader = Reader {
         words,
         at: 0,
         groups,
         steady,
-        out: Invocation { given: Vec::new(), operands: Vec::new(), problem: None },
+        out: Arguments { given: Vec::new(), operands: Vec::new(), problem: None },
     };
     reader.run(style);
     reader.out
@@ -172,7 +172,7 @@ struct Reader<'a> {
     at: usize,
     groups: Groups,
     steady: bool,
-    out: Invocation<'a>,
+    out: Arguments<'a>,
 }
 
 impl<'a> Reader<'a> {

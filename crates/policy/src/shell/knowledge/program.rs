@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::options::{Caution, Groups, Invocation, Role, Style, read};
+use super::options::{Arguments, Caution, Groups, Role, Style, read};
 use super::words::{has_pattern, may_begin_with_dash};
 use super::{Effects, archives, builtins, changers, find, here, network, readers, search};
 use crate::shell::Word;
@@ -22,11 +22,11 @@ pub(super) enum Depth {
 }
 
 impl Depth {
-    pub(super) fn of(self, invocation: &Invocation<'_>) -> bool {
+    pub(super) fn of(self, arguments: &Arguments<'_>) -> bool {
         match self {
             Self::Flat => false,
             Self::Deep => true,
-            Self::With(names) => invocation.has(names),
+            Self::With(names) => arguments.has(names),
         }
     }
 }
@@ -43,7 +43,7 @@ pub(super) enum Operands {
     /// Files that are read; without any, the folder in which the command runs.
     FilesOrHere(Depth),
     /// A function says.
-    Special(fn(&Invocation<'_>, &mut Effects)),
+    Special(fn(&Arguments<'_>, &mut Effects)),
     /// A function reads the words itself.
     Words(fn(&[Word], &mut Effects)),
 }
@@ -119,38 +119,38 @@ impl Program {
             Operands::Special(own) => Some(own),
             Operands::Nothing | Operands::Text | Operands::Files(_) | Operands::FilesOrHere(_) => None,
         };
-        let invocation = read(words, self.groups, self.style, self.steady);
-        apply_options(&invocation, &mut effects);
+        let arguments = read(words, self.groups, self.style, self.steady);
+        apply_options(&arguments, &mut effects);
         match own {
-            Some(own) => own(&invocation, &mut effects),
-            None => self.plain_operands(&invocation, &mut effects),
+            Some(own) => own(&arguments, &mut effects),
+            None => self.plain_operands(&arguments, &mut effects),
         }
         effects
     }
 
-    fn plain_operands(&self, invocation: &Invocation<'_>, effects: &mut Effects) {
+    fn plain_operands(&self, arguments: &Arguments<'_>, effects: &mut Effects) {
         let (depth, or_here) = match self.operands {
             Operands::Nothing => {
-                if !invocation.operands.is_empty() {
+                if !arguments.operands.is_empty() {
                     effects.incomplete("it takes no operands");
                 }
                 return;
             }
-            Operands::Text => return texts(invocation, effects),
+            Operands::Text => return texts(arguments, effects),
             Operands::Files(depth) => (depth, false),
             Operands::FilesOrHere(depth) => (depth, true),
             Operands::Special(_) | Operands::Words(_) => return,
         };
-        read_files(&invocation.operands, depth.of(invocation), or_here, effects);
+        read_files(&arguments.operands, depth.of(arguments), or_here, effects);
     }
 }
 
 /// Takes over what the options themselves say: problems, files in values, cautions.
-pub(super) fn apply_options(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if let Some(problem) = &invocation.problem {
+pub(super) fn apply_options(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if let Some(problem) = &arguments.problem {
         effects.incomplete(problem.clone());
     }
-    for given in &invocation.given {
+    for given in &arguments.given {
         let name = given.setting.canonical();
         match (given.setting.role, &given.value) {
             (Role::Read, Some(value)) => effects.read_file(value, false),
@@ -178,8 +178,8 @@ pub(super) fn read_files(operands: &[&Word], recursive: bool, or_here: bool, eff
 }
 
 /// Texts; a pattern among them still reads the names in a folder.
-fn texts(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in invocation.operands.iter().filter(|word| has_pattern(word)) {
+fn texts(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in arguments.operands.iter().filter(|word| has_pattern(word)) {
         effects.read(word, false);
     }
 }

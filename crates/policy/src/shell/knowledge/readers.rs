@@ -2,7 +2,7 @@
 //! the few whose second operand is a file that they write. Options that follow links below a folder are not harmless,
 //! because a link inside the workspace may lead out of it.
 
-use super::options::{Invocation, Style};
+use super::options::{Arguments, Style};
 use super::program::Depth::{Deep, Flat};
 use super::program::Operands::{Files, FilesOrHere, Nothing, Special, Text, Words};
 use super::program::{Program, read_files};
@@ -231,14 +231,14 @@ pub(super) const TABLE: &[Program] = &[
 ];
 
 /// Files that are shown; a word with a plus in front is a command of the pager, which may run a program.
-fn pager(invocation: &Invocation<'_>, effects: &mut Effects) {
-    read_files(&invocation.operands, false, false, effects);
+fn pager(arguments: &Arguments<'_>, effects: &mut Effects) {
+    read_files(&arguments.operands, false, false, effects);
     effects.incomplete("it may run a program on what it shows");
 }
 
 /// An input and then a file that is written.
-fn second_is_written(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let mut operands = invocation.operands.iter();
+fn second_is_written(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let mut operands = arguments.operands.iter();
     if let Some(input) = operands.next() {
         effects.read_file(input, false);
         if is_many(input) {
@@ -252,41 +252,41 @@ fn second_is_written(invocation: &Invocation<'_>, effects: &mut Effects) {
 }
 
 /// Compares files, or the files of two folders by their names. It follows links in folders unless an option forbids it.
-fn diff(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let recursive = invocation.has(&["r"]);
-    let sides = ["from-file", "to-file"].into_iter().flat_map(|name| invocation.values(name));
-    for word in invocation.operands.iter().copied().chain(sides) {
+fn diff(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let recursive = arguments.has(&["r"]);
+    let sides = ["from-file", "to-file"].into_iter().flat_map(|name| arguments.values(name));
+    for word in arguments.operands.iter().copied().chain(sides) {
         if word.as_literal() == Some("-") {
             continue;
         }
-        if invocation.has(&["no-dereference"]) {
+        if arguments.has(&["no-dereference"]) {
             effects.read(word, true);
         } else {
             effects.read_following(word, recursive);
         }
     }
-    if recursive && !invocation.has(&["no-dereference"]) {
+    if recursive && !arguments.has(&["no-dereference"]) {
         effects.not_read_only("below folders it follows links, unless `--no-dereference` is given");
     }
 }
 
 /// Lists names. With `-L` it looks at what links lead to.
-fn list(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let recursive = invocation.has(&["R"]);
-    if !invocation.has(&["L"]) {
-        return read_files(&invocation.operands, recursive, true, effects);
+fn list(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let recursive = arguments.has(&["R"]);
+    if !arguments.has(&["L"]) {
+        return read_files(&arguments.operands, recursive, true, effects);
     }
-    for word in &invocation.operands {
+    for word in &arguments.operands {
         effects.read_following(word, recursive);
     }
-    if invocation.operands.is_empty() {
+    if arguments.operands.is_empty() {
         effects.read_following(&here(), recursive);
     }
 }
 
 /// Every operand but a format sets the clock.
-fn date(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
+fn date(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
         if !word.known_start().starts_with('+') || is_many(word) {
             effects.not_read_only(format!("`{}` would set the clock", shown(word)));
         }
@@ -298,11 +298,11 @@ fn environment(_: &[Word], effects: &mut Effects) {
 }
 
 /// An operand with `@` in front names a file with more words.
-fn strings(invocation: &Invocation<'_>, effects: &mut Effects) {
-    read_files(&invocation.operands, false, false, effects);
+fn strings(arguments: &Arguments<'_>, effects: &mut Effects) {
+    read_files(&arguments.operands, false, false, effects);
     let opaque = |start: &str| start.starts_with('@') || start.is_empty();
-    if invocation.operands.iter().any(|word| is_many(word) && opaque(word.known_start()))
-        || invocation.operands.iter().any(|word| word.known_start().starts_with('@'))
+    if arguments.operands.iter().any(|word| is_many(word) && opaque(word.known_start()))
+        || arguments.operands.iter().any(|word| word.known_start().starts_with('@'))
     {
         effects.incomplete("a word that begins with `@` names a file with more words");
     }

@@ -2,7 +2,7 @@
 //! searched. Options that run a program on each file or follow links out of a folder are not reads.
 
 use super::Effects;
-use super::options::Invocation;
+use super::options::Arguments;
 use super::program::Operands::Special;
 use super::program::{Program, read_files, text_then_files};
 
@@ -45,19 +45,19 @@ pub(super) const TABLE: &[Program] = &[
     Program::reader(&["rg"], &[RIPGREP], Special(ripgrep)),
 ];
 
-fn grep(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let recursive = invocation.has(&["r", "R", "d"]);
-    if invocation.has(&["e", "f"]) {
-        read_files(&invocation.operands, recursive, recursive, effects);
-    } else if !invocation.has(&["V", "help"]) {
-        text_then_files(&invocation.operands, recursive, recursive, effects);
+fn grep(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let recursive = arguments.has(&["r", "R", "d"]);
+    if arguments.has(&["e", "f"]) {
+        read_files(&arguments.operands, recursive, recursive, effects);
+    } else if !arguments.has(&["V", "help"]) {
+        text_then_files(&arguments.operands, recursive, recursive, effects);
     }
 }
 
-fn ripgrep(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if invocation.has(&["e", "f", "files"]) {
-        read_files(&invocation.operands, true, true, effects);
-    } else if !invocation.has(&["V", "h", "type-list", "pcre2-version"]) {
-        text_then_files(&invocation.operands, true, true, effects);
+fn ripgrep(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if arguments.has(&["e", "f", "files"]) {
+        read_files(&arguments.operands, true, true, effects);
+    } else if !arguments.has(&["V", "h", "type-list", "pcre2-version"]) {
+        text_then_files(&arguments.operands, true, true, effects);
     }
 }

@@ -81,7 +81,7 @@ impl Driver<'_> {
             let known = self.engine.toolbox.names();
             return Err(format!("There is no tool named {name}. The tools are: {}.", known.join(", ")));
         };
-        let input = self.engine.toolbox.check(&*tool, input)?;
+        let input = self.engine.toolbox.check(&*tool, input).map_err(|error| error.to_string())?;
         Ok((tool, input))
     }
 

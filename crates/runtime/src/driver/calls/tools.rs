@@ -96,7 +96,7 @@ impl Driver<'_> {
                     let tool = self.with_worktree_hooks(tool, &input);
                     ready.push(Ready { id: id.clone(), tool, input });
                 }
-                Some(Err(text)) => self.append_result(id, &text, CallOutcome::Failed)?,
+                Some(Err(error)) => self.append_result(id, &error.to_string(), CallOutcome::Failed)?,
                 None => {
                     let text = format!("The tool {} is not available any more.", call.name);
                     self.append_result(id, &text, CallOutcome::NotRun)?;
@@ -159,7 +159,7 @@ impl Driver<'_> {
                         }
                         let mut told = Ok(());
                         while let (Ok((id, text)), Ok(())) = (pieces.try_recv(), &told) {
-                            told = self.emit_tool_output(&id, &text);
+                            told = self.emit_call_output(&id, &text);
                         }
                         // What became of tasks is on record before the result that reports it, and a host that is gone
                         // keeps nothing from the log.
@@ -173,7 +173,7 @@ impl Driver<'_> {
                     }
                 },
                 Some((id, text)) = pieces.recv() => {
-                    self.emit_tool_output(&id, &text)?;
+                    self.emit_call_output(&id, &text)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
                 arrival = self.arrivals.next() => self.take_now(arrival).await?,
@@ -187,7 +187,7 @@ impl Driver<'_> {
     }
 
     /// Output of a running call, which came without secrets.
-    pub(in crate::driver) fn emit_tool_output(
+    pub(in crate::driver) fn emit_call_output(
         &self,
         tool_use_id: &str,
         text: &str,

@@ -280,14 +280,14 @@ impl Driver<'_> {
                 biased;
                 ran = &mut running => break ran,
                 Some((id, text)) = pieces.recv() => {
-                    self.emit_tool_output(&id, &text)?;
+                    self.emit_call_output(&id, &text)?;
                 }
                 () = self.session.task_events.arrival() => self.forward_task_events()?,
                 arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         };
         while let Ok((id, text)) = pieces.try_recv() {
-            self.emit_tool_output(&id, &text)?;
+            self.emit_call_output(&id, &text)?;
         }
         drop(output);
         self.forward_task_events()?;

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use qoder_runtime::callbacks::{OnElicitation as EngineElicitation, OnMcpOAuth, OwnServers};
 use qoder_runtime::config::servers::Flags;
 use qoder_runtime::mcp::McpPeer;
-use qoder_runtime::mcp::authorization::OAuthToken as EngineToken;
+use qoder_runtime::mcp::authorization::OAuthToken as RuntimeToken;
 use qoder_runtime::mcp::questions::{
     Elicitation, ElicitationAction, ElicitationAnswer, OAuthAnswer, OAuthQuestion,
 };
@@ -136,7 +136,7 @@ pub(super) fn credentials(get: &OnMcpOAuthRequired) -> OnMcpOAuth {
             };
             let resolution = guarded("on_mcp_oauth_required", async { get(request).await }).await?;
             Ok(match resolution {
-                Some(McpOAuthResolution::Token { token }) => OAuthAnswer::Token(engine_token(token)),
+                Some(McpOAuthResolution::Token { token }) => OAuthAnswer::Token(runtime_token(token)),
                 Some(McpOAuthResolution::CallbackUrl { callback_url }) => {
                     OAuthAnswer::CallbackUrl(callback_url)
                 }
@@ -148,8 +148,8 @@ pub(super) fn credentials(get: &OnMcpOAuthRequired) -> OnMcpOAuth {
     })
 }
 
-fn engine_token(token: OAuthToken) -> EngineToken {
-    EngineToken {
+fn runtime_token(token: OAuthToken) -> RuntimeToken {
+    RuntimeToken {
         access_token: token.access_token,
         token_type: token.token_type,
         refresh_token: token.refresh_token,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::StatusCode;
@@ -14,6 +14,9 @@ use crate::http::errors::ApiError;
 pub(super) const LARGEST: usize = 32 * 1024 * 1024;
 /// How long it may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How much of a body that is refused is still taken, and how long.
+const MOST_DISCARDED: usize = 256 * 1024 * 1024;
+const DISCARD_PATIENCE: Duration = Duration::from_secs(10);
 /// How deep JSON may be nested.
 const DEEPEST: usize = 64;
 
@@ -21,10 +24,11 @@ const DEEPEST: usize = 64;
 pub(super) async fn read(body: Body, announced: Option<u64>) -> Result<Bytes, ApiError> {
     let too_large =
         || ApiError::invalid(format!("The request body is larger than {} MiB.", LARGEST / 1024 / 1024));
+    let mut stream = body.into_data_stream();
     if announced.is_some_and(|length| length > LARGEST as u64) {
+        discard(stream);
         return Err(too_large());
     }
-    let mut stream = body.into_data_stream();
     let whole = async {
         let mut bytes = BytesMut::new();
         while let Some(piece) = stream.next().await {
@@ -37,7 +41,12 @@ pub(super) async fn read(body: Body, announced: Option<u64>) -> Result<Bytes, Ap
         }
         Ok(bytes.freeze())
     };
-    match tokio::time::timeout(PATIENCE, whole).await {
+    let read = tokio::time::timeout(PATIENCE, whole).await;
+    match read {
+        Ok(Err(error)) => {
+            discard(stream);
+            Err(error)
+        }
         Ok(bytes) => bytes,
         Err(_) => Err(ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
@@ -45,6 +54,24 @@ pub(super) async fn read(body: Body, announced: Option<u64>) -> Result<Bytes, Ap
             format!("The request body did not arrive within {} s.", PATIENCE.as_secs()),
         )),
     }
+}
+
+/// Takes what still arrives of a body that is refused, for a while. A connection that is closed before is reset by the
+/// system, and most clients then never see the answer.
+fn discard(mut stream: BodyDataStream) {
+    tokio::spawn(async move {
+        let mut taken = 0;
+        let rest = async {
+            while let Some(Ok(piece)) = stream.next().await {
+                taken += piece.len();
+                if taken > MOST_DISCARDED {
+                    return;
+                }
+            }
+        };
+        // One that is slower is cut off.
+        let _ = tokio::time::timeout(DISCARD_PATIENCE, rest).await;
+    });
 }
 
 /// Reads JSON; an empty body is an empty object.

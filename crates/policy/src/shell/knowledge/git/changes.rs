@@ -3,7 +3,7 @@
 
 use crate::shell::knowledge::git::Kind::{Change, Network};
 use crate::shell::knowledge::git::{Kind, Subcommand, names};
-use crate::shell::knowledge::options::{Groups, Invocation};
+use crate::shell::knowledge::options::{Arguments, Groups};
 use crate::shell::knowledge::{Effects, here};
 
 const ADD: &str = "
@@ -131,49 +131,49 @@ const fn entry(
     name: &'static str,
     kind: Kind,
     groups: Groups,
-    rule: fn(&Invocation<'_>, &mut Effects),
+    rule: fn(&Arguments<'_>, &mut Effects),
 ) -> Subcommand {
     Subcommand { name, groups, kind, rule }
 }
 
 /// What is added is read into the repository.
-fn add(invocation: &Invocation<'_>, effects: &mut Effects) {
-    crate::shell::knowledge::git::paths(invocation, effects);
+fn add(arguments: &Arguments<'_>, effects: &mut Effects) {
+    crate::shell::knowledge::git::paths(arguments, effects);
 }
 
 /// Hooks of the repository run.
-fn opaque(_: &Invocation<'_>, effects: &mut Effects) {
+fn opaque(_: &Arguments<'_>, effects: &mut Effects) {
     effects.incomplete("hooks of the repository may run");
 }
 
-fn everything(_: &Invocation<'_>, effects: &mut Effects) {
+fn everything(_: &Arguments<'_>, effects: &mut Effects) {
     effects.edit(&here(), true);
     effects.incomplete("which files change is known by the repository only");
 }
 
-fn clone(invocation: &Invocation<'_>, effects: &mut Effects) {
-    match invocation.operands.get(1) {
+fn clone(arguments: &Arguments<'_>, effects: &mut Effects) {
+    match arguments.operands.get(1) {
         Some(folder) => effects.edit(folder, true),
         None => effects.edit(&here(), true),
     }
 }
 
 /// Paths are overwritten; a branch cannot be told from a path, and changes anything.
-fn checkout(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
+fn checkout(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
         effects.edit(word, true);
     }
-    everything(invocation, effects);
+    everything(arguments, effects);
 }
 
-fn remove(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
-        effects.remove(word, invocation.has(&["r", "f"]));
+fn remove(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
+        effects.remove(word, arguments.has(&["r", "f"]));
     }
 }
 
-fn move_files(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let Some((to, from)) = invocation.operands.split_last() else { return };
+fn move_files(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let Some((to, from)) = arguments.operands.split_last() else { return };
     for word in from {
         effects.remove(word, true);
     }
@@ -181,33 +181,33 @@ fn move_files(invocation: &Invocation<'_>, effects: &mut Effects) {
 }
 
 /// Removes everything that is not tracked.
-fn clean(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if invocation.has(&["n"]) {
+fn clean(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if arguments.has(&["n"]) {
         return;
     }
-    for word in &invocation.operands {
+    for word in &arguments.operands {
         effects.remove(word, true);
     }
-    if invocation.operands.is_empty() {
+    if arguments.operands.is_empty() {
         effects.remove(&here(), true);
     }
 }
 
-fn reset(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if invocation.has(&["hard", "keep", "merge"]) {
-        everything(invocation, effects);
+fn reset(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if arguments.has(&["hard", "keep", "merge"]) {
+        everything(arguments, effects);
     }
 }
 
-fn apply(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
+fn apply(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
         effects.read_file(word, false);
     }
-    everything(invocation, effects);
+    everything(arguments, effects);
 }
 
-fn init(invocation: &Invocation<'_>, effects: &mut Effects) {
-    match invocation.operands.first() {
+fn init(arguments: &Arguments<'_>, effects: &mut Effects) {
+    match arguments.operands.first() {
         Some(folder) => effects.edit(folder, true),
         None => effects.edit(&here(), true),
     }

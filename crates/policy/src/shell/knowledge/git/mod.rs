@@ -6,7 +6,7 @@ mod changes;
 mod queries;
 pub(crate) mod safety;
 
-use super::options::{Groups, Invocation, Style, read};
+use super::options::{Arguments, Groups, Style, read};
 use super::program::apply_options;
 use super::words::shown;
 use super::{Effects, here};
@@ -26,7 +26,7 @@ pub(crate) struct Subcommand {
     pub(crate) name: &'static str,
     pub(crate) groups: Groups,
     pub(crate) kind: Kind,
-    pub(crate) rule: fn(&Invocation<'_>, &mut Effects),
+    pub(crate) rule: fn(&Arguments<'_>, &mut Effects),
 }
 
 /// What a subcommand is at heart.
@@ -47,7 +47,7 @@ pub(crate) fn subcommand(words: &[Word]) -> Option<(&'static Subcommand, usize)>
 }
 
 /// The words from the subcommand on, and what is in front of it.
-pub(crate) fn split(words: &[Word]) -> (Invocation<'_>, &[Word]) {
+pub(crate) fn split(words: &[Word]) -> (Arguments<'_>, &[Word]) {
     let mut front = read(words, GLOBAL, Style::Leading, false);
     let rest = words.len() - front.operands.len();
     front.operands.clear();
@@ -67,7 +67,7 @@ pub(crate) fn effects(words: &[Word]) -> Effects {
         effects.incomplete(format!("`git {}` is not a subcommand that is known", shown(first)));
         return effects;
     };
-    let invocation = read(&rest[length..], entry.groups, Style::Permuting, false);
+    let arguments = read(&rest[length..], entry.groups, Style::Permuting, false);
     match entry.kind {
         Kind::Query => {}
         Kind::Change => effects.not_read_only(format!("`git {}` changes the repository", entry.name)),
@@ -76,11 +76,11 @@ pub(crate) fn effects(words: &[Word]) -> Effects {
             effects.not_read_only(format!("`git {}` reaches the network", entry.name));
         }
     }
-    apply_options(&invocation, &mut effects);
-    if looks_into_submodules(&invocation) {
+    apply_options(&arguments, &mut effects);
+    if looks_into_submodules(&arguments) {
         effects.incomplete("in a submodule git may run programs that the repository there names");
     }
-    (entry.rule)(&invocation, &mut effects);
+    (entry.rule)(&arguments, &mut effects);
     if SHOWS_COMMITS.contains(&entry.name)
         && names_only_revisions(rest)
         && effects.reads.iter().any(|it| it.recursive)
@@ -91,9 +91,9 @@ pub(crate) fn effects(words: &[Word]) -> Effects {
 }
 
 /// True when an option asks for the state of submodules, which is found out by running git in them.
-fn looks_into_submodules(invocation: &Invocation<'_>) -> bool {
+fn looks_into_submodules(arguments: &Arguments<'_>) -> bool {
     let passes_over = |word: &Word| matches!(word.as_literal(), Some("all" | "dirty"));
-    invocation.values("ignore-submodules").any(|value| !passes_over(value))
+    arguments.values("ignore-submodules").any(|value| !passes_over(value))
 }
 
 /// Subcommands that show what any file of a commit holds when they are given no path.
@@ -149,19 +149,19 @@ const SUMMARY: &[&str] = &[
 ];
 
 /// Commits and paths: what is in files is shown only when that is asked for.
-pub(crate) fn history(invocation: &Invocation<'_>, effects: &mut Effects) {
-    list(invocation, invocation.has(PATCH), effects);
+pub(crate) fn history(arguments: &Arguments<'_>, effects: &mut Effects) {
+    list(arguments, arguments.has(PATCH), effects);
 }
 
 /// Differences and files: what is in them is shown unless only names and numbers are asked for.
-pub(crate) fn revisions_or_paths(invocation: &Invocation<'_>, effects: &mut Effects) {
-    list(invocation, invocation.has(PATCH) || !invocation.has(SUMMARY), effects);
+pub(crate) fn revisions_or_paths(arguments: &Arguments<'_>, effects: &mut Effects) {
+    list(arguments, arguments.has(PATCH) || !arguments.has(SUMMARY), effects);
 }
 
 /// Revisions and paths, which cannot be told apart without the repository: everything is listed as a path, and the
 /// path in `revision:path` as well. Without any, everything below the folder is read.
-fn list(invocation: &Invocation<'_>, recursive: bool, effects: &mut Effects) {
-    for word in &invocation.operands {
+fn list(arguments: &Arguments<'_>, recursive: bool, effects: &mut Effects) {
+    for word in &arguments.operands {
         let start = word.known_start();
         match (start.find(':'), word.as_literal()) {
             (Some(0), Some(text)) => {
@@ -181,30 +181,30 @@ fn list(invocation: &Invocation<'_>, recursive: bool, effects: &mut Effects) {
             (Some(_), None) | (None, _) => effects.read(word, recursive),
         }
     }
-    if invocation.operands.is_empty() {
+    if arguments.operands.is_empty() {
         effects.read(&here(), recursive);
     }
 }
 
 /// Names in the repository, which are no files.
-pub(crate) fn names(_: &Invocation<'_>, _: &mut Effects) {}
+pub(crate) fn names(_: &Arguments<'_>, _: &mut Effects) {}
 
 /// Paths of which only names are shown.
-pub(crate) fn names_of_files(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
+pub(crate) fn names_of_files(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
         effects.read(word, false);
     }
-    if invocation.operands.is_empty() {
+    if arguments.operands.is_empty() {
         effects.read(&here(), false);
     }
 }
 
 /// Paths that are read, or everything.
-pub(crate) fn paths(invocation: &Invocation<'_>, effects: &mut Effects) {
-    for word in &invocation.operands {
+pub(crate) fn paths(arguments: &Arguments<'_>, effects: &mut Effects) {
+    for word in &arguments.operands {
         effects.read(word, true);
     }
-    if invocation.operands.is_empty() {
+    if arguments.operands.is_empty() {
         effects.read(&here(), true);
     }
 }

@@ -4,7 +4,7 @@
 use crate::shell::knowledge::Effects;
 use crate::shell::knowledge::git::Kind::Query;
 use crate::shell::knowledge::git::{Subcommand, history, names, names_of_files, paths, revisions_or_paths};
-use crate::shell::knowledge::options::{Groups, Invocation};
+use crate::shell::knowledge::options::{Arguments, Groups};
 
 const DIFF: &str = "
     p u patch, s no-patch, U unified=?, raw, patch-with-raw, indent-heuristic, no-indent-heuristic,
@@ -153,67 +153,67 @@ pub(crate) const TABLE: &[Subcommand] = &[
     query("version", &["build-options"], no_operand),
 ];
 
-const fn query(name: &'static str, groups: Groups, rule: fn(&Invocation<'_>, &mut Effects)) -> Subcommand {
+const fn query(name: &'static str, groups: Groups, rule: fn(&Arguments<'_>, &mut Effects)) -> Subcommand {
     Subcommand { name, groups, kind: Query, rule }
 }
 
 /// Names, unless the differences are asked for as well.
-fn status(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if invocation.has(&["v"]) {
-        paths(invocation, effects);
+fn status(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if arguments.has(&["v"]) {
+        paths(arguments, effects);
     } else {
-        names_of_files(invocation, effects);
+        names_of_files(arguments, effects);
     }
 }
 
-fn no_operand(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if !invocation.operands.is_empty() {
+fn no_operand(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if !arguments.operands.is_empty() {
         effects.incomplete("with an operand it may do more than list");
     }
 }
 
 /// A list, when nothing is named or an option says that names are patterns.
-fn listing(invocation: &Invocation<'_>, effects: &mut Effects) {
+fn listing(arguments: &Arguments<'_>, effects: &mut Effects) {
     const LISTS: &[&str] = &["l", "n", "contains", "no-contains", "merged", "no-merged", "points-at"];
-    if !invocation.operands.is_empty() && !invocation.has(LISTS) {
+    if !arguments.operands.is_empty() && !arguments.has(LISTS) {
         effects.not_read_only("with a name it creates or changes something");
     }
 }
 
-fn one_name(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if invocation.operands.len() > 1 {
+fn one_name(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if arguments.operands.len() > 1 {
         effects.not_read_only("with a second name it changes the first");
     }
 }
 
 /// An entry of the stash is no path.
-fn stash(_: &Invocation<'_>, effects: &mut Effects) {
+fn stash(_: &Arguments<'_>, effects: &mut Effects) {
     effects.read(&crate::shell::knowledge::here(), true);
 }
 
 /// One object, given by name or as `revision:path`.
-fn object(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if !invocation.has(&["p", "t", "s", "e"]) {
+fn object(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if !arguments.has(&["p", "t", "s", "e"]) {
         effects.incomplete("the form of the question is not known");
     }
-    revisions_or_paths(invocation, effects);
+    revisions_or_paths(arguments, effects);
 }
 
 /// Only questions; a name and a value would set it.
-fn configuration(invocation: &Invocation<'_>, effects: &mut Effects) {
-    if !invocation.has(&["get", "get-all", "get-regexp", "get-urlmatch", "l"]) {
+fn configuration(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if !arguments.has(&["get", "get-all", "get-regexp", "get-urlmatch", "l"]) {
         effects.not_read_only("without `--get` or `--list` it may set a value");
     }
 }
 
 /// The pattern, then revisions and paths.
-fn grep(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let skipped = usize::from(!invocation.has(&["e", "f"]));
-    let files: Vec<_> = invocation.operands.iter().skip(skipped).copied().collect();
-    let rest = Invocation { given: Vec::new(), operands: files, problem: None };
+fn grep(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let skipped = usize::from(!arguments.has(&["e", "f"]));
+    let files: Vec<_> = arguments.operands.iter().skip(skipped).copied().collect();
+    let rest = Arguments { given: Vec::new(), operands: files, problem: None };
     revisions_or_paths(&rest, effects);
     if let Some(pattern) =
-        invocation.operands.first().filter(|word| skipped == 1 && word.as_literal().is_none())
+        arguments.operands.first().filter(|word| skipped == 1 && word.as_literal().is_none())
     {
         effects.read(pattern, true);
     }

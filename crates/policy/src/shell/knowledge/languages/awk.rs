@@ -4,7 +4,7 @@
 
 use super::sed::has_simple_classes;
 use crate::shell::knowledge::Effects;
-use crate::shell::knowledge::options::Invocation;
+use crate::shell::knowledge::options::Arguments;
 use crate::shell::knowledge::program::Operands::Special;
 use crate::shell::knowledge::program::Program;
 
@@ -16,9 +16,9 @@ pub(crate) const TABLE: &[Program] = &[Program::reader(
 )
 .style(crate::shell::knowledge::options::Style::Leading)];
 
-fn awk(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let mut files = invocation.operands.as_slice();
-    if !invocation.has(&["f", "E", "version"]) {
+fn awk(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let mut files = arguments.operands.as_slice();
+    if !arguments.has(&["f", "E", "version"]) {
         let Some((program, rest)) = files.split_first() else {
             return effects.incomplete("the program is missing");
         };

@@ -2,7 +2,7 @@
 //! only look at the input. Modules, the environment, variables and inputs of its own are not accepted.
 
 use crate::shell::knowledge::Effects;
-use crate::shell::knowledge::options::Invocation;
+use crate::shell::knowledge::options::Arguments;
 use crate::shell::knowledge::program::Operands::Special;
 use crate::shell::knowledge::program::{Program, read_files};
 
@@ -15,9 +15,9 @@ const JQ: &str = "
 /// The entry.
 pub(crate) const TABLE: &[Program] = &[Program::reader(&["jq"], &[JQ], Special(jq))];
 
-fn jq(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let Some((program, files)) = invocation.operands.split_first() else {
-        if !invocation.has(&["h", "V"]) {
+fn jq(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let Some((program, files)) = arguments.operands.split_first() else {
+        if !arguments.has(&["h", "V"]) {
             effects.incomplete("the program is missing");
         }
         return;

@@ -4,7 +4,7 @@
 
 use crate::shell::Word;
 use crate::shell::knowledge::Effects;
-use crate::shell::knowledge::options::Invocation;
+use crate::shell::knowledge::options::Arguments;
 use crate::shell::knowledge::program::Operands::Special;
 use crate::shell::knowledge::program::Program;
 
@@ -17,10 +17,10 @@ const SED: &str = "
 /// The entry.
 pub(crate) const TABLE: &[Program] = &[Program::reader(&["sed", "gsed"], &[SED], Special(sed))];
 
-fn sed(invocation: &Invocation<'_>, effects: &mut Effects) {
-    let mut scripts: Vec<&Word> = invocation.values("e").collect();
-    let mut files = invocation.operands.as_slice();
-    if scripts.is_empty() && !invocation.has(&["f"]) {
+fn sed(arguments: &Arguments<'_>, effects: &mut Effects) {
+    let mut scripts: Vec<&Word> = arguments.values("e").collect();
+    let mut files = arguments.operands.as_slice();
+    if scripts.is_empty() && !arguments.has(&["f"]) {
         match files.split_first() {
             Some((script, rest)) => {
                 scripts.push(script);
@@ -36,7 +36,7 @@ fn sed(invocation: &Invocation<'_>, effects: &mut Effects) {
     }
     for file in files {
         effects.read_file(file, false);
-        if invocation.has(&["i"]) {
+        if arguments.has(&["i"]) {
             effects.edit(file, false);
         }
     }

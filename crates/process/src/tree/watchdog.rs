@@ -1,8 +1,8 @@
-//! The guard: a small process that outlives ours by a moment, also when we are killed without a word.
+//! The watchdog: a small process that outlives ours by a moment, also when we are killed without a word.
 //!
-//! Supervisors end their own processes when we die. The guard waits for them, and then ends what carries our mark: what a
+//! Supervisors end their own processes when we die. The watchdog waits for them, and then ends what carries our mark: what a
 //! supervisor held on to that was killed just before us. It holds one end of a connection and nothing else, so it learns
-//! of our death from the kernel. One that was killed is replaced with the next command. While we hold a terminal the guard
+//! of our death from the kernel. One that was killed is replaced with the next command. While we hold a terminal the watchdog
 //! holds it too, and gives it back when we die without having done so.
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,34 +18,34 @@ use crate::tree::terminal::{self, HeldTerminal};
 
 /// The most programs that run at one time and are waited for.
 const MOST_GROUPS: usize = 256;
-/// How often the guard looks whether a supervisor has ended, and how often at most.
+/// How often the watchdog looks whether a supervisor has ended, and how often at most.
 #[cfg(target_os = "linux")]
 const LOOKS: (i64, u32) = (10_000_000, 1_000);
 
 /// Takes a process off the list when it is dropped. It puts itself on the list, before it can do anything else.
 #[derive(Debug)]
-pub(crate) struct Guarded(Pid);
+pub(crate) struct Watched(Pid);
 
-impl Guarded {
+impl Watched {
     pub(crate) fn new(group: Pid) -> Self {
         Self(group)
     }
 }
 
-impl Drop for Guarded {
+impl Drop for Watched {
     fn drop(&mut self) {
         let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(connection) = *current {
-            // Without a guard the supervisor still ends everything.
+            // Without a watchdog the supervisor still ends everything.
             tell(connection, -self.0.as_raw_pid());
         }
     }
 }
 
-/// The connection to the guard that lives. Replaced ones are never closed: a child may be about to use one.
+/// The connection to the watchdog that lives. Replaced ones are never closed: a child may be about to use one.
 static CURRENT: Mutex<Option<&'static UnixStream>> = Mutex::new(None);
 
-/// Puts a number on the guard's list, or takes it off when it is negative. A guard that is gone does not matter. Makes one
+/// Puts a number on the watchdog's list, or takes it off when it is negative. A watchdog that is gone does not matter. Makes one
 /// system call, so that a child may use it before it executes a program.
 pub(crate) fn tell(connection: &UnixStream, number: i32) {
     let word = number.to_ne_bytes();
@@ -58,7 +58,7 @@ const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
 const NO_SIGNAL: i32 = 0;
 
-/// Where a process reports its own number to be guarded. Starts a guard if needed.
+/// Where a process reports its own number to be watched. Starts a watchdog if needed.
 pub(crate) fn connection() -> Option<&'static UnixStream> {
     let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
     if !current.is_some_and(is_alive) {
@@ -67,13 +67,13 @@ pub(crate) fn connection() -> Option<&'static UnixStream> {
     *current
 }
 
-/// Starts another guard, which knows the terminal that is held now.
+/// Starts another watchdog, which knows the terminal that is held now.
 pub(crate) fn replace() {
     let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
     *current = start().map(|connection| &*Box::leak(Box::new(connection)));
 }
 
-/// Says a word about the terminal to the guard that lives, if there is one.
+/// Says a word about the terminal to the watchdog that lives, if there is one.
 pub(crate) fn tell_terminal(word: i32) {
     let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(connection) = *current {
@@ -115,7 +115,7 @@ fn start() -> Option<UnixStream> {
     }
 }
 
-/// The whole life of the guard.
+/// The whole life of the watchdog.
 ///
 /// # Safety
 /// Must be called in a fresh child process only.
@@ -168,7 +168,7 @@ unsafe fn watch(reader: &OwnedFd, mark: &[u8], held: Option<&HeldTerminal>) -> !
 /// Waits until a supervisor has ended, which kills what it holds on to as soon as we are gone.
 ///
 /// # Safety
-/// Must be called in the guard only.
+/// Must be called in the watchdog only.
 #[cfg(target_os = "linux")]
 unsafe fn outlive(supervisor: i32) {
     let (pause, looks) = LOOKS;
@@ -193,7 +193,7 @@ unsafe fn outlive(supervisor: i32) {
 /// Without supervisors there are only the groups.
 ///
 /// # Safety
-/// Must be called in the guard only.
+/// Must be called in the watchdog only.
 #[cfg(not(target_os = "linux"))]
 unsafe fn outlive(group: i32) {
     // SAFETY: sends a signal.
@@ -203,7 +203,7 @@ unsafe fn outlive(group: i32) {
 /// Kills every process whose environment holds `mark`, with system calls alone.
 ///
 /// # Safety
-/// Must be called in the guard only: it uses descriptors that no other process has.
+/// Must be called in the watchdog only: it uses descriptors that no other process has.
 #[cfg(target_os = "linux")]
 unsafe fn kill_marked(mark: &[u8]) {
     let mut entries = [0_u8; 8192];

@@ -9,7 +9,7 @@ const SHOWN: usize = 80;
 
 /// The request as text: a line each for the model, the system prompt and the tools, then a line for every block.
 #[must_use]
-pub fn prompt_snapshot(request: &Value) -> String {
+pub fn prompt_text(request: &Value) -> String {
     let mut lines = vec![format!("model: {}", request["model"].as_str().unwrap_or("none"))];
     for field in ["system", "instructions"] {
         match &request[field] {

@@ -1,4 +1,4 @@
-//! The manifest of a session's checkpoints: which message was being worked on, and what each file was just before its
+//! The index of a session's checkpoints (`manifest.jsonl`): which message was being worked on, and what each file was just before its
 //! first change since. It is only ever appended to, and every line is on the disk before the change that it announces.
 
 use std::collections::HashSet;
@@ -76,7 +76,7 @@ impl Folder {
         &self.0
     }
 
-    fn manifest(&self) -> PathBuf {
+    fn index(&self) -> PathBuf {
         self.0.join("manifest.jsonl")
     }
 
@@ -86,27 +86,27 @@ impl Folder {
 
     /// When something was last kept.
     pub(super) fn newest(&self) -> Option<SystemTime> {
-        self.manifest().metadata().and_then(|metadata| metadata.modified()).ok()
+        self.index().metadata().and_then(|metadata| metadata.modified()).ok()
     }
 
     fn error(&self, what: &'static str, error: &std::io::Error) -> CheckpointError {
         CheckpointError::Io { what, folder: self.0.clone(), problem: error.to_string() }
     }
 
-    /// All lines; `None` when there is no manifest. A last line without its end announced nothing and does not count.
+    /// All lines; `None` when there is no index. A last line without its end announced nothing and does not count.
     pub(super) fn lines(&self) -> Result<Option<Vec<Line>>, CheckpointError> {
-        let text = match std::fs::read(self.manifest()) {
+        let text = match std::fs::read(self.index()) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.error("read", &error)),
         };
         let mut lines = Vec::new();
         for (number, text) in (1_u64..).zip(text.split_inclusive(|byte| *byte == b'\n')) {
-            // A cut-off line was closed with a newline of its own when the manifest was opened again.
+            // A cut-off line was closed with a newline of its own when the index was opened again.
             let Some(text) = text.strip_suffix(b"\n").filter(|text| !text.ends_with(TORN)) else { continue };
             let line = serde_json::from_slice(text).map_err(|error| CheckpointError::Damaged {
                 folder: self.0.clone(),
-                problem: format!("line {number} of the manifest: {error}"),
+                problem: format!("line {number} of manifest.jsonl: {error}"),
             })?;
             lines.push(line);
         }
@@ -137,9 +137,9 @@ pub(super) fn blob_name(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A manifest that is being written.
+/// An index that is being written.
 #[derive(Debug)]
-pub(super) struct Manifest {
+pub(super) struct CheckpointIndex {
     pub(super) folder: Folder,
     file: File,
     /// The message whose changes are kept at the moment; `None` after a rewind.
@@ -148,20 +148,16 @@ pub(super) struct Manifest {
     kept: HashSet<PathBuf>,
 }
 
-impl Manifest {
-    /// Opens the manifest of a folder, creating both.
+impl CheckpointIndex {
+    /// Opens the index of a folder, creating both.
     pub(super) fn open(folder: &Folder) -> Result<Self, CheckpointError> {
         let known = folder.lines()?;
         let is_new = known.is_none();
         let open = || -> std::io::Result<File> {
             DirBuilder::new().recursive(true).mode(0o700).create(folder.path())?;
-            let mut file = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .read(true)
-                .mode(0o600)
-                .open(folder.manifest())?;
-            close_torn_line(&mut file, &folder.manifest())?;
+            let mut file =
+                OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(folder.index())?;
+            close_torn_line(&mut file, &folder.index())?;
             if is_new {
                 sync_folder(folder.path())?;
             }
@@ -170,9 +166,9 @@ impl Manifest {
         let file = open().map_err(|error| folder.error("open", &error))?;
         // The caller holds the session's lock.
         blob::sweep(&folder.blobs());
-        let mut manifest = Self { folder: folder.clone(), file, message: None, kept: HashSet::new() };
-        known.iter().flatten().for_each(|line| manifest.follow(line));
-        Ok(manifest)
+        let mut index = Self { folder: folder.clone(), file, message: None, kept: HashSet::new() };
+        known.iter().flatten().for_each(|line| index.follow(line));
+        Ok(index)
     }
 
     fn follow(&mut self, line: &Line) {
@@ -248,14 +244,14 @@ mod tests {
         let folder = Folder::of_session(place.path());
         assert_eq!(folder.lines().unwrap(), None);
         let message = |uuid: &str| Line::Message { uuid: uuid.to_owned() };
-        Manifest::open(&folder).unwrap().append(&[message("one")]).unwrap();
-        let mut text = std::fs::read(folder.manifest()).unwrap();
+        CheckpointIndex::open(&folder).unwrap().append(&[message("one")]).unwrap();
+        let mut text = std::fs::read(folder.index()).unwrap();
         text.extend_from_slice(b"{\"type\":\"file\",\"path\":\"/a");
-        std::fs::write(folder.manifest(), &text).unwrap();
+        std::fs::write(folder.index(), &text).unwrap();
         assert_eq!(folder.lines().unwrap().unwrap(), [message("one")]);
-        let mut manifest = Manifest::open(&folder).unwrap();
-        assert_eq!(manifest.message.as_deref(), Some("one"));
-        manifest.append(&[message("two")]).unwrap();
+        let mut index = CheckpointIndex::open(&folder).unwrap();
+        assert_eq!(index.message.as_deref(), Some("one"));
+        index.append(&[message("two")]).unwrap();
         assert_eq!(folder.lines().unwrap().unwrap(), [message("one"), message("two")]);
     }
 
@@ -263,8 +259,8 @@ mod tests {
     fn a_damaged_line_is_not_passed_over() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::of_session(place.path());
-        Manifest::open(&folder).unwrap();
-        std::fs::write(folder.manifest(), "{\"type\":\"message\"}\n").unwrap();
+        CheckpointIndex::open(&folder).unwrap();
+        std::fs::write(folder.index(), "{\"type\":\"message\"}\n").unwrap();
         let error = folder.lines().unwrap_err();
         assert_eq!(error.code(), "checkpoint_damaged");
         assert!(error.to_string().contains("line 1"), "{error}");
@@ -274,8 +270,8 @@ mod tests {
     fn a_blob_is_what_its_name_says_or_nothing() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::of_session(place.path());
-        let manifest = Manifest::open(&folder).unwrap();
-        let name = manifest.keep(b"content").unwrap();
+        let index = CheckpointIndex::open(&folder).unwrap();
+        let name = index.keep(b"content").unwrap();
         assert_eq!(folder.content(&name).unwrap(), b"content");
         std::fs::write(folder.blobs().join(&name), "other").unwrap();
         assert_eq!(folder.content(&name).unwrap_err().code(), "checkpoint_damaged");

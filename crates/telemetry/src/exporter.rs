@@ -1,4 +1,4 @@
-//! The thread that sends. What is to be sent waits in a bounded queue; what does not fit is dropped and counted, so a
+//! The thread that sends. What is to be sent waits in a bounded backlog; what does not fit is dropped and counted, so a
 //! collector that is slow, dead or refuses costs a session nothing. The thread begins with the first thing to send.
 
 use std::collections::VecDeque;
@@ -40,12 +40,12 @@ struct State {
 
 /// What waits, and who waits for it.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct Backlog {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Queue {
+impl Backlog {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,9 +66,9 @@ impl Queue {
             return;
         }
         state.started = true;
-        let (queue, configuration) = (Arc::clone(self), Arc::clone(configuration));
+        let (backlog, configuration) = (Arc::clone(self), Arc::clone(configuration));
         let thread = std::thread::Builder::new().name("telemetry".to_owned());
-        if thread.spawn(move || Worker::run(&queue, &configuration)).is_err() {
+        if thread.spawn(move || Exporter::run(&backlog, &configuration)).is_err() {
             state.problem = Some("no thread could be started".to_owned());
         }
     }
@@ -109,8 +109,8 @@ impl Queue {
     }
 }
 
-struct Worker<'a> {
-    queue: &'a Queue,
+struct Exporter<'a> {
+    backlog: &'a Backlog,
     configuration: &'a Configuration,
     runtime: tokio::runtime::Runtime,
     client: Client,
@@ -118,8 +118,8 @@ struct Worker<'a> {
     start_nanos: u64,
 }
 
-impl Worker<'_> {
-    fn run(queue: &Queue, configuration: &Configuration) {
+impl Exporter<'_> {
+    fn run(backlog: &Backlog, configuration: &Configuration) {
         let ready = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -128,14 +128,14 @@ impl Worker<'_> {
         match ready {
             Ok((runtime, client)) => {
                 let meter = Meter::default();
-                Worker { queue, configuration, runtime, client, meter, start_nanos: now_nanos() }.work();
+                Exporter { backlog, configuration, runtime, client, meter, start_nanos: now_nanos() }.work();
             }
             Err(problem) => {
-                let mut state = queue.lock();
+                let mut state = backlog.lock();
                 state.problem = Some(problem);
                 // Callers must not wait for what cannot be sent.
                 state.sent = u64::MAX;
-                queue.changed.notify_all();
+                backlog.changed.notify_all();
             }
         }
     }
@@ -161,8 +161,8 @@ impl Worker<'_> {
                 self.send(self.configuration.metrics.as_ref(), &metrics, ("resourceMetrics", "scopeMetrics"));
             }
             if let Some(wanted) = wanted {
-                self.queue.lock().sent = wanted;
-                self.queue.changed.notify_all();
+                self.backlog.lock().sent = wanted;
+                self.backlog.changed.notify_all();
             }
             if closed {
                 return;
@@ -176,7 +176,7 @@ impl Worker<'_> {
         let waits = |state: &mut State| {
             !state.closed && state.wanted <= state.sent && state.items.len() < MOST_TOGETHER
         };
-        let waited = self.queue.changed.wait_timeout_while(self.queue.lock(), patience, waits);
+        let waited = self.backlog.changed.wait_timeout_while(self.backlog.lock(), patience, waits);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let wanted = (state.wanted > state.sent).then_some(state.wanted);
         (std::mem::take(&mut state.items), wanted, state.closed)
@@ -214,7 +214,7 @@ impl Worker<'_> {
             Err(error) => Some(format!("the collector cannot be reached: {}", innermost(&error))),
         };
         if let Some(problem) = problem {
-            let mut state = self.queue.lock();
+            let mut state = self.backlog.lock();
             state.problem.get_or_insert(problem);
         }
     }
