@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+import io
+import zipfile
 from typing import Any, Iterable
 
 import anthropic
@@ -325,3 +327,39 @@ def test_vaults_hold_credentials_that_are_never_shown(serve: Callable[[Replies],
     assert client.beta.vaults.credentials.delete(made.id, vault_id=vault.id).type == "vault_credential_deleted"
     assert client.beta.vaults.archive(vault.id).archived_at is not None
     assert client.beta.vaults.delete(vault.id).type == "vault_deleted"
+
+
+SKILL = b"---\nname: report\ndescription: Writes reports.\n---\nBegin with the summary.\n"
+
+
+def test_skills_are_uploaded_and_loaded_by_a_session(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Skill", "input": {"skill": "report"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    files = [("report/SKILL.md", SKILL), ("report/notes/style.md", b"Short sentences.")]
+    skill = client.beta.skills.create(files=files, display_name="Reports")
+    assert (skill.type, skill.display_name, skill.source.type) == ("skill", "Reports", "custom")
+    version = client.beta.skills.versions.create(skill.id, files=files)
+    assert (version.skill_id, version.name, version.description) == (skill.id, "report", "Writes reports.")
+    assert client.beta.skills.retrieve(skill.id).latest_version_id == version.id
+    assert [one.id for one in client.beta.skills.list()] == [skill.id]
+    listed = [one.id for one in client.beta.skills.versions.list(skill.id)]
+    assert listed == [version.id, skill.latest_version_id]
+    archive = client.beta.skills.versions.download("latest", skill_id=skill.id).read()
+    with zipfile.ZipFile(io.BytesIO(archive)) as unpacked:
+        assert unpacked.namelist() == ["report/SKILL.md", "report/notes/style.md"]
+        assert unpacked.read("report/SKILL.md") == SKILL
+    environment = client.beta.environments.create(name="skills", config={"type": "cloud"})
+    agent = client.beta.agents.create(
+        name="writer",
+        model="auto",
+        tools=[{"type": "agent_toolset_20260401"}],
+        skills=[{"type": "custom", "skill_id": skill.id}],
+    )
+    assert agent.skills[0].version == "latest"
+    session = client.beta.sessions.create(agent=agent.id, environment_id=environment.id)
+    assert session.agent.skills[0].version == version.id
+    seen = follow(client, session.id, [message("go")])
+    assert "Begin with the summary." in next(e for e in seen if e.type == "agent.tool_result").content[0].text
+    deleted = client.beta.skills.versions.delete(version.id, skill_id=skill.id)
+    assert (deleted.id, deleted.type) == (version.id, "skill_version_deleted")
+    assert client.beta.skills.delete(skill.id).type == "skill_deleted"

@@ -126,3 +126,17 @@ def test_vaults(serve: Callable[[Replies], Served]) -> None:
     assert client.sessions.update(session.id, vault_ids=[vault.id]).vault_ids == [vault.id]
     assert client.vaults.credentials.delete(made.id, vault_id=vault.id).type == "vault_credential_deleted"
     assert client.vaults.delete(vault.id).type == "vault_deleted"
+
+
+def test_skills(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello.", "repeat": True}]))
+    content = b"---\nname: report\ndescription: Writes reports.\n---\nBegin.\n"
+    skill = client.skills.create(
+        files=[("report/SKILL.md", content)], display_title="Reports", metadata={"team": "docs"}
+    )
+    assert (skill.display_title, skill.metadata) == ("Reports", {"team": "docs"})
+    assert skill.id is not None and skill.latest_version is not None
+    version = client.skills.versions.retrieve(skill.latest_version, skill_id=skill.id)
+    assert (version.name, version.directory, version.version) == ("report", "report", skill.latest_version)
+    assert [one.id for one in client.skills.list(source="custom")] == [skill.id]
+    assert client.skills.delete(skill.id).type == "skill_deleted"

@@ -13,6 +13,7 @@ mod pending;
 mod policies;
 mod resources;
 mod seed_examples;
+mod skills;
 mod streams;
 mod support;
 mod usage;

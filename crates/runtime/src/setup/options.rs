@@ -81,6 +81,8 @@ pub struct Options {
     pub external_tools: Vec<ToolDefinition>,
     /// Tools of the front's own process: rules, policies and modes apply to them as to built-in ones.
     pub host_tools: HostTools,
+    /// Folders with skills of the front, `<folder>/<name>/SKILL.md`. Their `allowed-tools` allow nothing.
+    pub skill_dirs: Vec<PathBuf>,
     /// The skills that may be used; `None` is all that are found.
     pub skills: Option<Vec<String>>,
     /// Replaces the system prompt.

@@ -10,6 +10,7 @@ mod models;
 mod router;
 mod session_resources;
 mod sessions;
+mod skills;
 mod status;
 mod stream;
 mod vaults;

@@ -9,8 +9,8 @@ use axum::routing::{get, post};
 
 use super::app::App;
 use super::{
-    agents, credentials, environments, events, files, models, session_resources, sessions, status, stream,
-    vaults,
+    agents, credentials, environments, events, files, models, session_resources, sessions, skills, status,
+    stream, vaults,
 };
 use crate::http::{ApiError, pass};
 
@@ -75,6 +75,14 @@ fn resources() -> Router<Arc<App>> {
         .route("/files", get(files::list).post(files::create).layer(DefaultBodyLimit::disable()))
         .route("/files/{id}", get(files::read).delete(files::delete))
         .route("/files/{id}/content", get(files::content))
+        .route("/skills", get(skills::list).post(skills::create).layer(DefaultBodyLimit::disable()))
+        .route("/skills/{id}", get(skills::read).delete(skills::delete))
+        .route(
+            "/skills/{id}/versions",
+            get(skills::list_versions).post(skills::create_version).layer(DefaultBodyLimit::disable()),
+        )
+        .route("/skills/{id}/versions/{version}", get(skills::read_version).delete(skills::delete_version))
+        .route("/skills/{id}/versions/{version}/content", get(skills::download))
         .route("/vaults", get(vaults::list).post(vaults::create))
         .route("/vaults/{id}", get(vaults::read).post(vaults::update).delete(vaults::delete))
         .route("/vaults/{id}/archive", post(vaults::archive))

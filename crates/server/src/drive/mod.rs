@@ -12,6 +12,7 @@ mod seat;
 mod servers;
 mod shared;
 mod sink;
+mod skills;
 mod stored_session;
 mod vaults;
 

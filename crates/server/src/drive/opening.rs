@@ -17,7 +17,7 @@ use super::shared::Shared;
 use super::sink::SeatSink;
 use super::stored_session::SeatSession;
 use super::vaults::{self, Tokens};
-use super::{mounts, servers};
+use super::{mounts, servers, skills};
 use crate::environment::Places;
 use crate::model::event::NewEvent;
 use crate::model::ids::{SessionId, TenantId};
@@ -58,7 +58,8 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let settings = &node.settings.runtime;
     let mut secrets = open_secrets(node, &row)?;
     let session = &row.session.session;
-    let toolset = Toolset::new(&session.body.agent.tools);
+    let agent = &session.body.agent;
+    let toolset = Toolset::new(&agent.tools).with_skills(!agent.skills.is_empty());
     let mut projector = Projector::new(session.id, toolset.clone(), settings.credit_usd);
     let lines = read_log(&row, &mut projector)?;
     let last_seq = row.records.last().map_or(0, |record| record.seq);
@@ -76,7 +77,8 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let facts = mounts::provide(node, &row, &places, &shared).await;
     let tokens = vaults::open(node, &row, &mut secrets, &shared).await?;
     let delivery = Delivery::new(node, (tenant, session.id), Arc::clone(&shared));
-    let given = Given { facts, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
+    let skills = skills::provide(node, &row, &places, &shared).await;
+    let given = Given { facts, skills, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
     let opened = tokio::task::spawn_blocking(move || {
         let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
         open_session(

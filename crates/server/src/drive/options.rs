@@ -12,11 +12,12 @@ use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, ToolDefinition};
 use serde_json::{Map, Value, json};
 
+use super::skills::Skills;
 use crate::environment::Places;
 use crate::model::environment::{EnvironmentBody, EnvironmentConfig, Networking};
 use crate::model::session::{Session, SessionSecrets};
 use crate::model::tools::Policy;
-use crate::model::toolset::Toolset;
+use crate::model::toolset::{SKILL, Toolset};
 
 /// Variables of the server's own environment that commands have, too.
 const KEPT_VARIABLES: [&str; 7] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR"];
@@ -60,6 +61,8 @@ pub struct RuntimeSettings {
 pub(super) struct Given {
     /// What the model reads about it.
     pub(super) facts: Vec<String>,
+    /// Its skills.
+    pub(super) skills: Skills,
     /// Tools of the server.
     pub(super) tools: HostTools,
 }
@@ -119,7 +122,8 @@ impl RuntimeSettings {
             tools: Some(offered(toolset)),
             tool_policies: policies(toolset),
             external_tools: external(toolset),
-            skills: Some(Vec::new()),
+            skills: Some(given.skills.names),
+            skill_dirs: given.skills.folders,
             system_prompt: agent.system.clone(),
             append_system_prompt: (!facts.is_empty()).then(|| facts.join("\n")),
             settings: Some(self.settings(environment).to_string()),
@@ -203,6 +207,7 @@ fn allowed(toolset: &Toolset, environment: &EnvironmentBody) -> Vec<String> {
             _ => rules.push(tool.name.to_owned()),
         }
     }
+    rules.extend(toolset.has_skills.then(|| SKILL.to_owned()));
     rules.extend(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias)));
     rules
 }
@@ -229,7 +234,11 @@ fn domain_rule(host: &str) -> String {
 
 fn offered(toolset: &Toolset) -> Vec<String> {
     let built_in = toolset.enabled().map(|(tool, _)| tool.name.to_owned());
-    built_in.chain(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias))).collect()
+    let skill = toolset.has_skills.then(|| SKILL.to_owned());
+    built_in
+        .chain(skill)
+        .chain(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias)))
+        .collect()
 }
 
 fn policy(policy: Policy) -> ToolPolicy {

@@ -99,6 +99,10 @@ ids! {
     EventId = "evt_";
     /// A file.
     FileId = "file_";
+    /// A skill.
+    SkillId = "skill_";
+    /// A version of a skill.
+    SkillVersionId = "skillver_";
     /// A vault.
     VaultId = "vlt_";
     /// A credential of a vault.
@@ -123,7 +127,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId FileId VaultId CredentialId ResourceId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId VaultId CredentialId ResourceId NodeId TenantId }
 
 impl EventId {
     /// The id of an event that is made now.

@@ -1,6 +1,7 @@
 //! Where everything is kept: rows in a database, long content in blobs. [`Store`] is what the rest of the server uses; it reads
 //! what a row keeps in a blob.
 
+mod archive;
 mod blobs;
 mod error;
 mod lines;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 
+pub use archive::{pack, unpack, write_files};
 pub use blobs::{BlobReader, BlobWriter, Blobs, FolderBlobs, SPILL};
 pub use error::DbError;
 pub use lines::{decode, encode};
@@ -116,6 +118,19 @@ impl Store {
         for file in &unused {
             self.blobs.remove(file.tenant, &file.blob).await?;
             self.db.forget_content(file.id).await?;
+        }
+        Ok(unused.len())
+    }
+
+    /// Removes the archives of versions that were deleted. Answers with how many there were.
+    ///
+    /// # Errors
+    /// When the database or a blob cannot be changed.
+    pub async fn clean_archives(&self) -> Result<usize, DbError> {
+        let unused = self.db.unused_archives(CLEANED_TOGETHER).await?;
+        for archive in &unused {
+            self.blobs.remove(archive.tenant, &archive.blob).await?;
+            self.db.forget_archive(archive.id).await?;
         }
         Ok(unused.len())
     }

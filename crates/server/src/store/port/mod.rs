@@ -6,6 +6,7 @@ mod files;
 mod operations;
 mod resources;
 mod sessions;
+mod skills;
 mod vaults;
 
 use futures::future::BoxFuture;
@@ -21,6 +22,7 @@ pub use sessions::{
     Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
     Sender, Sent, SessionChange, SessionQuery, SessionRow, SessionsDb, StreamStart,
 };
+pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, UnusedArchive};
 pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
 
 use super::error::DbError;
@@ -30,12 +32,30 @@ pub type DbFuture<'a, T> = BoxFuture<'a, Result<T, DbError>>;
 
 /// A database.
 pub trait Db:
-    ResourcesDb + FilesDb + VaultsDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync
+    ResourcesDb
+    + FilesDb
+    + SkillsDb
+    + VaultsDb
+    + SessionsDb
+    + DriveDb
+    + OperationsDb
+    + std::fmt::Debug
+    + Send
+    + Sync
 {
 }
 
 impl<T> Db for T where
-    T: ResourcesDb + FilesDb + VaultsDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync
+    T: ResourcesDb
+        + FilesDb
+        + SkillsDb
+        + VaultsDb
+        + SessionsDb
+        + DriveDb
+        + OperationsDb
+        + std::fmt::Debug
+        + Send
+        + Sync
 {
 }
 

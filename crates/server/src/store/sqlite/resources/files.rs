@@ -33,19 +33,32 @@ fn read(row: &Row<'_>) -> rusqlite::Result<File> {
     })
 }
 
-fn create(connection: &Connection, new: NewFile) -> Result<File, DbError> {
-    let used = connection
-        .prepare_cached(
-            "SELECT coalesce(sum(size), 0) FROM files WHERE tenant_id = ?1 AND deleted_at IS NULL",
-        )?
-        .query_row([new.tenant.0], |row| number(row, 0))?;
-    if used.saturating_add(new.body.size) > new.quota {
+/// Makes sure that a tenant has room for so many bytes more, in files and skills.
+pub(super) fn check_room(
+    connection: &Connection,
+    tenant: TenantId,
+    more: u64,
+    most: u64,
+) -> Result<(), DbError> {
+    let mut used = more;
+    for sql in [
+        "SELECT coalesce(sum(size), 0) FROM files WHERE tenant_id = ?1 AND deleted_at IS NULL",
+        "SELECT coalesce(sum(size), 0) FROM skill_versions WHERE tenant_id = ?1 AND deleted_at IS NULL",
+    ] {
+        let sum = connection.prepare_cached(sql)?.query_row([tenant.0], |row| number(row, 0))?;
+        used = used.saturating_add(sum);
+    }
+    if used > most {
         let problem = format!(
-            "The files of this tenant would have more than {} bytes together. Delete files that are no longer needed.",
-            new.quota
+            "The files and skills of this tenant would have more than {most} bytes together. Delete what is no longer needed."
         );
         return Err(Problem::whole(problem).with_code("storage_quota_exceeded").into());
     }
+    Ok(())
+}
+
+fn create(connection: &Connection, new: NewFile) -> Result<File, DbError> {
+    check_room(connection, new.tenant, new.body.size, new.quota)?;
     let key =
         new.session.map(|id| sessions::key(connection, new.tenant, id)).transpose()?.map(|(key, _)| key);
     let (now, blob) = (Time::now(), File::blob_name(new.id));

@@ -3,4 +3,5 @@
 pub(super) mod agents;
 pub(super) mod environments;
 mod files;
+mod skills;
 mod vaults;
