@@ -3,6 +3,7 @@
 
 mod crash;
 mod edge;
+mod files;
 mod interrupts;
 mod isolation;
 mod mcp_server;
@@ -12,6 +13,8 @@ mod pending;
 mod policies;
 mod resources;
 mod seed_examples;
+mod skills;
 mod streams;
 mod support;
 mod usage;
+mod vaults;

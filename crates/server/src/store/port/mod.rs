@@ -2,9 +2,12 @@
 //! that decide inside of a transaction are pure functions of `model` that are passed in.
 
 mod drive;
+mod files;
 mod operations;
 mod resources;
 mod sessions;
+mod skills;
+mod vaults;
 
 use futures::future::BoxFuture;
 
@@ -12,12 +15,15 @@ pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
 };
+pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use operations::{MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{
     Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
     Sender, Sent, SessionChange, SessionQuery, SessionRow, SessionsDb, StreamStart,
 };
+pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, UnusedArchive};
+pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
 
 use super::error::DbError;
 
@@ -25,9 +31,33 @@ use super::error::DbError;
 pub type DbFuture<'a, T> = BoxFuture<'a, Result<T, DbError>>;
 
 /// A database.
-pub trait Db: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync {}
+pub trait Db:
+    ResourcesDb
+    + FilesDb
+    + SkillsDb
+    + VaultsDb
+    + SessionsDb
+    + DriveDb
+    + OperationsDb
+    + std::fmt::Debug
+    + Send
+    + Sync
+{
+}
 
-impl<T: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync> Db for T {}
+impl<T> Db for T where
+    T: ResourcesDb
+        + FilesDb
+        + SkillsDb
+        + VaultsDb
+        + SessionsDb
+        + DriveDb
+        + OperationsDb
+        + std::fmt::Debug
+        + Send
+        + Sync
+{
+}
 
 /// An answer as clients got it, kept for those who ask again.
 #[derive(Debug, Clone, PartialEq, Eq)]
