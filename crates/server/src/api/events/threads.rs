@@ -6,8 +6,9 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::Value;
 
-use super::app::{self, App};
-use super::{events, sessions, stream};
+use super::stream;
+use crate::api::app::{self, App};
+use crate::api::sessions;
 use crate::http::{self as edge, ApiError, ApiRequest, Cursor, PageRequest, Scope};
 use crate::model::ids::{SessionId, ThreadId};
 use crate::model::problem::Problem;
@@ -43,7 +44,7 @@ fn find(threads: Vec<Thread>, id: ThreadId) -> Result<Thread, ApiError> {
     found.ok_or_else(|| Refusal::not_found("thread", id).into())
 }
 
-/// Makes sure that a session has a thread. The thread of the session itself is none.
+/// Makes sure that a session has a thread. For the session's own thread it answers with nothing.
 pub(super) async fn check(
     app: &App,
     request: &ApiRequest,
@@ -57,7 +58,10 @@ pub(super) async fn check(
     find(threads, thread).map(|thread| Some(thread.id))
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
+pub(in crate::api) async fn list(
+    State(app): State<Arc<App>>,
+    request: ApiRequest,
+) -> Result<Response, ApiError> {
     request.needs(Scope::Read)?;
     let page = PageRequest::read(&request.query, MOST)?;
     let statuses = session::statuses(&request.query.all("statuses"))?;
@@ -86,14 +90,20 @@ pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Re
     edge::json(&edge::page_of_ids(&ids, has_more, has_before, &data))
 }
 
-pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
+pub(in crate::api) async fn read(
+    State(app): State<Arc<App>>,
+    request: ApiRequest,
+) -> Result<Response, ApiError> {
     request.needs(Scope::Read)?;
     let (session, threads) = all(&app, &request).await?;
     let thread = find(threads, id(&request)?)?;
     edge::json(&thread.view(&session, view(&app, &request)))
 }
 
-pub(super) async fn archive(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
+pub(in crate::api) async fn archive(
+    State(app): State<Arc<App>>,
+    request: ApiRequest,
+) -> Result<Response, ApiError> {
     request.needs(Scope::Run)?;
     let (session, thread) = (sessions::id(&request)?, id(&request)?);
     if thread == ThreadId::primary(session) {
@@ -108,13 +118,19 @@ pub(super) async fn archive(State(app): State<Arc<App>>, request: ApiRequest) ->
     Ok(edge::rendered(done.answer()))
 }
 
-pub(super) async fn events(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
+pub(in crate::api) async fn events(
+    State(app): State<Arc<App>>,
+    request: ApiRequest,
+) -> Result<Response, ApiError> {
     request.needs(Scope::Read)?;
     let thread = check(&app, &request, sessions::id(&request)?, id(&request)?).await?;
-    events::page(&app, &request, thread).await
+    super::page(&app, &request, thread).await
 }
 
-pub(super) async fn stream(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
+pub(in crate::api) async fn stream(
+    State(app): State<Arc<App>>,
+    request: ApiRequest,
+) -> Result<Response, ApiError> {
     request.needs(Scope::Read)?;
     let thread = check(&app, &request, sessions::id(&request)?, id(&request)?).await?;
     stream::follow(app, &request, thread).await

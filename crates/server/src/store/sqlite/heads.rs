@@ -85,8 +85,8 @@ impl Head {
         events: Vec<NewEvent>,
     ) -> Result<Vec<Event>, DbError> {
         let mut insert = connection.prepare_cached(
-            "INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob, thread_id, posted)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?;
         let mut added = Vec::with_capacity(events.len());
         for event in events {
@@ -103,6 +103,8 @@ impl Head {
                 event.is_previewed,
                 body,
                 event.blob,
+                event.thread.map(|thread| thread.0),
+                event.is_posted,
             ])?;
             added.push(Event {
                 seq: self.event_seq,
@@ -113,6 +115,8 @@ impl Head {
                 is_previewed: event.is_previewed,
                 body: event.body,
                 blob: event.blob,
+                thread: event.thread,
+                is_posted: event.is_posted,
             });
         }
         Ok(added)

@@ -13,6 +13,7 @@ mod operations;
 mod recover;
 mod resources;
 mod sessions;
+mod threads;
 mod tokens;
 
 use std::path::{Path, PathBuf};
