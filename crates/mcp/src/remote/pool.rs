@@ -209,7 +209,7 @@ impl Member {
                     self.hold(entry, number);
                     return Ok(greeting);
                 }
-                // The connection is of no use any more: a new one tells why, or works.
+                // The connection no longer works: a new one does, or its error says why.
                 Err(_) => {
                     entry.leave(number);
                     self.pool.forget(&self.key, &entry);
