@@ -3,6 +3,7 @@
 
 mod drive;
 mod files;
+mod memory;
 mod operations;
 mod resources;
 mod sessions;
@@ -16,6 +17,7 @@ pub use drive::{
     SeatRow, Stranded,
 };
 pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
+pub use memory::{MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery};
 pub use operations::{MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{
@@ -36,6 +38,7 @@ pub trait Db:
     + FilesDb
     + SkillsDb
     + VaultsDb
+    + MemoryDb
     + SessionsDb
     + DriveDb
     + OperationsDb
@@ -50,6 +53,7 @@ impl<T> Db for T where
         + FilesDb
         + SkillsDb
         + VaultsDb
+        + MemoryDb
         + SessionsDb
         + DriveDb
         + OperationsDb
