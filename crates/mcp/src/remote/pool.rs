@@ -58,7 +58,7 @@ struct EntryState {
     /// Who hears what the server sends, by number.
     users: HashMap<u64, PeerEvents>,
     greeting: Option<(Greeting, Instant)>,
-    /// Since when nobody uses it.
+    /// Since when no session uses it.
     idle: Option<Instant>,
     is_closed: bool,
 }
@@ -117,7 +117,7 @@ impl Inner {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection that can be shared, and the removal of those that nobody has used for long.
+    /// The connection that can be shared, and the removal of those that have been unused for long.
     fn find(&self, key: &Key) -> Option<Arc<Entry>> {
         let mut entries = self.entries();
         entries.retain(|_, entry| {
