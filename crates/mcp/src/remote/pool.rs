@@ -24,7 +24,7 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Connections to servers over streamable HTTP, shared by address and credential.
 ///
 /// Sessions that connect through a pool answer no questions of servers: a question that came over a shared connection would
-/// belong to nobody.
+/// belong to no session.
 #[derive(Clone)]
 pub struct ConnectionPool {
     inner: Arc<Inner>,
