@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
+use qoder_mcp::remote::ConnectionPool;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::opening::OpenFailure;
@@ -81,6 +82,8 @@ pub struct Node {
     pub(super) keys: Keys,
     pub(super) credentials: Arc<Credentials>,
     pub(super) environments: LocalEnvironments,
+    /// Connections to MCP servers, shared by the sessions of this node.
+    pub(super) connections: ConnectionPool,
     pub(super) settings: NodeSettings,
     /// What it has done.
     pub statistics: Arc<NodeStatistics>,
@@ -111,6 +114,7 @@ impl Node {
             keys,
             credentials,
             environments,
+            connections: ConnectionPool::default(),
             settings,
             statistics: Arc::default(),
             log,

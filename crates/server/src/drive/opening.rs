@@ -183,7 +183,12 @@ fn open_session(
     let location = SessionLocation::new(store, SessionKey::main(id), places.outputs);
     let request = OpenRequest {
         setup,
-        callbacks: Callbacks { servers, agents, ..Callbacks::default() },
+        callbacks: Callbacks {
+            servers,
+            agents,
+            connections: Some(node.connections.clone()),
+            ..Callbacks::default()
+        },
         agent: None,
         servers: Flags::default(),
         answers_own_servers: false,

@@ -280,8 +280,8 @@ pub(super) fn policies(toolset: &Toolset) -> ToolPolicies {
 fn external(toolset: &Toolset) -> Vec<ToolDefinition> {
     let tool = |tool: &crate::model::toolset::ExternalTool| ToolDefinition {
         name: tool.alias.clone(),
-        description: tool.description.clone(),
-        input_schema: tool.input_schema.clone(),
+        description: tool.description.as_str().into(),
+        input_schema: tool.input_schema.clone().into(),
     };
     toolset.external.iter().map(tool).collect()
 }
