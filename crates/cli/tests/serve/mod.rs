@@ -1,6 +1,7 @@
 //! `qodercli serve` as clients and operators meet it.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod automation;
 mod crash;
 mod edge;
 mod files;

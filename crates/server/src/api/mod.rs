@@ -2,6 +2,7 @@
 
 mod agents;
 mod app;
+mod automation;
 mod credentials;
 mod environments;
 mod events;

@@ -9,8 +9,8 @@ use axum::routing::{get, post};
 
 use super::app::App;
 use super::{
-    agents, credentials, environments, events, files, memory, models, session_resources, sessions, skills,
-    status, vaults,
+    agents, automation, credentials, environments, events, files, memory, models, session_resources,
+    sessions, skills, status, vaults,
 };
 use crate::http::{ApiError, pass};
 
@@ -55,6 +55,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/sessions/{id}/events/stream", get(events::stream::open))
         .route("/sessions/{id}/stream", get(events::stream::open))
         .merge(resources())
+        .merge(webhooks())
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::read));
     Router::new()
@@ -95,6 +96,25 @@ fn resources() -> Router<Arc<App>> {
         )
         .route("/vaults/{id}/credentials/{credential}/archive", post(credentials::archive))
         .route("/vaults/{id}/credentials/{credential}/mcp_oauth_validate", post(credentials::validate))
+}
+
+/// Endpoints that get notices.
+fn webhooks() -> Router<Arc<App>> {
+    use automation::webhooks;
+    Router::new()
+        .route("/webhook/endpoints", get(webhooks::list).post(webhooks::create))
+        .route(
+            "/webhook/endpoints/{id}",
+            get(webhooks::read)
+                .post(webhooks::update)
+                .put(webhooks::update)
+                .patch(webhooks::update)
+                .delete(webhooks::delete),
+        )
+        .route("/webhook/endpoints/{id}/enable", post(webhooks::enable))
+        .route("/webhook/endpoints/{id}/disable", post(webhooks::disable))
+        .route("/webhook/endpoints/{id}/test", post(webhooks::test))
+        .route("/webhook/endpoints/{id}/deliveries", get(webhooks::deliveries))
 }
 
 /// Threads of sessions.

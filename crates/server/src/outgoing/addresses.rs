@@ -14,8 +14,13 @@ pub struct PrivateAddresses {
 }
 
 impl PrivateAddresses {
+    /// True when names that are not listed have to lead to public addresses.
+    pub(super) fn checks(&self, url: &Url) -> bool {
+        !self.all && !self.hosts.iter().any(|allowed| Some(allowed.as_str()) == url.host_str())
+    }
+
     /// True for an address on this machine or in a private network that no one has listed. A name is looked at as it is written; what
-    /// it resolves to is for the network's own rules.
+    /// it resolves to is checked when a request is sent.
     #[must_use]
     pub fn refuses(&self, url: &str) -> bool {
         is_refused(url, self)
@@ -46,7 +51,8 @@ fn is_refused(url: &str, private: &PrivateAddresses) -> bool {
     }
 }
 
-fn is_private(address: IpAddr) -> bool {
+/// True for an address on this machine or in a private network.
+pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();

@@ -52,6 +52,7 @@ pub async fn serve(
     let store = foundation.store.clone();
     store.db.register_node(node_row(&parts.node, &address.to_string())).await?;
     let claiming = tokio::spawn(Arc::clone(&parts.node).claim_due());
+    let delivering = tokio::spawn(Arc::clone(&parts.webhooks).deliver());
     let caring = tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone()));
     let tidying = tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy));
     let accepting = tokio::spawn(serve_connections(listener, acceptor, parts.router, stops, log.clone()));
@@ -65,6 +66,7 @@ pub async fn serve(
     let _ = stop.send(true);
     parts.node.stop().await;
     claiming.abort();
+    delivering.abort();
     caring.abort();
     tidying.abort();
     // Requests that were being answered have been; what still runs is cut off.

@@ -10,6 +10,7 @@ mod sessions;
 mod skills;
 mod threads;
 mod vaults;
+mod webhooks;
 
 use futures::future::BoxFuture;
 
@@ -28,6 +29,7 @@ pub use sessions::{
 pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, UnusedArchive};
 pub use threads::{ThreadAppend, ThreadRow, ThreadsDb};
 pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
+pub use webhooks::{ClaimDeliveries, DeliveryQuery, DueDelivery, EndpointChange, NewEndpoint, WebhooksDb};
 
 use super::error::DbError;
 
@@ -42,6 +44,7 @@ pub trait Db:
     + VaultsDb
     + MemoryDb
     + ThreadsDb
+    + WebhooksDb
     + SessionsDb
     + DriveDb
     + OperationsDb
@@ -58,6 +61,7 @@ impl<T> Db for T where
         + VaultsDb
         + MemoryDb
         + ThreadsDb
+        + WebhooksDb
         + SessionsDb
         + DriveDb
         + OperationsDb

@@ -4,6 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::{number, optional_json, optional_raw, optional_time, status, stored, time};
+use super::resources::deliveries;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{EventId, NodeId};
 use crate::model::status::{Status, StopReason};
@@ -119,6 +120,7 @@ impl Head {
                 is_posted: event.is_posted,
             });
         }
+        deliveries::notify_events(connection, self.key, &added)?;
         Ok(added)
     }
 

@@ -7,6 +7,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::columns::{number, raw, time};
+use super::resources::deliveries;
 use super::{SqliteDb, migrate, once, tokens};
 use crate::model::ids::{NodeId, TenantId};
 use crate::model::time::Time;
@@ -63,7 +64,8 @@ fn clean(connection: &Connection, now: Time) -> Result<u64, DbError> {
     let old = now.after(-once::KEPT);
     let answers =
         connection.prepare_cached("DELETE FROM idempotency WHERE created_at < ?1")?.execute([old.0])?;
-    Ok(keys.len() as u64 + answers as u64)
+    let deliveries = deliveries::clean(connection, now)?;
+    Ok(keys.len() as u64 + answers as u64 + deliveries as u64)
 }
 
 fn counts(connection: &Connection) -> Result<Vec<(String, u64)>, DbError> {

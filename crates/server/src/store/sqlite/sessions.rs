@@ -7,9 +7,10 @@ use super::SqliteDb;
 use super::columns::{json, number, optional_json, optional_time, raw, status, stored, time};
 use super::lists::{List, page};
 use super::once::once;
-use super::resources::{agents, environments, memory_stores};
+use super::resources::{agents, deliveries, environments, memory_stores};
 use super::{events, heads, inputs};
 use crate::model::event::{Event, NewEvent};
+use crate::model::happening::Happening;
 use crate::model::ids::{AgentId, EnvironmentId, EventId, SessionId, TenantId};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
@@ -117,6 +118,7 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
     connection
         .prepare_cached("INSERT INTO heads (session_key, status, last_at) VALUES (?1, ?2, ?3)")?
         .execute(params![key, Status::Idle.as_str(), now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("session.created", row.id))?;
     let sent = match inputs {
         None => inputs::nothing_sent(key),
         Some((admit, actions)) => {
@@ -182,6 +184,7 @@ fn archive(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<S
     connection
         .prepare_cached("UPDATE sessions SET archived_at = ?2, updated_at = ?2 WHERE key = ?1")?
         .execute(params![row.session.key, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("session.archived", id))?;
     by_key(connection, row.session.key)?.ok_or(DbError::Fenced(row.session.key))
 }
 
@@ -191,6 +194,7 @@ fn delete(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<i6
     connection
         .prepare_cached("UPDATE sessions SET deleted_at = ?2 WHERE key = ?1")?
         .execute(params![key, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("session.deleted", id))?;
     Ok(key)
 }
 

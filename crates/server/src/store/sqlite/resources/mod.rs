@@ -1,6 +1,7 @@
 //! Agents, environments and the other resources beside sessions: one file a resource.
 
 pub(super) mod agents;
+pub(super) mod deliveries;
 pub(super) mod environments;
 mod files;
 mod memories;
@@ -8,3 +9,4 @@ mod memory;
 pub(super) mod memory_stores;
 mod skills;
 mod vaults;
+mod webhooks;

@@ -1,0 +1,4 @@
+//! What the server does without a client that waits.
+
+mod receiver;
+mod webhooks;

@@ -1,0 +1,3 @@
+//! What happens without a client that waits.
+
+pub(super) mod webhooks;
