@@ -9,7 +9,7 @@ mod events;
 mod files;
 mod memory;
 mod models;
-mod router;
+mod routes;
 mod session_resources;
 mod sessions;
 mod skills;
@@ -18,4 +18,4 @@ mod vaults;
 
 pub use app::{App, Readiness};
 pub use models::ModelCatalog;
-pub use router::router;
+pub use routes::{openapi, router};

@@ -1,6 +1,7 @@
 //! A server under test: the real program on a free port with a scripted model, and a client that speaks plain HTTP. Deadlines
 //! guard against hanging and nothing else.
 
+mod document;
 mod http;
 mod stream;
 mod values;
@@ -145,7 +146,9 @@ impl Server {
         stream.write_all(b"\r\n").unwrap();
         // A server that refuses a body does not read all of it.
         let _ = stream.write_all(body);
-        read_answer(&mut BufReader::new(stream))
+        let answer = read_answer(&mut BufReader::new(stream));
+        document::check(method, path, &answer);
+        answer
     }
 
     /// Sends bytes and reads everything that comes back.
