@@ -17,5 +17,6 @@ mod status;
 mod vaults;
 
 pub use app::{App, Readiness};
+pub use automation::run_schedules;
 pub use models::ModelCatalog;
 pub use routes::{openapi, router};

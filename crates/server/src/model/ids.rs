@@ -117,6 +117,10 @@ ids! {
     CredentialId = "vcrd_";
     /// A resource of a session: a file, a repository.
     ResourceId = "sesrsc_";
+    /// A deployment.
+    DeploymentId = "depl_";
+    /// A run of a deployment.
+    DeploymentRunId = "drun_";
     /// An endpoint that gets notices.
     WebhookEndpointId = "whep_";
     /// Something that endpoints get a notice about.
@@ -141,7 +145,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId WebhookEndpointId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId DeploymentId DeploymentRunId WebhookEndpointId NodeId TenantId }
 
 impl ThreadId {
     /// The thread of a session itself.

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 pub use foundation::{Foundation, ServeError, Use};
 
+use crate::api::run_schedules;
 use crate::config::Config;
 use crate::drive::Node;
 use crate::http::{Acceptor, Authenticator, serve_connections};
@@ -52,6 +53,7 @@ pub async fn serve(
     let store = foundation.store.clone();
     store.db.register_node(node_row(&parts.node, &address.to_string())).await?;
     let claiming = tokio::spawn(Arc::clone(&parts.node).claim_due());
+    let scheduling = tokio::spawn(run_schedules(Arc::clone(&parts.app)));
     let delivering = tokio::spawn(Arc::clone(&parts.webhooks).deliver());
     let caring = tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone()));
     let tidying = tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy));
@@ -66,6 +68,7 @@ pub async fn serve(
     let _ = stop.send(true);
     parts.node.stop().await;
     claiming.abort();
+    scheduling.abort();
     delivering.abort();
     caring.abort();
     tidying.abort();

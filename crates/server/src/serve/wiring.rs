@@ -23,6 +23,7 @@ pub(super) struct Parts {
     pub(super) tokens: Arc<Authenticator>,
     pub(super) readiness: Arc<Readiness>,
     pub(super) webhooks: Arc<Webhooks>,
+    pub(super) app: Arc<App>,
     pub(super) router: Router,
 }
 
@@ -92,7 +93,8 @@ pub(super) fn wire(
         stop,
         streams: Mutex::new(HashMap::new()),
     };
-    Ok(Parts { node, tokens, readiness, webhooks, router: router(Arc::new(app)) })
+    let app = Arc::new(app);
+    Ok(Parts { node, tokens, readiness, webhooks, router: router(Arc::clone(&app)), app })
 }
 
 /// What every session is opened with.

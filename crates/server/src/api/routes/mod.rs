@@ -51,7 +51,7 @@ async fn read_document() -> Result<Response, ApiError> {
 fn routes() -> Vec<Route> {
     [sessions::agents(), sessions::sessions(), sessions::threads(), resources::given(), resources::memory()]
         .into_iter()
-        .chain([resources::vaults(), resources::automation(), resources::models()])
+        .chain([resources::vaults(), resources::deployments(), resources::webhooks(), resources::models()])
         .flatten()
         .collect()
 }

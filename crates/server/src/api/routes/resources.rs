@@ -123,8 +123,45 @@ pub(super) fn vaults() -> Vec<Route> {
     ]
 }
 
+/// Deployments and their runs.
+pub(super) fn deployments() -> Vec<Route> {
+    use automation::deployments;
+    const RUNS: &str =
+        "has_error:boolean trigger_type:'manual|schedule' triggered_after:time triggered_before:time
+        created_at[gte]:time created_at[lte]:time";
+    let listed =
+        to("List deployments").query("agent_id:string status:'active|paused' include_archived:boolean");
+    vec![
+        at("/deployments")
+            .get(
+                deployments::list,
+                listed.query("created_at[gte]:time created_at[lte]:time").page("Deployment"),
+            )
+            .post(deployments::create, to("Create a deployment").takes("NewDeployment").gives("Deployment")),
+        at("/deployments/{id}").get(deployments::read, to("Read a deployment").gives("Deployment")).update(
+            deployments::update,
+            to("Change a deployment").takes("DeploymentUpdate").gives("Deployment"),
+        ),
+        at("/deployments/{id}/pause").post(deployments::pause, to("Pause the schedule").gives("Deployment")),
+        at("/deployments/{id}/unpause")
+            .post(deployments::unpause, to("Resume the schedule").gives("Deployment")),
+        at("/deployments/{id}/archive")
+            .post(deployments::archive, to("Archive a deployment").gives("Deployment")),
+        at("/deployments/{id}/run").post(deployments::run, to("Run a deployment now").gives("DeploymentRun")),
+        at("/deployments/{id}/runs")
+            .get(deployments::runs_of, to("List runs of a deployment").query(RUNS).page("DeploymentRun")),
+        at("/deployments/{id}/runs/{run}")
+            .get(deployments::read_run_of, to("Read a run of a deployment").gives("DeploymentRun")),
+        at("/deployment_runs").get(
+            deployments::runs,
+            to("List runs").query("deployment_id:string").query(RUNS).page("DeploymentRun"),
+        ),
+        at("/deployment_runs/{id}").get(deployments::read_run, to("Read a run").gives("DeploymentRun")),
+    ]
+}
+
 /// Endpoints that get notices.
-pub(super) fn automation() -> Vec<Route> {
+pub(super) fn webhooks() -> Vec<Route> {
     use automation::webhooks;
     vec![
         at("/webhook/endpoints")

@@ -193,6 +193,28 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
         "id:string type:'memory_version' memory_id:string memory_store_id:string operation:'created|modified|deleted' path:string? content:string? content_sha256:string? content_size_bytes:integer? created_by:Actor created_at:time redacted_at:time? redacted_by:Actor?",
     ),
     ("Actor", "type:string api_key_id?:string session_id?:string"),
+    // Deployments.
+    (
+        "Deployment",
+        "id:string type:'deployment' name:string description:string? agent:AgentReference environment_id:string initial_events:[NewEvent] resources:[object] vault_ids:[string] budget:object? schedule:Schedule? status:'active|paused' paused_reason:PausedReason? metadata:Metadata created_at:time updated_at:time archived_at:time?",
+    ),
+    ("AgentReference", "type:'agent' id:string version:integer"),
+    ("Schedule", "type:'cron' expression:string timezone:string last_run_at:time? upcoming_runs_at:[time]"),
+    ("PausedReason", "type:'manual|error' error?:RunError"),
+    ("RunError", "type:string message:string"),
+    (
+        "NewDeployment",
+        "+name:string agent:string|object environment_id:string initial_events:[NewEvent] description?:string? schedule?:object? resources?:[object] vault_ids?:[string] budget?:object? metadata?:Metadata environment_variables?:{string}|string",
+    ),
+    (
+        "DeploymentUpdate",
+        "+name?:string agent?:string|object environment_id?:string initial_events?:[NewEvent] description?:string? schedule?:object? resources?:[object]? vault_ids?:[string]? budget?:object? metadata?:MetadataPatch environment_variables?:{string}|string",
+    ),
+    (
+        "DeploymentRun",
+        "id:string type:'deployment_run' deployment_id:string agent:AgentReference session_id:string? error:RunError? trigger_context:RunTrigger created_at:time",
+    ),
+    ("RunTrigger", "type:'manual|schedule' scheduled_at?:time"),
     // Webhooks.
     (
         "WebhookEndpoint",

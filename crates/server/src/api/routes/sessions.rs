@@ -42,7 +42,7 @@ pub(super) fn agents() -> Vec<Route> {
 
 pub(super) fn sessions() -> Vec<Route> {
     let listed = to("List sessions")
-        .query("agent_id:string agent_version:integer memory_store_id:string statuses[]:[string] order:'asc|desc'")
+        .query("agent_id:string agent_version:integer deployment_id:string memory_store_id:string statuses[]:[string] order:'asc|desc'")
         .query("include_archived:boolean created_at[gt]:time created_at[gte]:time created_at[lt]:time created_at[lte]:time");
     let follow = || {
         to("Follow events of a session; `Last-Event-ID` resumes").query("event_deltas[]:[string]").events()

@@ -1,6 +1,7 @@
 //! The port of the database: one method a use case. Each is one transaction, or one read. Both SQL kinds implement it; rules
 //! that decide inside of a transaction are pure functions of `model` that are passed in.
 
+mod deployments;
 mod drive;
 mod files;
 mod memory;
@@ -14,6 +15,10 @@ mod webhooks;
 
 use futures::future::BoxFuture;
 
+pub use deployments::{
+    DeploymentChange, DeploymentQuery, DeploymentRow, DeploymentsDb, DueRun, NewDeployment, NextDeployment,
+    RunQuery,
+};
 pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
@@ -45,6 +50,7 @@ pub trait Db:
     + MemoryDb
     + ThreadsDb
     + WebhooksDb
+    + DeploymentsDb
     + SessionsDb
     + DriveDb
     + OperationsDb
@@ -62,6 +68,7 @@ impl<T> Db for T where
         + MemoryDb
         + ThreadsDb
         + WebhooksDb
+        + DeploymentsDb
         + SessionsDb
         + DriveDb
         + OperationsDb
