@@ -13,6 +13,7 @@ mod operations;
 mod pages;
 mod pending;
 mod policies;
+mod repositories;
 mod resources;
 mod seed_examples;
 mod skills;
