@@ -16,6 +16,7 @@ mod policies;
 mod repositories;
 mod resources;
 mod seed_examples;
+mod setup_scripts;
 mod skills;
 mod streams;
 mod support;

@@ -233,11 +233,9 @@ fn check_environment(environment: &Environment) -> Result<(), Problem> {
     };
     match &environment.body.config {
         EnvironmentConfig::SelfHosted { .. } => wrong("is self-hosted"),
-        EnvironmentConfig::Cloud { setup_script: Some(_), .. } => wrong("has a setup script"),
         EnvironmentConfig::Cloud { packages, .. } => {
-            let has_packages =
-                packages.values().any(|list| list.as_array().is_some_and(|list| !list.is_empty()));
-            if has_packages { wrong("installs packages") } else { Ok(()) }
+            let has_apt = packages.get("apt").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+            if has_apt { wrong("installs packages of `apt`, which needs a container") } else { Ok(()) }
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::given::artifacts::{DeliverArtifacts, Delivery};
 use super::given::memory::Memories;
 use super::given::vaults::{self, Tokens};
-use super::given::{mounts, repositories, servers, skills};
+use super::given::{mounts, repositories, servers, setup, skills};
 use super::node::Node;
 use super::options::{Given, secret_values};
 use super::shared::Shared;
@@ -96,6 +96,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let mut facts = mounts::provide(node, &row, &places, &shared).await;
     facts.extend(repositories::provide(node, &row, &places, &secrets, &shared).await);
     let tokens = vaults::open(node, &row, &mut secrets, &shared).await?;
+    setup::provide(node, &row, (&secrets, &toolset), &places, &shared).await;
     let memories = Memories::new(node, &row, &places, secret_values(&secrets));
     memories.synchronise().await.into_iter().for_each(|event| shared.report(event));
     facts.extend(memories.facts());
