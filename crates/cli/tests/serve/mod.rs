@@ -16,7 +16,7 @@ mod resources;
 mod seed_examples;
 mod skills;
 mod streams;
-mod support;
+pub mod support;
 mod threads;
 mod usage;
 mod vaults;

@@ -22,6 +22,7 @@ pub use values::{bash, confirm, custom, id, kind, message, pending, result, resu
 /// A guard against hanging.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_qodercli");
+const ANY_PORT: &str = "127.0.0.1:0";
 
 /// A server that runs.
 pub struct Server {
@@ -58,7 +59,7 @@ impl Server {
         let environment: Vec<(String, String)> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let token = create_token(&sandbox, &["--user", "ana"]);
-        let (child, address) = start(&sandbox, model.as_ref(), &arguments, &environment);
+        let (child, address) = start(&sandbox, model.as_ref(), ANY_PORT, &arguments, &environment);
         Self { sandbox, model, token, arguments, environment, child, address }
     }
 
@@ -92,8 +93,17 @@ impl Server {
 
     /// Starts the server again, after it was killed or stopped.
     pub fn start_again(&mut self) {
-        let (child, address) = start(&self.sandbox, self.model.as_ref(), &self.arguments, &self.environment);
-        (self.child, self.address) = (child, address);
+        self.start_at(ANY_PORT);
+    }
+
+    /// The same, where its clients know it.
+    pub fn start_at_the_same_address(&mut self) {
+        self.start_at(&self.address.clone());
+    }
+
+    fn start_at(&mut self, listen: &str) {
+        let (model, arguments) = (self.model.as_ref(), &self.arguments);
+        (self.child, self.address) = start(&self.sandbox, model, listen, arguments, &self.environment);
     }
 
     /// Asks the server to stop, and waits for it.
@@ -249,6 +259,7 @@ impl Drop for Server {
 fn start(
     sandbox: &Sandbox,
     model: Option<&ScriptedServer>,
+    listen: &str,
     arguments: &[String],
     environment: &[(String, String)],
 ) -> (Child, String) {
@@ -256,7 +267,7 @@ fn start(
         Some(model) => sandbox.command_with(PROGRAM, model),
         None => sandbox.command(PROGRAM),
     };
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(sandbox.home().join("data"));
+    command.args(["serve", "--listen", listen, "--data-dir"]).arg(sandbox.home().join("data"));
     command.args(arguments).envs(environment.iter().cloned());
     let log =
         std::fs::OpenOptions::new().create(true).append(true).open(sandbox.home().join("serve.log")).unwrap();
