@@ -117,7 +117,7 @@ async fn doctor(config: &Config, as_json: bool) -> Result<Exit, Fault> {
 }
 
 async fn migrate(config: &Config, check: bool) -> Result<Exit, Fault> {
-    let before = admin::migration(config).map_err(|error| fault(&error))?;
+    let before = admin::migration(config).await.map_err(|error| fault(&error))?;
     if check {
         screen::say(&format!("schema {}, this program has {}", before.found, before.known))?;
         return Ok(if before.found < before.known { Exit::General } else { Exit::Success });

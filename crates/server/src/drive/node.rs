@@ -15,7 +15,6 @@ use super::servers::PrivateAddresses;
 use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
 use crate::model::ids::{NodeId, SessionId};
-use crate::model::time::Time;
 use crate::observe::Log;
 use crate::secrets::Keys;
 use crate::store::{Claim, DbError, Recovered, Sent, Store};
@@ -237,14 +236,12 @@ impl Node {
 
     /// A read that most often spares a write.
     async fn is_due(&self) -> Result<bool, DbError> {
-        Ok(self.store.db.next_due().await?.is_some_and(|due| due <= Time::now()))
+        Ok(self.store.db.next_due().await?.is_some_and(|until| until.is_zero()))
     }
 
     async fn until_next(&self) -> Duration {
         match self.store.db.next_due().await {
-            Ok(Some(due)) => {
-                Duration::from_millis(due.since(Time::now())).clamp(Duration::from_millis(10), IDLE_PAUSE)
-            }
+            Ok(Some(until)) => until.clamp(Duration::from_millis(10), IDLE_PAUSE),
             Ok(None) | Err(_) => IDLE_PAUSE,
         }
     }

@@ -367,6 +367,7 @@ impl Seat {
             usage: cut.usage,
             is_progress: batch.is_progress,
             rest,
+            is_repeated: false,
         };
         let appended = self.persist(append).await?;
         self.node.hub.publish(self.key, appended.events);
@@ -384,13 +385,14 @@ impl Seat {
         Ok(())
     }
 
-    /// Commits, also through a short fault of the database. A transaction that failed has changed nothing.
-    async fn persist(&self, append: Append) -> Result<crate::store::Appended, DbError> {
+    /// Commits, also through a short fault of the database.
+    async fn persist(&self, mut append: Append) -> Result<crate::store::Appended, DbError> {
         let until = Instant::now() + COMMIT_PATIENCE;
         loop {
             match self.node.store.db.append(append.clone()).await {
                 Err(DbError::Unavailable(_)) if Instant::now() < until => {
-                    tokio::time::sleep(COMMIT_PAUSE).await
+                    append.is_repeated = true;
+                    tokio::time::sleep(COMMIT_PAUSE).await;
                 }
                 done => return done,
             }

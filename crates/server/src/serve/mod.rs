@@ -15,6 +15,7 @@ pub use foundation::{Foundation, ServeError, Use};
 use crate::config::Config;
 use crate::drive::Node;
 use crate::http::{Acceptor, Authenticator, serve_connections};
+use crate::model::ids::NodeId;
 use crate::model::time::Time;
 use crate::observe::Log;
 use crate::store::{NodeRow, Store};
@@ -48,9 +49,9 @@ pub async fn serve(
     let address = listener.local_addr().map_or(config.listen, |address| address);
     let (stop, stops) = watch::channel(false);
     let parts = wiring::wire(&config, &foundation, stops.clone(), log.clone())?;
-    parts.node.take_over().await?;
     let store = foundation.store.clone();
-    store.db.register_node(node_row(&parts.node, &address.to_string())).await?;
+    store.db.register_node(node_row(&parts.node, foundation.home, &address.to_string())).await?;
+    parts.node.take_over().await?;
     let claiming = tokio::spawn(Arc::clone(&parts.node).claim_due());
     let caring = tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone()));
     let tidying = tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy));
@@ -75,10 +76,11 @@ pub async fn serve(
     Ok(())
 }
 
-fn node_row(node: &Node, address: &str) -> NodeRow {
+fn node_row(node: &Node, home: NodeId, address: &str) -> NodeRow {
     let now = Time::now();
     NodeRow {
         id: node.id,
+        home,
         address: address.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: now,

@@ -41,7 +41,7 @@ pub(super) fn wire(
         foundation.store.clone(),
         Arc::clone(&hub),
         foundation.keys.clone(),
-        LocalEnvironments::new(&config.workspaces()),
+        LocalEnvironments::new(&config.workspaces),
         settings,
         log.clone(),
     );

@@ -3,15 +3,20 @@
 
 mod blobs;
 mod error;
+mod head;
+mod health;
 mod lines;
 pub mod migrations;
+mod parts;
 mod port;
+pub mod postgres;
 pub mod sqlite;
 
 use std::sync::Arc;
 
 pub use blobs::{Blobs, FolderBlobs, SPILL};
 pub use error::DbError;
+pub use health::Health;
 pub use lines::{decode, encode};
 pub use port::*;
 

@@ -1,6 +1,7 @@
 //! A server under test: the real program on a free port with a scripted model, and a client that speaks plain HTTP. Deadlines
 //! guard against hanging and nothing else.
 
+mod cluster;
 mod http;
 mod stream;
 mod values;
@@ -9,11 +10,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
+pub use cluster::Cluster;
 pub use http::Answer;
 use http::{read_answer, read_body, read_head};
 pub use stream::Stream;
@@ -26,7 +29,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_qodercli");
 /// A server that runs.
 pub struct Server {
     pub sandbox: Sandbox,
-    pub model: Option<ScriptedServer>,
+    pub model: Option<Arc<ScriptedServer>>,
     pub token: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
@@ -52,13 +55,25 @@ impl Server {
 
     /// A server with further arguments and variables.
     pub fn with(script: Option<Script>, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::node(script.map(|script| Arc::new(ScriptedServer::start(script))), None, arguments, environment)
+    }
+
+    /// A server with a model that others use too, and a token that is there already.
+    fn node(
+        model: Option<Arc<ScriptedServer>>,
+        token: Option<&str>,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let sandbox = Sandbox::new();
-        let model = script.map(ScriptedServer::start);
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         let environment: Vec<(String, String)> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let token = create_token(&sandbox, &["--user", "ana"]);
-        let (child, address) = start(&sandbox, model.as_ref(), &arguments, &environment);
+        let token = match token {
+            Some(token) => token.to_owned(),
+            None => create_token(&sandbox, &environment, &["--user", "ana"]),
+        };
+        let (child, address) = start(&sandbox, model.as_deref(), &arguments, &environment);
         Self { sandbox, model, token, arguments, environment, child, address }
     }
 
@@ -76,12 +91,12 @@ impl Server {
 
     /// Another token for this server.
     pub fn token(&self, arguments: &[&str]) -> String {
-        create_token(&self.sandbox, arguments)
+        create_token(&self.sandbox, &self.environment, arguments)
     }
 
     /// Runs `qodercli serve` with these arguments to its end.
     pub fn operate(&self, arguments: &[&str]) -> std::process::Output {
-        operate(&self.sandbox, arguments)
+        operate(&self.sandbox, &self.environment, arguments)
     }
 
     /// Kills the server, as a crash does.
@@ -92,15 +107,20 @@ impl Server {
 
     /// Starts the server again, after it was killed or stopped.
     pub fn start_again(&mut self) {
-        let (child, address) = start(&self.sandbox, self.model.as_ref(), &self.arguments, &self.environment);
+        let (child, address) = start(&self.sandbox, self.model.as_deref(), &self.arguments, &self.environment);
         (self.child, self.address) = (child, address);
     }
 
     /// Asks the server to stop, and waits for it.
     pub fn stop(&mut self) -> ExitStatus {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         wait(&mut self.child)
+    }
+
+    /// Sends a signal to the server.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     pub fn get(&self, path: &str) -> Answer {
@@ -271,14 +291,19 @@ fn start(
     (child, address.to_owned())
 }
 
-fn operate(sandbox: &Sandbox, arguments: &[&str]) -> std::process::Output {
+fn operate(
+    sandbox: &Sandbox,
+    environment: &[(String, String)],
+    arguments: &[&str],
+) -> std::process::Output {
     let mut command: Command = sandbox.command(PROGRAM);
+    command.envs(environment.iter().cloned());
     command.arg("serve").args(arguments).arg("--data-dir").arg(sandbox.home().join("data"));
     Sandbox::finish(command)
 }
 
-fn create_token(sandbox: &Sandbox, arguments: &[&str]) -> String {
-    let output = operate(sandbox, &[&["token", "create"], arguments].concat());
+fn create_token(sandbox: &Sandbox, environment: &[(String, String)], arguments: &[&str]) -> String {
+    let output = operate(sandbox, environment, &[&["token", "create"], arguments].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     text.split_whitespace().last().unwrap().to_owned()

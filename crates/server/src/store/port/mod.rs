@@ -2,6 +2,7 @@
 //! that decide inside of a transaction are pure functions of `model` that are passed in.
 
 mod drive;
+mod nodes;
 mod operations;
 mod resources;
 mod sessions;
@@ -12,7 +13,8 @@ pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
 };
-pub use operations::{MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
+pub use nodes::{Hint, Hints, LeaseRow, NodeRow, NodesDb};
+pub use operations::{MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{
     Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
@@ -25,9 +27,15 @@ use super::error::DbError;
 pub type DbFuture<'a, T> = BoxFuture<'a, Result<T, DbError>>;
 
 /// A database.
-pub trait Db: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync {}
+pub trait Db:
+    ResourcesDb + SessionsDb + DriveDb + NodesDb + OperationsDb + std::fmt::Debug + Send + Sync
+{
+}
 
-impl<T: ResourcesDb + SessionsDb + DriveDb + OperationsDb + std::fmt::Debug + Send + Sync> Db for T {}
+impl<T> Db for T where
+    T: ResourcesDb + SessionsDb + DriveDb + NodesDb + OperationsDb + std::fmt::Debug + Send + Sync
+{
+}
 
 /// An answer as clients got it, kept for those who ask again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +45,9 @@ pub struct KeptAnswer {
     /// The body.
     pub body: Vec<u8>,
 }
+
+/// Milliseconds for which an answer is kept.
+pub(super) const KEPT_ANSWER: i64 = 24 * 60 * 60 * 1000;
 
 /// What makes a request count once: the token, the key that the client chose, and what it asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

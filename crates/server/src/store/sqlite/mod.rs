@@ -10,6 +10,7 @@ mod heads;
 mod inputs;
 mod lists;
 mod migrate;
+mod nodes;
 mod once;
 mod operations;
 mod recover;
@@ -22,11 +23,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use rusqlite::{Connection, ErrorCode};
 
-pub use connections::Health;
-pub use migrate::{MigrationState, state as migration_state};
+pub use migrate::state as migration_state;
 
 use self::connections::{Readers, Writer};
 use crate::store::error::DbError;
+use crate::store::health::Health;
 
 /// How long one process waits for another that writes.
 const BUSY: Duration = Duration::from_secs(5);

@@ -1,0 +1,4 @@
+//! What sessions are made from: agents and environments.
+
+pub(super) mod agents;
+pub(super) mod environments;

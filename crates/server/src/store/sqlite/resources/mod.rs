@@ -1,0 +1,7 @@
+//! Agents, environments and the other resources beside sessions: one file a resource.
+
+pub(super) mod agents;
+pub(super) mod environments;
+mod files;
+mod skills;
+mod vaults;
