@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+import io
+import zipfile
 from typing import Any, Iterable
 
 import anthropic
 import pytest
 from anthropic import Anthropic, AsyncAnthropic, beta_async_tool
-from anthropic.types.beta import BetaManagedAgentsAgent, BetaManagedAgentsSession
+from anthropic.types.beta import (
+    BetaFileMetadata,
+    BetaManagedAgentsAgent,
+    BetaManagedAgentsSession,
+    BetaManagedAgentsVault,
+)
 from anthropic.types.beta.sessions import BetaManagedAgentsAgentMessageEvent
 
 from conftest import Replies, Served
@@ -234,3 +241,125 @@ def test_errors_have_their_classes(serve: Callable[[Replies], Served]) -> None:
     with pytest.raises(anthropic.ConflictError):
         client.beta.sessions.events.send(session_id=session.id, events=[message("go")])
     assert client.beta.sessions.delete(session.id).type == "session_deleted"
+
+
+def test_files_are_uploaded_read_by_a_session_and_deleted(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "cat table.csv; echo done > out.md"}}]}
+    deliver = {"toolCalls": [{"name": "DeliverArtifacts", "input": {"paths": ["out.md"]}}]}
+    client = client_of(serve([call, deliver, {"text": "Done."}]))
+    file = client.beta.files.upload(file=("table.csv", b"a;b\n", "text/csv"), expires_in_seconds=3600)
+    assert isinstance(file, BetaFileMetadata)
+    assert (file.filename, file.mime_type, file.size_bytes, file.scope) == ("table.csv", "text/csv", 4, None)
+    assert file.expires_at is not None and file.expires_at > file.created_at
+    assert client.beta.files.download(file.id).read() == b"a;b\n"
+    assert client.beta.files.retrieve_metadata(file.id) == file
+    assert [one.id for one in client.beta.files.list(ids=[file.id, "file_unknown"])] == [file.id]
+    agent, _ = begin(client, [{"type": "agent_toolset_20260401"}])
+    environment = client.beta.environments.create(name="files", config={"type": "cloud"})
+    session = client.beta.sessions.create(
+        agent=agent.id,
+        environment_id=environment.id,
+        resources=[{"type": "file", "file_id": file.id, "mount_path": "/workspace/table.csv"}],
+    )
+    resource = session.resources[0]
+    assert resource.type == "file" and resource.file_id == file.id and resource.mount_path == "/workspace/table.csv"
+    seen = follow(client, session.id, [message("go")])
+    results = [event for event in seen if event.type == "agent.tool_result"]
+    assert "a;b" in results[0].content[0].text
+    delivered = list(client.beta.files.list(scope_id=session.id))
+    assert [one.filename for one in delivered] == ["out.md"]
+    assert delivered[0].scope is not None and delivered[0].scope.id == session.id
+    assert client.beta.files.download(delivered[0].id).read() == b"done\n"
+    added = client.beta.sessions.resources.add(session.id, type="file", file_id=delivered[0].id)
+    assert added.mount_path == f"/mnt/session/uploads/{delivered[0].id}"
+    assert client.beta.files.delete(file.id).type == "file_deleted"
+    with pytest.raises(anthropic.NotFoundError):
+        client.beta.files.download(file.id)
+
+
+def test_vaults_hold_credentials_that_are_never_shown(serve: Callable[[Replies], Served]) -> None:
+    secret = "a-value-that-is-never-shown"
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "echo ${#REPORT_KEY} $REPORT_KEY"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    vault = client.beta.vaults.create(display_name="Team", metadata={"team": "docs"})
+    assert isinstance(vault, BetaManagedAgentsVault) and vault.archived_at is None
+    assert client.beta.vaults.update(vault.id, display_name="All").display_name == "All"
+    assert [one.id for one in client.beta.vaults.list()] == [vault.id]
+    made = client.beta.vaults.credentials.create(
+        vault.id,
+        auth={
+            "type": "environment_variable",
+            "secret_name": "REPORT_KEY",
+            "secret_value": secret,
+            "networking": {"type": "unrestricted"},
+        },
+    )
+    assert made.auth.type == "environment_variable" and made.auth.secret_name == "REPORT_KEY"
+    oauth = client.beta.vaults.credentials.create(
+        vault.id,
+        auth={
+            "type": "mcp_oauth",
+            "mcp_server_url": "http://127.0.0.1:9/mcp",
+            "access_token": secret,
+            "refresh": {
+                "client_id": "c",
+                "refresh_token": secret,
+                "token_endpoint": "http://127.0.0.1:9/token",
+                "token_endpoint_auth": {"type": "none"},
+            },
+        },
+    )
+    assert oauth.auth.type == "mcp_oauth" and oauth.auth.refresh is not None and oauth.auth.refresh.client_id == "c"
+    validated = client.beta.vaults.credentials.mcp_oauth_validate(oauth.id, vault_id=vault.id)
+    assert (validated.status, validated.has_refresh_token) == ("unknown", True)
+    assert validated.mcp_probe is not None and validated.mcp_probe.method == "initialize"
+    assert [one.id for one in client.beta.vaults.credentials.list(vault.id)] == [oauth.id, made.id]
+    shown = client.beta.vaults.credentials.retrieve(made.id, vault_id=vault.id).to_json()
+    assert secret not in shown and secret not in oauth.to_json()
+    agent, _ = begin(client, [{"type": "agent_toolset_20260401"}])
+    environment = client.beta.environments.create(name="vaults", config={"type": "cloud"})
+    session = client.beta.sessions.create(agent=agent.id, environment_id=environment.id, vault_ids=[vault.id])
+    assert session.vault_ids == [vault.id]
+    seen = follow(client, session.id, [message("go")])
+    result = next(event for event in seen if event.type == "agent.tool_result").content[0].text
+    assert str(len(secret)) in result and secret not in result
+    assert client.beta.vaults.credentials.archive(oauth.id, vault_id=vault.id).archived_at is not None
+    assert client.beta.vaults.credentials.delete(made.id, vault_id=vault.id).type == "vault_credential_deleted"
+    assert client.beta.vaults.archive(vault.id).archived_at is not None
+    assert client.beta.vaults.delete(vault.id).type == "vault_deleted"
+
+
+SKILL = b"---\nname: report\ndescription: Writes reports.\n---\nBegin with the summary.\n"
+
+
+def test_skills_are_uploaded_and_loaded_by_a_session(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Skill", "input": {"skill": "report"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    files = [("report/SKILL.md", SKILL), ("report/notes/style.md", b"Short sentences.")]
+    skill = client.beta.skills.create(files=files, display_name="Reports")
+    assert (skill.type, skill.display_name, skill.source.type) == ("skill", "Reports", "custom")
+    version = client.beta.skills.versions.create(skill.id, files=files)
+    assert (version.skill_id, version.name, version.description) == (skill.id, "report", "Writes reports.")
+    assert client.beta.skills.retrieve(skill.id).latest_version_id == version.id
+    assert [one.id for one in client.beta.skills.list()] == [skill.id]
+    listed = [one.id for one in client.beta.skills.versions.list(skill.id)]
+    assert listed == [version.id, skill.latest_version_id]
+    archive = client.beta.skills.versions.download("latest", skill_id=skill.id).read()
+    with zipfile.ZipFile(io.BytesIO(archive)) as unpacked:
+        assert unpacked.namelist() == ["report/SKILL.md", "report/notes/style.md"]
+        assert unpacked.read("report/SKILL.md") == SKILL
+    environment = client.beta.environments.create(name="skills", config={"type": "cloud"})
+    agent = client.beta.agents.create(
+        name="writer",
+        model="auto",
+        tools=[{"type": "agent_toolset_20260401"}],
+        skills=[{"type": "custom", "skill_id": skill.id}],
+    )
+    assert agent.skills[0].version == "latest"
+    session = client.beta.sessions.create(agent=agent.id, environment_id=environment.id)
+    assert session.agent.skills[0].version == version.id
+    seen = follow(client, session.id, [message("go")])
+    assert "Begin with the summary." in next(e for e in seen if e.type == "agent.tool_result").content[0].text
+    deleted = client.beta.skills.versions.delete(version.id, skill_id=skill.id)
+    assert (deleted.id, deleted.type) == (version.id, "skill_version_deleted")
+    assert client.beta.skills.delete(skill.id).type == "skill_deleted"

@@ -97,3 +97,46 @@ def test_cancel_conflict_and_keys(serve: Callable[[Replies], Served]) -> None:
     assert client.sessions.delete(session.id).type == "session_deleted"
     with pytest.raises(qca.NotFoundError):
         client.sessions.retrieve(session.id)
+
+
+def test_files_by_links(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello.", "repeat": True}]))
+    file = client.files.upload(file=("a.txt", b"words"), name="b.txt", metadata={"team": "docs"}, expires_in_seconds=3600)
+    assert (file.filename, file.size_bytes, file.metadata) == ("b.txt", 5, {"team": "docs"})
+    assert client.files.download(file.id).read() == b"words"
+    assert [one.id for one in client.files.list(name="b.txt")] == [file.id]
+    session = begin(client, [])
+    added = client.sessions.resources.add(session.id, type="file", file_id=file.id)
+    assert added.file_id == file.id
+    assert client.files.delete(file.id).type == "file_deleted"
+    with pytest.raises(qca.APIStatusError) as gone:
+        client.files.download(file.id)
+    assert gone.value.status_code == 410
+
+
+def test_vaults(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello.", "repeat": True}]))
+    vault = client.vaults.create(display_name="Team")
+    auth = {"type": "static_bearer", "mcp_server_url": "https://mcp.example.com", "token": "a-secret-token"}
+    made = client.vaults.credentials.create(vault.id, auth=auth, display_name="mcp")
+    assert made.vault_id == vault.id and made.auth.type == "static_bearer"
+    assert [one.id for one in client.vaults.list(name="Team")] == [vault.id]
+    assert [one.id for one in client.vaults.credentials.list(vault.id, name="mcp")] == [made.id]
+    session = begin(client, [])
+    assert client.sessions.update(session.id, vault_ids=[vault.id]).vault_ids == [vault.id]
+    assert client.vaults.credentials.delete(made.id, vault_id=vault.id).type == "vault_credential_deleted"
+    assert client.vaults.delete(vault.id).type == "vault_deleted"
+
+
+def test_skills(serve: Callable[[Replies], Served]) -> None:
+    client = client_of(serve([{"text": "Hello.", "repeat": True}]))
+    content = b"---\nname: report\ndescription: Writes reports.\n---\nBegin.\n"
+    skill = client.skills.create(
+        files=[("report/SKILL.md", content)], display_title="Reports", metadata={"team": "docs"}
+    )
+    assert (skill.display_title, skill.metadata) == ("Reports", {"team": "docs"})
+    assert skill.id is not None and skill.latest_version is not None
+    version = client.skills.versions.retrieve(skill.latest_version, skill_id=skill.id)
+    assert (version.name, version.directory, version.version) == ("report", "report", skill.latest_version)
+    assert [one.id for one in client.skills.list(source="custom")] == [skill.id]
+    assert client.skills.delete(skill.id).type == "skill_deleted"

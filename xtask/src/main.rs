@@ -23,7 +23,8 @@ const USAGE: &str = "usage: cargo xtask <command>
                                             --times runs the tests N times
   check [--known]                           the house rules alone; --known prints the table of known exceptions
                                             as it is now
-  bench [--only NAME] [--quick] [--write]   the benchmarks; --write puts the table into docs/benchmarks.md";
+  bench [--only NAME] [--quick]             the benchmarks; --write puts the table into docs/benchmarks.md,
+        [--against PROGRAM | --write]       --against measures another program in the same run";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

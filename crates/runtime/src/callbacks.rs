@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::elicitations::Elicitations;
 use crate::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
+use crate::mcp::remote::ConnectionPool;
 use crate::mcp::{McpPeer, RefusedServer};
 use qoder_config::agents::AgentDefinition;
 use qoder_config::hooks::Hook;
@@ -26,6 +27,9 @@ pub struct Callbacks {
     pub refused_servers: Vec<RefusedServer>,
     /// What the command line says about servers.
     pub server_flags: Flags,
+    /// Connections that this session shares with others of its process. Without it every server gets its own, and may ask
+    /// questions.
+    pub connections: Option<ConnectionPool>,
     /// Finds servers whose tools live in the front's process.
     pub own_servers: Option<OwnServers>,
     /// Agents by name, besides the one that is always there.

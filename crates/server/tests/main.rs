@@ -9,5 +9,6 @@ mod nodes;
 mod once;
 mod operations;
 mod races;
+mod resources;
 mod sessions;
 mod support;

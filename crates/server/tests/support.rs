@@ -1,5 +1,6 @@
 //! A database with a tenant, an agent and an environment, and what seats and clients do with it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -176,7 +177,12 @@ impl Stage {
                     id: SessionId::random(),
                     title: Some("a title".to_owned()),
                     metadata: Default::default(),
-                    body: SessionBody { agent: agent.body.clone(), resources: Vec::new(), budget: None },
+                    body: SessionBody {
+                        agent: agent.body.clone(),
+                        resources: Vec::new(),
+                        budget: None,
+                        vault_ids: Vec::new(),
+                    },
                     sealed: Some(vec![1, 2, 3]),
                 })
             }),
@@ -267,7 +273,7 @@ pub fn sender(node: Option<NodeId>) -> Sender {
 }
 
 fn read(events: &[Value]) -> Vec<Input> {
-    inputs::read(&json!({ "events": events })).unwrap()
+    inputs::read(&json!({ "events": events }), &HashMap::new()).unwrap()
 }
 
 fn admit(inputs: Vec<Input>) -> (qoder_server::store::Admit, Vec<EventId>) {

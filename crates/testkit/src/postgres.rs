@@ -113,7 +113,11 @@ impl PostgresServer {
         let log = self.folder.path().join("log");
         let output = File::options().create(true).append(true).open(&log).expect("a log");
         let mut command = self.command("sh");
-        command.args(["-c", UNTIL_INPUT_ENDS, "postgres"]).arg(self.programs.join("postgres")).arg("-D").arg(self.data());
+        command
+            .args(["-c", UNTIL_INPUT_ENDS, "postgres"])
+            .arg(self.programs.join("postgres"))
+            .arg("-D")
+            .arg(self.data());
         command.arg(format!("--unix_socket_directories={}", self.folder.path().display()));
         command.args([
             "--listen_addresses=",

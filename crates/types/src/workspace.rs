@@ -30,6 +30,8 @@ pub struct Workspace {
 pub struct Isolation {
     /// Directories that are the session's alone.
     pub roots: Vec<PathBuf>,
+    /// Directories that its tools and commands may read and not change, such as files that were given to it.
+    pub mounted: Vec<PathBuf>,
     /// Directories that its commands may read besides, such as those with programs and libraries.
     pub readable: Vec<PathBuf>,
 }
@@ -39,7 +41,7 @@ impl Isolation {
     #[must_use]
     pub fn new(roots: Vec<PathBuf>) -> Self {
         let system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
-        Self { roots, readable: system.map(PathBuf::from).to_vec() }
+        Self { roots, mounted: Vec::new(), readable: system.map(PathBuf::from).to_vec() }
     }
 
     /// True for a path that is the session's own.
@@ -48,10 +50,16 @@ impl Isolation {
         self.roots.iter().any(|root| is_below(path, root))
     }
 
+    /// True for a path that a tool may read.
+    #[must_use]
+    pub fn is_shown(&self, path: &Path) -> bool {
+        self.contains(path) || self.mounted.iter().any(|folder| is_below(path, folder))
+    }
+
     /// True for a path that a command may read.
     #[must_use]
     pub fn is_readable(&self, path: &Path) -> bool {
-        self.contains(path) || self.readable.iter().any(|folder| is_below(path, folder))
+        self.is_shown(path) || self.readable.iter().any(|folder| is_below(path, folder))
     }
 }
 

@@ -44,22 +44,31 @@ impl Bench {
     }
 }
 
+/// What a benchmark measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// A program: another one can be measured beside ours.
+    Program,
+    /// Libraries or packages of this checkout.
+    Checkout,
+}
+
 /// A benchmark: its name, what it measures, and how.
-type Benchmark = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
+type Benchmark = (&'static str, Subject, fn(&Bench) -> Result<Vec<Row>>);
 
 const BENCHMARKS: &[Benchmark] = &[
-    ("size", startup::size),
-    ("startup", startup::version),
-    ("oneshot", startup::one_shot),
-    ("turns", turns::run),
-    ("stream", stream::run),
-    ("resume", resume::run),
-    ("search", search::run),
-    ("sessions", sessions),
-    ("decisions", decisions),
-    ("sdks", sdks::run),
-    ("mcp", mcp::run),
-    ("server", server::run),
+    ("size", Subject::Program, startup::size),
+    ("startup", Subject::Program, startup::version),
+    ("oneshot", Subject::Program, startup::one_shot),
+    ("turns", Subject::Program, turns::run),
+    ("stream", Subject::Program, stream::run),
+    ("resume", Subject::Program, resume::run),
+    ("search", Subject::Program, search::run),
+    ("sessions", Subject::Checkout, sessions),
+    ("decisions", Subject::Checkout, decisions),
+    ("sdks", Subject::Checkout, sdks::run),
+    ("mcp", Subject::Program, mcp::run),
+    ("server", Subject::Program, server::run),
 ];
 
 #[derive(Default)]
@@ -67,6 +76,8 @@ struct Options {
     only: Option<String>,
     quick: bool,
     write: bool,
+    /// Another program to measure in the same run: an earlier release.
+    against: Option<PathBuf>,
 }
 
 fn read_options(words: &[&str]) -> Result<Options> {
@@ -78,14 +89,27 @@ fn read_options(words: &[&str]) -> Result<Options> {
             "--write" => options.write = true,
             "--only" => {
                 let name = words.next().context("--only needs the name of a benchmark")?;
-                if !BENCHMARKS.iter().any(|(known, _)| known == name) {
-                    let names: Vec<&str> = BENCHMARKS.iter().map(|(known, _)| *known).collect();
+                if !BENCHMARKS.iter().any(|(known, ..)| known == name) {
+                    let names: Vec<&str> = BENCHMARKS.iter().map(|(known, ..)| *known).collect();
                     bail!("no benchmark {name:?}; there are {}", names.join(", "));
                 }
                 options.only = Some((*name).to_owned());
             }
-            other => bail!("unknown option {other:?}; there are --only NAME, --quick and --write"),
+            "--against" => {
+                let program = words.next().context("--against needs the path of a program")?;
+                let program = std::path::absolute(program)?;
+                if !program.is_file() {
+                    bail!("--against: {} is not a program", program.display());
+                }
+                options.against = Some(program);
+            }
+            other => bail!(
+                "unknown option {other:?}; there are --only NAME, --quick, --against PROGRAM and --write"
+            ),
         }
+    }
+    if options.write && options.against.is_some() {
+        bail!("--write and --against exclude each other: the page has the figures of one program");
     }
     Ok(options)
 }
@@ -98,15 +122,30 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<ExitCode> {
     let work = target.join("bench");
     std::fs::create_dir_all(&work)?;
     let binary = target.join("release").join("qodercli");
-    let bench = Bench { root: root.to_path_buf(), binary, work, quick: options.quick };
+    let bench = Bench { root: root.to_path_buf(), binary, work: work.clone(), quick: options.quick };
+    let other = options.against.as_ref().map(|program| Bench {
+        root: root.to_path_buf(),
+        binary: program.clone(),
+        work,
+        quick: options.quick,
+    });
     let mut rows = Vec::new();
     let mut failed = false;
-    for (name, benchmark) in BENCHMARKS {
+    for (name, subject, benchmark) in BENCHMARKS {
         if options.only.as_deref().is_some_and(|only| only != *name) {
             continue;
         }
         eprintln!("… {name}");
-        match benchmark(&bench) {
+        let mut measured = benchmark(&bench);
+        if let (Ok(ours), Some(other), Subject::Program) = (&mut measured, &other, subject) {
+            match benchmark(other) {
+                Ok(theirs) => table::beside(ours, theirs),
+                Err(error) => {
+                    ours.push(Row::note(format!("{name}, the other program"), format!("failed: {error:#}")))
+                }
+            }
+        }
+        match measured {
             Ok(measured) => rows.extend(measured),
             Err(error) => {
                 failed = true;
@@ -174,7 +213,14 @@ mod tests {
 
     #[test]
     fn a_wrong_option_is_refused_by_name() {
-        for words in [&["--only"][..], &["--only", "nothing"], &["--fast"]] {
+        for words in [
+            &["--only"][..],
+            &["--only", "nothing"],
+            &["--fast"],
+            &["--against"],
+            &["--against", "no/such/program"],
+            &["--write", "--against", file!()],
+        ] {
             assert!(read_options(words).is_err(), "{words:?}");
         }
     }

@@ -35,6 +35,15 @@ impl Row {
     }
 }
 
+/// Adds what another program measured to the rows of ours. Rows belong together by what they say.
+pub(super) fn beside(ours: &mut [Row], theirs: Vec<Row>) {
+    for other in theirs {
+        if let Some(row) = ours.iter_mut().find(|row| row.what == other.what) {
+            row.measured = format!("{} (other: {})", row.measured, other.measured);
+        }
+    }
+}
+
 /// The page as Markdown.
 pub(super) fn page(root: &Path, rows: &[Row]) -> Result<String> {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
@@ -127,6 +136,14 @@ mod tests {
         let page = page(Path::new("."), &rows).unwrap();
         assert!(page.contains("| a | 2 ms | at most 3 ms | 2.00 × floor |"));
         assert!(page.contains("| b | x \\| y |  |  |"));
+    }
+
+    #[test]
+    fn figures_of_another_program_stand_beside_ours() {
+        let mut rows = [Row::note("a", "2 ms"), Row::note("b", "3 ms")];
+        beside(&mut rows, vec![Row::note("b", "4 ms"), Row::note("c", "5 ms")]);
+        assert_eq!(rows[0].measured, "2 ms");
+        assert_eq!(rows[1].measured, "3 ms (other: 4 ms)");
     }
 
     #[test]

@@ -44,7 +44,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("qoder-runtime", BELOW_RUNTIME),
     ("qoder-agent-sdk", &["qoder-agent-sdk-macros", "qoder-protocol", "qoder-runtime"]),
     ("qoder-agent-sdk-macros", &[]),
-    ("qoder-stdio", &["qoder-protocol", "qoder-runtime"]),
+    // The nouns of types are in the signatures of protocol.
+    ("qoder-stdio", &["qoder-protocol", "qoder-runtime", "qoder-types"]),
     (
         "qoder-server",
         &[

@@ -12,6 +12,7 @@ mod phrases;
 mod scanner;
 mod signatures;
 mod sources;
+mod walks;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ pub(crate) fn verdicts(root: &Path) -> Result<Vec<Verdict>> {
     let mut verdicts = vec![edges::judge(root)?];
     verdicts.extend(sources::judge(root, &sources)?);
     verdicts.push(glossary::judge(root)?);
+    verdicts.push(walks::judge(root)?);
     verdicts.extend(counted(root, &sources)?.iter().map(|rule| known::compare(rule, known::KNOWN)));
     Ok(verdicts)
 }

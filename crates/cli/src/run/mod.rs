@@ -4,11 +4,13 @@ pub mod after;
 pub mod agents_flag;
 pub mod announce;
 mod choice;
-pub mod control;
 pub mod host;
 pub mod input;
+mod lines;
 pub mod options;
 pub mod print;
+mod server_flags;
 pub mod signals;
 
 pub use choice::session_choice;
+pub use server_flags::server_flags;

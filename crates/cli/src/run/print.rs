@@ -19,10 +19,11 @@ use crate::run::after::AfterRun;
 use crate::run::agents_flag;
 use crate::run::announce::{announce_failure, tell_offline};
 use crate::run::choice::session_choice;
-use crate::run::control;
 use crate::run::host::{self, View};
 use crate::run::input;
+use crate::run::lines;
 use crate::run::options;
+use crate::run::server_flags;
 use crate::run::signals::{self, Signal, Signals};
 use crate::screen;
 
@@ -38,7 +39,7 @@ pub fn run(arguments: &Arguments, environment: BTreeMap<String, String>) -> Resu
     }
     let after = AfterRun::of(&setup, &choice);
     let exit = if arguments.input_format == InputFormat::StreamJson {
-        control::run(arguments, setup, &choice, format)
+        lines::run(arguments, setup, &choice, format)
     } else {
         one_prompt(arguments, setup, &choice, format)
     };
@@ -88,7 +89,7 @@ async fn one_turn(
         setup,
         callbacks,
         agent: arguments.agent.clone(),
-        servers: control::flags(&arguments.protocol),
+        servers: server_flags(&arguments.protocol),
         // No program shook hands that could answer for servers inside of it.
         answers_own_servers: false,
         choice: choice.clone(),

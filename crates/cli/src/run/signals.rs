@@ -4,19 +4,14 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::signal::unix::{Signal as Receiver, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::screen;
 
-/// A signal that stops something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// SIGINT: the turn shall stop.
-    Interrupt,
-    /// The program ends by this one.
-    End(&'static str),
-}
+pub use qoder_stdio::Signal;
 
 /// The signals that stop something, as they come.
 pub struct Signals {
@@ -43,6 +38,12 @@ impl Signals {
             () = received(&mut self.terminate) => Signal::End("SIGTERM"),
             () = received(&mut self.hang_up) => Signal::End("SIGHUP"),
         }
+    }
+}
+
+impl qoder_stdio::Signals for Signals {
+    fn next(&mut self) -> BoxFuture<'_, Signal> {
+        Signals::next(self).boxed()
     }
 }
 

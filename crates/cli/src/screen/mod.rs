@@ -6,7 +6,6 @@ mod paint;
 
 use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
-use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
 use qoder_core::redact::{Redactor, Secrets};
@@ -166,6 +165,19 @@ pub fn write_json_line(line: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Stdout and stderr for the front of programs.
+pub struct Streams;
+
+impl qoder_stdio::Console for Streams {
+    fn write_line(&self, line: &mut Vec<u8>) -> std::io::Result<()> {
+        write_json_line(line)
+    }
+
+    fn tell(&self, text: &str) {
+        tell(text);
+    }
+}
+
 /// The answer of a model on stdout: as it is when it is piped, escaped on a terminal.
 #[derive(Debug)]
 pub struct Answer {
@@ -260,11 +272,6 @@ pub fn stderr_is_terminal() -> bool {
 pub fn columns() -> Option<usize> {
     let size = stdout_is_terminal().then(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok()).flatten();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
-}
-
-/// The descriptor of stdout, to learn whether its reader is gone; not to write to.
-pub fn stdout_descriptor() -> impl AsFd {
-    std::io::stdout()
 }
 
 /// Draws a frame of the sign of life on stderr.

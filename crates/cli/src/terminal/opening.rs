@@ -19,7 +19,7 @@ use super::driven::DrivenSession;
 use super::machine::LocalMachine;
 use crate::exit::Fault;
 use crate::run::agents_flag;
-use crate::run::control;
+use crate::run::server_flags;
 use crate::sessions::locate;
 
 impl LocalMachine {
@@ -81,7 +81,7 @@ impl LocalMachine {
             setup,
             callbacks,
             agent: self.arguments.agent.clone(),
-            servers: control::flags(&self.arguments.protocol),
+            servers: server_flags(&self.arguments.protocol),
             answers_own_servers: false,
             choice: self.choice(what),
             kept: None,

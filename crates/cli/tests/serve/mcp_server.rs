@@ -1,4 +1,5 @@
-//! An MCP server over HTTP with two tools, for tests: it answers in JSON and keeps what it was called with.
+//! An MCP server over HTTP with two tools, for tests: it answers in JSON and keeps what it was called with. It can want a token, and
+//! then has a token endpoint, where each refresh token works once.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,21 +10,54 @@ use serde_json::{Value, json};
 pub struct McpServer {
     pub url: String,
     calls: Arc<Mutex<Vec<Value>>>,
+    guard: Arc<Mutex<Guard>>,
+}
+
+/// What a server wants of those who call it.
+#[derive(Debug, Default)]
+struct Guard {
+    token: Option<String>,
+    refresh_token: String,
+    renewals: usize,
 }
 
 impl McpServer {
     pub fn start() -> Self {
+        Self::guarded_by(Guard::default())
+    }
+
+    /// A server that answers no one without this token, and renews it for this refresh token.
+    pub fn guarded(token: &str, refresh_token: &str) -> Self {
+        Self::guarded_by(Guard {
+            token: Some(token.to_owned()),
+            refresh_token: refresh_token.to_owned(),
+            renewals: 0,
+        })
+    }
+
+    /// Where its tokens are renewed.
+    pub fn token_endpoint(&self) -> String {
+        self.url.replace("/mcp", "/token")
+    }
+
+    /// How often its token was renewed.
+    pub fn renewals(&self) -> usize {
+        self.guard.lock().unwrap().renewals
+    }
+
+    fn guarded_by(guard: Guard) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let calls = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&calls);
+        let guard = Arc::new(Mutex::new(guard));
+        let (kept, guarded) = (Arc::clone(&calls), Arc::clone(&guard));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let kept = Arc::clone(&kept);
-                std::thread::spawn(move || serve(stream, &kept));
+                let (kept, guarded) = (Arc::clone(&kept), Arc::clone(&guarded));
+                std::thread::spawn(move || serve(stream, &kept, &guarded));
             }
         });
-        Self { url, calls }
+        Self { url, calls, guard }
     }
 
     /// What the tools were called with.
@@ -32,7 +66,7 @@ impl McpServer {
     }
 }
 
-fn serve(stream: TcpStream, calls: &Mutex<Vec<Value>>) {
+fn serve(stream: TcpStream, calls: &Mutex<Vec<Value>>, guard: &Mutex<Guard>) {
     let mut writer = stream.try_clone().unwrap();
     let mut reader = BufReader::new(stream);
     loop {
@@ -40,21 +74,31 @@ fn serve(stream: TcpStream, calls: &Mutex<Vec<Value>>) {
         if reader.read_line(&mut first).unwrap_or(0) == 0 {
             return;
         }
-        let mut length = 0;
+        let (mut length, mut bearer) = (0, String::new());
         loop {
             let mut line = String::new();
             reader.read_line(&mut line).unwrap();
             if line.trim().is_empty() {
                 break;
             }
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            let lower = line.to_ascii_lowercase();
+            if let Some(value) = lower.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
+            }
+            if lower.starts_with("authorization: bearer ") {
+                bearer = line["authorization: bearer ".len()..].trim().to_owned();
             }
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
-        let (status, answer) = match first.split(' ').next() {
-            Some("POST") => answer(&serde_json::from_slice(&body).unwrap_or(Value::Null), calls),
+        let mut words = first.split(' ');
+        let is_unknown = guard.lock().unwrap().token.as_ref().is_some_and(|token| *token != bearer);
+        let (status, answer) = match (words.next(), words.next()) {
+            (Some("POST"), Some("/token")) => renew(&String::from_utf8(body).unwrap(), guard),
+            (Some("POST"), _) if is_unknown => {
+                ("401 Unauthorized", Some(json!({ "error": "invalid_token", "got": bearer })))
+            }
+            (Some("POST"), _) => answer(&serde_json::from_slice(&body).unwrap_or(Value::Null), calls),
             _ => ("405 Method Not Allowed", None),
         };
         let text = answer.map(|answer| answer.to_string()).unwrap_or_default();
@@ -66,6 +110,26 @@ fn serve(stream: TcpStream, calls: &Mutex<Vec<Value>>) {
             return;
         }
     }
+}
+
+/// The token endpoint.
+fn renew(form: &str, guard: &Mutex<Guard>) -> (&'static str, Option<Value>) {
+    let mut guard = guard.lock().unwrap();
+    let good = form.contains(&format!("refresh_token={}", guard.refresh_token))
+        && form.contains("client_secret=cs-secret-1");
+    if !good {
+        return ("400 Bad Request", Some(json!({ "error": "invalid_grant" })));
+    }
+    guard.renewals += 1;
+    let (token, next) =
+        (format!("renewed-token-{}", guard.renewals), format!("next-refresh-{}", guard.renewals));
+    (guard.token, guard.refresh_token) = (Some(token.clone()), next.clone());
+    (
+        "200 OK",
+        Some(
+            json!({ "access_token": token, "refresh_token": next, "expires_in": 3600, "token_type": "Bearer" }),
+        ),
+    )
 }
 
 fn answer(request: &Value, calls: &Mutex<Vec<Value>>) -> (&'static str, Option<Value>) {

@@ -3,6 +3,7 @@
 
 mod crash;
 mod edge;
+mod files;
 mod interrupts;
 mod isolation;
 mod mcp_server;
@@ -13,6 +14,8 @@ mod policies;
 mod postgres;
 mod resources;
 mod seed_examples;
+mod skills;
 mod streams;
 mod support;
 mod usage;
+mod vaults;

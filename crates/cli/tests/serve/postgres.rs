@@ -70,9 +70,17 @@ fn operators_see_the_schema_the_server_and_what_to_do_about_backups() {
     assert!(checked.status.success(), "{}", text(&checked));
     let checked = server.operate(&["doctor"]);
     assert!(checked.status.success(), "{}", text(&checked));
-    for part in
-        ["master key", "schema", "PostgreSQL", "encoding", "clock", "pooler", "listener", "durability", "connections"]
-    {
+    for part in [
+        "master key",
+        "schema",
+        "PostgreSQL",
+        "encoding",
+        "clock",
+        "pooler",
+        "listener",
+        "durability",
+        "connections",
+    ] {
         assert!(text(&checked).contains(&format!("ok    {part}")), "{part}: {}", text(&checked));
     }
     let nodes = server.operate(&["nodes"]);
@@ -82,8 +90,7 @@ fn operators_see_the_schema_the_server_and_what_to_do_about_backups() {
     let rotated = server.operate(&["keys", "rotate"]);
     assert!(rotated.status.success(), "{}", text(&rotated));
     assert_eq!(server.operate(&["token", "list"]).status.code(), Some(0), "the new key opens what it seals");
-    let rows: Value =
-        serde_json::from_slice(&server.operate(&["doctor", "--json"]).stdout).unwrap();
+    let rows: Value = serde_json::from_slice(&server.operate(&["doctor", "--json"]).stdout).unwrap();
     assert_eq!(rows["ok"], true);
 }
 

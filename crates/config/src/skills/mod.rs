@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::sources::{Document, Origin, Problem};
 use crate::sources::{Stamp, stamp};
 
-pub use read::skills;
+pub use read::{read_text, skills};
 
 /// The file of a skill.
 pub const FILE: &str = "SKILL.md";

@@ -1,7 +1,7 @@
 //! Finding skills: `skills/<name>/SKILL.md` of every place, from the lowest to the highest. Whatever is wrong with one is
 //! a problem with its file and line; the others are found all the same.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::{FILE, LONGEST_NAME, Skill, SkillList, check_name, glob};
@@ -18,20 +18,26 @@ const LONGEST_HINT: usize = 200;
 /// Patterns of one skill.
 const MOST_PATHS: usize = 50;
 
-/// Reads the skills of all places: those of plugins, of the project when it is trusted, and above them the person's.
-/// Of those that the front `named`, only these stay.
+/// Reads the skills of all places: those of plugins, of the project when it is trusted, above them the person's, and above all
+/// those in folders of the front. Of those that the front `named`, only these stay.
 #[must_use]
 pub fn skills(
     config: &Configuration,
     plugins: &[Plugin],
-    named: Option<&Vec<String>>,
+    (folders, named): (&[PathBuf], Option<&Vec<String>>),
     problems: &mut Vec<Problem>,
 ) -> SkillList {
     let mut list = SkillList::default();
     let mut places = config.places(Kind::Skills, plugins);
+    places.extend(folders.iter().map(|path| Place { origin: Origin::Flag, path: path.clone() }));
     places.sort_by_key(|place| rank(&place.origin));
     for place in &places {
-        let boundary = config.boundary(&place.origin, plugins);
+        let boundary = match place.origin {
+            Origin::Flag => Some(place.path.as_path()),
+            Origin::BuiltIn | Origin::User | Origin::Project | Origin::Plugin(_) => {
+                config.boundary(&place.origin, plugins)
+            }
+        };
         for folder in entries(&place.path, &place.origin, problems) {
             match read(&folder, place, boundary) {
                 Ok(Some(skill)) => list.add(skill),
@@ -76,8 +82,32 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
     let folder = real_file(folder, &place.origin, boundary)?;
     let seen = stamp(&file);
     let (document, file) = read_linked(&file, &place.origin, boundary)?;
-    let Some(name) = head::text(&document, "name", LONGEST_NAME)? else {
-        return Err(document.problem("name", format!("`name` is missing; it has to be `{base}`")));
+    let skill = of_document(&document, &place.origin, (folder, file))?;
+    let name = head::text(&document, "name", LONGEST_NAME)?.unwrap_or_default();
+    if name != base {
+        let text = format!("`name` is `{name}`, and the folder is `{base}`; they have to be the same");
+        return Err(document.problem("name", text));
+    }
+    Ok(Some(Skill { stamp: seen, ..skill }))
+}
+
+/// Reads the text of a `SKILL.md` that is in no folder yet, for a program that keeps skills elsewhere.
+///
+/// # Errors
+/// When no session could use the skill.
+pub fn read_text(text: &str) -> Result<Skill, Problem> {
+    let document = Document::parse(text, Path::new(FILE), &Origin::Flag)?;
+    of_document(&document, &Origin::Flag, (PathBuf::new(), PathBuf::from(FILE)))
+}
+
+/// What a document says about a skill.
+fn of_document(
+    document: &Document,
+    origin: &Origin,
+    (folder, file): (PathBuf, PathBuf),
+) -> Result<Skill, Problem> {
+    let Some(name) = head::text(document, "name", LONGEST_NAME)? else {
+        return Err(document.problem("name", "`name` is missing; it has to be that of the folder"));
     };
     if name.contains(':') || check_name(&name).is_err() {
         let text = format!(
@@ -85,28 +115,26 @@ fn read(folder: &Path, place: &Place, boundary: Option<&Path>) -> Result<Option<
         );
         return Err(document.problem("name", text));
     }
-    if name != base {
-        let text = format!("`name` is `{name}`, and the folder is `{base}`; they have to be the same");
-        return Err(document.problem("name", text));
-    }
-    let Some(description) = head::text(&document, "description", LONGEST_DESCRIPTION)? else {
+    let Some(description) = head::text(document, "description", LONGEST_DESCRIPTION)? else {
         return Err(document.problem("description", "`description` is missing; the model chooses by it"));
     };
-    Ok(Some(Skill {
-        name: place.origin.qualified(&name),
+    let allowed = head::allowed_tools(document)?;
+    Ok(Skill {
+        name: origin.qualified(&name),
         description,
-        origin: place.origin.clone(),
+        origin: origin.clone(),
         folder,
         file,
-        allowed: head::allowed_tools(&document)?,
-        model: head::model(&document)?,
-        paths: paths(&document)?,
-        by_model: !head::flag(&document, "disable-model-invocation")?,
-        argument_hint: head::text(&document, "argument-hint", LONGEST_HINT)?,
+        // What a session of a front may do is the front's to say.
+        allowed: if *origin == Origin::Flag { Vec::new() } else { allowed },
+        model: head::model(document)?,
+        paths: paths(document)?,
+        by_model: !head::flag(document, "disable-model-invocation")?,
+        argument_hint: head::text(document, "argument-hint", LONGEST_HINT)?,
         bytes: document.body.len() as u64,
-        stamp: seen,
+        stamp: None,
         matcher: OnceLock::new(),
-    }))
+    })
 }
 
 fn paths(document: &Document) -> Result<Vec<String>, Problem> {

@@ -1,7 +1,7 @@
 //! Connections to servers outside of this process: child processes, legacy server-sent events and streamable HTTP, all on
 //! `rmcp`'s client. What a server may cost is bounded here: message sizes, lists, waiting, and what it prints.
 //!
-//! * [`peer()`] makes the connection for a description. * `peer.rs`: its life. * `ask.rs`: one request and its timer.
+//! * [`peer()`] makes the connection for a description. * `peer.rs`: its life. * [`ConnectionPool`]: connections that sessions share. * `ask.rs`: one request and its timer.
 //! * `handler`: what servers ask and send. * `stdio.rs`, `http`: what carries the messages. * `wire`: how they are read.
 
 mod ask;
@@ -12,6 +12,7 @@ mod handler;
 mod http;
 mod listing;
 mod peer;
+mod pool;
 mod stdio;
 mod wire;
 
@@ -30,6 +31,7 @@ use crate::{CallToolResult, Greeting, ListedTool, McpPeer, PeerError, PeerEvents
 use qoder_types::server::{NamedServer, Transport};
 
 pub use peer::RemotePeer;
+pub use pool::ConnectionPool;
 
 /// How long a call may take without progress when its server's description says nothing.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);

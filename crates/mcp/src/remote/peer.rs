@@ -1,6 +1,7 @@
 //! The life of one connection: it begins with a transport and a handshake within the patience of the start, lives until
 //! either side lets go, and ends with the child process or the session. Connecting again makes a new one.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ struct Shared {
     connection: Mutex<Option<Arc<Connection>>>,
     /// Gives up the attempt that is under way.
     given_up: Mutex<CancellationToken>,
+    /// Over streamable HTTP: whether the server keeps a session for the connection.
+    in_session: Mutex<Option<Arc<AtomicBool>>>,
 }
 
 struct Connection {
@@ -68,8 +71,21 @@ impl RemotePeer {
     /// Nothing is started yet.
     #[must_use]
     pub fn new(server: NamedServer, context: PeerContext) -> Self {
-        let shared = Shared { server, context, connection: Mutex::default(), given_up: Mutex::default() };
+        let shared = Shared {
+            server,
+            context,
+            connection: Mutex::default(),
+            given_up: Mutex::default(),
+            in_session: Mutex::default(),
+        };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// True when the server was reached over streamable HTTP and keeps no session for the connection: it cannot tell who
+    /// calls but by the credential.
+    pub(super) fn is_stateless(&self) -> bool {
+        let in_session = self.shared.in_session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        in_session.is_some_and(|in_session| !in_session.load(Ordering::Relaxed))
     }
 }
 
@@ -144,10 +160,15 @@ impl Shared {
                 let url = address(url)?;
                 let fault = Arc::clone(&attempt.handler.fault);
                 let requests = Requests::new(&url, headers, &self.context, fault)?;
+                let in_session = Arc::clone(&requests.in_session);
                 let typed = self.context.lifecycle == Lifecycle::Discover;
                 let carrier = http::transport(&url, requests, typed);
                 match self.serve(attempt, carrier).await {
-                    Ok(service) => (service, attempt.ending.clone()),
+                    Ok(service) => {
+                        let known = Some(in_session);
+                        *self.in_session.lock().unwrap_or_else(PoisonError::into_inner) = known;
+                        (service, attempt.ending.clone())
+                    }
                     Err(error) if failure::is_legacy(&error) => {
                         let second = self.attempt(events, attempt.given_up.clone())?;
                         let fault = Arc::clone(&second.handler.fault);

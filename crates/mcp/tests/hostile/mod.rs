@@ -16,6 +16,7 @@ mod credentials;
 #[cfg(test)]
 mod faulty_messages;
 #[cfg(test)]
+mod pooled;
 mod questions;
 #[cfg(test)]
 mod surroundings;

@@ -18,7 +18,8 @@ impl<'a> Judge<'a> {
     pub(crate) fn leaves_environment(&self) -> Option<String> {
         let isolation = self.isolation()?;
         let left = self.found.iter().find_map(|found| match found {
-            Found::Read(place) | Found::Edit(place) => outside(place, |path| isolation.contains(path)),
+            Found::Read(place) => outside(place, |path| isolation.is_shown(path)),
+            Found::Edit(place) => outside(place, |path| isolation.contains(path)),
             Found::Line(line) => line.known.iter().find_map(|known| {
                 let mut reads = known.reads.iter().chain(&known.inputs).chain(&known.mentions);
                 let mut changed = known.edits.iter().chain(&known.outputs);

@@ -337,3 +337,17 @@ fn an_isolated_session_has_no_cautions_inside_and_no_way_out() {
     let access = Access::Edit("/w/other/a".into());
     assert_eq!(judge_in(wider, &allowed, DEFAULT, "Write", access).behavior, Deny);
 }
+
+/// What was given to an isolated session can be read by its tools and commands, and changed by neither.
+#[test]
+fn what_is_mounted_into_an_isolated_session_can_only_be_read() {
+    let isolation = Isolation { mounted: vec!["/w/given".into()], ..Isolation::new(vec!["/w/p".into()]) };
+    let isolated = || Workspace { isolation: Some(isolation.clone()), ..workspace() };
+    let allowed = rules(&[(Allow, &["Bash", "Read", "Write"])]);
+    let ruled = |tool: &str, access| judge_in(isolated(), &allowed, BYPASS, tool, access).behavior;
+    assert_eq!(ruled("Read", Access::Read("/w/given/a.txt".into())), Allow);
+    assert_eq!(ruled("Bash", Access::Command("cat /w/given/a.txt".to_owned())), Allow);
+    assert_eq!(ruled("Write", Access::Edit("/w/given/a.txt".into())), Deny);
+    assert_eq!(ruled("Bash", Access::Command("echo x > /w/given/a.txt".to_owned())), Deny);
+    assert_eq!(ruled("Read", Access::Read("/w/given/../other".into())), Deny);
+}

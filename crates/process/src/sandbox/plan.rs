@@ -240,7 +240,8 @@ impl Sandbox {
 /// file system that is not listed as a whole, and the listed parts inside of those. The kernel's own file systems and the
 /// temporary files are the command's own anyway.
 fn only_readable(isolation: &Isolation, writable: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let readable = isolation.readable.iter().chain(&isolation.roots).chain(writable);
+    let readable =
+        isolation.readable.iter().chain(&isolation.mounted).chain(&isolation.roots).chain(writable);
     let readable: Vec<PathBuf> = readable.map(|path| real(path)).collect();
     let entries = std::fs::read_dir("/").into_iter().flatten().filter_map(Result::ok);
     let own = ["/proc", "/dev", "/tmp"].map(Path::new);
@@ -251,7 +252,10 @@ fn only_readable(isolation: &Isolation, writable: &[PathBuf]) -> (Vec<PathBuf>, 
         .filter(|path| !own.contains(&path.as_path()))
         .filter(|path| !readable.iter().any(|listed| path.starts_with(listed)))
         .collect();
-    let is_inside = |path: &&PathBuf| hidden.iter().any(|place| path.starts_with(place));
+    // The temporary files of the machine are hidden by those of the command.
+    let temporary = real(Path::new("/tmp"));
+    let is_inside =
+        |path: &&PathBuf| path.starts_with(&temporary) || hidden.iter().any(|place| path.starts_with(place));
     let shown = readable.iter().filter(is_inside).filter(|path| !writable.contains(path));
     (hidden.clone(), shown.cloned().collect())
 }

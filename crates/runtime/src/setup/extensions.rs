@@ -24,7 +24,8 @@ impl Setup {
         let mut problems = found.problems.clone();
         problems.extend(plugins.iter().flat_map(|plugin| hooks::of_plugin(plugin).1));
         let agents = self.agents(&plugins, agents, &mut problems)?;
-        let skills = skills::skills(&self.config, &plugins, self.options.skills.as_ref(), &mut problems);
+        let wanted = (self.options.skill_dirs.as_slice(), self.options.skills.as_ref());
+        let skills = skills::skills(&self.config, &plugins, wanted, &mut problems);
         let commands = commands::commands(&self.config, &plugins, &mut problems);
         let of_kind =
             |kind| self.config.places(kind, &plugins).into_iter().map(move |place| (kind, place.path));

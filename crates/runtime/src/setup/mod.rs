@@ -51,7 +51,7 @@ mod servers;
 mod telemetry;
 mod tools;
 
-pub use options::{Options, SetupError};
+pub use options::{HostTools, Options, SetupError};
 pub use permissions::sandbox;
 pub use qoder_core::OptionNames;
 pub use qoder_core::ports::Thinking;
@@ -292,6 +292,7 @@ impl Setup {
     ) -> Result<(Tools, Tools), SetupError> {
         let mut tools = tools::built_in(self, gate, by_name, image_model);
         tools.push(Arc::new(SkillTool::new(Arc::clone(extensions))));
+        tools.extend(self.options.host_tools.0.iter().cloned());
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
         let is_shown = |tool: &&Arc<dyn Tool>| !self.rules.hides(&tool.definition().name);

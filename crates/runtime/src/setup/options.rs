@@ -79,6 +79,10 @@ pub struct Options {
     pub tools: Option<Vec<String>>,
     /// Tools that run outside the runtime: no rule or mode applies to them, and each call waits until its result is brought.
     pub external_tools: Vec<ToolDefinition>,
+    /// Tools of the front's own process: rules, policies and modes apply to them as to built-in ones.
+    pub host_tools: HostTools,
+    /// Folders with skills of the front, `<folder>/<name>/SKILL.md`. Their `allowed-tools` allow nothing.
+    pub skill_dirs: Vec<PathBuf>,
     /// The skills that may be used; `None` is all that are found.
     pub skills: Option<Vec<String>>,
     /// Replaces the system prompt.
@@ -133,6 +137,16 @@ pub struct Options {
     pub main_memory: Option<PathBuf>,
     /// How messages name options.
     pub option_names: OptionNames,
+}
+
+/// Tools of the front's own process.
+#[derive(Clone, Default)]
+pub struct HostTools(pub Vec<Arc<dyn Tool>>);
+
+impl std::fmt::Debug for HostTools {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_list().entries(self.0.iter().map(|tool| &tool.definition().name)).finish()
+    }
 }
 
 /// Options or settings that cannot be used.
@@ -211,7 +225,7 @@ pub(super) fn with_isolation(
     sandbox: &mut SandboxSettings,
 ) -> Result<Options, SetupError> {
     let Some(isolation) = &mut options.isolation else { return Ok(options) };
-    for root in &mut isolation.roots {
+    for root in isolation.roots.iter_mut().chain(&mut isolation.mounted) {
         *root = super::real_directory("isolation", root)?;
     }
     // A place that is not on this machine cannot be read.

@@ -81,6 +81,7 @@ impl Setup {
             environment: Arc::new(environment),
             ..PeerContext::new(self.cwd.clone(), Arc::clone(questions) as Arc<dyn ServerQuestions>)
         };
+        let pool = callbacks.connections.clone();
         let (vault, learned) = (Vault::new(&self.config.config_root), self.learned.clone());
         Arc::new(move |server| {
             if let Transport::Sdk { .. } = server.config.transport {
@@ -88,6 +89,9 @@ impl Setup {
                 let peer =
                     peer.ok_or("it lives in the program that started this one, which did not bring it")?;
                 return Ok(Made { peer, authorizer: None });
+            }
+            if let Some(pool) = &pool {
+                return Ok(Made { peer: pool.peer(server, &context), authorizer: None });
             }
             let learned = learned.clone();
             let authorizer = ServerAuthorizer::for_server(server, &vault).transpose();

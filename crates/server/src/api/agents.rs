@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::app::App;
+use super::skills;
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::agent::AgentBody;
 use crate::model::agent_view::{self, AgentVersion};
@@ -32,6 +33,7 @@ fn answered(request: &ApiRequest) -> Once<AgentVersion> {
 pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Admin)?;
     let body = AgentBody::create(&request.json()?)?;
+    skills::pin(&app, request.principal.tenant_id(), &body.skills).await?;
     let done = app.store.db.create_agent(request.principal.tenant_id(), body, answered(&request)).await?;
     Ok(edge::rendered(done.answer()))
 }
@@ -47,6 +49,7 @@ pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Re
 pub(super) async fn update(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Admin)?;
     let body = request.json()?;
+    skills::pin_body(&app, request.principal.tenant_id(), &body).await?;
     let expected = Fields::of_body(&body)?.number("version", 1..=u64::MAX)?;
     let change = Box::new(move |agent: &AgentVersion| agent.body.updated(&body).map_err(Refusal::from));
     let (tenant, id) = (request.principal.tenant_id(), id(&request)?);

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use super::models::ModelCatalog;
+use crate::credentials::Credentials;
 use crate::drive::Node;
 use crate::fanout::Hub;
-use crate::http::{ApiError, ApiRequest, Edge};
+use crate::http::{ApiError, ApiRequest, Edge, FileLinks};
 use crate::model::session::{Session, SessionSecrets};
 use crate::observe::Metrics;
 use crate::secrets::{DataKey, Keys};
@@ -52,6 +53,12 @@ pub struct App {
     pub models: ModelCatalog,
     /// What a credit costs.
     pub credit_usd: f64,
+    /// Credentials of vaults.
+    pub credentials: Arc<Credentials>,
+    /// Links to files.
+    pub links: FileLinks,
+    /// The most bytes that the files of a tenant may have.
+    pub storage_quota: u64,
     /// Whether the server takes work.
     pub readiness: Arc<Readiness>,
     /// Says when streams end.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::app::App;
-use super::sessions;
+use super::{files, sessions};
 use crate::http::{self as edge, ApiError, ApiRequest, Cursor, PageRequest, Scope};
 use crate::model::event;
 use crate::model::ids::EventId;
@@ -37,7 +37,9 @@ struct EventPage {
 
 pub(super) async fn send(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     let session = sessions::id(&request)?;
-    let mut sent = inputs::read(&request.json()?)?;
+    let body = request.json()?;
+    let given = files::given(&app, request.principal.tenant_id(), &body).await?;
+    let mut sent = inputs::read(&body, &given)?;
     for input in &sent {
         request.needs(match input.effect {
             Effect::Confirm { .. } => Scope::Approve,

@@ -2,14 +2,18 @@
 
 mod agents;
 mod app;
+mod credentials;
 mod environments;
 mod events;
+mod files;
 mod models;
 mod router;
 mod session_resources;
 mod sessions;
+mod skills;
 mod status;
 mod stream;
+mod vaults;
 
 pub use app::{App, Readiness};
 pub use models::ModelCatalog;

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::app::App;
-use super::{agents, environments, events, models, session_resources, sessions, status, stream};
+use super::{
+    agents, credentials, environments, events, files, models, session_resources, sessions, skills, status,
+    stream, vaults,
+};
 use crate::http::{ApiError, pass};
 
 /// Every route, behind the edge.
@@ -50,6 +54,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/sessions/{id}/events", get(events::list).post(events::send))
         .route("/sessions/{id}/events/stream", get(stream::open))
         .route("/sessions/{id}/stream", get(stream::open))
+        .merge(resources())
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::read));
     Router::new()
@@ -58,7 +63,34 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/health", get(status::health))
         .route("/ready", get(status::ready))
         .route("/metrics", get(status::metrics))
+        .route("/files/{id}/{ticket}", get(files::linked))
         .fallback(|| async { ApiError::not_found("There is no such path.") })
         .layer(from_fn_with_state(edge, pass))
         .with_state(app)
+}
+
+/// What sessions are given beside their agents and environments.
+fn resources() -> Router<Arc<App>> {
+    Router::new()
+        .route("/files", get(files::list).post(files::create).layer(DefaultBodyLimit::disable()))
+        .route("/files/{id}", get(files::read).delete(files::delete))
+        .route("/files/{id}/content", get(files::content))
+        .route("/skills", get(skills::list).post(skills::create).layer(DefaultBodyLimit::disable()))
+        .route("/skills/{id}", get(skills::read).delete(skills::delete))
+        .route(
+            "/skills/{id}/versions",
+            get(skills::list_versions).post(skills::create_version).layer(DefaultBodyLimit::disable()),
+        )
+        .route("/skills/{id}/versions/{version}", get(skills::read_version).delete(skills::delete_version))
+        .route("/skills/{id}/versions/{version}/content", get(skills::download))
+        .route("/vaults", get(vaults::list).post(vaults::create))
+        .route("/vaults/{id}", get(vaults::read).post(vaults::update).delete(vaults::delete))
+        .route("/vaults/{id}/archive", post(vaults::archive))
+        .route("/vaults/{id}/credentials", get(credentials::list).post(credentials::create))
+        .route(
+            "/vaults/{id}/credentials/{credential}",
+            get(credentials::read).post(credentials::update).delete(credentials::delete),
+        )
+        .route("/vaults/{id}/credentials/{credential}/archive", post(credentials::archive))
+        .route("/vaults/{id}/credentials/{credential}/mcp_oauth_validate", post(credentials::validate))
 }

@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::app::{self, App};
-use super::sessions;
+use super::{files, sessions};
 use crate::http::{self as edge, ApiError, ApiRequest, Scope};
 use crate::model::fields::Fields;
 use crate::model::refusal::Refusal;
@@ -68,6 +68,7 @@ async fn change(
 
 pub(super) async fn add(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     let new = resources::read(&request.json()?, Time::now())?;
+    files::check(&app, request.principal.tenant_id(), new.resource.file().into_iter()).await?;
     let view = new.resource.view();
     let adding = move |body: &mut SessionBody, secrets: &mut SessionSecrets| {
         if body.resources.len() >= MOST {
@@ -77,7 +78,7 @@ pub(super) async fn add(State(app): State<Arc<App>>, request: ApiRequest) -> Res
             secrets.credentials.insert(new.resource.id.clone(), credential);
         }
         body.resources.push(new.resource);
-        Ok(())
+        Ok(resources::check_paths(body.resources.iter())?)
     };
     change(&app, &request, adding, move |_| view).await
 }
@@ -102,6 +103,10 @@ pub(super) async fn update(State(app): State<Arc<App>>, request: ApiRequest) -> 
 
 pub(super) async fn delete(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     let id = request.parameter(1).to_owned();
+    let session = sessions::id(&request)?;
+    let row = app.store.db.session(request.principal.tenant_id(), session).await?;
+    let path =
+        find(&row, &id).ok().filter(|resource| resource.file().is_some()).map(|one| one.mount_path.clone());
     let answer = json!({ "id": id, "type": "session_resource_deleted" });
     let removing = move |body: &mut SessionBody, secrets: &mut SessionSecrets| {
         let before = body.resources.len();
@@ -112,5 +117,9 @@ pub(super) async fn delete(State(app): State<Arc<App>>, request: ApiRequest) -> 
         secrets.credentials.remove(&id);
         Ok(())
     };
-    change(&app, &request, removing, move |_| answer).await
+    let response = change(&app, &request, removing, move |_| answer).await?;
+    if let Some(path) = path {
+        app.node.unmount(session, path).await;
+    }
+    Ok(response)
 }

@@ -8,21 +8,23 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::app::{self, App};
+use super::{files, skills, vaults};
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::admission::{self, Action, Head};
 use crate::model::agent_view::AgentVersion;
 use crate::model::environment::{Environment, EnvironmentConfig};
 use crate::model::fields::Fields;
-use crate::model::ids::{AgentId, EventId, SessionId};
+use crate::model::ids::{AgentId, EventId, SessionId, TenantId};
 use crate::model::inputs::{Effect, Input};
+use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::session::{self, NewSession, SessionBody, SessionSecrets};
 use crate::model::time::Time;
 use crate::secrets::DataKey;
 use crate::store::{
-    Admit, CreateSession, Done, KeptAnswer, ListQuery, NewSessionRow, Once, SendInputs, Sender, Sent,
-    SessionChange, SessionQuery, SessionRow,
+    Admit, AgentQuery, CreateSession, Done, KeptAnswer, ListQuery, NewSessionRow, Once, SendInputs, Sender,
+    Sent, SessionChange, SessionQuery, SessionRow,
 };
 
 const MOST: u64 = 100;
@@ -62,8 +64,12 @@ pub(super) fn admit(request: &ApiRequest, inputs: Vec<Input>) -> (Admit, Vec<Eve
 
 pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Run)?;
-    let mut new = session::create(&request.json()?, Time::now())?;
-    let tenant = request.principal.tenant_id();
+    let (tenant, body) = (request.principal.tenant_id(), request.json()?);
+    let given = files::given(&app, tenant, &body).await?;
+    let mut new = session::create(&body, Time::now(), &given)?;
+    files::check(&app, tenant, new.resources.iter().filter_map(|new| new.resource.file())).await?;
+    vaults::check(&app, tenant, &new.vaults).await?;
+    let pinned = pinned(&app, tenant, &new).await?;
     let mut inputs = std::mem::take(&mut new.inputs);
     app.store.spill_inputs(tenant, &mut inputs).await?;
     let offered = if inputs.is_empty() { None } else { app.node.offer() };
@@ -71,7 +77,8 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
     let (agent, agent_version, environment) = (new.agent.id, new.agent.version, new.environment);
     let (key, models) = (app.data_key(&request)?, app.models.clone());
     let make = move |agent: &AgentVersion, environment: &Environment| {
-        let row = make(new, agent, environment, &key)?;
+        let mut row = make(new, agent, environment, &key)?;
+        SkillChoice::pin(&mut row.body.agent.skills, &pinned);
         if row.body.budget.is_some() {
             models.check_budget(&row.body.agent.model.id)?;
         }
@@ -94,6 +101,19 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
             Ok(edge::rendered(answer))
         }
         Done::Before(answer) => Ok(edge::rendered(answer)),
+    }
+}
+
+/// The versions of the skills that a session uses from its creation on.
+async fn pinned(app: &App, tenant: TenantId, new: &NewSession) -> Result<skills::Pinned, ApiError> {
+    match &new.agent.overrides {
+        Some(overrides) if overrides.get("skills").is_some() => {
+            skills::pin_body(app, tenant, overrides).await
+        }
+        Some(_) | None => {
+            let query = AgentQuery { tenant, id: new.agent.id, version: new.agent.version };
+            skills::pin(app, tenant, &app.store.db.agent(query).await?.body.skills).await
+        }
     }
 }
 
@@ -124,6 +144,7 @@ fn make(
         body: SessionBody {
             agent: body,
             resources: new.resources.into_iter().map(|new| new.resource).collect(),
+            vault_ids: new.vaults.iter().map(ToString::to_string).collect(),
             budget: new.budget,
         },
     })
@@ -169,10 +190,15 @@ pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Re
 pub(super) async fn update(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Run)?;
     let (body, key, id) = (request.json()?, app.data_key(&request)?, id(&request)?);
+    let named = session::vaults(Fields::of_body(&body)?)?;
+    vaults::check(&app, request.principal.tenant_id(), &named).await?;
+    let agent = body.get("agent").unwrap_or(&serde_json::Value::Null);
+    let pinned = skills::pin_body(&app, request.principal.tenant_id(), agent).await?;
     let (dialect, credit_usd, models) = (request.dialect, app.credit_usd, app.models.clone());
     let change = move |row: &SessionRow| {
         let before = app::opened(row, &key);
-        let after = session::update(&before, &body, dialect, credit_usd)?;
+        let mut after = session::update(&before, &body, dialect, credit_usd)?;
+        SkillChoice::pin(&mut after.body.agent.skills, &pinned);
         if after.changed.contains(&"budget") && after.body.budget.is_some() {
             models.check_budget(&after.body.agent.model.id)?;
         }

@@ -42,6 +42,8 @@ pub struct ConfigFile {
     pub rates: Option<Rates>,
     /// The most sessions that run at the same time.
     pub max_running_sessions: Option<usize>,
+    /// The most bytes that the files of a tenant may have.
+    pub max_storage_bytes: Option<u64>,
     /// A file with the master key.
     pub master_key_file: Option<PathBuf>,
     /// A command that prints the master key.

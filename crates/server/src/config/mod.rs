@@ -15,8 +15,8 @@ pub use file::ConfigFile;
 pub use rates::Rates;
 pub use roles::Roles;
 
-use crate::drive::PrivateAddresses;
 use crate::observe::Level;
+use crate::outgoing::PrivateAddresses;
 use crate::secrets::MasterSource;
 use crate::store::postgres::DatabaseUrl;
 
@@ -26,6 +26,8 @@ const MASTER_VARIABLE: &str = "QODER_MASTER_KEY";
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8400);
 /// The most sessions that run at the same time.
 const MOST_SEATS: usize = 256;
+/// The most bytes that the files of a tenant may have.
+const MOST_STORAGE: u64 = 10 * 1024 * 1024 * 1024;
 /// What a credit costs in dollars.
 const CREDIT_USD: f64 = 0.01;
 
@@ -140,6 +142,8 @@ pub struct Config {
     pub rates: Option<Rates>,
     /// The most sessions that run at the same time.
     pub most_seats: usize,
+    /// The most bytes that the files of a tenant may have.
+    pub storage_quota: u64,
     /// Where the master key comes from; without it, the database that nodes share keeps it.
     pub master_key: Option<MasterSource>,
     /// Which addresses sessions may reach besides public ones.
@@ -219,6 +223,7 @@ impl Config {
             allow_hosts: [options.allow_hosts, file.allow_hosts].concat(),
             allow_origins: [options.allow_origins, file.allow_origins].concat(),
             trusted_proxies: [options.trusted_proxies, file.trusted_proxies].concat(),
+            storage_quota: file.max_storage_bytes.unwrap_or(MOST_STORAGE),
             settings: file.settings,
             listen,
             data_dir,

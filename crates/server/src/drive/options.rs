@@ -6,17 +6,18 @@ use std::path::PathBuf;
 
 use qoder_models::ModelOptions;
 use qoder_runtime::config::settings::holds_secret;
-use qoder_runtime::setup::{Options, Setup, SetupError};
+use qoder_runtime::setup::{HostTools, Options, Setup, SetupError};
 use qoder_types::server::{ToolPolicies, ToolPolicy};
 use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, ToolDefinition};
 use serde_json::{Map, Value, json};
 
+use super::skills::Skills;
 use crate::environment::Places;
 use crate::model::environment::{EnvironmentBody, EnvironmentConfig, Networking};
 use crate::model::session::{Session, SessionSecrets};
 use crate::model::tools::Policy;
-use crate::model::toolset::Toolset;
+use crate::model::toolset::{SKILL, Toolset};
 
 /// Variables of the server's own environment that commands have, too.
 const KEPT_VARIABLES: [&str; 7] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR"];
@@ -55,6 +56,17 @@ pub struct RuntimeSettings {
     pub credit_usd: f64,
 }
 
+/// What a session is given beside its agent and its environment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Given {
+    /// What the model reads about it.
+    pub(super) facts: Vec<String>,
+    /// Its skills.
+    pub(super) skills: Skills,
+    /// Tools of the server.
+    pub(super) tools: HostTools,
+}
+
 impl RuntimeSettings {
     /// How a model of this name is reached.
     ///
@@ -81,6 +93,7 @@ impl RuntimeSettings {
         environment: &EnvironmentBody,
         secrets: &SessionSecrets,
         (toolset, places): (&Toolset, &Places),
+        given: Given,
     ) -> Options {
         let agent = &session.body.agent;
         let mut variables = self.environment.clone();
@@ -88,7 +101,9 @@ impl RuntimeSettings {
         variables.insert("QODER_CONFIG_DIR".to_owned(), config_root);
         let budget = session.body.budget.as_ref().map(|budget| budget.dollars(self.credit_usd));
         let model = if self.is_offline { "offline".to_owned() } else { agent.model.id.clone() };
-        let facts = format!("Working directory: {}", places.workspace.display());
+        let cwd = agent.system.as_ref().map(|_| format!("Working directory: {}", places.workspace.display()));
+        let facts: Vec<String> = cwd.into_iter().chain(given.facts).collect();
+        let isolation = Isolation::new(vec![places.workspace.clone(), places.session.clone()]);
         Options {
             cwd: places.workspace.clone(),
             additional_directories: vec![places.session.clone()],
@@ -107,15 +122,17 @@ impl RuntimeSettings {
             tools: Some(offered(toolset)),
             tool_policies: policies(toolset),
             external_tools: external(toolset),
-            skills: Some(Vec::new()),
+            skills: Some(given.skills.names),
+            skill_dirs: given.skills.folders,
             system_prompt: agent.system.clone(),
-            append_system_prompt: agent.system.as_ref().map(|_| facts),
+            append_system_prompt: (!facts.is_empty()).then(|| facts.join("\n")),
             settings: Some(self.settings(environment).to_string()),
             setting_sources: Some(Vec::new()),
             strict_mcp_config: true,
             no_commands: true,
             stays_open: true,
-            isolation: Some(Isolation::new(vec![places.workspace.clone(), places.session.clone()])),
+            isolation: Some(Isolation { mounted: vec![places.mounts.clone()], ..isolation }),
+            host_tools: given.tools,
             sandbox: true,
             ..Options::default()
         }
@@ -190,6 +207,7 @@ fn allowed(toolset: &Toolset, environment: &EnvironmentBody) -> Vec<String> {
             _ => rules.push(tool.name.to_owned()),
         }
     }
+    rules.extend(toolset.has_skills.then(|| SKILL.to_owned()));
     rules.extend(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias)));
     rules
 }
@@ -216,7 +234,11 @@ fn domain_rule(host: &str) -> String {
 
 fn offered(toolset: &Toolset) -> Vec<String> {
     let built_in = toolset.enabled().map(|(tool, _)| tool.name.to_owned());
-    built_in.chain(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias))).collect()
+    let skill = toolset.has_skills.then(|| SKILL.to_owned());
+    built_in
+        .chain(skill)
+        .chain(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias)))
+        .collect()
 }
 
 fn policy(policy: Policy) -> ToolPolicy {

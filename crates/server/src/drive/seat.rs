@@ -5,28 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use qoder_core::ports::LogStoreError;
-use qoder_runtime::callbacks::Callbacks;
-use qoder_runtime::config::servers::Flags;
 use qoder_runtime::error::{DriveError, SessionError};
-use qoder_runtime::sessions::{Finished, FirstPrompt, OpenRequest, OpenedSession, SessionChoice, Sessions};
-use qoder_runtime::setup::Setup;
-use qoder_store::line::Line;
-use qoder_store::{SessionKey, SessionLocation, SessionStore};
+use qoder_runtime::sessions::Finished;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, sleep_until};
 
 use super::node::{Node, SeatMessage};
-use super::servers;
-use super::shared::Shared;
-use super::sink::SeatSink;
-use super::stored_session::SeatSession;
+use super::opening::{Open, open};
 use crate::model::event::NewEvent;
-use crate::model::ids::TenantId;
-use crate::model::session::SessionSecrets;
-use crate::model::toolset::Toolset;
-use crate::project::{Previews, Projector};
-use crate::store::{Append, Claim, DbError, Rest, SeatRow};
+use crate::store::{Append, Claim, DbError, Rest};
 
 /// How long what is appended may wait for more of it.
 const GATHERED: Duration = Duration::from_millis(20);
@@ -39,16 +27,6 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long a commit is tried while the database does not work.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
 const COMMIT_PAUSE: Duration = Duration::from_millis(100);
-
-/// A session that is open.
-struct Open {
-    opened: OpenedSession,
-    shared: Arc<Shared>,
-    tenant: TenantId,
-    budget: Option<serde_json::Value>,
-    credit_usd: f64,
-    configured_at: crate::model::time::Time,
-}
 
 /// Whether a session has its lease.
 enum Holding {
@@ -107,119 +85,6 @@ pub(super) async fn serve(node: Arc<Node>, key: i64, mut messages: mpsc::Unbound
             Ending::Rested | Ending::Fenced | Ending::Stopped | Ending::Ended(_) => {}
         }
     }
-}
-
-/// Why a session could not be opened.
-pub(super) enum OpenFailure {
-    /// The store does not work, or has given the session to another.
-    Store(DbError),
-    /// The session cannot run as it is configured.
-    Session(String),
-}
-
-impl From<DbError> for OpenFailure {
-    fn from(error: DbError) -> Self {
-        Self::Store(error)
-    }
-}
-
-async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFailure> {
-    let store = &node.store;
-    let mut row = store.db.seat(claim.key).await?;
-    store.fill_records(row.tenant, &mut row.records).await?;
-    let settings = &node.settings.runtime;
-    let secrets = open_secrets(node, &row)?;
-    let session = &row.session.session;
-    let toolset = Toolset::new(&session.body.agent.tools);
-    let mut projector = Projector::new(session.id, toolset.clone(), settings.credit_usd);
-    let lines = read_log(&row, &mut projector)?;
-    let last_seq = row.records.last().map_or(0, |record| record.seq);
-    let id = session.id.to_string();
-    let unfinished = projector.is_unfinished();
-    let shared = Arc::new(Shared::new(&id, projector, last_seq, 0));
-    shared.feed(std::mem::take(&mut row.inbox), row.inbox_seq);
-    let budget = session.body.budget.as_ref().map(crate::model::budget::Budget::view);
-    let first = if unfinished { FirstPrompt::Continue } else { FirstPrompt::FromHost };
-    let (opening, opener, sink_shared) = (Arc::clone(node), Arc::clone(&shared), Arc::clone(&shared));
-    let key = claim.key;
-    let configured_at = claim.configured_at;
-    let tenant = row.tenant;
-    let opened = tokio::task::spawn_blocking(move || {
-        let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
-        open_session(&opening, &row, (&secrets, &toolset), (lines, opener, first), sink)
-    });
-    let opened = opened.await.map_err(|error| OpenFailure::Session(format!("internal error: {error}")))??;
-    Ok(Open { opened, shared, tenant, budget, credit_usd: settings.credit_usd, configured_at })
-}
-
-fn open_secrets(node: &Node, row: &SeatRow) -> Result<SessionSecrets, OpenFailure> {
-    let Some(sealed) = &row.session.sealed else { return Ok(SessionSecrets::default()) };
-    let id = row.session.session.id.to_string();
-    let opened = node
-        .keys
-        .data_key(row.tenant, &row.data_key)
-        .and_then(|key| key.open("sessions", &id, sealed))
-        .map_err(|error| OpenFailure::Session(error.to_string()))?;
-    serde_json::from_slice(&opened).map_err(|error| OpenFailure::Session(error.to_string()))
-}
-
-/// Folds the log; what comes of it is stored already.
-fn read_log(row: &SeatRow, projector: &mut Projector) -> Result<Vec<Line>, OpenFailure> {
-    let mut previews = Previews::default();
-    let mut lines = Vec::with_capacity(row.records.len());
-    for (index, record) in row.records.iter().enumerate() {
-        let line = crate::store::decode(record)?;
-        match &line {
-            Line::Record(record) if record.seq == index as u64 + 1 => {
-                projector.project(record, &mut previews);
-            }
-            Line::Record(_) | Line::Foreign(_) => {
-                return Err(DbError::Corrupt(format!("record {} is out of place", record.seq)).into());
-            }
-        }
-        lines.push(line);
-    }
-    Ok(lines)
-}
-
-fn open_session(
-    node: &Node,
-    row: &SeatRow,
-    (secrets, toolset): (&SessionSecrets, &Toolset),
-    (lines, shared, first): (Vec<Line>, Arc<Shared>, FirstPrompt),
-    sink: Arc<SeatSink>,
-) -> Result<OpenedSession, OpenFailure> {
-    let session = &row.session.session;
-    let fault =
-        |error: std::io::Error| OpenFailure::Session(format!("the workspace cannot be made: {error}"));
-    let places = node.environments.prepare(session.id).map_err(fault)?;
-    let options = node.settings.runtime.options(session, &row.environment, secrets, (toolset, &places));
-    let setup = Setup::prepare(options).map_err(|error| OpenFailure::Session(error.to_string()))?;
-    let (servers, refused) =
-        servers::servers(&session.body.agent.mcp_servers, toolset, &node.settings.private_addresses);
-    for name in refused {
-        let error = json!({ "type": "mcp_connection_failed_error", "mcp_server_name": name,
-            "message": "The server's address is not public, and this server does not list it.",
-            "retry_status": { "type": "retrying" } });
-        shared.report(NewEvent::new("session.error", &json!({ "error": error })));
-    }
-    let id = session.id.to_string();
-    let store: Arc<dyn SessionStore> = Arc::new(SeatSession::new(id.clone(), shared, lines));
-    let location = SessionLocation::new(store, SessionKey::main(id), places.outputs);
-    let request = OpenRequest {
-        setup,
-        callbacks: Callbacks { servers, ..Callbacks::default() },
-        agent: None,
-        servers: Flags::default(),
-        answers_own_servers: false,
-        choice: SessionChoice::default(),
-        kept: Some(location),
-        first,
-        sink,
-        mirror: None,
-        report: Arc::new(|_: &str| ()),
-    };
-    Sessions::default().open(request).map_err(|error| OpenFailure::Session(error.to_string()))
 }
 
 /// A session that is awake.

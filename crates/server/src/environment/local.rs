@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use super::mounts::MountPoint;
 use crate::model::ids::{SessionId, hex};
 
 /// The folders of one session.
@@ -18,6 +19,16 @@ pub struct Places {
     pub home: PathBuf,
     /// Outputs that are too long for the model.
     pub outputs: PathBuf,
+    /// What is mounted beside the workspace; the session reads it and cannot change it.
+    pub mounts: PathBuf,
+}
+
+impl Places {
+    /// Where a path of the interface is; `None` when it is in none of the session's folders.
+    #[must_use]
+    pub fn mount_point(&self, path: &str) -> Option<MountPoint> {
+        MountPoint::of(path, &self.workspace, &self.mounts)
+    }
 }
 
 /// The folders of all sessions.
@@ -53,11 +64,22 @@ impl LocalEnvironments {
             home: own.join("home"),
             outputs: own.join("outputs"),
             session: own,
+            mounts: folder.join("mounts"),
         };
-        for folder in [&places.workspace, &places.home, &places.outputs] {
+        for folder in [&places.workspace, &places.home, &places.outputs, &places.mounts] {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         Ok(places)
+    }
+
+    /// Removes a file that was mounted.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn unmount(&self, session: SessionId, path: &str) -> io::Result<()> {
+        let folder = self.folder(session);
+        let point = MountPoint::of(path, &folder.join("workspace"), &folder.join("mounts"));
+        point.map_or(Ok(()), |point| point.remove())
     }
 
     /// Removes everything of a session.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::query::Query;
+use super::request::Query;
 use crate::model::ids::TenantId;
 use crate::model::problem::Problem;
 use crate::store::{ListQuery, ListedPage, Place};

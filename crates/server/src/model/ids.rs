@@ -97,6 +97,16 @@ ids! {
     SessionId = "sess_";
     /// An event of a session.
     EventId = "evt_";
+    /// A file.
+    FileId = "file_";
+    /// A skill.
+    SkillId = "skill_";
+    /// A version of a skill.
+    SkillVersionId = "skillver_";
+    /// A vault.
+    VaultId = "vlt_";
+    /// A credential of a vault.
+    CredentialId = "vcrd_";
     /// A resource of a session: a file, a repository.
     ResourceId = "sesrsc_";
     /// One run of the server process.
@@ -117,7 +127,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId ResourceId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId VaultId CredentialId ResourceId NodeId TenantId }
 
 impl EventId {
     /// The id of an event that is made now.

@@ -4,12 +4,17 @@ mod agents;
 pub mod dialect;
 pub mod environment;
 pub mod fields;
+pub mod files;
 pub mod ids;
 pub mod metadata;
 pub mod problem;
 pub mod refusal;
 mod sessions;
+mod skills;
 pub mod time;
+mod vaults;
 
 pub use agents::{agent, agent_view, tools, toolset};
 pub use sessions::{admission, budget, content, event, inputs, resources, session, status, usage};
+pub use skills::{names, skill, upload};
+pub use vaults::{auth, vault};

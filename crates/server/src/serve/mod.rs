@@ -109,8 +109,16 @@ async fn care(store: Store, tokens: Arc<Authenticator>, log: Log) {
         while matches!(cleaned, Ok(count) if count > 0) {
             cleaned = store.db.clean(Time::now()).await;
         }
+        let mut removed = Ok(1);
+        while matches!(removed, Ok(count) if count > 0) {
+            removed = store.clean_files(Time::now()).await;
+        }
+        let mut dropped = Ok(1);
+        while matches!(dropped, Ok(count) if count > 0) {
+            dropped = store.clean_archives().await;
+        }
         let noted = tokens.note_used().await;
-        if let Err(error) = cleaned.map(drop).and(noted) {
+        if let Err(error) = cleaned.map(drop).and(removed.map(drop)).and(dropped.map(drop)).and(noted) {
             log.warn("care_failed", &[("error", &error.to_string())]);
         }
     }

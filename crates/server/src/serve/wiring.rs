@@ -9,11 +9,13 @@ use tokio::sync::watch;
 use super::foundation::{Foundation, ServeError};
 use crate::api::{App, ModelCatalog, Readiness, router};
 use crate::config::Config;
+use crate::credentials::Credentials;
 use crate::drive::{Node, NodeSettings, RuntimeSettings};
 use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
-use crate::http::{Authenticator, Edge, HostRules, RateLimiter};
+use crate::http::{Authenticator, Edge, FileLinks, HostRules, LinkBase, RateLimiter};
 use crate::observe::{Counted, Log, Metrics};
+use crate::outgoing::Outgoing;
 
 /// The parts of a server.
 pub(super) struct Parts {
@@ -36,11 +38,14 @@ pub(super) fn wire(
         runtime,
         private_addresses: config.private_addresses.clone(),
         most_seats: config.most_seats,
+        storage_quota: config.storage_quota,
     };
+    let outgoing = Outgoing::new(config.environment.clone(), config.private_addresses.clone());
+    let credentials = Arc::new(Credentials::new(foundation.store.clone(), outgoing));
     let node = Node::new(
         foundation.store.clone(),
         Arc::clone(&hub),
-        foundation.keys.clone(),
+        (foundation.keys.clone(), Arc::clone(&credentials)),
         LocalEnvironments::new(&config.workspaces),
         settings,
         log.clone(),
@@ -65,6 +70,15 @@ pub(super) fn wire(
         metrics,
         models,
         credit_usd: config.credit_usd,
+        credentials,
+        links: FileLinks::new(
+            foundation.cluster.clone(),
+            LinkBase {
+                public_url: config.public_url.clone(),
+                is_tls: config.tls.is_some() || config.behind_proxy,
+            },
+        ),
+        storage_quota: config.storage_quota,
         readiness: Arc::clone(&readiness),
         stop,
         streams: Mutex::new(HashMap::new()),

@@ -1,6 +1,7 @@
 //! Where everything is kept: rows in a database, long content in blobs. [`Store`] is what the rest of the server uses; it reads
 //! what a row keeps in a blob.
 
+mod archive;
 mod blobs;
 mod error;
 mod head;
@@ -14,7 +15,10 @@ pub mod sqlite;
 
 use std::sync::Arc;
 
-pub use blobs::{Blobs, FolderBlobs, SPILL};
+use futures::StreamExt;
+
+pub use archive::{pack, unpack, write_files};
+pub use blobs::{BlobReader, BlobWriter, Blobs, FolderBlobs, SPILL};
 pub use error::DbError;
 pub use health::Health;
 pub use lines::{decode, encode};
@@ -23,6 +27,10 @@ pub use port::*;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::TenantId;
 use crate::model::inputs::Input;
+use crate::model::time::Time;
+
+/// Files whose content is removed at a time.
+const CLEANED_TOGETHER: usize = 100;
 
 /// A database with its blobs.
 #[derive(Debug, Clone)]
@@ -90,6 +98,46 @@ impl Store {
             record.line = self.blob(tenant, name).await?;
         }
         Ok(())
+    }
+
+    /// Everything of a file's content.
+    ///
+    /// # Errors
+    /// When it is missing or cannot be read.
+    pub async fn read_file(&self, tenant: TenantId, name: &str) -> Result<Vec<u8>, DbError> {
+        let reader = self.blobs.open(tenant, name).await?;
+        let mut reader = reader.ok_or_else(|| DbError::Corrupt(format!("the blob {name} is missing")))?;
+        let mut content = Vec::new();
+        while let Some(piece) = reader.next().await {
+            content.extend_from_slice(&piece?);
+        }
+        Ok(content)
+    }
+
+    /// Removes the content of files that were deleted or are over. Answers with how many there were.
+    ///
+    /// # Errors
+    /// When the database or a blob cannot be changed.
+    pub async fn clean_files(&self, now: Time) -> Result<usize, DbError> {
+        let unused = self.db.unused_files(now, CLEANED_TOGETHER).await?;
+        for file in &unused {
+            self.blobs.remove(file.tenant, &file.blob).await?;
+            self.db.forget_content(file.id).await?;
+        }
+        Ok(unused.len())
+    }
+
+    /// Removes the archives of versions that were deleted. Answers with how many there were.
+    ///
+    /// # Errors
+    /// When the database or a blob cannot be changed.
+    pub async fn clean_archives(&self) -> Result<usize, DbError> {
+        let unused = self.db.unused_archives(CLEANED_TOGETHER).await?;
+        for archive in &unused {
+            self.blobs.remove(archive.tenant, &archive.blob).await?;
+            self.db.forget_archive(archive.id).await?;
+        }
+        Ok(unused.len())
     }
 
     async fn blob(&self, tenant: TenantId, name: &str) -> Result<Vec<u8>, DbError> {

@@ -1,25 +1,23 @@
 //! Hosts: how the events of a session reach the person or program outside. One per output format; the terminal one adds
 //! progress on stderr.
 
-mod json_lines;
-mod line_length;
+mod result_only;
 mod terminal;
 mod text;
 
 use std::sync::Arc;
 
-use qoder_protocol::messages::{StreamMessage, SystemMessage};
+use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::events::Sink;
+use qoder_stdio::{JsonLines, Wanted};
 
 use crate::command_line::arguments::OutputFormat;
-use crate::screen::tell;
+use crate::screen::{Streams, tell};
 
-pub use json_lines::{JsonLines, StateFor, Wanted};
-
-/// Says on stderr that a model call is tried again, the first time: what follows may take minutes of silence.
+/// Says on stderr that a model call is tried again, the first time.
 fn tell_first_retry(message: &StreamMessage) {
-    if let StreamMessage::System(SystemMessage::ApiRetry { attempt: 1, max_retries, error, .. }) = message {
-        tell(&format!("retrying a model call, at most {max_retries} times: {error}"));
+    if let Some(text) = qoder_stdio::first_retry(message) {
+        tell(&text);
     }
 }
 
@@ -41,14 +39,17 @@ pub struct View {
 /// The host for a view.
 pub fn make(view: View) -> Arc<dyn Sink> {
     match view.format {
-        OutputFormat::StreamJson => Arc::new(JsonLines::new(Wanted {
-            partial: view.partial,
-            verbose: view.verbose,
-            hook_events: view.hook_events,
-            first_retry: true,
-            ..Wanted::default()
-        })),
-        OutputFormat::Json => Arc::new(json_lines::ResultOnly::new(view.verbose, view.last_result)),
+        OutputFormat::StreamJson => {
+            let wanted = Wanted {
+                partial: view.partial,
+                verbose: view.verbose,
+                hook_events: view.hook_events,
+                first_retry: true,
+                ..Wanted::default()
+            };
+            Arc::new(JsonLines::new(wanted, Arc::new(Streams)))
+        }
+        OutputFormat::Json => Arc::new(result_only::ResultOnly::new(view.verbose, view.last_result)),
         OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),
     }
 }

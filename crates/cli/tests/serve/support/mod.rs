@@ -107,7 +107,8 @@ impl Server {
 
     /// Starts the server again, after it was killed or stopped.
     pub fn start_again(&mut self) {
-        let (child, address) = start(&self.sandbox, self.model.as_deref(), &self.arguments, &self.environment);
+        let (child, address) =
+            start(&self.sandbox, self.model.as_deref(), &self.arguments, &self.environment);
         (self.child, self.address) = (child, address);
     }
 
@@ -291,11 +292,7 @@ fn start(
     (child, address.to_owned())
 }
 
-fn operate(
-    sandbox: &Sandbox,
-    environment: &[(String, String)],
-    arguments: &[&str],
-) -> std::process::Output {
+fn operate(sandbox: &Sandbox, environment: &[(String, String)], arguments: &[&str]) -> std::process::Output {
     let mut command: Command = sandbox.command(PROGRAM);
     command.envs(environment.iter().cloned());
     command.arg("serve").args(arguments).arg("--data-dir").arg(sandbox.home().join("data"));

@@ -8,6 +8,7 @@ mod sse;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -112,6 +113,9 @@ impl HttpRequests {
         }
         let session =
             response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        if session.is_some() {
+            self.requests.in_session.store(true, Ordering::Relaxed);
+        }
         let JsonRpcMessage::Request(request) = message else {
             return if status.is_success() {
                 Ok(StreamableHttpPostResponse::Accepted)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
@@ -69,6 +70,8 @@ pub(in crate::remote) struct Requests {
     authorizer: Option<Arc<dyn Authorizer>>,
     pub(in crate::remote) fault: Arc<Fault>,
     pub(in crate::remote) longest: usize,
+    /// True once the server gave the connection a session of its own.
+    pub(in crate::remote) in_session: Arc<AtomicBool>,
 }
 
 impl Requests {
@@ -88,6 +91,7 @@ impl Requests {
             authorizer,
             fault,
             longest: context.limits.message,
+            in_session: Arc::default(),
         })
     }
 

@@ -9,6 +9,7 @@ use url::Url;
 
 use crate::model::fields::{Change, Fields, each};
 use crate::model::metadata::{self, EmptyText, Metadata};
+use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
 use crate::model::tools::{self, ToolEntry};
 
@@ -65,6 +66,9 @@ pub struct AgentBody {
     /// The servers that its toolsets name.
     #[serde(default)]
     pub mcp_servers: Vec<McpServer>,
+    /// The skills that it uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillChoice>,
     /// What the owner wrote on it.
     #[serde(default)]
     pub metadata: Metadata,
@@ -86,6 +90,7 @@ impl AgentBody {
             system: text(fields, system, LONGEST_SYSTEM)?,
             tools: tools::read(fields.get("tools").unwrap_or(&Value::Null))?,
             mcp_servers: servers(fields)?,
+            skills: SkillChoice::read(fields)?,
             metadata: metadata::read(fields.get("metadata").unwrap_or(&Value::Null))?,
         };
         refuse_unserved(fields)?;
@@ -114,7 +119,7 @@ impl AgentBody {
         agent.checked()
     }
 
-    /// The agent with what a session overrides: the model, the system prompt, tools and servers.
+    /// The agent with what a session overrides: the model, the system prompt, tools, servers and skills.
     ///
     /// # Errors
     /// When a field cannot be used, or cleared.
@@ -135,6 +140,9 @@ impl AgentBody {
         }
         if fields.change("mcp_servers") != Change::Keep {
             agent.mcp_servers = servers(fields)?;
+        }
+        if fields.change("skills") != Change::Keep {
+            agent.skills = SkillChoice::read(fields)?;
         }
         agent.checked()
     }
@@ -255,9 +263,6 @@ fn servers(fields: Fields<'_>) -> Result<Vec<McpServer>, Problem> {
 
 /// What this server cannot do is refused: an agent that silently lacks a part would be worse.
 fn refuse_unserved(fields: Fields<'_>) -> Result<(), Problem> {
-    if !fields.items("skills", 64)?.is_empty() {
-        return Err(Problem::field("skills", "names a skill, and this server has none"));
-    }
     if fields.get("multiagent").is_some() {
         return Err(Problem::field("multiagent", "is not available on this server"));
     }
@@ -328,7 +333,7 @@ mod tests {
             (json!({ "mcp_servers": [server("a"), server("a")], "tools": [toolset] }), "mcp_servers[1].name"),
             (json!({ "mcp_servers": [{ "name": "a", "url": "file:///etc" }] }), "mcp_servers[0].url"),
             (json!({ "mcp_servers": [{ "name": "a", "url": "https://u:p@h/" }] }), "mcp_servers[0].url"),
-            (json!({ "skills": [{ "type": "custom", "skill_id": "x" }] }), "skills"),
+            (json!({ "skills": [{ "type": "anthropic", "skill_id": "x" }] }), "skills[0].skill_id"),
             (json!({ "multiagent": { "type": "coordinator" } }), "multiagent"),
         ] {
             assert_eq!(agent(&body).unwrap_err().field.as_deref(), Some(field), "{body}");

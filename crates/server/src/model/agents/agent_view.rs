@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::model::agent::{AgentBody, ModelChoice};
 use crate::model::dialect::Dialect;
 use crate::model::ids::AgentId;
+use crate::model::names::SkillChoice;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::model::tools::{self, Policy, ToolConfig, ToolEntry};
@@ -78,9 +79,10 @@ fn fixed(id: AgentId, version: u64, body: &AgentBody, dialect: Dialect) -> Map<S
         .collect();
     let toolset = Toolset::new(&body.tools);
     let tools: Vec<Value> = body.tools.iter().map(|entry| tool(entry, &toolset, dialect)).collect();
+    let skills: Vec<Value> = body.skills.iter().map(SkillChoice::view).collect();
     let value = json!({
         "id": id, "type": "agent", "name": body.name, "description": body.description, "model": model(&body.model),
-        "system": body.system, "tools": tools, "mcp_servers": servers, "skills": [], "multiagent": null,
+        "system": body.system, "tools": tools, "mcp_servers": servers, "skills": skills, "multiagent": null,
         "execution_identity": { "type": "service_account" }, "version": version,
     });
     match value {

@@ -60,7 +60,12 @@ pub struct Toolset {
     pub servers: Vec<ServerTools>,
     /// The tools that the client runs.
     pub external: Vec<ExternalTool>,
+    /// True when it can load skills.
+    pub has_skills: bool,
 }
+
+/// The tool that loads skills. No policy of an agent is about it: each call that a skill leads to is decided on its own.
+pub const SKILL: &str = "Skill";
 
 /// What a name that the model called stands for.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +122,12 @@ impl Toolset {
         toolset
     }
 
+    /// The same, for an agent that has skills or has none.
+    #[must_use]
+    pub fn with_skills(self, has_skills: bool) -> Self {
+        Self { has_skills, ..self }
+    }
+
     /// The built-in tools that the model sees, with their policies.
     pub fn enabled(&self) -> impl Iterator<Item = (&BuiltInTool, Policy)> {
         self.built_in.iter().filter_map(|tool| Some((tool, tool.policy?)))
@@ -141,7 +152,10 @@ impl Toolset {
         Called::BuiltIn {
             name: name.to_owned(),
             spelling: tool.and_then(|tool| tool.spelling.clone()),
-            policy: tool.and_then(|tool| tool.policy),
+            policy: match tool {
+                Some(tool) => tool.policy,
+                None => (self.has_skills && name == SKILL).then_some(Policy::AlwaysAllow),
+            },
         }
     }
 }

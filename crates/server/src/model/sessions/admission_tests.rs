@@ -38,7 +38,7 @@ fn result(number: u8, text: &str) -> Value {
 }
 
 fn take(head: Head, actions: &[Action], dialect: Dialect, events: &[Value]) -> Result<Admission, Refusal> {
-    let inputs = inputs::read(&json!({ "events": events })).unwrap();
+    let inputs = inputs::read(&json!({ "events": events }), &crate::model::files::GivenFiles::new()).unwrap();
     admit(head, actions, (dialect, "token-1"), inputs)
 }
 
@@ -119,7 +119,9 @@ fn answers_of_the_wrong_kind_unknown_repeated_and_late_ones_are_refused() {
 
 #[test]
 fn the_same_result_again_is_replayed_in_one_dialect_and_from_one_token() {
-    let first = inputs::read(&json!({ "events": [result(1, "x")] })).unwrap().remove(0);
+    let first = inputs::read(&json!({ "events": [result(1, "x")] }), &crate::model::files::GivenFiles::new())
+        .unwrap()
+        .remove(0);
     let Effect::Result { digest, .. } = first.effect.clone() else { panic!() };
     let answered = |token: &str| Action {
         state: ActionState::Answered {

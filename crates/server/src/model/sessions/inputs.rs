@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::content::{self, Accepts};
 use crate::model::fields::{Fields, each};
+use crate::model::files::GivenFiles;
 use crate::model::ids::EventId;
 use crate::model::problem::Problem;
 
@@ -69,11 +70,11 @@ pub struct Input {
     pub effect: Effect,
 }
 
-/// Reads `events` of a request.
+/// Reads `events` of a request. `files` has the files that they may name.
 ///
 /// # Errors
 /// When one of them cannot be used; the field names it.
-pub fn read(body: &Value) -> Result<Vec<Input>, Problem> {
+pub fn read(body: &Value, files: &GivenFiles) -> Result<Vec<Input>, Problem> {
     let fields = Fields::of_body(body)?;
     if fields.get("events").is_none() {
         return Err(Problem::field("events", "is required"));
@@ -82,15 +83,15 @@ pub fn read(body: &Value) -> Result<Vec<Input>, Problem> {
     if items.is_empty() {
         return Err(Problem::field("events", "is empty"));
     }
-    each("events", items, read_input)
+    each("events", items, |item| read_input(item, files))
 }
 
 /// Reads `initial_events` of a session.
 ///
 /// # Errors
 /// When one of them cannot be used, or is not one that begins a session.
-pub fn read_initial(fields: Fields<'_>) -> Result<Vec<Input>, Problem> {
-    let inputs = each("initial_events", fields.items("initial_events", 50)?, read_input)?;
+pub fn read_initial(fields: Fields<'_>, files: &GivenFiles) -> Result<Vec<Input>, Problem> {
+    let inputs = each("initial_events", fields.items("initial_events", 50)?, |item| read_input(item, files))?;
     for (index, input) in inputs.iter().enumerate() {
         if !matches!(input.effect, Effect::Message(_) | Effect::System(_)) {
             let field = format!("initial_events[{index}].type");
@@ -113,12 +114,12 @@ const KINDS: [&str; 7] = [
     "system.message",
 ];
 
-fn read_input(item: &Value) -> Result<Input, Problem> {
+fn read_input(item: &Value, files: &GivenFiles) -> Result<Input, Problem> {
     let fields = Fields::of_item(item)?;
     let kind = fields.word("type", &KINDS)?.ok_or_else(|| Problem::field("type", "is required"))?;
     let (kind, body, effect) = match kind {
         "user.message" => {
-            let content = content::read(fields, Accepts::Message)?;
+            let content = content::read(fields, Accepts::Message, files)?;
             (KINDS[0], json!({ "content": content.stored }), Effect::Message(content.message()))
         }
         "user.interrupt" => {
@@ -131,7 +132,7 @@ fn read_input(item: &Value) -> Result<Input, Problem> {
             (KINDS[1], json!({}), Effect::Interrupt)
         }
         "user.tool_confirmation" => confirmation(fields)?,
-        "user.custom_tool_result" => custom_result(fields)?,
+        "user.custom_tool_result" => custom_result(fields, files)?,
         "user.tool_result" => {
             return Err(Problem::field(
                 "type",
@@ -145,7 +146,7 @@ fn read_input(item: &Value) -> Result<Input, Problem> {
             ));
         }
         _ => {
-            let content = content::read(fields, Accepts::Text)?;
+            let content = content::read(fields, Accepts::Text, files)?;
             (KINDS[6], json!({ "content": content.stored }), Effect::System(content.message()))
         }
     };
@@ -173,9 +174,9 @@ fn confirmation(fields: Fields<'_>) -> Result<(&'static str, Value, Effect), Pro
     Ok((KINDS[2], body, Effect::Confirm { action, allow, message }))
 }
 
-fn custom_result(fields: Fields<'_>) -> Result<(&'static str, Value, Effect), Problem> {
+fn custom_result(fields: Fields<'_>, files: &GivenFiles) -> Result<(&'static str, Value, Effect), Problem> {
     let action = action(fields, &["custom_tool_use_id", "tool_use_id"])?;
-    let content = content::read(fields, Accepts::Result)?;
+    let content = content::read(fields, Accepts::Result, files)?;
     let is_error = fields.flag("is_error")?;
     let mut body = json!({ "custom_tool_use_id": action, "content": content.stored });
     if let Some(is_error) = is_error {
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     fn one(event: &Value) -> Result<Input, Problem> {
-        read(&json!({ "events": [event] })).map(|mut inputs| inputs.remove(0))
+        read(&json!({ "events": [event] }), &GivenFiles::new()).map(|mut inputs| inputs.remove(0))
     }
 
     const ACTION: &str = "evt_0197a0a0a0a07a0a8a0a0a0a0a0a0a0a";
@@ -254,9 +255,12 @@ mod tests {
         ] {
             assert_eq!(one(&event).unwrap_err().field.as_deref(), Some(field), "{event}");
         }
-        assert_eq!(read(&json!({})).unwrap_err().field.as_deref(), Some("events"));
-        assert_eq!(read(&json!({ "events": [] })).unwrap_err().field.as_deref(), Some("events"));
+        assert_eq!(read(&json!({}), &GivenFiles::new()).unwrap_err().field.as_deref(), Some("events"));
+        assert_eq!(
+            read(&json!({ "events": [] }), &GivenFiles::new()).unwrap_err().field.as_deref(),
+            Some("events")
+        );
         let initial = json!({ "initial_events": [{ "type": "user.interrupt" }] });
-        assert!(read_initial(Fields::of_body(&initial).unwrap()).is_err());
+        assert!(read_initial(Fields::of_body(&initial).unwrap(), &GivenFiles::new()).is_err());
     }
 }

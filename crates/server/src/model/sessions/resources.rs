@@ -1,28 +1,48 @@
-//! Resources of a session: repositories that are mounted into its workspace. Their credentials are kept apart, sealed, and never
-//! shown.
+//! Resources of a session: files and repositories that are mounted into it. Credentials are kept apart, sealed, and never shown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::model::fields::Fields;
-use crate::model::ids::ResourceId;
+use crate::model::ids::{FileId, ResourceId};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 
+/// What is mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Mounted {
+    /// A file.
+    File {
+        /// The file, as clients name it.
+        file_id: String,
+    },
+    /// A repository on GitHub.
+    GithubRepository(Repository),
+    /// A repository anywhere.
+    GitRepository(Repository),
+}
+
 /// A repository that is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resource {
-    /// The resource, as clients name it.
-    pub id: String,
-    /// `github_repository` or `git_repository`.
-    pub kind: String,
+pub struct Repository {
     /// Its address.
     pub url: String,
     /// What is checked out; the default branch without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<Value>,
+}
+
+/// Something that is mounted into a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    /// The resource, as clients name it.
+    pub id: String,
+    /// What is mounted.
+    #[serde(flatten)]
+    pub mounted: Mounted,
     /// Where it is mounted.
     pub mount_path: String,
     /// When it was added, in microseconds.
@@ -35,10 +55,42 @@ impl Resource {
     /// As clients read it.
     #[must_use]
     pub fn view(&self) -> Value {
-        json!({
-            "id": self.id, "type": self.kind, "url": self.url, "checkout": self.checkout,
-            "mount_path": self.mount_path, "created_at": Time(self.created_at), "updated_at": Time(self.updated_at),
-        })
+        let mut view = match &self.mounted {
+            Mounted::File { file_id } => json!({ "id": self.id, "type": "file", "file_id": file_id }),
+            Mounted::GithubRepository(repository) => self.repository("github_repository", repository),
+            Mounted::GitRepository(repository) => self.repository("git_repository", repository),
+        };
+        view["mount_path"] = json!(self.mount_path);
+        view["created_at"] = json!(Time(self.created_at));
+        view["updated_at"] = json!(Time(self.updated_at));
+        view
+    }
+
+    fn repository(&self, kind: &str, repository: &Repository) -> Value {
+        json!({ "id": self.id, "type": kind, "url": repository.url, "checkout": repository.checkout })
+    }
+
+    /// The file that is mounted.
+    #[must_use]
+    pub fn file(&self) -> Option<FileId> {
+        match &self.mounted {
+            Mounted::File { file_id } => FileId::parse(file_id),
+            Mounted::GithubRepository(_) | Mounted::GitRepository(_) => None,
+        }
+    }
+}
+
+/// Makes sure that no two things are mounted at the same place.
+///
+/// # Errors
+/// When two are.
+pub fn check_paths<'a>(resources: impl Iterator<Item = &'a Resource>) -> Result<(), Problem> {
+    let mut paths: Vec<&str> = resources.map(|resource| resource.mount_path.as_str()).collect();
+    paths.sort_unstable();
+    let twice = paths.windows(2).find(|pair| pair[0] == pair[1]);
+    match twice {
+        Some(pair) => Err(Problem::field("mount_path", format!("is `{}` for two resources", pair[0]))),
+        None => Ok(()),
     }
 }
 
@@ -58,41 +110,54 @@ pub struct NewResource {
 pub fn read(value: &Value, now: Time) -> Result<NewResource, Refusal> {
     let fields = Fields::of(value, "type")?;
     let accepted = ["file", "github_repository", "git_repository", "memory_store"];
-    let kind = match fields.word("type", &accepted)? {
-        Some("file") => {
-            return Err(Refusal::not_found("file", fields.text("file_id", 1..=256)?));
+    let kind = fields.word("type", &accepted)?.ok_or_else(|| Problem::field("type", "is required"))?;
+    let (mounted, default) = match kind {
+        "file" => {
+            let text = fields.text("file_id", 1..=256)?;
+            let id = FileId::parse(text).ok_or_else(|| Refusal::not_found("file", text))?;
+            (Mounted::File { file_id: id.to_string() }, format!("/mnt/session/uploads/{id}"))
         }
-        Some("memory_store") => {
+        "memory_store" => {
             return Err(Refusal::not_found("memory store", fields.text("memory_store_id", 1..=256)?));
         }
-        Some(kind) => kind,
-        None => return Err(Problem::field("type", "is required").into()),
+        "github_repository" => {
+            let (repository, path) = repository(fields)?;
+            (Mounted::GithubRepository(repository), path)
+        }
+        _ => {
+            let (repository, path) = repository(fields)?;
+            (Mounted::GitRepository(repository), path)
+        }
     };
-    let url = fields.text("url", 1..=2_048)?;
-    let parsed =
-        Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let Some(parsed) = parsed else {
-        return Err(Problem::field("url", "must be an http or https address").into());
-    };
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(Problem::field("url", "must not contain credentials").into());
-    }
-    let name = parsed.path_segments().and_then(|mut parts| parts.rfind(|part| !part.is_empty()));
-    let name = name.map(|name| name.strip_suffix(".git").unwrap_or(name)).unwrap_or("repository");
     let mount_path = match fields.optional_text("mount_path", 1..=1_024)? {
         Some(path) => mount_path(path)?,
-        None => format!("/workspace/{name}"),
+        None => default,
     };
     let resource = Resource {
         id: ResourceId::random().to_string(),
-        kind: kind.to_owned(),
-        url: url.to_owned(),
-        checkout: checkout(fields)?,
+        mounted,
         mount_path,
         created_at: now.0,
         updated_at: now.0,
     };
     Ok(NewResource { resource, credential: credential(fields)? })
+}
+
+/// A repository, and where it is mounted unless a request says otherwise.
+fn repository(fields: Fields<'_>) -> Result<(Repository, String), Problem> {
+    let url = fields.text("url", 1..=2_048)?;
+    let parsed =
+        Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let Some(parsed) = parsed else {
+        return Err(Problem::field("url", "must be an http or https address"));
+    };
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Err(Problem::field("url", "must not contain credentials"));
+    }
+    let name = parsed.path_segments().and_then(|mut parts| parts.rfind(|part| !part.is_empty()));
+    let name = name.map(|name| name.strip_suffix(".git").unwrap_or(name)).unwrap_or("repository");
+    let repository = Repository { url: url.to_owned(), checkout: checkout(fields)? };
+    Ok((repository, format!("/workspace/{name}")))
 }
 
 /// The credential in a request: a token or a password.
@@ -178,5 +243,27 @@ mod tests {
         }
         let file = read(&json!({ "type": "file", "file_id": "file_1" }), Time(0));
         assert_eq!(file.unwrap_err(), Refusal::not_found("file", "file_1"));
+    }
+
+    #[test]
+    fn a_file_is_mounted_beside_the_workspace_unless_a_path_says_otherwise() {
+        let id = FileId([1; 16]);
+        let file = |path: Option<&str>| {
+            let value = json!({ "type": "file", "file_id": id, "mount_path": path });
+            read(&value, Time(0)).unwrap().resource
+        };
+        let one = file(None);
+        assert_eq!(
+            (one.mount_path.as_str(), one.file()),
+            (format!("/mnt/session/uploads/{id}").as_str(), Some(id))
+        );
+        assert_eq!(file(Some("/data/workspace/a.csv")).mount_path, "/data/workspace/a.csv");
+        let stored = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<Resource>(&stored).unwrap(), one);
+        let older = json!({ "id": "sesrsc_1", "kind": "git_repository", "url": "https://h/r", "mount_path": "/workspace/r",
+            "created_at": 1, "updated_at": 1 });
+        assert_eq!(serde_json::from_value::<Resource>(older).unwrap().view()["url"], "https://h/r");
+        assert!(check_paths([&one, &file(None)].into_iter()).is_err());
+        assert!(check_paths([&one, &file(Some("/workspace/b"))].into_iter()).is_ok());
     }
 }

@@ -10,7 +10,8 @@ use crate::model::agent_view;
 use crate::model::budget::Budget;
 use crate::model::dialect::Dialect;
 use crate::model::fields::{Change, Fields, each};
-use crate::model::ids::{AgentId, EnvironmentId, SessionId};
+use crate::model::files::GivenFiles;
+use crate::model::ids::{AgentId, EnvironmentId, SessionId, VaultId};
 use crate::model::inputs::{self, Input};
 use crate::model::metadata::{self, EmptyText, Metadata};
 use crate::model::problem::Problem;
@@ -22,6 +23,7 @@ use crate::model::usage::SessionUsage;
 
 const LONGEST_TITLE: usize = 512;
 const MOST_RESOURCES: usize = 500;
+const MOST_VAULTS: usize = 50;
 const MOST_VARIABLES: usize = 256;
 const LONGEST_VARIABLE: usize = 32 * 1024;
 
@@ -52,6 +54,8 @@ pub struct NewSession {
     pub metadata: Metadata,
     /// What is mounted.
     pub resources: Vec<NewResource>,
+    /// Whose credentials it uses, in order.
+    pub vaults: Vec<VaultId>,
     /// What it may cost.
     pub budget: Option<Budget>,
     /// Variables of its commands.
@@ -68,9 +72,20 @@ pub struct SessionBody {
     /// What is mounted.
     #[serde(default)]
     pub resources: Vec<Resource>,
+    /// Whose credentials it uses, in order.
+    #[serde(default)]
+    pub vault_ids: Vec<String>,
     /// What it may cost.
     #[serde(default)]
     pub budget: Option<Budget>,
+}
+
+impl SessionBody {
+    /// The vaults whose credentials it uses, in order.
+    #[must_use]
+    pub fn vaults(&self) -> Vec<VaultId> {
+        self.vault_ids.iter().filter_map(|id| VaultId::parse(id)).collect()
+    }
 }
 
 /// What is sealed of a session.
@@ -130,21 +145,19 @@ pub struct Session {
     pub last_at: Time,
 }
 
-/// Reads the body of a creation.
+/// Reads the body of a creation. `files` has the files that its messages may name.
 ///
 /// # Errors
 /// When a field is missing or cannot be used, or names something that is not there.
-pub fn create(body: &Value, now: Time) -> Result<NewSession, Refusal> {
+pub fn create(body: &Value, now: Time, files: &GivenFiles) -> Result<NewSession, Refusal> {
     let fields = Fields::of_body(body)?;
     let agent = fields.get("agent").or_else(|| fields.get("agent_id"));
     let agent = agent.ok_or_else(|| Problem::field("agent", "is required"))?;
     let environment = fields.text("environment_id", 1..=256)?;
     let environment =
         EnvironmentId::parse(environment).ok_or_else(|| Refusal::not_found("environment", environment))?;
-    for (key, kind) in [("vault_ids", "vault"), ("memory_store_ids", "memory store")] {
-        if let Some(id) = fields.texts(key, 50)?.first() {
-            return Err(Refusal::not_found(kind, id));
-        }
+    if let Some(id) = fields.texts("memory_store_ids", 50)?.first() {
+        return Err(Refusal::not_found("memory store", id));
     }
     let mut mounted = Vec::new();
     for (index, item) in fields.items("resources", MOST_RESOURCES)?.iter().enumerate() {
@@ -154,15 +167,17 @@ pub fn create(body: &Value, now: Time) -> Result<NewSession, Refusal> {
         })?;
         mounted.push(resource);
     }
+    resources::check_paths(mounted.iter().map(|new| &new.resource))?;
     Ok(NewSession {
         agent: reference(agent)?,
         environment,
         title: fields.optional_text("title", 0..=LONGEST_TITLE)?.map(str::to_owned),
         metadata: metadata::read(fields.get("metadata").unwrap_or(&Value::Null))?,
         resources: mounted,
+        vaults: vaults(fields)?,
         budget: fields.get("budget").map(Budget::read).transpose()?,
         variables: variables(fields)?.unwrap_or_default(),
-        inputs: inputs::read_initial(fields)?,
+        inputs: inputs::read_initial(fields, files)?,
     })
 }
 
@@ -182,6 +197,15 @@ fn reference(value: &Value) -> Result<AgentReference, Refusal> {
         }
         _ => Err(Problem::field("agent", "must be a string or an object").into()),
     }
+}
+
+/// Reads `vault_ids`. Whether the vaults are there is for the caller.
+///
+/// # Errors
+/// When one is not the name of a vault, or there are too many.
+pub fn vaults(fields: Fields<'_>) -> Result<Vec<VaultId>, Refusal> {
+    let ids = fields.texts("vault_ids", MOST_VAULTS)?;
+    ids.iter().map(|id| VaultId::parse(id).ok_or_else(|| Refusal::not_found("vault", id))).collect()
 }
 
 /// Reads `environment_variables`: a map of texts.
@@ -260,11 +284,10 @@ pub fn update(
         after.title = fields.optional_text("title", 0..=LONGEST_TITLE)?.map(str::to_owned);
     }
     if fields.get("vault_ids").is_some() {
-        match (dialect, fields.texts("vault_ids", 50)?.first()) {
-            (Dialect::Claude, _) => return Err(Problem::field("vault_ids", "cannot be changed").into()),
-            (Dialect::Qoder, Some(id)) => return Err(Refusal::not_found("vault", id)),
-            (Dialect::Qoder, None) => {}
+        if dialect == Dialect::Claude {
+            return Err(Problem::field("vault_ids", "cannot be changed").into());
         }
+        after.body.vault_ids = vaults(fields)?.iter().map(ToString::to_string).collect();
     }
     if let Some(variables) = variables(fields)? {
         after.secrets.variables = variables;
@@ -339,7 +362,7 @@ pub fn view(session: &Session, dialect: Dialect, now: Time, credit_usd: f64) -> 
         "environment_id": session.environment_id, "status": session.status.as_str(), "title": session.title,
         "metadata": session.metadata,
         "resources": body.resources.iter().map(Resource::view).collect::<Vec<_>>(),
-        "vault_ids": [], "outcome_evaluations": [],
+        "vault_ids": body.vault_ids, "outcome_evaluations": [],
         "stats": { "active_seconds": active, "duration_seconds": seconds(end.since(session.created_at)) },
         "usage": session.usage.view(active, credit_usd),
         "budget": body.budget.as_ref().map(Budget::view), "deployment_id": null,

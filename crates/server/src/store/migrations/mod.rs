@@ -32,8 +32,12 @@ impl Migration {
 }
 
 /// The schema of SQLite.
-pub const SQLITE: &[Migration] =
-    &[Migration { number: 1, name: "first", sql: include_str!("sqlite/0001_first.sql") }];
+pub const SQLITE: &[Migration] = &[
+    Migration { number: 1, name: "first", sql: include_str!("sqlite/0001_first.sql") },
+    Migration { number: 2, name: "files", sql: include_str!("sqlite/0002_files.sql") },
+    Migration { number: 3, name: "vaults", sql: include_str!("sqlite/0003_vaults.sql") },
+    Migration { number: 4, name: "skills", sql: include_str!("sqlite/0004_skills.sql") },
+];
 
 /// The schema of PostgreSQL. `meta` and `migrations` are made before the first one.
 pub const POSTGRES: &[Migration] =

@@ -2,10 +2,13 @@
 //! that decide inside of a transaction are pure functions of `model` that are passed in.
 
 mod drive;
+mod files;
 mod nodes;
 mod operations;
 mod resources;
 mod sessions;
+mod skills;
+mod vaults;
 
 use futures::future::BoxFuture;
 
@@ -13,6 +16,7 @@ pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
 };
+pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use nodes::{Hint, Hints, LeaseRow, NodeRow, NodesDb};
 pub use operations::{MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
@@ -20,6 +24,8 @@ pub use sessions::{
     Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
     Sender, Sent, SessionChange, SessionQuery, SessionRow, SessionsDb, StreamStart,
 };
+pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, UnusedArchive};
+pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
 
 use super::error::DbError;
 
@@ -28,12 +34,32 @@ pub type DbFuture<'a, T> = BoxFuture<'a, Result<T, DbError>>;
 
 /// A database.
 pub trait Db:
-    ResourcesDb + SessionsDb + DriveDb + NodesDb + OperationsDb + std::fmt::Debug + Send + Sync
+    ResourcesDb
+    + FilesDb
+    + SkillsDb
+    + VaultsDb
+    + SessionsDb
+    + DriveDb
+    + NodesDb
+    + OperationsDb
+    + std::fmt::Debug
+    + Send
+    + Sync
 {
 }
 
 impl<T> Db for T where
-    T: ResourcesDb + SessionsDb + DriveDb + NodesDb + OperationsDb + std::fmt::Debug + Send + Sync
+    T: ResourcesDb
+        + FilesDb
+        + SkillsDb
+        + VaultsDb
+        + SessionsDb
+        + DriveDb
+        + NodesDb
+        + OperationsDb
+        + std::fmt::Debug
+        + Send
+        + Sync
 {
 }
 

@@ -1,10 +1,8 @@
 //! The database in SQLite: one file, one writer with group commit, a few readers. Everything that is committed is synced.
 
-mod agents;
 mod columns;
 mod connections;
 mod drive;
-mod environments;
 mod events;
 mod heads;
 mod inputs;
@@ -14,6 +12,7 @@ mod nodes;
 mod once;
 mod operations;
 mod recover;
+mod resources;
 mod sessions;
 mod tokens;
 

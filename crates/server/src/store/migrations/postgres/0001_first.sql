@@ -183,6 +183,89 @@ CREATE TABLE blobs (
 );
 ALTER TABLE blobs ALTER COLUMN body SET STORAGE EXTERNAL;
 
+-- Content that is being written; until it is finished no one reads it.
+CREATE TABLE blob_uploads (
+    tenant_id uuid NOT NULL,
+    name      text NOT NULL,
+    begun_at  bigint NOT NULL,
+    PRIMARY KEY (tenant_id, name)
+);
+
+CREATE TABLE files (
+    id          uuid PRIMARY KEY,
+    tenant_id   uuid NOT NULL REFERENCES tenants (id),
+    session_key bigint,
+    body        json NOT NULL,
+    blob        text NOT NULL,
+    name        text NOT NULL,
+    size        bigint NOT NULL,
+    created_at  bigint NOT NULL,
+    expires_at  bigint,
+    deleted_at  bigint
+);
+CREATE INDEX files_listed ON files (tenant_id, created_at DESC, id DESC);
+CREATE INDEX files_of_session ON files (session_key) WHERE session_key IS NOT NULL;
+CREATE INDEX files_unused ON files (expires_at) WHERE blob <> '' AND (deleted_at IS NOT NULL OR expires_at IS NOT NULL);
+
+CREATE TABLE skills (
+    id           uuid PRIMARY KEY,
+    tenant_id    uuid NOT NULL REFERENCES tenants (id),
+    name         text NOT NULL,
+    display_name text NOT NULL,
+    body         json NOT NULL,
+    head_version uuid,
+    created_at   bigint NOT NULL,
+    updated_at   bigint NOT NULL,
+    deleted_at   bigint
+);
+CREATE UNIQUE INDEX skills_by_name ON skills (tenant_id, name) WHERE deleted_at IS NULL;
+CREATE INDEX skills_listed ON skills (tenant_id, created_at DESC, id DESC);
+
+CREATE TABLE skill_versions (
+    skill_id   uuid NOT NULL REFERENCES skills (id),
+    id         uuid NOT NULL UNIQUE,
+    tenant_id  uuid NOT NULL,
+    body       json NOT NULL,
+    blob       text NOT NULL,
+    size       bigint NOT NULL,
+    created_at bigint NOT NULL,
+    deleted_at bigint,
+    PRIMARY KEY (skill_id, id)
+);
+CREATE UNIQUE INDEX skill_versions_by_time ON skill_versions (skill_id, created_at);
+CREATE INDEX skill_versions_of_tenant ON skill_versions (tenant_id) WHERE deleted_at IS NULL;
+CREATE INDEX skill_versions_unused ON skill_versions (deleted_at) WHERE deleted_at IS NOT NULL AND blob <> '';
+
+CREATE TABLE vaults (
+    id          uuid PRIMARY KEY,
+    tenant_id   uuid NOT NULL REFERENCES tenants (id),
+    name        text NOT NULL,
+    body        json NOT NULL,
+    created_at  bigint NOT NULL,
+    updated_at  bigint NOT NULL,
+    archived_at bigint,
+    deleted_at  bigint
+);
+CREATE INDEX vaults_listed ON vaults (tenant_id, created_at DESC, id DESC);
+
+-- A vault has one credential for each server and each variable.
+CREATE TABLE credentials (
+    id          uuid PRIMARY KEY,
+    vault_id    uuid NOT NULL REFERENCES vaults (id),
+    tenant_id   uuid NOT NULL,
+    name        text NOT NULL,
+    subject     text NOT NULL,
+    body        json NOT NULL,
+    sealed      bytea NOT NULL,
+    created_at  bigint NOT NULL,
+    updated_at  bigint NOT NULL,
+    archived_at bigint,
+    deleted_at  bigint
+);
+CREATE INDEX credentials_of_vault ON credentials (vault_id);
+CREATE UNIQUE INDEX credentials_by_subject ON credentials (vault_id, subject)
+    WHERE archived_at IS NULL AND deleted_at IS NULL;
+
 -- `home` is the data directory of the process: one that starts there again replaces its predecessor at once.
 CREATE TABLE nodes (
     id         uuid PRIMARY KEY,

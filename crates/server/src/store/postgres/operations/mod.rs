@@ -68,7 +68,16 @@ async fn clean(transaction: &Transaction<'_>, now: Time) -> Result<u64, DbError>
         (SELECT token_id, key FROM idempotency WHERE created_at < $1 LIMIT 1000 FOR UPDATE SKIP LOCKED)";
     let old = now.after(-KEPT_ANSWER).0;
     let answers = transaction.execute(&transaction.prepare_cached(sql).await?, &[&old]).await?;
-    Ok(keys.len() as u64 + answers)
+    let uploads = clean_uploads(transaction, now).await?;
+    Ok(keys.len() as u64 + answers + uploads)
+}
+
+/// Removes content whose writer was killed before it was finished.
+async fn clean_uploads(transaction: &Transaction<'_>, now: Time) -> Result<u64, DbError> {
+    let sql = "WITH old AS (DELETE FROM blob_uploads WHERE begun_at < $1 RETURNING tenant_id, name)
+        DELETE FROM blobs USING old WHERE blobs.tenant_id = old.tenant_id AND blobs.name = old.name";
+    let old = now.after(-KEPT_ANSWER).0;
+    Ok(transaction.execute(&transaction.prepare_cached(sql).await?, &[&old]).await?)
 }
 
 async fn counts(connection: &Object) -> Result<Vec<(String, u64)>, DbError> {

@@ -1,4 +1,7 @@
-//! What sessions are made from: agents and environments.
+//! Agents, environments and the other resources beside sessions: one file a resource.
 
 pub(super) mod agents;
 pub(super) mod environments;
+mod files;
+mod skills;
+mod vaults;

@@ -2,11 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::SqliteDb;
-use super::columns::{json, number, optional_time, raw, stored, time};
 use super::environments;
-use super::lists::{List, page};
-use super::once::once;
 use crate::model::agent::AgentBody;
 use crate::model::agent_view::AgentVersion;
 use crate::model::environment::{Environment, EnvironmentBody};
@@ -17,6 +13,10 @@ use crate::store::error::DbError;
 use crate::store::port::{
     AgentChange, AgentQuery, DbFuture, Done, EnvironmentChange, ListQuery, ListedPage, Once, ResourcesDb,
 };
+use crate::store::sqlite::SqliteDb;
+use crate::store::sqlite::columns::{json, number, optional_time, raw, stored, time};
+use crate::store::sqlite::lists::{List, page};
+use crate::store::sqlite::once::once;
 
 const SELECT: &str = "SELECT a.id, v.version, a.created_at, v.created_at, a.archived_at, v.body
     FROM agents a JOIN agent_versions v ON v.agent_id = a.id";
@@ -33,7 +33,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AgentVersion> {
 }
 
 /// A version of an agent.
-pub(super) fn find(connection: &Connection, query: AgentQuery) -> Result<AgentVersion, DbError> {
+pub(in crate::store::sqlite) fn find(
+    connection: &Connection,
+    query: AgentQuery,
+) -> Result<AgentVersion, DbError> {
     let sql =
         format!("{SELECT} WHERE a.tenant_id = ?1 AND a.id = ?2 AND v.version = coalesce(?3, a.head_version)");
     let version = query.version.map(stored);

@@ -2,14 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::columns::{json, optional_time, raw, time};
-use super::lists::{List, page};
 use crate::model::environment::{Environment, EnvironmentBody};
 use crate::model::ids::{EnvironmentId, TenantId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::port::{EnvironmentChange, ListQuery, ListedPage};
+use crate::store::sqlite::columns::{json, optional_time, raw, time};
+use crate::store::sqlite::lists::{List, page};
 
 const SELECT: &str = "SELECT e.id, e.created_at, e.updated_at, e.archived_at, e.body FROM environments e";
 
@@ -23,7 +23,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Environment> {
     })
 }
 
-pub(super) fn find(
+pub(in crate::store::sqlite) fn find(
     connection: &Connection,
     tenant: TenantId,
     id: EnvironmentId,

@@ -11,7 +11,7 @@ use qoder_protocol::control::{ControlLine, ControlResponse, RuntimeRequest};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::run::host::JsonLines;
+use crate::output::JsonLines;
 
 /// What an answer says, or why none came.
 pub type Answered = Result<Value, String>;

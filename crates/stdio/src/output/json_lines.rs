@@ -1,7 +1,7 @@
-//! JSON on stdout: every message as a line, or the result alone. `line_length` keeps lines as short as readers need them.
+//! Every message as a JSON line on stdout. `line_length` keeps lines as short as readers need them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::events::{Event, Sink, Wants};
@@ -11,8 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::line_length::{self, LONGEST_LINE};
-use super::tell_first_retry;
-use crate::screen::{tell, write_json_line};
+use crate::console::{Console, first_retry};
 
 /// Pieces of replies up to this length fit into a line however their characters are escaped.
 const SHORT_EVENT: usize = 128 * 1024;
@@ -44,6 +43,7 @@ pub enum StateFor {
 /// Every message as a line.
 pub struct JsonLines {
     wanted: Wanted,
+    console: Arc<dyn Console>,
     /// True when the reader takes how servers are doing also before the first init message. Other programs expect that
     /// message first.
     early_status: AtomicBool,
@@ -58,8 +58,8 @@ struct Lines {
 
 impl JsonLines {
     /// A sink that prints what is wanted.
-    pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, early_status: AtomicBool::new(false), state: Mutex::default() }
+    pub fn new(wanted: Wanted, console: Arc<dyn Console>) -> Self {
+        Self { wanted, console, early_status: AtomicBool::new(false), state: Mutex::default() }
     }
 
     /// The reader is one of our SDKs: it takes how servers are doing at any time.
@@ -78,7 +78,7 @@ impl JsonLines {
                 format!("it has {} bytes, and readers of this protocol stop at 1 MiB", lines.buffer.len());
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, too_long));
         }
-        write_json_line(&mut lines.buffer)
+        self.console.write_line(&mut lines.buffer)
     }
 
     /// The value as it fits into a line, and whether something had to be cut.
@@ -87,8 +87,10 @@ impl JsonLines {
     }
 
     fn message(&self, message: &StreamMessage) -> std::io::Result<()> {
-        if self.wanted.first_retry {
-            tell_first_retry(message);
+        if self.wanted.first_retry
+            && let Some(text) = first_retry(message)
+        {
+            self.console.tell(&text);
         }
         let mut lines = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = session_of(message) {
@@ -104,7 +106,7 @@ impl JsonLines {
             lines.buffer.pop();
             lines.buffer.extend_from_slice(b",\"sdk_host_only\":true}");
         }
-        write_json_line(&mut lines.buffer)
+        self.console.write_line(&mut lines.buffer)
     }
 
     /// A piece of a reply; a large one as several.
@@ -130,7 +132,7 @@ impl JsonLines {
         buffer.extend_from_slice(b"\",\"uuid\":\"");
         buffer.extend_from_slice(new_id().as_bytes());
         buffer.extend_from_slice(b"\"}");
-        write_json_line(buffer)
+        self.console.write_line(buffer)
     }
 }
 
@@ -171,59 +173,10 @@ impl Sink for JsonLines {
             Event::ToolOutput { .. } | Event::Asked(_) | Event::Resolved { .. } => Ok(()),
             Event::Warning(text) => {
                 if self.wanted.verbose {
-                    tell(&format!("warning: {text}"));
+                    self.console.tell(&format!("warning: {text}"));
                 }
                 Ok(())
             }
         }
-    }
-}
-
-/// The result alone, as one object.
-pub struct ResultOnly {
-    verbose: bool,
-    /// The latest result, when only the last one of the run is wanted.
-    held: Option<Mutex<Vec<u8>>>,
-}
-
-impl ResultOnly {
-    /// A sink that prints the result.
-    pub fn new(verbose: bool, only_last: bool) -> Self {
-        Self { verbose, held: only_last.then(Mutex::default) }
-    }
-}
-
-impl Sink for ResultOnly {
-    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
-        match event {
-            Event::Message(message @ StreamMessage::Result(_)) => {
-                let mut line = serde_json::to_vec(message)?;
-                match &self.held {
-                    Some(held) => *held.lock().unwrap_or_else(PoisonError::into_inner) = line,
-                    None => write_json_line(&mut line)?,
-                }
-                Ok(())
-            }
-            Event::Warning(text) if self.verbose => {
-                tell(&format!("warning: {text}"));
-                Ok(())
-            }
-            Event::Message(message @ StreamMessage::System(_)) => {
-                tell_first_retry(message);
-                Ok(())
-            }
-            Event::Message(_)
-            | Event::Partial { .. }
-            | Event::ToolOutput { .. }
-            | Event::Warning(_)
-            | Event::Asked(_)
-            | Event::Resolved { .. } => Ok(()),
-        }
-    }
-
-    fn end(&self) -> std::io::Result<()> {
-        let Some(held) = &self.held else { return Ok(()) };
-        let mut line = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
-        if line.is_empty() { Ok(()) } else { write_json_line(&mut line) }
     }
 }

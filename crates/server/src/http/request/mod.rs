@@ -1,5 +1,9 @@
 //! A request that passed the edge: who calls, in which dialect, with which parameters and body.
 
+mod body;
+mod form;
+mod query;
+
 use axum::RequestExt;
 use axum::extract::{FromRequest, RawPathParams, Request};
 use bytes::Bytes;
@@ -8,9 +12,11 @@ use serde_json::Value;
 
 use super::auth::{Principal, Scope};
 use super::errors::ApiError;
-use super::query::Query;
-use super::{body, once};
+use super::once;
 use crate::model::dialect::Dialect;
+
+pub use form::{FormPart, FormReader, form};
+pub use query::Query;
 
 /// A request that passed the edge.
 #[derive(Debug)]
@@ -64,30 +70,43 @@ pub(super) fn dialect(headers: &HeaderMap) -> Dialect {
     if headers.contains_key("anthropic-version") { Dialect::Claude } else { Dialect::Qoder }
 }
 
-impl<S: Send + Sync> FromRequest<S> for ApiRequest {
-    type Rejection = ApiError;
-
-    async fn from_request(mut request: Request, _: &S) -> Result<Self, ApiError> {
+impl ApiRequest {
+    /// Everything but the body, and the request that still has it.
+    async fn begin(mut request: Request) -> Result<(Self, Request), ApiError> {
         // A path that is not UTF-8 names nothing that is here.
         let parameters = request.extract_parts::<RawPathParams>().await;
         let parameters = parameters.map_err(|_| ApiError::not_found("There is no such path."))?;
         let parameters = parameters.iter().map(|(_, value)| value.to_owned()).collect();
         let principal =
             request.extensions_mut().remove::<Principal>().ok_or_else(ApiError::unauthenticated)?;
-        let (parts, content) = request.into_parts();
-        let announced =
-            parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        let uri = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
-        Ok(Self {
+        let (headers, method) = (request.headers().clone(), request.method().clone());
+        let uri = request.uri().path_and_query().map_or_else(String::new, ToString::to_string);
+        let begun = Self {
             principal,
-            dialect: dialect(&parts.headers),
-            query: Query::parse(parts.uri.query().unwrap_or_default())?,
-            once: if parts.method == Method::GET { None } else { once::read_key(&parts.headers)? },
-            body: body::read(content, announced).await?,
-            method: parts.method,
+            dialect: dialect(&headers),
+            query: Query::parse(request.uri().query().unwrap_or_default())?,
+            once: if method == Method::GET { None } else { once::read_key(&headers)? },
+            body: Bytes::new(),
+            method,
             uri,
             parameters,
-            headers: parts.headers,
-        })
+            headers,
+        };
+        Ok((begun, request))
+    }
+
+    /// The length that the body is announced with.
+    fn announced(&self) -> Option<u64> {
+        self.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for ApiRequest {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (mut begun, request) = Self::begin(request).await?;
+        begun.body = body::read(request.into_body(), begun.announced()).await?;
+        Ok(begun)
     }
 }

@@ -6,8 +6,6 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::watch;
 
-use crate::screen::stdout_descriptor;
-
 /// Whether the reader of the output is gone.
 #[derive(Clone)]
 pub struct ReaderGone(watch::Receiver<bool>);
@@ -17,7 +15,7 @@ impl ReaderGone {
     pub fn watch() -> Self {
         let (sender, receiver) = watch::channel(false);
         std::thread::spawn(move || {
-            let stdout = stdout_descriptor();
+            let stdout = std::io::stdout();
             loop {
                 // No event is asked for: errors and hang-ups are reported in any case, and nothing else wakes us.
                 let mut fds = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];

@@ -17,12 +17,31 @@ use super::channel::Channel;
 use super::error::HandshakeError;
 use super::servers;
 
+/// What the program declares.
+pub(crate) fn declared(
+    request: &Value,
+    channel: &Arc<Channel>,
+    setup: &mut Setup,
+) -> Result<Callbacks, HandshakeError> {
+    let initialize: Initialize = serde_json::from_value(request.clone())?;
+    if initialize.sdk.is_some() {
+        channel.output().want_early_status();
+    }
+    let handshake = Handshake(&initialize);
+    if let Some(token) = handshake.access_token()? {
+        setup.use_access_token(token);
+    }
+    let callbacks = handshake.callbacks(channel)?;
+    handshake.apply_options(setup)?;
+    Ok(callbacks)
+}
+
 /// The handshake as callbacks.
-pub struct Handshake<'a>(pub &'a Initialize);
+struct Handshake<'a>(&'a Initialize);
 
 impl Handshake<'_> {
     /// The token that the program was given, if it was given one.
-    pub fn access_token(&self) -> Result<Option<&str>, HandshakeError> {
+    fn access_token(&self) -> Result<Option<&str>, HandshakeError> {
         let Some(auth) = &self.0.auth else { return Ok(None) };
         match (auth.kind.as_str(), auth.access_token.as_deref().map(str::trim)) {
             ("accessToken", Some(token)) if !token.is_empty() => Ok(Some(token)),
@@ -33,7 +52,7 @@ impl Handshake<'_> {
     }
 
     /// Options that come with the handshake and not on the command line.
-    pub fn apply_options(&self, setup: &mut Setup) -> Result<(), HandshakeError> {
+    fn apply_options(&self, setup: &mut Setup) -> Result<(), HandshakeError> {
         if self.0.goal_max_turns.is_some() {
             return Err(HandshakeError::Goals);
         }
@@ -51,7 +70,7 @@ impl Handshake<'_> {
     }
 
     /// What the program declared, as functions that ask it.
-    pub fn callbacks(&self, channel: &Arc<Channel>) -> Result<Callbacks, HandshakeError> {
+    fn callbacks(&self, channel: &Arc<Channel>) -> Result<Callbacks, HandshakeError> {
         Ok(Callbacks {
             hooks: self.hooks(channel)?,
             own_servers: Some(servers::own(channel)),
@@ -65,7 +84,7 @@ impl Handshake<'_> {
     }
 
     /// The agents that the program defines.
-    pub fn agents(&self) -> Result<BTreeMap<String, AgentDefinition>, HandshakeError> {
+    fn agents(&self) -> Result<BTreeMap<String, AgentDefinition>, HandshakeError> {
         let read =
             |(name, value): (&String, &Value)| Ok((name.clone(), AgentDefinition::from_sdk(name, value)?));
         self.0.agents.iter().flatten().map(read).collect()

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::errors::ApiError;
+use crate::http::errors::ApiError;
 use crate::model::problem::Problem;
 use crate::model::time::Time;
 

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::errors::ApiError;
+use crate::http::errors::ApiError;
 
 /// The most bytes of a body.
 pub(super) const LARGEST: usize = 32 * 1024 * 1024;

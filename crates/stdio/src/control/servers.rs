@@ -6,23 +6,12 @@ use std::sync::Arc;
 use futures::FutureExt;
 use qoder_protocol::control::RuntimeRequest;
 use qoder_runtime::callbacks::{OnElicitation, OnMcpOAuth, OwnServers};
-use qoder_runtime::config::servers::Flags;
 use qoder_runtime::mcp::authorization::OAuthToken;
 use qoder_runtime::mcp::questions::{Elicitation, ElicitationAnswer, OAuthAnswer, OAuthQuestion};
 use qoder_runtime::mcp::{McpPeer, Tunnel, TunnelSend};
 use serde_json::Value;
 
 use super::channel::Channel;
-use crate::command_line::arguments::ProtocolArguments;
-
-/// What the command line says about servers.
-pub fn flags(arguments: &ProtocolArguments) -> Flags {
-    Flags {
-        configs: arguments.mcp_config.clone(),
-        strict: arguments.strict_mcp_config,
-        allowed: arguments.allowed_mcp_server_names.clone(),
-    }
-}
 
 /// Servers that live in the program.
 pub fn own(channel: &Arc<Channel>) -> OwnServers {

@@ -13,9 +13,9 @@ use qoder_runtime::events::{Answering, Asking, Event, Sink, Wants};
 use qoder_runtime::sessions::{PermissionTool, SessionHandle};
 use qoder_types::AskKind;
 
-use super::channel::Channel;
-use crate::run::host::JsonLines;
-use crate::screen::tell;
+use crate::console::Console;
+use crate::control::Channel;
+use crate::output::JsonLines;
 
 /// Who answers what the gate leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,9 @@ pub enum Asks {
 }
 
 /// A sink that can ask.
-pub struct AskingSink {
+pub(crate) struct AskingSink {
     lines: Arc<JsonLines>,
+    console: Arc<dyn Console>,
     channel: Arc<Channel>,
     asks: Asks,
     answering: Answering,
@@ -42,12 +43,18 @@ pub struct AskingSink {
 
 impl AskingSink {
     /// Puts questions to the program that `asks` names; without one, what would ask is unattended.
-    pub fn new(lines: Arc<JsonLines>, channel: Arc<Channel>, asks: Asks, refused: Arc<AtomicBool>) -> Self {
-        Self { lines, channel, asks, answering: Answering::default(), tool: OnceLock::new(), refused }
+    pub(crate) fn new(
+        (lines, console): (Arc<JsonLines>, Arc<dyn Console>),
+        channel: Arc<Channel>,
+        asks: Asks,
+        refused: Arc<AtomicBool>,
+    ) -> Self {
+        let answering = Answering::default();
+        Self { lines, console, channel, asks, answering, tool: OnceLock::new(), refused }
     }
 
     /// Makes the session known, whose servers may have the tool that answers.
-    pub fn know_session(&self, session: &SessionHandle) {
+    pub(crate) fn know_session(&self, session: &SessionHandle) {
         if let Asks::Tool(tool) = &self.asks {
             // There is one session.
             let _ = self.tool.set(session.permission_tool(tool));
@@ -73,12 +80,13 @@ impl AskingSink {
         let (sent, cut) = self.lines.bounded(std::mem::take(&mut request.input));
         request.input = sent.clone();
         let asked = self.channel.request(RuntimeRequest::CanUseTool(Box::new(request)));
+        let console = Arc::clone(&self.console);
         async move {
             let (answer, problems) = match asked.await {
                 Ok(answer) => Answer::read(&answer),
                 Err(problem) => (Answer::denial(problem), Vec::new()),
             };
-            problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));
+            problems.iter().for_each(|problem| console.tell(&format!("warning: {problem}")));
             Some(answer.keep_original(&question.input, cut.then_some(&sent)))
         }
         .boxed()
@@ -86,9 +94,10 @@ impl AskingSink {
 
     fn ask_tool(&self, question: Arc<Question>) -> BoxFuture<'static, Option<Answer>> {
         let asked = self.tool.get().map(|ask| ask(question));
+        let console = Arc::clone(&self.console);
         async move {
             let (answer, problems) = asked?.await?;
-            problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));
+            problems.iter().for_each(|problem| console.tell(&format!("warning: {problem}")));
             Some(answer)
         }
         .boxed()

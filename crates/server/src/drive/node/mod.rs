@@ -9,13 +9,15 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::opening::OpenFailure;
 use super::options::RuntimeSettings;
-use super::seat::{self, OpenFailure};
-use super::servers::PrivateAddresses;
+use super::seat;
+use crate::credentials::Credentials;
 use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
 use crate::model::ids::{NodeId, SessionId};
 use crate::observe::Log;
+use crate::outgoing::PrivateAddresses;
 use crate::secrets::Keys;
 use crate::store::{Claim, DbError, Recovered, Sent, Store};
 
@@ -36,6 +38,8 @@ pub struct NodeSettings {
     pub private_addresses: PrivateAddresses,
     /// The most sessions that run at the same time.
     pub most_seats: usize,
+    /// The most bytes that the files of a tenant may have.
+    pub storage_quota: u64,
 }
 
 /// What a node has done.
@@ -74,6 +78,7 @@ pub struct Node {
     pub(super) store: Store,
     pub(super) hub: Arc<Hub>,
     pub(super) keys: Keys,
+    pub(super) credentials: Arc<Credentials>,
     pub(super) environments: LocalEnvironments,
     pub(super) settings: NodeSettings,
     /// What it has done.
@@ -92,7 +97,7 @@ impl Node {
     pub fn new(
         store: Store,
         hub: Arc<Hub>,
-        keys: Keys,
+        (keys, credentials): (Keys, Arc<Credentials>),
         environments: LocalEnvironments,
         settings: NodeSettings,
         log: Log,
@@ -103,6 +108,7 @@ impl Node {
             store,
             hub,
             keys,
+            credentials,
             environments,
             settings,
             statistics: Arc::default(),
@@ -324,6 +330,13 @@ impl Node {
         let environments = self.environments.clone();
         // What cannot be removed now harms no one: no session has its name again.
         drop(tokio::task::spawn_blocking(move || environments.remove(session)).await);
+    }
+
+    /// Removes a file that is no longer a resource of a session from where it was mounted.
+    pub async fn unmount(&self, session: SessionId, mount_path: String) {
+        let environments = self.environments.clone();
+        // A copy that stays harms no one; the next wake removes those that are mounted beside the workspace.
+        drop(tokio::task::spawn_blocking(move || environments.unmount(session, &mount_path)).await);
     }
 
     /// Stops taking sessions up, ends those that run, and gives their leases back.

@@ -1,0 +1,81 @@
+//! Puts the skills of a session's agent where the session reads them, before it wakes: each version in a folder of its own, which
+//! is written once. A skill that is gone is reported, and the session runs without it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::node::Node;
+use super::shared::Shared;
+use crate::environment::Places;
+use crate::model::event::NewEvent;
+use crate::model::ids::hex;
+use crate::model::names::SkillChoice;
+use crate::model::skill::SkillVersion;
+use crate::model::upload::SkillFile;
+use crate::store::{self, SeatRow, SkillVersionQuery};
+
+/// The skills of a session, as the runtime finds them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Skills {
+    /// Folders, each with the folder of one skill in it.
+    pub(super) folders: Vec<PathBuf>,
+    /// Their names.
+    pub(super) names: Vec<String>,
+}
+
+/// Makes the skills of a session ready.
+pub(super) async fn provide(node: &Node, row: &SeatRow, places: &Places, shared: &Shared) -> Skills {
+    let mut skills = Skills::default();
+    for choice in &row.session.session.body.agent.skills {
+        match install(node, row, choice, places).await {
+            Ok((folder, name)) => {
+                skills.folders.push(folder);
+                skills.names.push(name);
+            }
+            Err(problem) => {
+                let message = format!("The skill `{}` cannot be used: {problem}.", choice.skill_id);
+                let error = json!({ "type": "unknown_error", "message": message,
+                    "retry_status": { "type": "retrying" } });
+                shared.report(NewEvent::new("session.error", &json!({ "error": error })));
+            }
+        }
+    }
+    skills
+}
+
+/// Unpacks a version, unless it is there. Answers with the folder that its folder is in, and its name.
+async fn install(
+    node: &Node,
+    row: &SeatRow,
+    choice: &SkillChoice,
+    places: &Places,
+) -> Result<(PathBuf, String), String> {
+    let (skill, version) = choice.named().ok_or("it does not exist")?;
+    let query = SkillVersionQuery { tenant: row.tenant, skill, version };
+    let version = node.store.db.skill_version(query).await.map_err(|error| error.to_string())?;
+    let folder = places.mounts.join("skills").join(hex(&version.id.0));
+    if !folder.is_dir() {
+        let archive = node.store.read_file(row.tenant, &version.blob).await;
+        let archive = archive.map_err(|error| error.to_string())?;
+        let target = folder.clone();
+        let unpacked = tokio::task::spawn_blocking(move || {
+            let files = store::unpack(&archive).map_err(|problem| problem.message)?;
+            write(&target, &files).map_err(|error| error.to_string())
+        });
+        unpacked.await.map_err(|error| error.to_string())??;
+    }
+    let SkillVersion { body, .. } = version;
+    Ok((folder, body.name))
+}
+
+/// Writes files beside their place and moves them there, so that a folder that is there is whole.
+fn write(folder: &Path, files: &[SkillFile]) -> std::io::Result<()> {
+    let beside = folder.with_extension("new");
+    match std::fs::remove_dir_all(&beside) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    store::write_files(&beside, files)?;
+    std::fs::rename(&beside, folder)
+}

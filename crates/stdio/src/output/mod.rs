@@ -1,0 +1,8 @@
+//! What goes to stdout: lines that are never too long, and whether their reader is still there.
+
+mod json_lines;
+mod line_length;
+mod reader_gone;
+
+pub use json_lines::{JsonLines, StateFor, Wanted};
+pub(crate) use reader_gone::ReaderGone;
