@@ -23,8 +23,11 @@ pub(super) async fn run(action: ServeAction, config: Config) -> Result<Exit, Fau
         }
         ServeAction::Nodes => {
             for node in admin::nodes(&config).await.map_err(|error| fault(&error))? {
-                let row =
-                    format!("{}  {}  {}  since {}", node.id, node.address, node.version, node.started_at);
+                let state = if node.is_draining { "draining" } else { "active" };
+                let row = format!(
+                    "{}  {state}  {}  {}  since {}",
+                    node.id, node.address, node.version, node.started_at
+                );
                 screen::say_row(&row)?;
             }
             Ok(Exit::Success)

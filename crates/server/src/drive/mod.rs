@@ -16,5 +16,5 @@ mod skills;
 mod stored_session;
 mod vaults;
 
-pub use node::{Node, NodeSettings, NodeStatistics};
+pub use node::{Membership, Node, NodeSettings, NodeStatistics, announce};
 pub use options::RuntimeSettings;

@@ -1,15 +1,21 @@
 //! A node: one run of the server process, as far as it drives sessions. It claims what is due while it has room, and starts a seat
 //! for each.
 
+mod membership;
+mod others;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::opening::OpenFailure;
+pub use membership::Membership;
+pub use others::announce;
+
 use super::options::RuntimeSettings;
 use super::seat;
 use crate::credentials::Credentials;
@@ -19,7 +25,7 @@ use crate::model::ids::{NodeId, SessionId};
 use crate::observe::Log;
 use crate::outgoing::PrivateAddresses;
 use crate::secrets::Keys;
-use crate::store::{Claim, DbError, Recovered, Sent, Store};
+use crate::store::{Claim, DbError, Hint, Recovered, Sent, Store};
 
 /// How often sessions that are due are looked for while there are some, and while there are not.
 const BUSY_PAUSE: Duration = Duration::from_millis(250);
@@ -38,6 +44,8 @@ pub struct NodeSettings {
     pub private_addresses: PrivateAddresses,
     /// The most sessions that run at the same time.
     pub most_seats: usize,
+    /// False for a node that only answers clients.
+    pub drives: bool,
     /// The most bytes that the files of a tenant may have.
     pub storage_quota: u64,
 }
@@ -59,6 +67,8 @@ pub struct NodeStatistics {
     pub fenced: Counter,
     /// Sessions whose seat failed.
     pub failures: Counter,
+    /// Times that the node lost contact with the database.
+    pub losses: Counter,
 }
 
 /// What a seat gets.
@@ -69,12 +79,14 @@ pub(super) enum SeatMessage {
     Lease(Claim, OwnedSemaphorePermit),
     /// The node stops.
     Stop,
+    /// The session may be another node's already.
+    Lost,
 }
 
 /// One run of the server process, as far as it drives sessions.
 pub struct Node {
-    /// The node.
-    pub id: NodeId,
+    /// Who it is to others; another one after it lost contact.
+    id: Mutex<NodeId>,
     pub(super) store: Store,
     pub(super) hub: Arc<Hub>,
     pub(super) keys: Keys,
@@ -89,6 +101,8 @@ pub struct Node {
     due: Notify,
     closed: Notify,
     stops: AtomicBool,
+    /// False while others may take its sessions.
+    is_member: watch::Sender<bool>,
 }
 
 impl Node {
@@ -103,7 +117,7 @@ impl Node {
         log: Log,
     ) -> Arc<Self> {
         Arc::new(Self {
-            id: NodeId::random(),
+            id: Mutex::new(NodeId::random()),
             room: Arc::new(Semaphore::new(settings.most_seats)),
             store,
             hub,
@@ -117,6 +131,7 @@ impl Node {
             due: Notify::new(),
             closed: Notify::new(),
             stops: AtomicBool::new(false),
+            is_member: watch::Sender::new(false),
         })
     }
 
@@ -124,10 +139,20 @@ impl Node {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The run of the process, as far as others know it.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_id(&self, id: NodeId) {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+    }
+
     /// Room for one more session that a request is about to wake; the request offers it together with the node's id.
     #[must_use]
     pub fn offer(&self) -> Option<OwnedSemaphorePermit> {
-        if self.stops.load(Ordering::Relaxed) {
+        if self.stops.load(Ordering::Relaxed) || !self.settings.drives || !self.is_member() {
             return None;
         }
         Arc::clone(&self.room).try_acquire_owned().ok()
@@ -140,14 +165,13 @@ impl Node {
             self.statistics.claims.inc();
             self.seat(claim, permit);
         }
-        if sent.leased_by == Some(self.id)
-            && let Some(seat) = self.seats().get(&sent.key)
-        {
-            // A seat that is gone has given its lease back.
-            let _ = seat.send(SeatMessage::Inbox);
+        match sent.leased_by {
+            Some(node) if node == self.id() => self.call_seat(sent.key),
+            Some(node) => self.hub.announce(Hint::Inbox { node, key: sent.key }),
+            None => {}
         }
         if sent.is_due {
-            self.due.notify_one();
+            self.wake();
         }
     }
 
@@ -182,7 +206,7 @@ impl Node {
         while let Ok(message) = messages.try_recv() {
             match message {
                 SeatMessage::Lease(claim, permit) => return Some((claim, permit)),
-                SeatMessage::Inbox | SeatMessage::Stop => {}
+                SeatMessage::Inbox | SeatMessage::Stop | SeatMessage::Lost => {}
             }
         }
         seats.remove(&key);
@@ -230,7 +254,7 @@ impl Node {
         if permits.is_empty() || !self.is_due().await? {
             return Ok(0);
         }
-        let (claims, recovered) = self.store.db.claim(self.id, permits.len()).await?;
+        let (claims, recovered) = self.store.db.claim(self.id(), permits.len()).await?;
         self.publish(recovered);
         let count = claims.len();
         for (claim, permit) in claims.into_iter().zip(permits) {
@@ -257,13 +281,15 @@ impl Node {
     /// # Errors
     /// When the database does not work.
     pub async fn take_over(&self) -> Result<usize, DbError> {
-        let recovered = self.store.db.void_leases(self.id).await?;
+        let recovered = self.store.db.void_leases(self.id()).await?;
         let count = recovered.len();
         for _ in 0..count {
             self.statistics.takeovers.inc();
         }
         self.publish(recovered);
-        self.due.notify_one();
+        if count > 0 {
+            self.wake();
+        }
         Ok(count)
     }
 
@@ -294,7 +320,7 @@ impl Node {
         match self.store.db.release(key, fence, failed).await {
             Ok(events) => {
                 self.hub.publish(key, events);
-                self.due.notify_one();
+                self.wake();
                 true
             }
             Err(DbError::Unavailable(_)) => false,
@@ -337,6 +363,12 @@ impl Node {
         let environments = self.environments.clone();
         // A copy that stays harms no one; the next wake removes those that are mounted beside the workspace.
         drop(tokio::task::spawn_blocking(move || environments.unmount(session, &mount_path)).await);
+    }
+
+    /// A session is due: here or on another node.
+    fn wake(&self) {
+        self.due.notify_one();
+        self.hub.announce(Hint::Wake);
     }
 
     /// Stops taking sessions up, ends those that run, and gives their leases back.

@@ -47,6 +47,11 @@ pub enum Hint {
         /// Its newest event.
         seq: u64,
     },
+    /// A session was deleted.
+    Deleted {
+        /// The session.
+        key: i64,
+    },
     /// A session is due.
     Wake,
     /// Something was left for a session that this node holds.

@@ -12,6 +12,8 @@ use crate::store::port::Hint;
 /// Channels that every node listens to.
 pub(super) const EVENTS: &str = "qoder_events";
 pub(super) const WAKE: &str = "qoder_wake";
+/// In place of the newest event of a session that was deleted.
+const DELETED: &str = "deleted";
 /// The most bytes of a notification.
 const MOST_BYTES: usize = 7_900;
 
@@ -30,6 +32,7 @@ fn notifications(hints: Vec<Hint>) -> Vec<(String, String)> {
                 let known = newest.entry(key).or_default();
                 *known = seq.max(*known);
             }
+            Hint::Deleted { key } => parts.push((EVENTS.to_owned(), format!("{key}:{DELETED}"))),
             Hint::Wake => parts.push((WAKE.to_owned(), String::new())),
             Hint::Inbox { node, key } => parts.push((channel(node), key.to_string())),
         }
@@ -57,6 +60,7 @@ pub(super) fn read(node: NodeId, on: &str, text: &str) -> Vec<Hint> {
     }
     let is_own = on == channel(node);
     let part = |part: &str| match part.split_once(':') {
+        Some((key, DELETED)) if on == EVENTS => Some(Hint::Deleted { key: key.parse().ok()? }),
         Some((key, seq)) if on == EVENTS => {
             Some(Hint::Events { key: key.parse().ok()?, seq: seq.parse().ok()? })
         }
@@ -91,6 +95,7 @@ mod tests {
             Hint::Wake,
             Hint::Inbox { node, key: 4 },
             Hint::Inbox { node: other, key: 5 },
+            Hint::Deleted { key: 8 },
         ]);
         let sent = notifications(hints);
         assert!(sent.len() < 12 && sent.iter().all(|(_, text)| text.len() < 8_000), "{}", sent.len());
@@ -98,7 +103,8 @@ mod tests {
         assert_eq!(read.iter().filter(|hint| **hint == Hint::Wake).count(), 1);
         assert!(read.contains(&Hint::Events { key: 3, seq: 9 }), "the newest one counts");
         assert!(!read.contains(&Hint::Events { key: 3, seq: 7 }));
-        assert_eq!(read.len(), 5_000 + 2, "another node's inbox is not ours");
+        assert!(read.contains(&Hint::Deleted { key: 8 }));
+        assert_eq!(read.len(), 5_000 + 3, "another node's inbox is not ours");
         assert!(super::read(node, EVENTS, "junk,1:x,5").is_empty());
     }
 }

@@ -1,9 +1,12 @@
 //! One node on PostgreSQL: the same server, another database.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use qoder_testkit::{PostgresServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{Cluster, Server, bash, confirm, custom, id, message, pending, result, toolset};
+use crate::serve::support::{Cluster, Server, bash, confirm, custom, id, message, pending, result, toolset};
 
 fn text(output: &std::process::Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
@@ -44,10 +47,11 @@ fn a_turn_with_every_kind_of_call_runs_and_survives_a_restart() {
 
 #[test]
 fn a_killed_node_takes_its_sessions_up_at_once_when_it_starts_again() {
-    let slow = Reply::SlowFirstByte { ms: 20_000, reply: Box::new(Reply::text("late")) };
-    let first = std::sync::atomic::AtomicBool::new(true);
+    let is_slow = Arc::new(AtomicBool::new(true));
+    let slow = Arc::clone(&is_slow);
     let script = Script::by(move |_, _| {
-        if first.swap(false, std::sync::atomic::Ordering::SeqCst) { slow.clone() } else { Reply::text("hi") }
+        let late = Reply::SlowFirstByte { ms: 120_000, reply: Box::new(Reply::text("late")) };
+        if slow.load(Ordering::SeqCst) { late } else { Reply::text("hi") }
     });
     let mut cluster = Cluster::start(1, Some(script));
     let server = &mut cluster.nodes[0];
@@ -56,6 +60,7 @@ fn a_killed_node_takes_its_sessions_up_at_once_when_it_starts_again() {
     server.send(&session, &json!([message("go")])).ok();
     let begun = stream.until("span.model_request_start");
     server.kill();
+    is_slow.store(false, Ordering::SeqCst);
     server.start_again();
     let mut stream = server.stream(&session, Some(&id(&begun)));
     stream.until("session.status_rescheduled");
