@@ -14,10 +14,15 @@ from anthropic import Anthropic, AsyncAnthropic, beta_async_tool
 from anthropic.types.beta import (
     BetaFileMetadata,
     BetaManagedAgentsAgent,
+    BetaManagedAgentsMemoryStore,
     BetaManagedAgentsSession,
     BetaManagedAgentsVault,
 )
-from anthropic.types.beta.sessions import BetaManagedAgentsAgentMessageEvent
+from anthropic.types.beta.memory_stores import BetaManagedAgentsMemory
+from anthropic.types.beta.sessions import (
+    BetaManagedAgentsAgentMessageEvent,
+    BetaManagedAgentsMemoryStoreResource,
+)
 
 from conftest import Replies, Served
 
@@ -363,3 +368,40 @@ def test_skills_are_uploaded_and_loaded_by_a_session(serve: Callable[[Replies], 
     deleted = client.beta.skills.versions.delete(version.id, skill_id=skill.id)
     assert (deleted.id, deleted.type) == (version.id, "skill_version_deleted")
     assert client.beta.skills.delete(skill.id).type == "skill_deleted"
+
+
+def test_memory_stores_are_read_and_changed_by_a_session(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "cd ../session/memory/notes && cat a.md && echo b > b.md"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    store = client.beta.memory_stores.create(name="Notes")
+    assert isinstance(store, BetaManagedAgentsMemoryStore) and store.description == ""
+    memories = client.beta.memory_stores.memories
+    memory = memories.create(store.id, path="/a.md", content="What we know.")
+    assert isinstance(memory, BetaManagedAgentsMemory) and memory.content is None
+    lock: Any = {"type": "content_sha256", "content_sha256": memory.content_sha256}
+    memories.update(memory.id, memory_store_id=store.id, content="What we learned.", precondition=lock)
+    with pytest.raises(anthropic.ConflictError):
+        memories.update(memory.id, memory_store_id=store.id, content="Too late.", precondition=lock)
+    assert memories.retrieve(memory.id, memory_store_id=store.id).content == "What we learned."
+    agent = client.beta.agents.create(name="helper", model="auto", tools=[{"type": "agent_toolset_20260401"}])
+    session = client.beta.sessions.create(
+        agent=agent.id,
+        environment_id=client.beta.environments.create(name="here").id,
+        resources=[{"type": "memory_store", "memory_store_id": store.id, "instructions": "Keep decisions."}],
+    )
+    mounted = session.resources[0]
+    assert isinstance(mounted, BetaManagedAgentsMemoryStoreResource)
+    assert (mounted.mount_path, mounted.access) == ("/mnt/memory/notes", "read_write")
+    events = follow(client, session.id, [message("go")])
+    results = [event for event in events if event.type == "agent.tool_result"]
+    assert "What we learned." in str(results[0].content)
+    listed = list(memories.list(store.id, path_prefix="/", view="full"))
+    assert [(one.path, getattr(one, "content", None)) for one in listed] == [("/a.md", "What we learned."), ("/b.md", "b\n")]
+    versions = list(client.beta.memory_stores.memory_versions.list(store.id, memory_id=memory.id))
+    assert [one.operation for one in versions] == ["modified", "created"]
+    redacted = client.beta.memory_stores.memory_versions.redact(versions[1].id, memory_store_id=store.id)
+    assert redacted.content is None and redacted.redacted_at is not None
+    assert [one.id for one in client.beta.sessions.list(memory_store_id=store.id)] == [session.id]
+    assert memories.delete(memory.id, memory_store_id=store.id).type == "memory_deleted"
+    assert client.beta.memory_stores.archive(store.id).archived_at is not None
+    assert client.beta.memory_stores.delete(store.id).type == "memory_store_deleted"

@@ -140,3 +140,36 @@ def test_skills(serve: Callable[[Replies], Served]) -> None:
     assert (version.name, version.directory, version.version) == ("report", "report", skill.latest_version)
     assert [one.id for one in client.skills.list(source="custom")] == [skill.id]
     assert client.skills.delete(skill.id).type == "skill_deleted"
+
+
+def test_memory_stores(serve: Callable[[Replies], Served]) -> None:
+    call = {"toolCalls": [{"name": "Bash", "input": {"command": "cd ../session/memory/notes && cat a.md && echo b > b.md"}}]}
+    client = client_of(serve([call, {"text": "Done."}]))
+    store = client.memory_stores.create(name="Notes", description="For all")
+    assert (store.name, store.status, store.entry_count) == ("Notes", "active", 0)
+    memory = client.memory_stores.memories.create(store.id, path="a.md", content="What we know.")
+    assert memory.path == "/a.md"
+    changed = client.memory_stores.memories.update(
+        memory.id, memory_store_id=store.id, content="What we learned.", content_sha256=memory.content_sha256
+    )
+    assert changed.memory_version_id != memory.memory_version_id
+    agent = client.agents.create(name="helper", model="auto", tools=[{"type": "agent_toolset_20260401"}])
+    session = client.sessions.create(
+        agent=agent.id,
+        environment_id=client.environments.create(name="here").id,
+        resources=[{"type": "memory_store", "memory_store_id": store.id, "access": "read_write"}],
+    )
+    with client.sessions.events.stream(session.id) as stream:
+        client.sessions.events.send(session.id, events=[message("go")])
+        events = []
+        for event in stream:
+            events.append(event)
+            if event.type == "session.status_idle":
+                break
+    results = [event for event in events if event.type == "agent.tool_result"]
+    assert "What we learned." in str(results[0].content)
+    assert [one.path for one in client.memory_stores.memories.list(store.id)] == ["/a.md", "/b.md"]
+    versions = list(client.memory_stores.memory_versions.list(store.id, session_id=session.id))
+    assert [one.operation for one in versions] == ["created"]
+    assert client.memory_stores.memories.delete(memory.id, memory_store_id=store.id).type == "memory_deleted"
+    assert client.memory_stores.delete(store.id).type == "memory_store_deleted"

@@ -56,8 +56,8 @@ fn cut(at: &str, messages: u64, results: Vec<ContentBlock>) -> RecordBody {
 fn shaped() -> RecordBody {
     let tool = ToolDefinition {
         name: STRUCTURED_OUTPUT.to_owned(),
-        description: String::new(),
-        input_schema: json!({}),
+        description: "".into(),
+        input_schema: json!({}).into(),
     };
     RecordBody::Epoch(Epoch {
         number: 1,

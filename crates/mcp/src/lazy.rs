@@ -136,8 +136,8 @@ mod tests {
     fn tool(bytes: usize) -> Arc<dyn Tool> {
         Arc::new(Described(ToolDefinition {
             name: "mcp__a__b".to_owned(),
-            description: "x".repeat(bytes),
-            input_schema: json!({}),
+            description: "x".repeat(bytes).into(),
+            input_schema: json!({}).into(),
         }))
     }
 

@@ -65,8 +65,9 @@ impl McpTool {
         Ok(Self {
             definition: ToolDefinition {
                 name: tool_name(server, &listed.name),
-                description: plain(listed.description.as_deref().unwrap_or_default(), LONGEST_DESCRIPTION),
-                input_schema,
+                description: plain(listed.description.as_deref().unwrap_or_default(), LONGEST_DESCRIPTION)
+                    .into(),
+                input_schema: input_schema.into(),
             },
             annotations: ToolAnnotations {
                 read_only_hint: hint("readOnlyHint").unwrap_or(false),

@@ -5,6 +5,7 @@ mod appending;
 mod claiming;
 mod inputs;
 mod lists;
+mod memory;
 mod nodes;
 mod once;
 mod operations;

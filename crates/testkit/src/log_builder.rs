@@ -64,8 +64,8 @@ impl LogBuilder {
         self.epochs += 1;
         let tool = |name: &str| ToolDefinition {
             name: name.to_owned(),
-            description: format!("The tool {name}."),
-            input_schema: json!({ "type": "object" }),
+            description: format!("The tool {name}.").into(),
+            input_schema: json!({ "type": "object" }).into(),
         };
         let epoch = Epoch {
             number: self.epochs,

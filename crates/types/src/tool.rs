@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -70,10 +71,17 @@ pub struct ToolAnnotations {
 pub struct ToolDefinition {
     /// The name the model calls.
     pub name: String,
-    /// What it does, for the model.
-    pub description: String,
-    /// JSON Schema of the input object.
-    pub input_schema: Value,
+    /// What it does, for the model. Shared: a session has several copies of a definition, and a process many sessions.
+    pub description: Arc<str>,
+    /// JSON Schema of the input object, shared as well.
+    pub input_schema: Arc<Value>,
+}
+
+impl ToolDefinition {
+    /// Says more of the tool.
+    pub fn add_description(&mut self, text: &str) {
+        self.description = [&*self.description, text].concat().into();
+    }
 }
 
 /// How a call ended.

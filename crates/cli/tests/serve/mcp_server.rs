@@ -19,6 +19,7 @@ struct Guard {
     token: Option<String>,
     refresh_token: String,
     renewals: usize,
+    handshakes: usize,
 }
 
 impl McpServer {
@@ -31,7 +32,7 @@ impl McpServer {
         Self::guarded_by(Guard {
             token: Some(token.to_owned()),
             refresh_token: refresh_token.to_owned(),
-            renewals: 0,
+            ..Guard::default()
         })
     }
 
@@ -43,6 +44,11 @@ impl McpServer {
     /// How often its token was renewed.
     pub fn renewals(&self) -> usize {
         self.guard.lock().unwrap().renewals
+    }
+
+    /// How often somebody began a connection.
+    pub fn handshakes(&self) -> usize {
+        self.guard.lock().unwrap().handshakes
     }
 
     fn guarded_by(guard: Guard) -> Self {
@@ -98,7 +104,11 @@ fn serve(stream: TcpStream, calls: &Mutex<Vec<Value>>, guard: &Mutex<Guard>) {
             (Some("POST"), _) if is_unknown => {
                 ("401 Unauthorized", Some(json!({ "error": "invalid_token", "got": bearer })))
             }
-            (Some("POST"), _) => answer(&serde_json::from_slice(&body).unwrap_or(Value::Null), calls),
+            (Some("POST"), _) => {
+                let request = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                guard.lock().unwrap().handshakes += usize::from(request["method"] == "initialize");
+                answer(&request, calls)
+            }
             _ => ("405 Method Not Allowed", None),
         };
         let text = answer.map(|answer| answer.to_string()).unwrap_or_default();

@@ -7,6 +7,7 @@ mod files;
 mod interrupts;
 mod isolation;
 mod mcp_server;
+mod memory;
 mod operations;
 mod pages;
 mod pending;

@@ -167,6 +167,25 @@ fn tools_of_mcp_servers_are_meant_by_their_raw_names() {
 }
 
 #[test]
+fn sessions_share_the_connection_to_a_server_that_keeps_no_sessions() {
+    let mcp = McpServer::start();
+    let script = |request: &Value, _: usize| {
+        if request["messages"].to_string().contains("sunny in MCP") {
+            return Reply::text("done");
+        }
+        Reply::tool("mcp__weather-service__get_forecast", json!({}))
+    };
+    let server = Server::with(Some(Script::by(script)), &[], &[]);
+    let tools = json!([{ "type": "mcp_toolset", "mcp_server_name": "weather-service",
+        "default_config": { "permission_policy": { "type": "always_allow" } } }]);
+    for _ in 0..3 {
+        let session = with_servers(&server, &tools, &mcp.url);
+        assert_eq!(server.ask(&session, "go")["stop_reason"]["type"], "end_turn");
+    }
+    assert_eq!((mcp.calls().len(), mcp.handshakes()), (3, 1));
+}
+
+#[test]
 fn the_default_of_a_toolset_holds_for_tools_without_an_entry() {
     let mcp = McpServer::start();
     let calls = Reply::ToolCalls(vec![

@@ -24,7 +24,7 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Connections to servers over streamable HTTP, shared by address and credential.
 ///
 /// Sessions that connect through a pool answer no questions of servers: a question that came over a shared connection would
-/// belong to nobody.
+/// belong to no session.
 #[derive(Clone)]
 pub struct ConnectionPool {
     inner: Arc<Inner>,
@@ -58,7 +58,7 @@ struct EntryState {
     /// Who hears what the server sends, by number.
     users: HashMap<u64, PeerEvents>,
     greeting: Option<(Greeting, Instant)>,
-    /// Since when nobody uses it.
+    /// Since when no session uses it.
     idle: Option<Instant>,
     is_closed: bool,
 }
@@ -117,7 +117,7 @@ impl Inner {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection that can be shared, and the removal of those that nobody has used for long.
+    /// The connection that can be shared, and the removal of those that have been unused for long.
     fn find(&self, key: &Key) -> Option<Arc<Entry>> {
         let mut entries = self.entries();
         entries.retain(|_, entry| {
@@ -209,7 +209,7 @@ impl Member {
                     self.hold(entry, number);
                     return Ok(greeting);
                 }
-                // The connection is of no use any more: a new one tells why, or works.
+                // The connection no longer works: a new one does, or its error says why.
                 Err(_) => {
                     entry.leave(number);
                     self.pool.forget(&self.key, &entry);

@@ -17,6 +17,7 @@ mod credentials;
 mod faulty_messages;
 #[cfg(test)]
 mod pooled;
+#[cfg(test)]
 mod questions;
 #[cfg(test)]
 mod surroundings;

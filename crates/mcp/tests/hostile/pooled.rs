@@ -39,7 +39,7 @@ async fn sessions_share_the_connection_to_a_server_that_keeps_none() {
     assert_eq!(second.connect().await.unwrap(), greeting);
     assert_eq!(first.said("echo", json!({})).await, "said");
     first.close().await;
-    assert_eq!(second.said("echo", json!({})).await, "said", "one leaves, the other goes on");
+    assert_eq!(second.said("echo", json!({})).await, "said", "one leaves, the other continues");
     second.close().await;
     // A session that wakes finds it again.
     let third = pooled(&pool, &server);

@@ -256,12 +256,13 @@ impl Probes {
 fn add() -> ToolDefinition {
     ToolDefinition {
         name: "add".to_owned(),
-        description: "Adds two numbers.".to_owned(),
+        description: "Adds two numbers.".into(),
         input_schema: json!({
             "type": "object",
             "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
             "required": ["a", "b"]
-        }),
+        })
+        .into(),
     }
 }
 

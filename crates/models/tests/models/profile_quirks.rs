@@ -63,7 +63,8 @@ async fn body_with(profile: &str, style: &str, change: impl Fn(&mut ModelOptions
     asked.tools = vec![ToolDefinition {
         name: "Bash".into(),
         description: "Runs.".into(),
-        input_schema: json!({"$schema": "s", "type": "object", "properties": {"n": {"exclusiveMinimum": 0}}}),
+        input_schema: json!({"$schema": "s", "type": "object", "properties": {"n": {"exclusiveMinimum": 0}}})
+            .into(),
     }]
     .into();
     ask(&resolve(&options).unwrap(), asked).await.reply();

@@ -228,8 +228,8 @@ pub fn tool(name: &str, required: &[&str]) -> ToolDefinition {
         required.iter().map(|field| ((*field).to_owned(), json!({"type": "string"}))).collect();
     ToolDefinition {
         name: name.into(),
-        description: format!("The tool {name}"),
-        input_schema: json!({"type": "object", "properties": properties, "required": required}),
+        description: format!("The tool {name}").into(),
+        input_schema: json!({"type": "object", "properties": properties, "required": required}).into(),
     }
 }
 

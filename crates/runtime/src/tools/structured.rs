@@ -34,8 +34,8 @@ impl StructuredOutput {
             .map_err(|error| format!("this is no JSON Schema: {error}"))?;
         Ok(Self(ToolDefinition {
             name: STRUCTURED_OUTPUT.to_owned(),
-            description: DESCRIPTION.to_owned(),
-            input_schema,
+            description: DESCRIPTION.into(),
+            input_schema: input_schema.into(),
         }))
     }
 }

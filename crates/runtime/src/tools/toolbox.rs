@@ -15,7 +15,7 @@ use crate::mcp::lazy::{LOOK_UP, Lazy, note};
 use crate::mcp::prompts::Prompts;
 
 /// A compiled schema and the text it was made of: a server may change a tool's schema under its name.
-type Compiled = (Value, Arc<Validator>);
+type Compiled = (Arc<Value>, Arc<Validator>);
 
 type Tools = Vec<Arc<dyn Tool>>;
 
@@ -81,7 +81,7 @@ impl Toolbox {
             tools.iter().map(|tool| whole_definition(&**tool)).collect();
         let look_up = definitions.iter_mut().find(|definition| definition.name == LOOK_UP);
         if let Some(look_up) = look_up.filter(|_| !hidden.is_empty()) {
-            look_up.description.push_str(&note(&hidden));
+            look_up.add_description(&note(&hidden));
         }
         definitions
     }
@@ -194,7 +194,7 @@ impl Toolbox {
             ArgumentsError::Schema { tool: definition.name.clone(), problem: error.to_string() }
         })?;
         let validator = Arc::new(validator);
-        let compiled = (definition.input_schema.clone(), Arc::clone(&validator));
+        let compiled = (Arc::clone(&definition.input_schema), Arc::clone(&validator));
         validators.insert(definition.name.clone(), compiled);
         Ok(validator)
     }
@@ -203,7 +203,9 @@ impl Toolbox {
 /// A tool as the model reads of it now.
 fn whole_definition(tool: &dyn Tool) -> ToolDefinition {
     let mut definition = tool.definition().clone();
-    definition.description.extend(tool.addition());
+    if let Some(addition) = tool.addition() {
+        definition.add_description(&addition);
+    }
     definition
 }
 

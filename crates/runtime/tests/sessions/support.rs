@@ -19,8 +19,10 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub fn external_tools() -> Vec<ToolDefinition> {
     vec![ToolDefinition {
         name: "book_flight".to_owned(),
-        description: "Books a flight.".to_owned(),
-        input_schema: json!({ "type": "object", "properties": { "to": { "type": "string" } }, "required": ["to"] }),
+        description: "Books a flight.".into(),
+        input_schema:
+            json!({ "type": "object", "properties": { "to": { "type": "string" } }, "required": ["to"] })
+                .into(),
     }]
 }
 

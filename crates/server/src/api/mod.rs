@@ -6,6 +6,7 @@ mod credentials;
 mod environments;
 mod events;
 mod files;
+mod memory;
 mod models;
 mod router;
 mod session_resources;

@@ -9,8 +9,8 @@ use axum::routing::{get, post};
 
 use super::app::App;
 use super::{
-    agents, credentials, environments, events, files, models, session_resources, sessions, skills, status,
-    stream, vaults,
+    agents, credentials, environments, events, files, memory, models, session_resources, sessions, skills,
+    status, stream, vaults,
 };
 use crate::http::{ApiError, pass};
 
@@ -78,6 +78,7 @@ fn resources() -> Router<Arc<App>> {
         .route("/files", get(files::list).post(files::create).layer(DefaultBodyLimit::disable()))
         .route("/files/{id}", get(files::read).delete(files::delete))
         .route("/files/{id}/content", get(files::content))
+        .merge(memory())
         .route("/skills", get(skills::list).post(skills::create).layer(DefaultBodyLimit::disable()))
         .route("/skills/{id}", get(skills::read).delete(skills::delete))
         .route(
@@ -96,4 +97,21 @@ fn resources() -> Router<Arc<App>> {
         )
         .route("/vaults/{id}/credentials/{credential}/archive", post(credentials::archive))
         .route("/vaults/{id}/credentials/{credential}/mcp_oauth_validate", post(credentials::validate))
+}
+
+/// Memory stores and what is in them.
+fn memory() -> Router<Arc<App>> {
+    use memory::{memories, stores, versions};
+    Router::new()
+        .route("/memory_stores", get(stores::list).post(stores::create))
+        .route("/memory_stores/{id}", get(stores::read).post(stores::update).delete(stores::delete))
+        .route("/memory_stores/{id}/archive", post(stores::archive))
+        .route("/memory_stores/{id}/memories", get(memories::list).post(memories::create))
+        .route(
+            "/memory_stores/{id}/memories/{memory}",
+            get(memories::read).post(memories::update).delete(memories::delete),
+        )
+        .route("/memory_stores/{id}/memory_versions", get(versions::list))
+        .route("/memory_stores/{id}/memory_versions/{version}", get(versions::read))
+        .route("/memory_stores/{id}/memory_versions/{version}/redact", post(versions::redact))
 }

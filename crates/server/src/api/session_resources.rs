@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::app::{self, App};
-use super::{files, sessions};
+use super::{files, memory, sessions};
 use crate::http::{self as edge, ApiError, ApiRequest, Scope};
 use crate::model::fields::Fields;
 use crate::model::refusal::Refusal;
@@ -67,12 +67,23 @@ async fn change(
 }
 
 pub(super) async fn add(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
-    let new = resources::read(&request.json()?, Time::now())?;
-    files::check(&app, request.principal.tenant_id(), new.resource.file().into_iter()).await?;
+    let (tenant, session) = (request.principal.tenant_id(), sessions::id(&request)?);
+    let mut new = resources::read(&request.json()?, Time::now())?;
+    files::check(&app, tenant, new.resource.file().into_iter()).await?;
+    if new.resource.memory().is_some() {
+        let row = app.store.db.session(tenant, session).await?;
+        let mounted = row.session.body.resources.iter().map(|resource| resource.mount_path.clone()).collect();
+        memory::complete(&app, tenant, std::slice::from_mut(&mut new), mounted).await?;
+    }
     let view = new.resource.view();
     let adding = move |body: &mut SessionBody, secrets: &mut SessionSecrets| {
         if body.resources.len() >= MOST {
             return Err(Refusal::conflict(format!("A session has at most {MOST} resources.")));
+        }
+        let store = new.resource.memory().map(|mount| &mount.store);
+        if store.is_some() && body.resources.iter().any(|one| one.memory().map(|mount| &mount.store) == store)
+        {
+            return Err(Refusal::conflict("The session has this memory store already.".to_owned()));
         }
         if let Some(credential) = new.credential {
             secrets.credentials.insert(new.resource.id.clone(), credential);

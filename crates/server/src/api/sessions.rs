@@ -8,13 +8,13 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::app::{self, App};
-use super::{files, skills, vaults};
+use super::{files, memory, skills, vaults};
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::admission::{self, Action, Head};
 use crate::model::agent_view::AgentVersion;
 use crate::model::environment::{Environment, EnvironmentConfig};
 use crate::model::fields::Fields;
-use crate::model::ids::{AgentId, EventId, SessionId, TenantId};
+use crate::model::ids::{AgentId, EventId, MemoryStoreId, SessionId, TenantId};
 use crate::model::inputs::{Effect, Input};
 use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
@@ -68,6 +68,7 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
     let given = files::given(&app, tenant, &body).await?;
     let mut new = session::create(&body, Time::now(), &given)?;
     files::check(&app, tenant, new.resources.iter().filter_map(|new| new.resource.file())).await?;
+    memory::complete(&app, tenant, &mut new.resources, Vec::new()).await?;
     vaults::check(&app, tenant, &new.vaults).await?;
     let pinned = pinned(&app, tenant, &new).await?;
     let mut inputs = std::mem::take(&mut new.inputs);
@@ -244,13 +245,14 @@ pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Re
         return Err(Problem::field("agent_version", "needs `agent_id`").into());
     }
     // What names an agent, deployment or memory store that is not there lists nothing.
-    let names_nothing = agent == Some(None)
-        || query.one("deployment_id")?.is_some()
-        || query.one("memory_store_id")?.is_some();
+    let memory_store = query.one("memory_store_id")?.map(MemoryStoreId::parse);
+    let names_nothing =
+        agent == Some(None) || memory_store == Some(None) || query.one("deployment_id")?.is_some();
     let wanted = SessionQuery {
         list: ListQuery { ascending, ..list },
         agent: agent.flatten(),
         agent_version,
+        memory_store: memory_store.flatten(),
         statuses: session::statuses(&query.all("statuses"))?,
     };
     let render = renderer(&app, &request)?;

@@ -141,10 +141,11 @@ impl DeliverArtifacts {
             name: "DeliverArtifacts".to_owned(),
             description: "Delivers files to the user, who can download them. Use it for finished results such as reports, \
                           tables, pictures and archives; files of the workspace that are not delivered stay there."
-                .to_owned(),
+                .into(),
             input_schema: json!({ "type": "object", "required": ["paths"], "additionalProperties": false, "properties": {
                 "paths": { "type": "array", "minItems": 1, "maxItems": MOST_FILES, "items": { "type": "string" },
-                    "description": "The files, by absolute paths or paths relative to the working directory." } } }),
+                    "description": "The files, by absolute paths or paths relative to the working directory." } } })
+            .into(),
         };
         Self { definition, delivery }
     }

@@ -4,6 +4,7 @@
 mod artifacts;
 mod inbox;
 mod log;
+mod memory;
 mod mounts;
 mod node;
 mod opening;

@@ -11,8 +11,9 @@ use qoder_store::{SessionKey, SessionLocation, SessionStore};
 use serde_json::json;
 
 use super::artifacts::{DeliverArtifacts, Delivery};
+use super::memory::Memories;
 use super::node::Node;
-use super::options::Given;
+use super::options::{Given, secret_values};
 use super::shared::Shared;
 use super::sink::SeatSink;
 use super::stored_session::SeatSession;
@@ -34,6 +35,7 @@ pub(super) struct Open {
     pub(super) budget: Option<serde_json::Value>,
     pub(super) credit_usd: f64,
     pub(super) configured_at: crate::model::time::Time,
+    pub(super) memories: Memories,
 }
 
 /// Why a session could not be opened.
@@ -74,8 +76,11 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let configured_at = claim.configured_at;
     let tenant = row.tenant;
     let places = prepare(node, session.id).await?;
-    let facts = mounts::provide(node, &row, &places, &shared).await;
+    let mut facts = mounts::provide(node, &row, &places, &shared).await;
     let tokens = vaults::open(node, &row, &mut secrets, &shared).await?;
+    let memories = Memories::new(node, &row, &places, secret_values(&secrets));
+    memories.synchronise().await.into_iter().for_each(|event| shared.report(event));
+    facts.extend(memories.facts());
     let delivery = Delivery::new(node, (tenant, session.id), Arc::clone(&shared));
     let skills = skills::provide(node, &row, &places, &shared).await;
     let given = Given { facts, skills, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
@@ -91,7 +96,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
         )
     });
     let opened = opened.await.map_err(|error| OpenFailure::Session(format!("internal error: {error}")))??;
-    Ok(Open { opened, shared, tenant, budget, credit_usd: settings.credit_usd, configured_at })
+    Ok(Open { opened, shared, tenant, budget, credit_usd: settings.credit_usd, configured_at, memories })
 }
 
 /// The folders of a session.
@@ -157,7 +162,7 @@ fn open_session(
     let location = SessionLocation::new(store, SessionKey::main(id), places.outputs);
     let request = OpenRequest {
         setup,
-        callbacks: Callbacks { servers, ..Callbacks::default() },
+        callbacks: Callbacks { servers, connections: Some(node.connections.clone()), ..Callbacks::default() },
         agent: None,
         servers: Flags::default(),
         answers_own_servers: false,

@@ -173,7 +173,7 @@ impl RuntimeSettings {
 }
 
 /// The values that nothing of the session shows: those of variables whose names say that they are secret.
-fn secret_values(secrets: &SessionSecrets) -> Vec<String> {
+pub(super) fn secret_values(secrets: &SessionSecrets) -> Vec<String> {
     let named = secrets.variables.iter().filter(|(name, _)| holds_secret(name)).map(|(_, value)| value);
     let values = named.chain(secrets.credentials.values());
     values.filter(|value| value.len() >= SHORTEST_SECRET).cloned().collect()
@@ -270,8 +270,8 @@ fn policies(toolset: &Toolset) -> ToolPolicies {
 fn external(toolset: &Toolset) -> Vec<ToolDefinition> {
     let tool = |tool: &crate::model::toolset::ExternalTool| ToolDefinition {
         name: tool.alias.clone(),
-        description: tool.description.clone(),
-        input_schema: tool.input_schema.clone(),
+        description: tool.description.as_str().into(),
+        input_schema: tool.input_schema.clone().into(),
     };
     toolset.external.iter().map(tool).collect()
 }

@@ -185,6 +185,8 @@ impl Seat {
         }
         self.node.statistics.warm_wakes.inc();
         self.open.shared.set_parked(false);
+        let problems = self.open.memories.synchronise().await;
+        problems.into_iter().for_each(|event| self.open.shared.report(event));
         self.holding = Holding::Lease { fence: claim.fence, _permit: permit };
         self.read_inbox().await;
         None
@@ -221,6 +223,10 @@ impl Seat {
         store.spill_records(self.open.tenant, &mut batch.records).await?;
         store.spill_events(self.open.tenant, &mut batch.events).await?;
         let releases = cut.resting.as_ref().is_some_and(|resting| resting.may_release);
+        if cut.resting.is_some() {
+            // Who sees that the session rests finds what it changed in its memory stores.
+            batch.events.extend(self.open.memories.synchronise().await);
+        }
         let rest = cut.resting.map(|resting| {
             let idle = NewEvent::new("session.status_idle", &resting.stop.idle_event());
             let events = self.usage_event().into_iter().chain([idle]).collect();

@@ -21,6 +21,8 @@ pub struct Places {
     pub outputs: PathBuf,
     /// What is mounted beside the workspace; the session reads it and cannot change it.
     pub mounts: PathBuf,
+    /// What the server notes about the other folders; the session cannot reach it.
+    pub notes: PathBuf,
 }
 
 impl Places {
@@ -65,8 +67,10 @@ impl LocalEnvironments {
             outputs: own.join("outputs"),
             session: own,
             mounts: folder.join("mounts"),
+            notes: folder.join("notes"),
         };
-        for folder in [&places.workspace, &places.home, &places.outputs, &places.mounts] {
+        let all = [&places.workspace, &places.home, &places.outputs, &places.mounts, &places.notes];
+        for folder in all {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         Ok(places)

@@ -2,6 +2,8 @@
 
 mod local;
 mod mounts;
+mod text_folder;
 
 pub use local::{LocalEnvironments, Places};
 pub use mounts::MountPoint;
+pub use text_folder::{FoundText, Stamp, TextFolder};

@@ -42,7 +42,7 @@ impl MountPoint {
     }
 
     /// The folder that holds it, made when `makes`, and its name there.
-    fn folder(&self, makes: bool) -> io::Result<(OwnedFd, &std::ffi::OsStr)> {
+    pub(super) fn folder(&self, makes: bool) -> io::Result<(OwnedFd, &std::ffi::OsStr)> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut folder = open(&self.root, flags, Mode::empty())?;
         let name = self.below.file_name().ok_or(io::ErrorKind::InvalidInput)?;
@@ -74,13 +74,18 @@ impl MountPoint {
     /// # Errors
     /// When a folder on the way is a link or a file, or cannot be written.
     pub fn create(&self) -> io::Result<File> {
+        self.create_as(0o444)
+    }
+
+    /// A new file there with these permissions; what was there is gone.
+    pub(super) fn create_as(&self, mode: u32) -> io::Result<File> {
         let (folder, name) = self.folder(true)?;
         match unlinkat(&folder, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&folder, name, flags, Mode::from_raw_mode(0o444))?.into())
+        Ok(openat(&folder, name, flags, Mode::from_raw_mode(mode))?.into())
     }
 
     /// Removes the file, if it is there.

@@ -128,7 +128,9 @@ impl From<Refusal> for ApiError {
         match refusal {
             Refusal::NotFound(message) => Self::not_found(message),
             Refusal::Conflict { message, code } => {
-                let mut error = Self::new(StatusCode::CONFLICT, "conflict_error", message);
+                // Some conflicts have types of their own.
+                let kind = code.filter(|code| code.ends_with("_error")).unwrap_or("conflict_error");
+                let mut error = Self::new(StatusCode::CONFLICT, kind, message);
                 error.code = code;
                 error
             }

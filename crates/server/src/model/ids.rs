@@ -103,6 +103,12 @@ ids! {
     SkillId = "skill_";
     /// A version of a skill.
     SkillVersionId = "skillver_";
+    /// A memory store.
+    MemoryStoreId = "memstore_";
+    /// A memory.
+    MemoryId = "mem_";
+    /// A version of a memory.
+    MemoryVersionId = "memver_";
     /// A vault.
     VaultId = "vlt_";
     /// A credential of a vault.
@@ -127,7 +133,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId VaultId CredentialId ResourceId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId NodeId TenantId }
 
 impl EventId {
     /// The id of an event that is made now.

@@ -6,6 +6,7 @@ pub mod environment;
 pub mod fields;
 pub mod files;
 pub mod ids;
+mod memory;
 pub mod metadata;
 pub mod problem;
 pub mod refusal;
@@ -15,6 +16,7 @@ pub mod time;
 mod vaults;
 
 pub use agents::{agent, agent_view, tools, toolset};
+pub use memory::{memories, memory_mount, memory_path, memory_store};
 pub use sessions::{admission, budget, content, event, inputs, resources, session, status, usage};
 pub use skills::{names, skill, upload};
 pub use vaults::{auth, vault};

@@ -82,8 +82,8 @@ mod tests {
     fn long_parts_of_an_epoch_are_taken_out_and_fit_back() {
         let tool = ToolDefinition {
             name: "Bash".to_owned(),
-            description: "d".repeat(5_000),
-            input_schema: serde_json::json!({ "type": "object" }),
+            description: "d".repeat(5_000).into(),
+            input_schema: serde_json::json!({ "type": "object" }).into(),
         };
         let epoch = |system: &str| Record {
             seq: 2,

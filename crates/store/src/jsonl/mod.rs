@@ -34,6 +34,8 @@ use notes::Notes;
 pub use scan::{Scan, scan};
 
 /// How long an append of the holder whose lease is taken over is waited for.
+/// Bytes of the buffer for lines that are kept between two appends.
+const KEPT_BUFFER: usize = 16 * 1024;
 const LAST_APPEND: Duration = Duration::from_secs(2);
 
 /// When a record counts as kept.
@@ -164,7 +166,8 @@ impl JsonlStore {
         if !is_lost {
             self.notes.wrote(self.buffer.len());
         }
-        if self.buffer.capacity() > 1024 * 1024 {
+        // A process may have a thousand sessions open; the few large lines of a session are not worth keeping room for.
+        if self.buffer.capacity() > KEPT_BUFFER {
             self.buffer = Vec::new();
         }
         Ok(!is_lost)

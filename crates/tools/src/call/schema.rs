@@ -4,9 +4,11 @@
 //! code and advertisement cannot drift apart. Definitions are built at their first use. Input is read leniently where
 //! models are known to be sloppy (whole numbers as `10.0` or `"10"`), and every complaint names the field.
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use qoder_types::ToolDefinition;
 use schemars::generate::SchemaSettings;
@@ -18,20 +20,33 @@ use serde_json::Value;
 use crate::call::refusal::{Refusal, refusal};
 
 /// The definition of the tool `name` with the input type `I`, built once into `cell`.
-pub fn definition<'a, I: JsonSchema>(cell: &'a OnceLock<ToolDefinition>, name: &str) -> &'a ToolDefinition {
-    cell.get_or_init(|| {
-        let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-        let mut schema = settings.into_generator().into_root_schema_for::<I>().to_value();
-        let mut description = String::new();
-        if let Value::Object(map) = &mut schema {
-            map.remove("$schema");
-            if let Some(Value::String(text)) = map.remove("description") {
-                description = text;
-            }
+pub fn definition<'a, I: JsonSchema + 'static>(
+    cell: &'a OnceLock<ToolDefinition>,
+    name: &str,
+) -> &'a ToolDefinition {
+    cell.get_or_init(|| shared::<I>(name))
+}
+
+/// The definition, built once in the process: the sessions of a server share it.
+fn shared<I: JsonSchema + 'static>(name: &str) -> ToolDefinition {
+    static BUILT: Mutex<BTreeMap<(TypeId, String), ToolDefinition>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_type = built.entry((TypeId::of::<I>(), name.to_owned()));
+    of_type.or_insert_with(|| build::<I>(name)).clone()
+}
+
+fn build<I: JsonSchema>(name: &str) -> ToolDefinition {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<I>().to_value();
+    let mut description = String::new();
+    if let Value::Object(map) = &mut schema {
+        map.remove("$schema");
+        if let Some(Value::String(text)) = map.remove("description") {
+            description = text;
         }
-        clean(&mut schema);
-        ToolDefinition { name: name.to_owned(), description, input_schema: schema }
-    })
+    }
+    clean(&mut schema);
+    ToolDefinition { name: name.to_owned(), description: description.into(), input_schema: schema.into() }
 }
 
 /// Removes what models have no use for: titles, formats, null as a type, and openness to further properties.

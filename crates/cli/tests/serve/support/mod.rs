@@ -169,6 +169,32 @@ impl Server {
         read_answer(&mut BufReader::new(stream))
     }
 
+    /// A request to a server that may be gone; `None` when it does not answer.
+    pub fn try_request(
+        address: &str,
+        method: &str,
+        path: &str,
+        headers: &[(&str, String)],
+        body: &[u8],
+    ) -> Option<Answer> {
+        let mut stream = TcpStream::connect(address).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let length = body.len();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+        for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{head}content-length: {length}\r\n\r\n").as_bytes()).ok()?;
+        stream.write_all(body).ok()?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).ok()?;
+        // A server that was killed in the middle of an answer has not answered.
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+        let answer = read_answer(&mut BufReader::new(&bytes[..]));
+        let length = answer.header("content-length").and_then(|length| length.parse::<usize>().ok())?;
+        (bytes.len() - end == length).then_some(answer)
+    }
+
     /// Sends bytes and reads everything that comes back.
     pub fn raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(&self.address).unwrap();

@@ -3,9 +3,12 @@
 //! Cache marks stand on the last system block, on the last tool and once on the request as a whole, never inside a
 //! message: a message keeps its bytes for the life of the conversation.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use qoder_core::ports::{ModelRequest, Thinking};
 use qoder_types::{ContentBlock, Message, MessageContent, ToolResultContent};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::profile::{Images, Profile, schema};
@@ -16,6 +19,16 @@ use crate::wires::{json, media};
 
 /// The smallest budget the protocol takes.
 const LEAST_BUDGET: u64 = 1024;
+
+/// A tool as the protocol has it.
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: Cow<'a, str>,
+    description: &'a str,
+    input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<&'a Value>,
+}
 
 /// The body up to and including `"messages":[`.
 pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
@@ -40,20 +53,15 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
     }
     if !request.tools.is_empty() {
         let last = request.tools.len() - 1;
-        let tools: Vec<Value> = request
+        let tools: Vec<Tool<'_>> = request
             .tools
             .iter()
             .enumerate()
-            .map(|(index, tool)| {
-                let mut value = json!({
-                    "name": Accepted::TOOL.id(&tool.name, profile.tool_names),
-                    "description": tool.description,
-                    "input_schema": schema::accepted(&tool.input_schema, profile),
-                });
-                if index == last && profile.cache_marks {
-                    value["cache_control"] = mark.clone();
-                }
-                value
+            .map(|(index, tool)| Tool {
+                name: Accepted::TOOL.id(&tool.name, profile.tool_names),
+                description: &tool.description,
+                input_schema: schema::accepted(&tool.input_schema, profile),
+                cache_control: (index == last && profile.cache_marks).then_some(&mark),
             })
             .collect();
         json::field(&mut out, "tools", &tools);

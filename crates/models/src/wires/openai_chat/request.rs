@@ -2,9 +2,12 @@
 //! every tool result is a message of its own, and images of tool results follow in a user message
 //! because tool messages hold text only.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use qoder_core::ports::ModelRequest;
 use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::profile::{Images, OutputLimit, Profile, ReasoningBack, SystemRole, schema};
@@ -13,6 +16,21 @@ use crate::wires::head::{HeadOptions, write_parameters};
 use crate::wires::openai::{arguments, is_reasoning_model, openai_effort, source_url};
 use crate::wires::reasoning::{Kept, TAGS, is_anthropic_signature};
 use crate::wires::{json, media};
+
+/// A tool as the protocol has it.
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    description: &'a str,
+    parameters: Cow<'a, Value>,
+}
 
 /// The body up to and including `"messages":[`, and the system message.
 pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> (Bytes, Bytes) {
@@ -32,15 +50,16 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> (Bytes, Byt
     }
     write_parameters(&mut out, request, profile);
     if !request.tools.is_empty() {
-        let tools: Vec<Value> = request
+        let tools: Vec<Tool<'_>> = request
             .tools
             .iter()
-            .map(|tool| {
-                json!({"type": "function", "function": {
-                    "name": Accepted::TOOL.id(&tool.name, profile.tool_names),
-                    "description": tool.description,
-                    "parameters": schema::accepted(&tool.input_schema, profile),
-                }})
+            .map(|tool| Tool {
+                kind: "function",
+                function: Function {
+                    name: Accepted::TOOL.id(&tool.name, profile.tool_names),
+                    description: &tool.description,
+                    parameters: schema::accepted(&tool.input_schema, profile),
+                },
             })
             .collect();
         json::field(&mut out, "tools", &tools);

@@ -2,9 +2,12 @@
 //! items; reasoning goes back exactly as it came, from the item kept in its
 //! signature.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use qoder_core::ports::{ModelRequest, Thinking};
 use qoder_types::{ContentBlock, ImageSource, Message, MessageContent, Role, ToolResultContent};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::profile::{Images, Profile, schema};
@@ -13,6 +16,18 @@ use crate::wires::head::{HeadOptions, write_parameters};
 use crate::wires::openai::{arguments, is_plain_model, openai_effort, source_url};
 use crate::wires::reasoning::RESPONSES_SIGNATURE;
 use crate::wires::{json, media};
+
+/// A tool as the protocol has it.
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: Cow<'a, str>,
+    description: &'a str,
+    parameters: Cow<'a, Value>,
+    /// The default is strict, which refuses schemas with optional fields.
+    strict: bool,
+}
 
 /// The body up to and including `"input":[`.
 pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
@@ -49,18 +64,15 @@ pub(crate) fn head(options: &HeadOptions, request: &ModelRequest) -> Bytes {
         json::field(&mut out, "instructions", &system.join("\n\n"));
     }
     if !request.tools.is_empty() {
-        let tools: Vec<Value> = request
+        let tools: Vec<Tool<'_>> = request
             .tools
             .iter()
-            .map(|tool| {
-                json!({
-                    "type": "function",
-                    "name": Accepted::TOOL.id(&tool.name, profile.tool_names),
-                    "description": tool.description,
-                    "parameters": schema::accepted(&tool.input_schema, profile),
-                    // The default is strict, which refuses schemas with optional fields.
-                    "strict": false,
-                })
+            .map(|tool| Tool {
+                kind: "function",
+                name: Accepted::TOOL.id(&tool.name, profile.tool_names),
+                description: &tool.description,
+                parameters: schema::accepted(&tool.input_schema, profile),
+                strict: false,
             })
             .collect();
         json::field(&mut out, "tools", &tools);

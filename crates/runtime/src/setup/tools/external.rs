@@ -105,8 +105,8 @@ mod tests {
     fn checked(tools: &[(&str, Value)]) -> Result<(), String> {
         let tool = |(name, input_schema): &(&str, Value)| ToolDefinition {
             name: (*name).to_owned(),
-            description: String::new(),
-            input_schema: input_schema.clone(),
+            description: "".into(),
+            input_schema: input_schema.clone().into(),
         };
         let options = Options { external_tools: tools.iter().map(tool).collect(), ..Options::default() };
         check(&options).map_err(|error| error.to_string())

@@ -18,8 +18,7 @@ impl Reworded {
     /// The tool with a sentence more.
     pub(in crate::setup) fn with(tool: Arc<dyn Tool>, sentence: &str) -> Self {
         let mut definition = tool.definition().clone();
-        definition.description.push_str("\n\n");
-        definition.description.push_str(sentence);
+        definition.add_description(&format!("\n\n{sentence}"));
         Self { tool, definition }
     }
 }

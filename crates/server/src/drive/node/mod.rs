@@ -4,18 +4,19 @@
 mod membership;
 mod others;
 
+pub use membership::Membership;
+pub use others::announce;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
+use qoder_mcp::remote::ConnectionPool;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::opening::OpenFailure;
-pub use membership::Membership;
-pub use others::announce;
-
 use super::options::RuntimeSettings;
 use super::seat;
 use crate::credentials::Credentials;
@@ -92,6 +93,8 @@ pub struct Node {
     pub(super) keys: Keys,
     pub(super) credentials: Arc<Credentials>,
     pub(super) environments: LocalEnvironments,
+    /// Connections to MCP servers, shared by the sessions of this node.
+    pub(super) connections: ConnectionPool,
     pub(super) settings: NodeSettings,
     /// What it has done.
     pub statistics: Arc<NodeStatistics>,
@@ -124,6 +127,7 @@ impl Node {
             keys,
             credentials,
             environments,
+            connections: ConnectionPool::default(),
             settings,
             statistics: Arc::default(),
             log,

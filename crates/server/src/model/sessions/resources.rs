@@ -1,4 +1,5 @@
-//! Resources of a session: files and repositories that are mounted into it. Credentials are kept apart, sealed, and never shown.
+//! Resources of a session: files, repositories and memory stores that are mounted into it. Credentials are kept apart, sealed, and
+//! never shown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,6 +7,7 @@ use url::Url;
 
 use crate::model::fields::Fields;
 use crate::model::ids::{FileId, ResourceId};
+use crate::model::memory_mount::MemoryMount;
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
@@ -23,6 +25,8 @@ pub enum Mounted {
     GithubRepository(Repository),
     /// A repository anywhere.
     GitRepository(Repository),
+    /// A memory store.
+    MemoryStore(MemoryMount),
 }
 
 /// A repository that is mounted.
@@ -59,6 +63,7 @@ impl Resource {
             Mounted::File { file_id } => json!({ "id": self.id, "type": "file", "file_id": file_id }),
             Mounted::GithubRepository(repository) => self.repository("github_repository", repository),
             Mounted::GitRepository(repository) => self.repository("git_repository", repository),
+            Mounted::MemoryStore(mount) => mount.view(&self.id),
         };
         view["mount_path"] = json!(self.mount_path);
         view["created_at"] = json!(Time(self.created_at));
@@ -75,7 +80,16 @@ impl Resource {
     pub fn file(&self) -> Option<FileId> {
         match &self.mounted {
             Mounted::File { file_id } => FileId::parse(file_id),
-            Mounted::GithubRepository(_) | Mounted::GitRepository(_) => None,
+            Mounted::GithubRepository(_) | Mounted::GitRepository(_) | Mounted::MemoryStore(_) => None,
+        }
+    }
+
+    /// The memory store that is mounted.
+    #[must_use]
+    pub fn memory(&self) -> Option<&MemoryMount> {
+        match &self.mounted {
+            Mounted::MemoryStore(mount) => Some(mount),
+            Mounted::File { .. } | Mounted::GithubRepository(_) | Mounted::GitRepository(_) => None,
         }
     }
 }
@@ -103,6 +117,16 @@ pub struct NewResource {
     pub credential: Option<String>,
 }
 
+impl NewResource {
+    /// A resource without a credential.
+    #[must_use]
+    pub fn now(mounted: Mounted, mount_path: String, now: Time) -> Self {
+        let id = ResourceId::random().to_string();
+        let resource = Resource { id, mounted, mount_path, created_at: now.0, updated_at: now.0 };
+        Self { resource, credential: None }
+    }
+}
+
 /// Reads a resource.
 ///
 /// # Errors
@@ -118,7 +142,10 @@ pub fn read(value: &Value, now: Time) -> Result<NewResource, Refusal> {
             (Mounted::File { file_id: id.to_string() }, format!("/mnt/session/uploads/{id}"))
         }
         "memory_store" => {
-            return Err(Refusal::not_found("memory store", fields.text("memory_store_id", 1..=256)?));
+            let mount = MemoryMount::read(fields)?;
+            // Its name, which the API looks up, replaces the end of the path.
+            let path = format!("/mnt/memory/{}", mount.store);
+            return Ok(NewResource::now(Mounted::MemoryStore(mount), path, now));
         }
         "github_repository" => {
             let (repository, path) = repository(fields)?;
@@ -133,14 +160,7 @@ pub fn read(value: &Value, now: Time) -> Result<NewResource, Refusal> {
         Some(path) => mount_path(path)?,
         None => default,
     };
-    let resource = Resource {
-        id: ResourceId::random().to_string(),
-        mounted,
-        mount_path,
-        created_at: now.0,
-        updated_at: now.0,
-    };
-    Ok(NewResource { resource, credential: credential(fields)? })
+    Ok(NewResource { credential: credential(fields)?, ..NewResource::now(mounted, mount_path, now) })
 }
 
 /// A repository, and where it is mounted unless a request says otherwise.

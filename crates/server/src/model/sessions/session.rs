@@ -156,10 +156,10 @@ pub fn create(body: &Value, now: Time, files: &GivenFiles) -> Result<NewSession,
     let environment = fields.text("environment_id", 1..=256)?;
     let environment =
         EnvironmentId::parse(environment).ok_or_else(|| Refusal::not_found("environment", environment))?;
-    if let Some(id) = fields.texts("memory_store_ids", 50)?.first() {
-        return Err(Refusal::not_found("memory store", id));
-    }
     let mut mounted = Vec::new();
+    for id in fields.texts("memory_store_ids", 50)? {
+        mounted.push(resources::read(&json!({ "type": "memory_store", "memory_store_id": id }), now)?);
+    }
     for (index, item) in fields.items("resources", MOST_RESOURCES)?.iter().enumerate() {
         let resource = resources::read(item, now).map_err(|refusal| match refusal {
             Refusal::Invalid(problem) => Refusal::Invalid(problem.inside(&format!("resources[{index}]"))),

@@ -3,6 +3,7 @@
 
 mod drive;
 mod files;
+mod memory;
 mod nodes;
 mod operations;
 mod resources;
@@ -17,6 +18,7 @@ pub use drive::{
     SeatRow, Stranded,
 };
 pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
+pub use memory::{MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery};
 pub use nodes::{Hint, Hints, LeaseRow, NodeRow, NodesDb};
 pub use operations::{MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
@@ -38,6 +40,7 @@ pub trait Db:
     + FilesDb
     + SkillsDb
     + VaultsDb
+    + MemoryDb
     + SessionsDb
     + DriveDb
     + NodesDb
@@ -53,6 +56,7 @@ impl<T> Db for T where
         + FilesDb
         + SkillsDb
         + VaultsDb
+        + MemoryDb
         + SessionsDb
         + DriveDb
         + NodesDb

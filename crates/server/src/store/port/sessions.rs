@@ -4,7 +4,7 @@ use crate::model::admission::{Action, Admission, Head};
 use crate::model::agent_view::AgentVersion;
 use crate::model::environment::Environment;
 use crate::model::event::Event;
-use crate::model::ids::{AgentId, EnvironmentId, EventId, NodeId, SessionId, TenantId};
+use crate::model::ids::{AgentId, EnvironmentId, EventId, MemoryStoreId, NodeId, SessionId, TenantId};
 use crate::model::metadata::Metadata;
 use crate::model::refusal::Refusal;
 use crate::model::session::{Session, SessionBody};
@@ -134,6 +134,8 @@ pub struct SessionQuery {
     pub agent: Option<AgentId>,
     /// Of this version of it.
     pub agent_version: Option<u64>,
+    /// With this memory store.
+    pub memory_store: Option<MemoryStoreId>,
     /// In one of these states.
     pub statuses: Vec<Status>,
 }

@@ -47,7 +47,7 @@ fn clean(connection: &Connection, now: Time) -> Result<u64, DbError> {
         .query_map([CLEANED_TOGETHER], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for key in &keys {
-        for table in ["events", "pending", "inbox", "inbox_replies", "heads"] {
+        for table in ["events", "pending", "inbox", "inbox_replies", "session_memory_stores", "heads"] {
             let sql = format!("DELETE FROM {table} WHERE session_key = ?1");
             connection.prepare_cached(&sql)?.execute([key])?;
         }

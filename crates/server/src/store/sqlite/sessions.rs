@@ -7,7 +7,7 @@ use super::SqliteDb;
 use super::columns::{json, number, optional_json, optional_time, raw, status, stored, time};
 use super::lists::{List, page};
 use super::once::once;
-use super::resources::{agents, environments};
+use super::resources::{agents, environments, memory_stores};
 use super::{events, heads, inputs};
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{AgentId, EnvironmentId, EventId, SessionId, TenantId};
@@ -113,6 +113,7 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
             row.sealed,
             now.0,
         ])?;
+    memory_stores::mount(connection, key, &row.body)?;
     connection
         .prepare_cached("INSERT INTO heads (session_key, status, last_at) VALUES (?1, ?2, ?3)")?
         .execute(params![key, Status::Idle.as_str(), now.0])?;
@@ -148,6 +149,7 @@ fn update(
             "UPDATE sessions SET title = ?2, metadata = ?3, body = ?4, sealed = ?5, updated_at = ?6 WHERE key = ?1",
         )?
         .execute(params![key, change.title, metadata, body, change.sealed, head.now.0])?;
+    memory_stores::mount(connection, key, &change.body)?;
     let updated = change
         .updated
         .map(|body| NewEvent { body, ..NewEvent::new("session.updated", &serde_json::json!({})) });
@@ -195,6 +197,11 @@ fn list(connection: &Connection, query: &SessionQuery) -> Result<ListedPage<Sess
     }
     if let Some(version) = query.agent_version {
         conditions.push(("s.agent_version = ?".to_owned(), vec![Value::Integer(stored(version))]));
+    }
+    if let Some(store) = query.memory_store {
+        let sql =
+            "EXISTS (SELECT 1 FROM session_memory_stores m WHERE m.session_key = s.key AND m.store_id = ?)";
+        conditions.push((sql.to_owned(), vec![Value::Blob(store.0.to_vec())]));
     }
     if !query.statuses.is_empty() {
         let marks = vec!["?"; query.statuses.len()].join(", ");

@@ -266,6 +266,58 @@ CREATE INDEX credentials_of_vault ON credentials (vault_id);
 CREATE UNIQUE INDEX credentials_by_subject ON credentials (vault_id, subject)
     WHERE archived_at IS NULL AND deleted_at IS NULL;
 
+CREATE TABLE memory_stores (
+    id          uuid PRIMARY KEY,
+    tenant_id   uuid NOT NULL REFERENCES tenants (id),
+    name        text NOT NULL,
+    body        json NOT NULL,
+    created_at  bigint NOT NULL,
+    updated_at  bigint NOT NULL,
+    archived_at bigint,
+    deleted_at  bigint
+);
+CREATE INDEX memory_stores_listed ON memory_stores (tenant_id, created_at DESC, id DESC);
+
+CREATE TABLE memories (
+    id         uuid PRIMARY KEY,
+    store_id   uuid NOT NULL REFERENCES memory_stores (id),
+    path       text NOT NULL,
+    version_id uuid NOT NULL,
+    metadata   json NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    deleted_at bigint
+);
+CREATE UNIQUE INDEX memories_by_path ON memories (store_id, path) WHERE deleted_at IS NULL;
+CREATE INDEX memories_by_version ON memories (version_id);
+
+CREATE TABLE memory_versions (
+    id          uuid PRIMARY KEY,
+    memory_id   uuid NOT NULL,
+    store_id    uuid NOT NULL,
+    tenant_id   uuid NOT NULL,
+    operation   text NOT NULL,
+    path        text,
+    content     bytea,
+    sha256      bytea,
+    size        bigint NOT NULL,
+    created_by  text NOT NULL,
+    created_at  bigint NOT NULL,
+    redacted_at bigint,
+    redacted_by text
+);
+CREATE INDEX memory_versions_listed ON memory_versions (store_id, created_at DESC, id DESC);
+CREATE INDEX memory_versions_of_memory ON memory_versions (memory_id);
+CREATE INDEX memory_versions_kept ON memory_versions (tenant_id, size);
+
+-- Which sessions have which stores.
+CREATE TABLE session_memory_stores (
+    session_key bigint NOT NULL,
+    store_id    uuid NOT NULL,
+    PRIMARY KEY (session_key, store_id)
+);
+CREATE INDEX session_memory_stores_of ON session_memory_stores (store_id);
+
 -- `home` is the data directory of the process: one that starts there again replaces its predecessor at once.
 CREATE TABLE nodes (
     id         uuid PRIMARY KEY,

@@ -56,6 +56,7 @@ async fn clean(transaction: &Transaction<'_>, now: Time) -> Result<u64, DbError>
             "DELETE FROM events WHERE session_key = ANY($1)",
             "DELETE FROM pending WHERE session_key = ANY($1)",
             "DELETE FROM inbox WHERE session_key = ANY($1)",
+            "DELETE FROM session_memory_stores WHERE session_key = ANY($1)",
             "DELETE FROM heads WHERE session_key = ANY($1)",
             "DELETE FROM records WHERE log_key IN (SELECT log_key FROM logs WHERE session_key = ANY($1))",
             "DELETE FROM logs WHERE session_key = ANY($1)",

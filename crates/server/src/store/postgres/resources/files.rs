@@ -34,7 +34,7 @@ fn read(row: &Row) -> Result<File, DbError> {
     })
 }
 
-/// Makes sure that a tenant has room for so many bytes more, in files and skills. Of two that ask at the same time, the second waits for
+/// Makes sure that a tenant has room for so many bytes more, in files, skills and memories. Of two that ask at the same time, the second waits for
 /// the end of the first one's transaction.
 pub(super) async fn check_room(
     transaction: &Transaction<'_>,
@@ -45,13 +45,17 @@ pub(super) async fn check_room(
     let lock = transaction.prepare_cached("SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE").await?;
     transaction.query(&lock, &[&uuid(tenant.0)]).await?;
     let sql = "SELECT (SELECT coalesce(sum(size), 0) FROM files WHERE tenant_id = $1 AND deleted_at IS NULL)::bigint,
-        (SELECT coalesce(sum(size), 0) FROM skill_versions WHERE tenant_id = $1 AND deleted_at IS NULL)::bigint";
+        (SELECT coalesce(sum(size), 0) FROM skill_versions WHERE tenant_id = $1 AND deleted_at IS NULL)::bigint,
+        (SELECT coalesce(sum(size), 0) FROM memory_versions WHERE tenant_id = $1)::bigint";
     let statement = transaction.prepare_cached(sql).await?;
     let row = transaction.query_one(&statement, &[&uuid(tenant.0)]).await?;
-    let used = more.saturating_add(number(&row, 0)?).saturating_add(number(&row, 1)?);
+    let mut used = more;
+    for column in 0..3 {
+        used = used.saturating_add(number(&row, column)?);
+    }
     if used > most {
         let problem = format!(
-            "The files and skills of this tenant would have more than {most} bytes together. Delete what is no longer needed."
+            "The files, skills and memories of this tenant would have more than {most} bytes together. Delete what is no longer needed."
         );
         return Err(Problem::whole(problem).with_code("storage_quota_exceeded").into());
     }

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use super::columns::{json, number, optional_json, optional_time, raw, status, stored, text, time, uuid};
 use super::lists::{Conditions, List, page};
 use super::once::once;
-use super::resources::{agents, environments};
+use super::resources::{agents, environments, memory_stores};
 use super::{NOW, PostgresDb, heads};
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{AgentId, EnvironmentId, EventId, SessionId, TenantId};
@@ -151,6 +151,7 @@ async fn insert(
             ],
         )
         .await?;
+    memory_stores::mount(transaction, key, &row.body).await?;
     Ok(key)
 }
 
@@ -192,6 +193,7 @@ async fn update(
             ],
         )
         .await?;
+    memory_stores::mount(transaction, head.key, &change.body).await?;
     let updated = change
         .updated
         .map(|body| NewEvent { body, ..NewEvent::new("session.updated", &serde_json::json!({})) });
@@ -241,6 +243,11 @@ async fn list(connection: &Object, query: &SessionQuery) -> Result<ListedPage<Se
     }
     if let Some(version) = query.agent_version {
         conditions.with("s.agent_version = ?", vec![Box::new(stored(version))]);
+    }
+    if let Some(store) = query.memory_store {
+        let sql =
+            "EXISTS (SELECT FROM session_memory_stores m WHERE m.session_key = s.key AND m.store_id = ?)";
+        conditions.with(sql, vec![Box::new(uuid(store.0))]);
     }
     if !query.statuses.is_empty() {
         let words: Vec<&'static str> = query.statuses.iter().map(|status| status.as_str()).collect();

@@ -33,7 +33,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<File> {
     })
 }
 
-/// Makes sure that a tenant has room for so many bytes more, in files and skills.
+/// Makes sure that a tenant has room for so many bytes more, in files, skills and memories.
 pub(super) fn check_room(
     connection: &Connection,
     tenant: TenantId,
@@ -44,13 +44,14 @@ pub(super) fn check_room(
     for sql in [
         "SELECT coalesce(sum(size), 0) FROM files WHERE tenant_id = ?1 AND deleted_at IS NULL",
         "SELECT coalesce(sum(size), 0) FROM skill_versions WHERE tenant_id = ?1 AND deleted_at IS NULL",
+        "SELECT coalesce(sum(size), 0) FROM memory_versions WHERE tenant_id = ?1",
     ] {
         let sum = connection.prepare_cached(sql)?.query_row([tenant.0], |row| number(row, 0))?;
         used = used.saturating_add(sum);
     }
     if used > most {
         let problem = format!(
-            "The files and skills of this tenant would have more than {most} bytes together. Delete what is no longer needed."
+            "The files, skills and memories of this tenant would have more than {most} bytes together. Delete what is no longer needed."
         );
         return Err(Problem::whole(problem).with_code("storage_quota_exceeded").into());
     }

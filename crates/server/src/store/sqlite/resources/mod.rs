@@ -3,5 +3,8 @@
 pub(super) mod agents;
 pub(super) mod environments;
 mod files;
+mod memories;
+mod memory;
+pub(super) mod memory_stores;
 mod skills;
 mod vaults;

@@ -1,0 +1,138 @@
+//! The port of memory stores, memories and versions.
+
+use super::{memories, memory_stores};
+use crate::model::ids::{MemoryId, MemoryStoreId, MemoryVersionId, TenantId};
+use crate::model::memories::{Memory, MemoryUpdate, MemoryVersion, NewMemory};
+use crate::model::memory_store::{MemoryStore, MemoryStoreBody};
+use crate::store::port::{
+    DbFuture, Done, ListQuery, ListedPage, MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery,
+    Once,
+};
+use crate::store::sqlite::SqliteDb;
+use crate::store::sqlite::once::once;
+
+impl MemoryDb for SqliteDb {
+    fn create_memory_store(
+        &self,
+        tenant: TenantId,
+        body: MemoryStoreBody,
+        done: Once<MemoryStore>,
+    ) -> DbFuture<'_, Done<MemoryStore>> {
+        self.write(move |connection| {
+            once(connection, done, || memory_stores::create(connection, tenant, body))
+        })
+    }
+
+    fn memory_store(&self, tenant: TenantId, id: MemoryStoreId) -> DbFuture<'_, MemoryStore> {
+        self.read(move |connection| memory_stores::find(connection, tenant, id))
+    }
+
+    fn update_memory_store(
+        &self,
+        tenant: TenantId,
+        id: MemoryStoreId,
+        change: MemoryStoreChange,
+        done: Once<MemoryStore>,
+    ) -> DbFuture<'_, Done<MemoryStore>> {
+        self.write(move |connection| {
+            once(connection, done, || memory_stores::update(connection, tenant, id, change))
+        })
+    }
+
+    fn archive_memory_store(
+        &self,
+        tenant: TenantId,
+        id: MemoryStoreId,
+        done: Once<MemoryStore>,
+    ) -> DbFuture<'_, Done<MemoryStore>> {
+        self.write(move |connection| {
+            once(connection, done, || memory_stores::archive(connection, tenant, id))
+        })
+    }
+
+    fn delete_memory_store(
+        &self,
+        tenant: TenantId,
+        id: MemoryStoreId,
+        done: Once<()>,
+    ) -> DbFuture<'_, Done<()>> {
+        self.write(move |connection| once(connection, done, || memory_stores::delete(connection, tenant, id)))
+    }
+
+    fn list_memory_stores(
+        &self,
+        query: ListQuery,
+        name: Option<String>,
+    ) -> DbFuture<'_, ListedPage<MemoryStore>> {
+        self.read(move |connection| memory_stores::list(connection, &query, name))
+    }
+
+    fn create_memory(
+        &self,
+        change: MemoryChange,
+        new: NewMemory,
+        done: Once<Memory>,
+    ) -> DbFuture<'_, Done<Memory>> {
+        self.write(move |connection| once(connection, done, || memories::create(connection, &change, new)))
+    }
+
+    fn memory(&self, tenant: TenantId, store: MemoryStoreId, id: MemoryId) -> DbFuture<'_, Memory> {
+        self.read(move |connection| memories::find(connection, tenant, store, id))
+    }
+
+    fn memories(
+        &self,
+        tenant: TenantId,
+        store: MemoryStoreId,
+        prefix: String,
+        with_content: bool,
+    ) -> DbFuture<'_, Vec<Memory>> {
+        self.read(move |connection| memories::list(connection, tenant, store, &prefix, with_content))
+    }
+
+    fn update_memory(
+        &self,
+        change: MemoryChange,
+        id: MemoryId,
+        update: MemoryUpdate,
+        done: Once<Memory>,
+    ) -> DbFuture<'_, Done<Memory>> {
+        self.write(move |connection| {
+            once(connection, done, || memories::update(connection, &change, id, &update))
+        })
+    }
+
+    fn delete_memory(
+        &self,
+        change: MemoryChange,
+        id: MemoryId,
+        expected: Option<String>,
+        done: Once<()>,
+    ) -> DbFuture<'_, Done<()>> {
+        self.write(move |connection| {
+            once(connection, done, || memories::delete(connection, &change, id, expected.as_deref()))
+        })
+    }
+
+    fn list_memory_versions(&self, query: MemoryVersionQuery) -> DbFuture<'_, ListedPage<MemoryVersion>> {
+        self.read(move |connection| memories::list_versions(connection, &query))
+    }
+
+    fn memory_version(
+        &self,
+        tenant: TenantId,
+        store: MemoryStoreId,
+        id: MemoryVersionId,
+    ) -> DbFuture<'_, MemoryVersion> {
+        self.read(move |connection| memories::find_version(connection, tenant, store, id))
+    }
+
+    fn redact_memory_version(
+        &self,
+        change: MemoryChange,
+        id: MemoryVersionId,
+        done: Once<MemoryVersion>,
+    ) -> DbFuture<'_, Done<MemoryVersion>> {
+        self.write(move |connection| once(connection, done, || memories::redact(connection, &change, id)))
+    }
+}
