@@ -22,6 +22,7 @@ from anthropic.types.beta.memory_stores import BetaManagedAgentsMemory
 from anthropic.types.beta.sessions import (
     BetaManagedAgentsAgentMessageEvent,
     BetaManagedAgentsMemoryStoreResource,
+    BetaManagedAgentsSessionThread,
 )
 
 from conftest import Replies, Served
@@ -405,3 +406,40 @@ def test_memory_stores_are_read_and_changed_by_a_session(serve: Callable[[Replie
     assert memories.delete(memory.id, memory_store_id=store.id).type == "memory_deleted"
     assert client.beta.memory_stores.archive(store.id).archived_at is not None
     assert client.beta.memory_stores.delete(store.id).type == "memory_store_deleted"
+
+
+def test_threads_of_a_coordinator_and_the_tool_runner(serve: Callable[[Replies], Served]) -> None:
+    delegate = {"toolCalls": [{"name": "Agent", "input": {"agent": "reader", "prompt": "Ask for the weather."}}]}
+    of_reader = {"when": {"purpose": "subagent"}}
+    call = {**of_reader, "toolCalls": [{"name": "get_weather", "input": {"city": "Oslo"}}]}
+    main = {"when": {"purpose": "main"}}
+    served = serve([{**main, **delegate}, call, {**of_reader, "text": "It rains."}, {**main, "text": "Take an umbrella."}])
+    client = client_of(served)
+    reader = client.beta.agents.create(name="reader", model="auto", tools=[WEATHER])
+    lead = client.beta.agents.create(
+        name="lead", model="auto", multiagent={"type": "coordinator", "agents": [reader.id, {"type": "self"}]}
+    )
+    assert lead.multiagent is not None and lead.multiagent.type == "coordinator"
+    session = client.beta.sessions.create(agent=lead.id, environment_id=client.beta.environments.create(name="here").id)
+    roster = session.agent.multiagent
+    assert roster is not None and roster.type == "coordinator"
+    assert [getattr(agent, "name", None) for agent in roster.agents] == ["reader", "lead"]
+    client.beta.sessions.events.send(session.id, events=[message("go")])
+
+    async def run() -> list[str]:
+        async with AsyncAnthropic(api_key=served.token, base_url=served.url) as runner_client:
+            runner = runner_client.beta.sessions.events.tool_runner(session.id, tools=[get_weather], max_idle=0.5)
+            return [call.name async for call in runner]
+
+    assert asyncio.run(run()) == ["get_weather"]
+    threads = list(client.beta.sessions.threads.list(session.id))
+    assert all(isinstance(thread, BetaManagedAgentsSessionThread) for thread in threads)
+    primary, child = threads
+    assert (primary.parent_thread_id, child.parent_thread_id) == (None, primary.id)
+    assert child.agent.type == "agent" and child.agent.name == "reader"
+    events = list(client.beta.sessions.threads.events.list(child.id, session_id=session.id))
+    received = next(event for event in events if event.type == "agent.thread_message_received")
+    assert received.from_session_thread_id == primary.id
+    results = [event for event in events if event.type == "user.custom_tool_result"]
+    assert [event.session_thread_id for event in results] == [child.id]
+    assert client.beta.sessions.threads.archive(child.id, session_id=session.id).archived_at is not None

@@ -173,3 +173,23 @@ def test_memory_stores(serve: Callable[[Replies], Served]) -> None:
     assert [one.operation for one in versions] == ["created"]
     assert client.memory_stores.memories.delete(memory.id, memory_store_id=store.id).type == "memory_deleted"
     assert client.memory_stores.delete(store.id).type == "memory_store_deleted"
+
+
+def test_threads(serve: Callable[[Replies], Served]) -> None:
+    delegate = {"toolCalls": [{"name": "Agent", "input": {"agent": "reader", "prompt": "Look around."}}]}
+    of_reader = {"when": {"purpose": "subagent"}, "text": "Nothing there."}
+    client = client_of(serve([{"when": {"purpose": "main"}, **delegate}, of_reader, {"text": "Done."}]))
+    reader = client.agents.create(name="reader", model="auto", tools=[{"type": "agent_toolset_20260401"}])
+    lead = client.agents.create(
+        name="lead", model="auto", multiagent={"type": "coordinator", "agents": [{"type": "agent", "id": reader.id}]}
+    )
+    session = client.sessions.create(agent=lead.id, environment_id=client.environments.create(name="here").id)
+    with client.sessions.events.stream(session.id) as stream:
+        client.sessions.events.send(session.id, events=[message("go")])
+        for event in stream:
+            if event.type == "session.status_idle":
+                break
+    primary, child = list(client.sessions.threads.list(session.id))
+    assert child.parent_thread_id == primary.id and child.agent.name == "reader"
+    kinds = [event.type for event in client.sessions.threads.events.list(child.id, session_id=session.id)]
+    assert kinds[:2] == ["session.thread_status_running", "agent.thread_message_received"]

@@ -55,8 +55,12 @@ async fn a_partial_answer_wakes_no_one(stage: Stage) {
     let (one, other) = (event("agent.tool_use", 1), event("agent.tool_use", 2));
     let ids = [one.id, other.id];
     let mut append = stage.append(&claim, 0, 1);
-    let action =
-        |event| qoder_server::store::NewAction { event, call_id: format!("call {event}"), kind: "ask" };
+    let action = |event| qoder_server::store::NewAction {
+        event,
+        call_id: format!("call {event}"),
+        kind: "ask",
+        thread: None,
+    };
     append.actions = ids.into_iter().map(action).collect();
     append.events = vec![one, other];
     append.taken = 1;

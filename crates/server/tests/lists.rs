@@ -133,6 +133,7 @@ async fn events_are_listed_in_both_directions(stage: Stage) {
     let query = EventQuery {
         tenant: stage.tenant,
         session,
+        thread: None,
         after: None,
         before: None,
         limit: 2,

@@ -13,3 +13,4 @@ mod races;
 mod resources;
 mod sessions;
 mod support;
+mod threads;

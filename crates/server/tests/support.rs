@@ -178,6 +178,7 @@ impl Stage {
                     title: Some("a title".to_owned()),
                     metadata: Default::default(),
                     body: SessionBody {
+                        members: Vec::new(),
                         agent: agent.body.clone(),
                         resources: Vec::new(),
                         budget: None,
@@ -227,6 +228,7 @@ impl Stage {
             records: (1..=count).map(|number| record(expected + number, "x")).collect(),
             events: (0..count).map(|number| event("agent.message", number)).collect(),
             actions: Vec::new(),
+            threads: Vec::new(),
             begins: false,
             processed: Vec::new(),
             taken: 0,
@@ -243,7 +245,7 @@ impl Stage {
         let id = asked.id;
         let mut append = self.append(claim, claim.record_seq, 1);
         append.events = vec![asked];
-        append.actions = vec![NewAction { event: id, call_id: "call".to_owned(), kind }];
+        append.actions = vec![NewAction { event: id, call_id: "call".to_owned(), kind, thread: None }];
         append.taken = 1;
         append.rest = Some(rest(1, StopReason::RequiresAction { event_ids: vec![id.to_string()] }));
         assert!(self.db.append(append).await.unwrap().rests);

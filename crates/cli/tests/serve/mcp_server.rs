@@ -46,7 +46,7 @@ impl McpServer {
         self.guard.lock().unwrap().renewals
     }
 
-    /// How often somebody began a connection.
+    /// How many connections were begun.
     pub fn handshakes(&self) -> usize {
         self.guard.lock().unwrap().handshakes
     }

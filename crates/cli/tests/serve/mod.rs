@@ -18,5 +18,6 @@ mod seed_examples;
 mod skills;
 mod streams;
 mod support;
+mod threads;
 mod usage;
 mod vaults;

@@ -81,3 +81,16 @@ fn it_needs_a_terminal_on_both_sides() {
     // A prompt that is piped in is print mode, as ever.
     screen.until("offline model");
 }
+
+#[test]
+fn nothing_is_written_while_nothing_happens() {
+    let sandbox = Sandbox::new();
+    let mut screen = Start::new(&sandbox).run();
+    screen.until_idle().until("The built-in offline model answers").send("hello").until_prompt("hello");
+    // The last frame may still be on its way.
+    screen.pause(300);
+    let before = screen.bytes().len();
+    screen.pause(1_500);
+    let bytes = screen.bytes();
+    assert_eq!(bytes.len(), before, "{:?}", String::from_utf8_lossy(&bytes[before..]));
+}

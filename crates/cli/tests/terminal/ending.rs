@@ -121,6 +121,40 @@ fn a_turn_that_a_signal_cut_off_is_resumed_with_its_question() {
     assert!(!sandbox.project().join("made").exists());
 }
 
+/// Runs the program in a terminal, asks, and closes the terminal when the question is on it; prints how the program ended.
+const HANGS_UP: &str = r#"
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+seen = b""
+def until(text):
+    global seen
+    while text not in seen:
+        seen += os.read(terminal, 65536)
+until(b">")
+os.write(terminal, b"please\r")
+until(b"needs permission")
+os.close(terminal)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+#[test]
+fn a_terminal_that_is_closed_in_the_middle_of_a_turn_loses_nothing() {
+    let sandbox = Sandbox::new();
+    let server = ScriptedServer::start(Script::by_assistant_count(vec![
+        Reply::tool("Bash", json!({ "command": "touch made" })),
+        Reply::text("all done"),
+    ]));
+    let mut command = sandbox.command_with("python3", &server);
+    command.args(["-c", HANGS_UP, env!("CARGO_BIN_EXE_qodercli")]).env("TERM", "xterm-256color");
+    let ended = command.output().unwrap();
+    assert_eq!(text(&ended.stdout).trim(), "-1", "the hang-up ends it: {}", text(&ended.stderr));
+    let mut again = Start::new(&sandbox).with(&server).arguments(&["--resume", &session_id(&sandbox)]).run();
+    again.until("Bash needs permission");
+    assert!(!sandbox.project().join("made").exists());
+}
+
 #[test]
 fn the_program_stops_and_continues_with_its_draft() {
     let sandbox = Sandbox::new();

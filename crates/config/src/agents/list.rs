@@ -57,10 +57,16 @@ impl Default for AgentList {
 }
 
 impl AgentList {
+    /// No agents.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { entries: BTreeMap::new() }
+    }
+
     /// The agents that come with the program. `light` is the name of a light model, when the configuration has one.
     #[must_use]
     pub fn built_in(light: Option<&str>) -> Self {
-        let mut list = Self { entries: BTreeMap::new() };
+        let mut list = Self::empty();
         for (name, definition) in built_in::all(light) {
             // Each has a name of its own.
             let _ = list.add(name, definition);
@@ -169,7 +175,11 @@ impl AgentList {
         if others.len() > MOST_TOLD {
             lines.push(format!("({} more agents are not described here.)", others.len() - MOST_TOLD));
         }
-        Some(format!("\n\nThe agents besides `{GENERAL_PURPOSE}`:\n{}", lines.join("\n")))
+        let title = match self.find(GENERAL_PURPOSE) {
+            Some(_) => format!("The agents besides `{GENERAL_PURPOSE}`:"),
+            None => "The agents, one of which `agent` must name:".to_owned(),
+        };
+        Some(format!("\n\n{title}\n{}", lines.join("\n")))
     }
 }
 

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use qoder_types::PermissionMode;
+use qoder_types::server::ToolPolicies;
 use serde_json::{Map, Value};
 
 use crate::sources::Origin;
@@ -70,6 +71,8 @@ pub struct AgentDefinition {
     pub isolation: Option<Isolation>,
     /// Where it keeps what stays from one task to the next.
     pub memory: Option<MemoryScope>,
+    /// What the program that defines it has decided about its tools, in place of what it decided about the session's.
+    pub policies: Option<ToolPolicies>,
     /// The first prompt when it is the main agent.
     pub initial_prompt: Option<String>,
     /// How hosts may paint it.
@@ -161,6 +164,7 @@ impl AgentDefinition {
             background: false,
             isolation: None,
             memory: None,
+            policies: None,
             initial_prompt: None,
             color: None,
             origin,

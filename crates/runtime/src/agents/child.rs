@@ -177,7 +177,9 @@ impl AgentTool {
         let blocks = self.blocks(definition, cwd, memory.as_ref())?;
         let model = self.child_model(definition, input)?;
         let mode = definition.map_or(context.mode, |definition| definition.mode(context.mode));
-        let gate = Arc::new(self.gate.of_child(mode, may_park));
+        let policies = definition.and_then(|definition| definition.policies.as_ref());
+        let child_gate = || self.gate.of_child(mode, may_park).with_policies(policies);
+        let gate = Arc::new(child_gate());
         let hooks = own_hooks::of_child(&self.hooks, definition)?;
         let prompt = definition.map_or("", |definition| definition.prompt.as_str());
         let source = format!("{}+agent {name} {prompt}", self.system.source);
@@ -191,7 +193,7 @@ impl AgentTool {
             })));
         }
         // Its memory is its own: agents that it starts do not reach it.
-        let own_gate = |memory: OwnMemory| self.gate.of_child(mode, may_park).reaching(memory.folder);
+        let own_gate = |memory: OwnMemory| child_gate().reaching(memory.folder);
         let gate = memory.map_or(gate, |memory| Arc::new(own_gate(memory)));
         let style = RequestStyle {
             purpose: Purpose::Subagent,

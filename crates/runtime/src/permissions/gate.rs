@@ -126,6 +126,12 @@ impl Gate {
         }
     }
 
+    /// The same with policies of its own, where it has some.
+    #[must_use]
+    pub(crate) fn with_policies(self, policies: Option<&ToolPolicies>) -> Self {
+        Self { policies: policies.cloned().unwrap_or(self.policies), ..self }
+    }
+
     /// The same with one more place to work in.
     #[must_use]
     pub(crate) fn reaching(mut self, folder: PathBuf) -> Self {

@@ -31,7 +31,11 @@ impl Setup {
         own: BTreeMap<String, AgentDefinition>,
         problems: &mut Vec<Problem>,
     ) -> Result<AgentList, SetupError> {
-        let mut list = AgentList::built_in(self.light_model());
+        let mut list = if self.options.only_own_agents {
+            AgentList::empty()
+        } else {
+            AgentList::built_in(self.light_model())
+        };
         for place in self.config.places(Kind::Agents, plugins) {
             let inside = self.config.boundary(&place.origin, plugins);
             for (name, definition) in read_place(&place, inside, problems) {

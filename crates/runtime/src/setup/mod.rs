@@ -295,13 +295,21 @@ impl Setup {
         tools.extend(self.options.host_tools.0.iter().cloned());
         tools.retain(|tool| self.is_wanted(&tool.definition().name));
         tools::describe_previews(&mut tools, options::preview_format(self.options.tool_config.as_ref())?);
-        let is_shown = |tool: &&Arc<dyn Tool>| !self.rules.hides(&tool.definition().name);
+        let is_shown = |tool: &&Arc<dyn Tool>| {
+            let name = &tool.definition().name;
+            !self.rules.hides(name) && !self.is_of_agents(name)
+        };
         let mut shown: Tools = tools.iter().filter(is_shown).cloned().collect();
         // No rule is about a tool that does not run here.
         let external = tools::external::external_tools(&self.options);
         tools.extend(external.iter().cloned());
-        shown.extend(external);
+        shown.extend(external.into_iter().filter(|tool| !self.is_of_agents(&tool.definition().name)));
         Ok((tools, shown))
+    }
+
+    /// True for a tool that only agents have.
+    fn is_of_agents(&self, name: &str) -> bool {
+        self.options.tools_of_agents.iter().any(|entry| covers(entry, name))
     }
 
     /// The directories to work in, the working directory first.
@@ -394,7 +402,11 @@ impl Setup {
                 && main.as_ref().is_none_or(|agent| agent.has(name))
         });
         let (gate, among) = (Arc::clone(gate), Arc::clone(&all));
-        (all, Arc::new(move |name| among(name) && !gate.hides(name)))
+        let of_agents = self.options.tools_of_agents.clone();
+        let is_shown = move |name: &str| {
+            among(name) && !gate.hides(name) && !of_agents.iter().any(|entry| covers(entry, name))
+        };
+        (all, Arc::new(is_shown))
     }
 
     /// The memory files that a session has from the start.

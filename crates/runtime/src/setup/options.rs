@@ -77,6 +77,10 @@ pub struct Options {
     pub tool_policies: ToolPolicies,
     /// The built-in tools that exist; `None` is all.
     pub tools: Option<Vec<String>>,
+    /// Tools, by name or as `mcp__server`, that agents have and the main model does not.
+    pub tools_of_agents: Vec<String>,
+    /// True when there are no agents but those of the front.
+    pub only_own_agents: bool,
     /// Tools that run outside the runtime: no rule or mode applies to them, and each call waits until its result is brought.
     pub external_tools: Vec<ToolDefinition>,
     /// Tools of the front's own process: rules, policies and modes apply to them as to built-in ones.

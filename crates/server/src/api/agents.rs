@@ -1,5 +1,6 @@
 //! `/agents`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -12,9 +13,10 @@ use crate::model::agent::AgentBody;
 use crate::model::agent_view::{self, AgentVersion};
 use crate::model::dialect::Dialect;
 use crate::model::fields::Fields;
-use crate::model::ids::AgentId;
+use crate::model::ids::{AgentId, TenantId};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
+use crate::model::roster::Roster;
 use crate::store::{AgentQuery, Once};
 
 const MOST: u64 = 100;
@@ -32,10 +34,28 @@ fn answered(request: &ApiRequest) -> Once<AgentVersion> {
 
 pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Admin)?;
-    let body = AgentBody::create(&request.json()?)?;
+    let mut body = AgentBody::create(&request.json()?)?;
     skills::pin(&app, request.principal.tenant_id(), &body.skills).await?;
+    if let Some(roster) = &mut body.multiagent {
+        let pinned = pin_roster(&app, request.principal.tenant_id(), roster).await?;
+        roster.pin(&pinned);
+    }
     let done = app.store.db.create_agent(request.principal.tenant_id(), body, answered(&request)).await?;
     Ok(edge::rendered(done.answer()))
+}
+
+/// The versions that the agents of a roster have now. Each must be there and not archived.
+async fn pin_roster(app: &App, tenant: TenantId, roster: &Roster) -> Result<HashMap<String, u64>, ApiError> {
+    let mut pinned = HashMap::new();
+    for (text, version) in roster.named() {
+        let id = AgentId::parse(text).ok_or_else(|| Refusal::not_found("agent", text))?;
+        let agent = app.store.db.agent(AgentQuery { tenant, id, version }).await?;
+        if agent.archived_at.is_some() {
+            return Err(Problem::field("multiagent", format!("names `{text}`, which is archived")).into());
+        }
+        pinned.insert(text.to_owned(), agent.version);
+    }
+    Ok(pinned)
 }
 
 pub(super) async fn read(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
@@ -51,7 +71,18 @@ pub(super) async fn update(State(app): State<Arc<App>>, request: ApiRequest) -> 
     let body = request.json()?;
     skills::pin_body(&app, request.principal.tenant_id(), &body).await?;
     let expected = Fields::of_body(&body)?.number("version", 1..=u64::MAX)?;
-    let change = Box::new(move |agent: &AgentVersion| agent.body.updated(&body).map_err(Refusal::from));
+    // What cannot be read is refused with the rest of the body.
+    let pinned = match Roster::read(Fields::of_body(&body)?) {
+        Ok(Some(roster)) => pin_roster(&app, request.principal.tenant_id(), &roster).await?,
+        Ok(None) | Err(_) => HashMap::new(),
+    };
+    let change = Box::new(move |agent: &AgentVersion| {
+        let mut after = agent.body.updated(&body)?;
+        if let Some(roster) = &mut after.multiagent {
+            roster.pin(&pinned);
+        }
+        Ok(after)
+    });
     let (tenant, id) = (request.principal.tenant_id(), id(&request)?);
     let done = app.store.db.update_agent(tenant, id, expected, change, answered(&request)).await?;
     Ok(edge::rendered(done.answer()))

@@ -13,7 +13,6 @@ mod session_resources;
 mod sessions;
 mod skills;
 mod status;
-mod stream;
 mod vaults;
 
 pub use app::{App, Readiness};

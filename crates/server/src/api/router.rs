@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use super::app::App;
 use super::{
     agents, credentials, environments, events, files, memory, models, session_resources, sessions, skills,
-    status, stream, vaults,
+    status, vaults,
 };
 use crate::http::{ApiError, pass};
 
@@ -52,8 +52,8 @@ pub fn router(app: Arc<App>, answers: bool) -> Router {
             get(session_resources::read).post(session_resources::update).delete(session_resources::delete),
         )
         .route("/sessions/{id}/events", get(events::list).post(events::send))
-        .route("/sessions/{id}/events/stream", get(stream::open))
-        .route("/sessions/{id}/stream", get(stream::open))
+        .route("/sessions/{id}/events/stream", get(events::stream::open))
+        .route("/sessions/{id}/stream", get(events::stream::open))
         .merge(resources())
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::read));
@@ -79,6 +79,7 @@ fn resources() -> Router<Arc<App>> {
         .route("/files/{id}", get(files::read).delete(files::delete))
         .route("/files/{id}/content", get(files::content))
         .merge(memory())
+        .merge(threads())
         .route("/skills", get(skills::list).post(skills::create).layer(DefaultBodyLimit::disable()))
         .route("/skills/{id}", get(skills::read).delete(skills::delete))
         .route(
@@ -97,6 +98,18 @@ fn resources() -> Router<Arc<App>> {
         )
         .route("/vaults/{id}/credentials/{credential}/archive", post(credentials::archive))
         .route("/vaults/{id}/credentials/{credential}/mcp_oauth_validate", post(credentials::validate))
+}
+
+/// Threads of sessions.
+fn threads() -> Router<Arc<App>> {
+    use events::threads;
+    Router::new()
+        .route("/sessions/{id}/threads", get(threads::list))
+        .route("/sessions/{id}/threads/{thread}", get(threads::read))
+        .route("/sessions/{id}/threads/{thread}/archive", post(threads::archive))
+        .route("/sessions/{id}/threads/{thread}/events", get(threads::events))
+        .route("/sessions/{id}/threads/{thread}/stream", get(threads::stream))
+        .route("/sessions/{id}/threads/{thread}/events/stream", get(threads::stream))
 }
 
 /// Memory stores and what is in them.

@@ -19,6 +19,7 @@ use crate::model::inputs::{Effect, Input};
 use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
+use crate::model::roster::{Member, Roster, tools_together};
 use crate::model::session::{self, NewSession, SessionBody, SessionSecrets};
 use crate::model::time::Time;
 use crate::secrets::DataKey;
@@ -71,6 +72,7 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
     memory::complete(&app, tenant, &mut new.resources, Vec::new()).await?;
     vaults::check(&app, tenant, &new.vaults).await?;
     let pinned = pinned(&app, tenant, &new).await?;
+    let (roster, members) = members(&app, tenant, &new).await?;
     let mut inputs = std::mem::take(&mut new.inputs);
     app.store.spill_inputs(tenant, &mut inputs).await?;
     let offered = if inputs.is_empty() { None } else { app.node.offer() };
@@ -80,8 +82,16 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
     let make = move |agent: &AgentVersion, environment: &Environment| {
         let mut row = make(new, agent, environment, &key)?;
         SkillChoice::pin(&mut row.body.agent.skills, &pinned);
+        if row.body.agent.multiagent != roster {
+            return Err(Refusal::conflict("The agent was changed meanwhile. Send the request again."));
+        }
+        row.body.members = members;
+        tools_together(&row.body.agent, &row.body.members)?;
         if row.body.budget.is_some() {
             models.check_budget(&row.body.agent.model.id)?;
+            for member in &row.body.members {
+                models.check_budget(&member.body.model.id)?;
+            }
         }
         Ok(row)
     };
@@ -118,6 +128,27 @@ async fn pinned(app: &App, tenant: TenantId, new: &NewSession) -> Result<skills:
     }
 }
 
+/// The roster of the agent of a session, and its agents with the versions that were fixed.
+async fn members(
+    app: &App,
+    tenant: TenantId,
+    new: &NewSession,
+) -> Result<(Option<Roster>, Vec<Member>), ApiError> {
+    let query = AgentQuery { tenant, id: new.agent.id, version: new.agent.version };
+    let roster = app.store.db.agent(query).await?.body.multiagent;
+    let mut members = Vec::new();
+    for (text, version) in roster.iter().flat_map(Roster::named) {
+        let id = AgentId::parse(text).ok_or_else(|| Refusal::not_found("agent", text))?;
+        let mut agent = app.store.db.agent(AgentQuery { tenant, id, version }).await?;
+        let pinned = skills::pin(app, tenant, &agent.body.skills).await?;
+        SkillChoice::pin(&mut agent.body.skills, &pinned);
+        // An agent of a roster starts no others.
+        agent.body.multiagent = None;
+        members.push(Member { id: text.to_owned(), version: agent.version, body: agent.body });
+    }
+    Ok((roster, members))
+}
+
 /// The row of a session, from what it is created with.
 fn make(
     new: NewSession,
@@ -144,6 +175,7 @@ fn make(
         sealed: sealed(key, id, &secrets)?,
         body: SessionBody {
             agent: body,
+            members: Vec::new(),
             resources: new.resources.into_iter().map(|new| new.resource).collect(),
             vault_ids: new.vaults.iter().map(ToString::to_string).collect(),
             budget: new.budget,
@@ -200,6 +232,7 @@ pub(super) async fn update(State(app): State<Arc<App>>, request: ApiRequest) -> 
         let before = app::opened(row, &key);
         let mut after = session::update(&before, &body, dialect, credit_usd)?;
         SkillChoice::pin(&mut after.body.agent.skills, &pinned);
+        tools_together(&after.body.agent, &after.body.members)?;
         if after.changed.contains(&"budget") && after.body.budget.is_some() {
             models.check_budget(&after.body.agent.model.id)?;
         }
@@ -271,7 +304,7 @@ pub(super) async fn cancel(State(app): State<Arc<App>>, request: ApiRequest) -> 
         kind: "user.interrupt",
         body: "{}".to_owned(),
         blob: None,
-        effect: Effect::Interrupt,
+        effect: Effect::Interrupt { thread: None },
     };
     let (admit, actions) = admit(&request, vec![stop]);
     let offered = app.node.offer();

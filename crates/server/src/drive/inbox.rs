@@ -36,3 +36,20 @@ impl SessionInbox for SeatInbox {
         .boxed()
     }
 }
+
+/// The inbox of an agent: what is left for it is in that of its session.
+pub(super) struct NoInbox;
+
+impl SessionInbox for NoInbox {
+    fn take(&mut self) -> Vec<Item> {
+        Vec::new()
+    }
+
+    fn settle(&mut self, _: InboxReply) -> Result<(), InboxError> {
+        Ok(())
+    }
+
+    fn arrived(&self) -> BoxFuture<'static, ()> {
+        std::future::pending().boxed()
+    }
+}

@@ -11,12 +11,26 @@ use serde_json::Value;
 
 use super::shared::Shared;
 
-/// Appends to the log of a session.
-pub(super) struct SeatLog(pub(super) Arc<Shared>);
+/// Appends to the log of a session, or of an agent that it started. Who drops it gives the log of an agent free.
+pub(super) struct SeatLog {
+    pub(super) shared: Arc<Shared>,
+    pub(super) agent: Option<String>,
+}
+
+impl Drop for SeatLog {
+    fn drop(&mut self) {
+        if let Some(agent) = &self.agent {
+            self.shared.threads(|threads| threads.close(agent));
+        }
+    }
+}
 
 impl LogStore for SeatLog {
     fn append(&mut self, records: &[Record]) -> Result<(), LogStoreError> {
-        self.0.append(records)
+        match &self.agent {
+            None => self.shared.append(records),
+            Some(agent) => self.shared.append_to(agent, records),
+        }
     }
 
     fn note(&mut self, _: &Value) -> Result<(), LogStoreError> {
@@ -26,12 +40,13 @@ impl LogStore for SeatLog {
 
     fn sync(&mut self) -> Result<(), LogStoreError> {
         // The driver syncs when it has nothing more to do; a caller that needs the outcome awaits the barrier.
-        drop(self.0.want_commit(true));
+        // An agent that ends is no reason to rest: its parent continues.
+        drop(self.shared.want_commit(self.agent.is_none()));
         Ok(())
     }
 
     fn barrier(&mut self) -> BoxFuture<'static, Result<(), LogStoreError>> {
-        let (appended, mut committed) = self.0.want_commit(false);
+        let (appended, mut committed) = self.shared.want_commit(false);
         async move {
             let reached = committed.wait_for(|now| now.seq >= appended || now.error.is_some()).await;
             match reached {

@@ -10,15 +10,17 @@ use qoder_store::line::Line;
 use qoder_store::{SessionKey, SessionLocation, SessionStore};
 use serde_json::json;
 
-use super::artifacts::{DeliverArtifacts, Delivery};
-use super::memory::Memories;
+use super::given::artifacts::{DeliverArtifacts, Delivery};
+use super::given::memory::Memories;
+use super::given::vaults::{self, Tokens};
+use super::given::{mounts, servers, skills};
 use super::node::Node;
 use super::options::{Given, secret_values};
 use super::shared::Shared;
 use super::sink::SeatSink;
 use super::stored_session::SeatSession;
-use super::vaults::{self, Tokens};
-use super::{mounts, servers, skills};
+use super::team::{self, Team};
+use super::threads::{Crew, Threads};
 use crate::environment::Places;
 use crate::model::event::NewEvent;
 use crate::model::ids::{SessionId, TenantId};
@@ -57,17 +59,32 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let store = &node.store;
     let mut row = store.db.seat(claim.key).await?;
     store.fill_records(row.tenant, &mut row.records).await?;
+    for thread in &mut row.threads {
+        store.fill_records(row.tenant, &mut thread.records).await?;
+    }
     let settings = &node.settings.runtime;
     let mut secrets = open_secrets(node, &row)?;
     let session = &row.session.session;
     let agent = &session.body.agent;
-    let toolset = Toolset::new(&agent.tools).with_skills(!agent.skills.is_empty());
+    let toolset = team::toolset(agent, agent.multiagent.is_some());
+    // Names and tools of agents do not depend on what is mounted.
+    let known = Team::new(&session.body, &[], settings.is_offline).map_err(OpenFailure::Session)?;
+    let crew = Crew {
+        session: session.id,
+        name: agent.name.clone(),
+        credit_usd: settings.credit_usd,
+        toolsets: known.toolsets,
+    };
     let mut projector = Projector::new(session.id, toolset.clone(), settings.credit_usd);
+    if agent.multiagent.is_some() {
+        projector = projector.of_coordinator(crew.primary());
+    }
     let lines = read_log(&row, &mut projector)?;
     let last_seq = row.records.last().map_or(0, |record| record.seq);
     let id = session.id.to_string();
     let unfinished = projector.is_unfinished();
-    let shared = Arc::new(Shared::new(&id, projector, last_seq, 0));
+    let threads = Threads::new(crew, std::mem::take(&mut row.threads))?;
+    let shared = Arc::new(Shared::new(&id, projector, threads, last_seq));
     shared.feed(std::mem::take(&mut row.inbox), row.inbox_seq);
     let budget = session.body.budget.as_ref().map(crate::model::budget::Budget::view);
     let first = if unfinished { FirstPrompt::Continue } else { FirstPrompt::FromHost };
@@ -83,7 +100,10 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     facts.extend(memories.facts());
     let delivery = Delivery::new(node, (tenant, session.id), Arc::clone(&shared));
     let skills = skills::provide(node, &row, &places, &shared).await;
-    let given = Given { facts, skills, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
+    let team =
+        Team::new(&row.session.session.body, &facts, settings.is_offline).map_err(OpenFailure::Session)?;
+    let given =
+        Given { facts, skills, team, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
     let opened = tokio::task::spawn_blocking(move || {
         let sink = Arc::new(SeatSink::new(key, Arc::clone(&opening.hub), sink_shared, &toolset));
         open_session(
@@ -147,10 +167,11 @@ fn open_session(
 ) -> Result<OpenedSession, OpenFailure> {
     let session = &row.session.session;
     let runtime = &node.settings.runtime;
+    let (agents, together) = (given.team.agents.clone(), given.team.together.clone());
     let options = runtime.options(session, &row.environment, secrets, (toolset, &places), given);
     let setup = Setup::prepare(options).map_err(|error| OpenFailure::Session(error.to_string()))?;
     let private = &node.settings.private_addresses;
-    let (servers, refused) = servers::servers(&session.body.agent.mcp_servers, toolset, private, &tokens);
+    let (servers, refused) = servers::servers(&session.body.servers(), &together, private, &tokens);
     for name in refused {
         let error = json!({ "type": "mcp_connection_failed_error", "mcp_server_name": name,
             "message": "The server's address is not public, and this server does not list it.",
@@ -162,7 +183,12 @@ fn open_session(
     let location = SessionLocation::new(store, SessionKey::main(id), places.outputs);
     let request = OpenRequest {
         setup,
-        callbacks: Callbacks { servers, connections: Some(node.connections.clone()), ..Callbacks::default() },
+        callbacks: Callbacks {
+            servers,
+            agents,
+            connections: Some(node.connections.clone()),
+            ..Callbacks::default()
+        },
         agent: None,
         servers: Flags::default(),
         answers_own_servers: false,

@@ -12,12 +12,13 @@ use qoder_types::workspace::Isolation;
 use qoder_types::{PermissionMode, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::skills::Skills;
+use super::given::skills::Skills;
+use super::team::Team;
 use crate::environment::Places;
 use crate::model::environment::{EnvironmentBody, EnvironmentConfig, Networking};
 use crate::model::session::{Session, SessionSecrets};
 use crate::model::tools::Policy;
-use crate::model::toolset::{SKILL, Toolset};
+use crate::model::toolset::{AGENT, SKILL, Toolset};
 
 /// Variables of the server's own environment that commands have, too.
 const KEPT_VARIABLES: [&str; 7] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR"];
@@ -65,6 +66,8 @@ pub(super) struct Given {
     pub(super) skills: Skills,
     /// Tools of the server.
     pub(super) tools: HostTools,
+    /// The agents that it may start.
+    pub(super) team: Team,
 }
 
 impl RuntimeSettings {
@@ -117,11 +120,13 @@ impl RuntimeSettings {
             budget_is_of_session: true,
             // What no rule allows is denied: the policies of the agent are all that asks.
             permission_mode: Some(PermissionMode::DontAsk),
-            allowed_tools: allowed(toolset, environment),
-            disallowed_tools: blocked(toolset),
-            tools: Some(offered(toolset)),
+            allowed_tools: allowed(&given.team.together, environment),
+            disallowed_tools: blocked(&given.team.together),
+            tools: Some(offered(&given.team.together)),
+            tools_of_agents: given.team.tools_of_agents(toolset),
+            only_own_agents: true,
             tool_policies: policies(toolset),
-            external_tools: external(toolset),
+            external_tools: external(&given.team.together),
             skills: Some(given.skills.names),
             skill_dirs: given.skills.folders,
             system_prompt: agent.system.clone(),
@@ -208,6 +213,7 @@ fn allowed(toolset: &Toolset, environment: &EnvironmentBody) -> Vec<String> {
         }
     }
     rules.extend(toolset.has_skills.then(|| SKILL.to_owned()));
+    rules.extend(toolset.has_team.then(|| AGENT.to_owned()));
     rules.extend(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias)));
     rules
 }
@@ -232,11 +238,14 @@ fn domain_rule(host: &str) -> String {
     format!("WebFetch(domain:{host})")
 }
 
-fn offered(toolset: &Toolset) -> Vec<String> {
+/// The built-in tools and servers that an agent sees.
+pub(super) fn offered(toolset: &Toolset) -> Vec<String> {
     let built_in = toolset.enabled().map(|(tool, _)| tool.name.to_owned());
     let skill = toolset.has_skills.then(|| SKILL.to_owned());
+    let agent = toolset.has_team.then(|| AGENT.to_owned());
     built_in
         .chain(skill)
+        .chain(agent)
         .chain(toolset.servers.iter().map(|server| format!("mcp__{}", server.alias)))
         .collect()
 }
@@ -250,7 +259,8 @@ fn policy(policy: Policy) -> ToolPolicy {
     }
 }
 
-fn policies(toolset: &Toolset) -> ToolPolicies {
+/// What an agent's policies come to.
+pub(super) fn policies(toolset: &Toolset) -> ToolPolicies {
     let mut policies = ToolPolicies::default();
     for (tool, decided) in toolset.enabled() {
         policies.tools.insert(tool.name.to_owned(), policy(decided));

@@ -216,11 +216,15 @@ impl Seat {
     async fn commit(&mut self, fence: i64) -> Result<(), DbError> {
         let cut = self.open.shared.cut();
         let mut batch = cut.batch;
-        if batch.is_empty() && cut.resting.is_none() && cut.taken == 0 {
+        let mut threads = cut.threads;
+        if batch.is_empty() && threads.is_empty() && cut.resting.is_none() && cut.taken == 0 {
             return Ok(());
         }
         let store = self.node.store.clone();
         store.spill_records(self.open.tenant, &mut batch.records).await?;
+        for thread in &mut threads {
+            store.spill_records(self.open.tenant, &mut thread.records).await?;
+        }
         store.spill_events(self.open.tenant, &mut batch.events).await?;
         let releases = cut.resting.as_ref().is_some_and(|resting| resting.may_release);
         if cut.resting.is_some() {
@@ -229,17 +233,19 @@ impl Seat {
         }
         let rest = cut.resting.map(|resting| {
             let idle = NewEvent::new("session.status_idle", &resting.stop.idle_event());
-            let events = self.usage_event().into_iter().chain([idle]).collect();
+            let thread = self.open.shared.primary_idle(&resting.stop);
+            let events = self.usage_event().into_iter().chain(thread).chain([idle]).collect();
             Rest { seen: cut.seen, stop: resting.stop, events, releases }
         });
         let is_resting = rest.is_some();
-        let seq = cut.expected + batch.records.len() as u64;
+        let handed = cut.handed;
         let append = Append {
             key: self.key,
             tenant: self.open.tenant,
             fence,
             expected: cut.expected,
             records: batch.records,
+            threads,
             events: batch.events,
             actions: batch.actions,
             begins: batch.begins,
@@ -252,7 +258,7 @@ impl Seat {
         };
         let appended = self.persist(append).await?;
         self.node.hub.publish(self.key, appended.events);
-        self.open.shared.committed(seq);
+        self.open.shared.committed(handed);
         if appended.rests && releases {
             self.park();
         } else if appended.rests {

@@ -9,11 +9,13 @@ use qoder_store::line::Owner;
 use qoder_types::{InboxEntry, Record};
 use tokio::sync::{Notify, watch};
 
+use super::threads::Threads;
 use crate::model::event::NewEvent;
 use crate::model::ids::EventId;
+use crate::model::status::StopReason;
 use crate::model::usage::SessionUsage;
-use crate::project::{PreviewFrame, Previews, Projector, Resting};
-use crate::store::{self, InboxRow, NewAction, NewRecord};
+use crate::project::{PreviewFrame, Previews, Projected, Projector, Resting};
+use crate::store::{self, InboxRow, NewAction, NewRecord, ThreadAppend};
 
 /// What is appended and not committed yet.
 #[derive(Debug, Default)]
@@ -31,9 +33,18 @@ impl Batch {
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.events.is_empty()
     }
+
+    /// Takes what a record came to. Only turns of the session itself begin one.
+    fn take(&mut self, projected: Projected) {
+        self.events.extend(projected.events);
+        self.actions.extend(projected.actions);
+        self.processed.extend(projected.processed);
+        self.is_progress |= projected.is_progress;
+        self.is_used |= projected.is_used;
+    }
 }
 
-/// How far a log is committed, or why it can no longer be.
+/// How many of the records that were handed over are committed, or why no more can be.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Committed {
     pub(super) seq: u64,
@@ -41,11 +52,14 @@ pub(super) struct Committed {
 }
 
 struct Inner {
+    threads: Threads,
     projector: Projector,
     previews: Previews,
     batch: Batch,
-    /// The last record that was handed over.
+    /// The last record of the session's own log that was handed over.
     appended: u64,
+    /// How many records were handed over here, of any log.
+    handed: u64,
     wants_commit: bool,
     /// True when the driver has nothing to do at this moment, as far as it knows.
     rests: bool,
@@ -79,6 +93,10 @@ pub(super) struct Cut {
     pub(super) expected: u64,
     /// Inbox entries up to this one are on record.
     pub(super) taken: u64,
+    /// What happened in threads.
+    pub(super) threads: Vec<ThreadAppend>,
+    /// How many records were handed over.
+    pub(super) handed: u64,
     /// The last inbox entry that was seen.
     pub(super) seen: u64,
     /// What the session has used, as JSON.
@@ -88,25 +106,27 @@ pub(super) struct Cut {
 }
 
 impl Shared {
-    pub(super) fn new(session_id: &str, projector: Projector, last_seq: u64, seen: u64) -> Self {
+    pub(super) fn new(session_id: &str, projector: Projector, threads: Threads, last_seq: u64) -> Self {
         Self {
             session_id: session_id.to_owned(),
             inner: Mutex::new(Inner {
+                threads,
                 projector,
                 previews: Previews::default(),
                 batch: Batch::default(),
                 appended: last_seq,
+                handed: 0,
                 wants_commit: false,
                 rests: false,
                 is_parked: false,
                 entries: VecDeque::new(),
                 taken: VecDeque::new(),
                 settled: 0,
-                seen,
+                seen: 0,
             }),
             changed: Notify::new(),
             mail: Notify::new(),
-            committed: watch::Sender::new(Committed { seq: last_seq, error: None }),
+            committed: watch::Sender::new(Committed::default()),
         }
     }
 
@@ -134,21 +154,50 @@ impl Shared {
         let owner = Owner { session_id: &self.session_id, agent_id: None };
         for record in records {
             let row = store::encode(record, owner).map_err(|error| self.fault(error.to_string()))?;
-            let Inner { projector, previews, batch, .. } = &mut *inner;
+            let Inner { projector, previews, batch, threads, .. } = &mut *inner;
             let projected = projector.project(record, previews);
             batch.records.push(row);
-            batch.events.extend(projected.events);
-            batch.actions.extend(projected.actions);
-            batch.processed.extend(projected.processed);
             batch.begins |= projected.begins;
-            batch.is_progress |= projected.is_progress;
-            batch.is_used |= projected.is_used;
+            let parked: Vec<NewEvent> =
+                projected.parked.iter().filter_map(|agent| threads.park(agent)).collect();
+            let ended: Vec<NewEvent> =
+                projected.ended.iter().filter_map(|(agent, _)| threads.end(agent)).collect();
+            batch.take(projected);
+            batch.events.extend(parked.into_iter().chain(ended));
             inner.appended = record.seq;
+            inner.handed += 1;
         }
         inner.rests = false;
         drop(inner);
         self.changed.notify_one();
         Ok(())
+    }
+
+    /// Takes records of an agent over.
+    pub(super) fn append_to(&self, agent: &str, records: &[Record]) -> Result<(), LogStoreError> {
+        if let Some(error) = self.committed.borrow().error.clone() {
+            return Err(error);
+        }
+        let mut inner = self.lock();
+        if inner.is_parked {
+            return Err(LogStoreError::Fenced { place: self.place() });
+        }
+        for record in records {
+            let Inner { projector, batch, threads, .. } = &mut *inner;
+            let projected = threads.append(agent, record)?;
+            batch.events.extend(projector.resumes(agent));
+            batch.take(projected);
+            inner.handed += 1;
+        }
+        inner.rests = false;
+        drop(inner);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Looks at the threads, or changes them.
+    pub(super) fn threads<T>(&self, work: impl FnOnce(&mut Threads) -> T) -> T {
+        work(&mut self.lock().threads)
     }
 
     /// Adds an event that no record stands for.
@@ -166,10 +215,10 @@ impl Shared {
         let mut inner = self.lock();
         inner.wants_commit = true;
         inner.rests |= rests;
-        let appended = inner.appended;
+        let handed = inner.handed;
         drop(inner);
         self.changed.notify_one();
-        (appended, self.committed.subscribe())
+        (handed, self.committed.subscribe())
     }
 
     /// Takes a piece of a reply; answers with what subscribers get.
@@ -185,7 +234,7 @@ impl Shared {
     /// True when something waits for a commit.
     pub(super) fn has_batch(&self) -> bool {
         let inner = self.lock();
-        !inner.batch.is_empty()
+        !inner.batch.is_empty() || inner.threads.has_changes()
     }
 
     /// Cuts what the next commit contains.
@@ -194,9 +243,13 @@ impl Shared {
         inner.wants_commit = false;
         let batch = std::mem::take(&mut inner.batch);
         let is_drained = inner.entries.is_empty() && inner.taken.is_empty();
-        let resting = if inner.rests && is_drained { inner.projector.resting() } else { None };
-        let usage = batch.is_used.then(|| serde_json::to_string(inner.projector.usage()).ok()).flatten();
+        let of_agent = |agent: &str, call: &str| inner.threads.waiting(agent, call);
+        let resting = if inner.rests && is_drained { inner.projector.resting(of_agent) } else { None };
+        let total = || inner.projector.usage().plus(&inner.threads.usage());
+        let usage = batch.is_used.then(|| serde_json::to_string(&total()).ok()).flatten();
         Cut {
+            threads: inner.threads.cut(),
+            handed: inner.handed,
             expected: inner.appended - batch.records.len() as u64,
             taken: inner.settled,
             seen: inner.seen,
@@ -206,7 +259,7 @@ impl Shared {
         }
     }
 
-    /// A commit is done: everything up to this record is stored.
+    /// A commit is done: so many of the records that were handed over are stored.
     pub(super) fn committed(&self, seq: u64) {
         self.committed.send_modify(|committed| committed.seq = committed.seq.max(seq));
     }
@@ -286,9 +339,15 @@ impl Shared {
         self.changed.notify_one();
     }
 
+    /// Reports that the session's own thread rests, where threads are reported.
+    pub(super) fn primary_idle(&self, stop: &StopReason) -> Option<NewEvent> {
+        self.lock().projector.primary_idle(stop)
+    }
+
     /// What the session has used.
     pub(super) fn usage(&self) -> SessionUsage {
-        *self.lock().projector.usage()
+        let inner = self.lock();
+        inner.projector.usage().plus(&inner.threads.usage())
     }
 
     /// The last record that was handed over.

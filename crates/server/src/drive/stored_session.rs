@@ -10,7 +10,7 @@ use qoder_store::{OpenSession, SessionKey, SessionStore, StoreError, StoredSessi
 use qoder_types::InboxEntry;
 use serde_json::Value;
 
-use super::inbox::SeatInbox;
+use super::inbox::{NoInbox, SeatInbox};
 use super::log::SeatLog;
 use super::shared::Shared;
 
@@ -32,6 +32,15 @@ impl SeatSession {
         Self { id, shared, lines: Mutex::new(Some(lines)) }
     }
 
+    /// The agent that a key names; none for the session itself. Agents of the server start no others.
+    fn agent<'a>(&self, key: &'a SessionKey) -> Result<Option<&'a str>, StoreError> {
+        match key.agents.as_slice() {
+            [] if key.session == self.id => Ok(None),
+            [agent] if key.session == self.id => Ok(Some(agent)),
+            _ => Err(self.missing(key)),
+        }
+    }
+
     fn missing(&self, key: &SessionKey) -> StoreError {
         StoreError::NotFound { id: key.id().to_owned(), project: PathBuf::from(&self.id), elsewhere: None }
     }
@@ -44,21 +53,30 @@ impl SessionStore for SeatSession {
         _: Take,
         visit: &mut dyn FnMut(Line),
     ) -> Result<OpenSession, StoreError> {
-        if *key != SessionKey::main(self.id.as_str()) {
-            return Err(self.missing(key));
+        if let Some(agent) = self.agent(key)? {
+            let opened = self.shared.threads(|threads| threads.open(agent));
+            let locked = || StoreError::Locked { id: agent.to_owned(), holder: None };
+            let (lines, last_seq) = opened.ok_or_else(locked)?;
+            lines.into_iter().for_each(visit);
+            let log = SeatLog { shared: Arc::clone(&self.shared), agent: Some(agent.to_owned()) };
+            return Ok(OpenSession { last_seq, log: Box::new(log), inbox: Box::new(NoInbox) });
         }
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
         let lines = lines.ok_or_else(|| StoreError::Locked { id: self.id.clone(), holder: None })?;
         lines.into_iter().for_each(visit);
         Ok(OpenSession {
             last_seq: self.shared.appended(),
-            log: Box::new(SeatLog(Arc::clone(&self.shared))),
+            log: Box::new(SeatLog { shared: Arc::clone(&self.shared), agent: None }),
             inbox: Box::new(SeatInbox(Arc::clone(&self.shared))),
         })
     }
 
-    fn read(&self, key: &SessionKey, _: &mut dyn FnMut(Line)) -> Result<u64, StoreError> {
-        Err(self.missing(key))
+    fn read(&self, key: &SessionKey, visit: &mut dyn FnMut(Line)) -> Result<u64, StoreError> {
+        let agent = self.agent(key)?.ok_or_else(|| self.missing(key))?;
+        let found = self.shared.threads(|threads| threads.lines(agent));
+        let (lines, last_seq) = found.ok_or_else(|| self.missing(key))?;
+        lines.into_iter().for_each(visit);
+        Ok(last_seq)
     }
 
     fn list(&self) -> Result<Vec<StoredSession>, StoreError> {
@@ -85,16 +103,22 @@ impl SessionStore for SeatSession {
         Ok(None)
     }
 
-    fn write_sidecar(&self, key: &SessionKey, _: &Value) -> Result<(), StoreError> {
-        Err(self.missing(key))
+    fn write_sidecar(&self, key: &SessionKey, sidecar: &Value) -> Result<(), StoreError> {
+        let agent = self.agent(key)?.ok_or_else(|| self.missing(key))?;
+        self.shared.threads(|threads| threads.write_sidecar(agent, sidecar)).map_err(|_| self.missing(key))
     }
 
-    fn sidecar(&self, _: &SessionKey) -> Result<Option<Value>, StoreError> {
-        Ok(None)
+    fn sidecar(&self, key: &SessionKey) -> Result<Option<Value>, StoreError> {
+        let agent = self.agent(key)?;
+        Ok(agent.and_then(|agent| self.shared.threads(|threads| threads.sidecar(agent))))
     }
 
-    fn children(&self, _: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {
-        Ok(Vec::new())
+    fn children(&self, key: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {
+        if self.agent(key)?.is_some() {
+            return Ok(Vec::new());
+        }
+        let agents = self.shared.threads(|threads| threads.agents());
+        Ok(agents.into_iter().map(|agent| key.agent(agent)).collect())
     }
 
     fn delete(&self, key: &SessionKey) -> Result<(), StoreError> {

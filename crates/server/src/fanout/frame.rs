@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::model::dialect::Dialect;
 use crate::model::event::{self, Event};
+use crate::model::ids::ThreadId;
 use crate::project::PreviewFrame;
 
 /// A frame that all subscribers of a session share.
@@ -22,6 +23,12 @@ impl Frame {
     #[must_use]
     pub fn new(event: Event) -> Self {
         Self { seq: event.seq, event, encoded: Default::default() }
+    }
+
+    /// True when it is shown in this thread, or in the session itself.
+    #[must_use]
+    pub fn is_in(&self, thread: Option<ThreadId>) -> bool {
+        self.event.is_in(thread)
     }
 
     /// Its bytes for a dialect.

@@ -351,6 +351,8 @@ mod tests {
             is_previewed: false,
             body: "{}".to_owned(),
             blob: None,
+            thread: None,
+            is_posted: false,
         }
     }
 

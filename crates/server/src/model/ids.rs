@@ -103,6 +103,8 @@ ids! {
     SkillId = "skill_";
     /// A version of a skill.
     SkillVersionId = "skillver_";
+    /// A thread of a session: the session itself, or an agent that it started.
+    ThreadId = "sthr_";
     /// A memory store.
     MemoryStoreId = "memstore_";
     /// A memory.
@@ -134,6 +136,26 @@ macro_rules! random_ids {
 }
 
 random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId NodeId TenantId }
+
+impl ThreadId {
+    /// The thread of a session itself.
+    #[must_use]
+    pub fn primary(session: SessionId) -> Self {
+        Self(session.0)
+    }
+
+    /// The thread of an agent, by the runtime's id of it.
+    #[must_use]
+    pub fn of_agent(agent: &str) -> Option<Self> {
+        Self::parse(&format!("sthr_{agent}"))
+    }
+
+    /// The runtime's id of the agent that runs in it.
+    #[must_use]
+    pub fn agent(self) -> String {
+        hex(&self.0)
+    }
+}
 
 impl EventId {
     /// The id of an event that is made now.

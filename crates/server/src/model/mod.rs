@@ -15,8 +15,8 @@ mod skills;
 pub mod time;
 mod vaults;
 
-pub use agents::{agent, agent_view, tools, toolset};
+pub use agents::{agent, agent_view, roster, tools, toolset};
 pub use memory::{memories, memory_mount, memory_path, memory_store};
-pub use sessions::{admission, budget, content, event, inputs, resources, session, status, usage};
+pub use sessions::{admission, budget, content, event, inputs, resources, session, status, thread, usage};
 pub use skills::{names, skill, upload};
 pub use vaults::{auth, vault};

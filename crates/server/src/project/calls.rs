@@ -8,7 +8,7 @@ use super::bodies::{input_object, result_blocks};
 use crate::model::event::NewEvent;
 use crate::model::ids::EventId;
 use crate::model::tools::Policy;
-use crate::model::toolset::Called;
+use crate::model::toolset::{AGENT, Called};
 use crate::store::NewAction;
 
 /// A call of the last reply.
@@ -29,6 +29,8 @@ pub(super) struct Call {
     pub(super) is_decided: bool,
     /// True once it has a result.
     pub(super) has_result: bool,
+    /// True once it started an agent; the events of that agent's thread stand for it then.
+    pub(super) has_started: bool,
 }
 
 /// What was said about a call, in one word.
@@ -64,6 +66,7 @@ impl Call {
                     &json!({ "name": name, "input": input }),
                 ));
             }
+            Called::Agent => ("agent.tool_use", json!({ "name": AGENT, "input": input })),
             Called::BuiltIn { name, spelling, .. } => {
                 let mut body = json!({ "name": name, "input": input });
                 if let Some(spelling) = spelling {
@@ -85,6 +88,7 @@ impl Call {
     fn policy(&self) -> Option<Policy> {
         match &self.called {
             Called::BuiltIn { policy, .. } | Called::Server { policy, .. } => *policy,
+            Called::Agent => Some(Policy::AlwaysAllow),
             Called::External { .. } => None,
         }
     }
@@ -104,7 +108,7 @@ impl Call {
             AskKind::Permission => "ask",
             AskKind::External => "custom",
         };
-        NewAction { event: self.event, call_id: self.id.clone(), kind }
+        NewAction { event: self.event, call_id: self.id.clone(), kind, thread: None }
     }
 
     /// The event of its result. A client's own event is the result of what it ran.
@@ -114,7 +118,7 @@ impl Call {
         is_error: bool,
     ) -> Option<NewEvent> {
         let (kind, key) = match &self.called {
-            Called::BuiltIn { .. } => ("agent.tool_result", "tool_use_id"),
+            Called::Agent | Called::BuiltIn { .. } => ("agent.tool_result", "tool_use_id"),
             Called::Server { .. } => ("agent.mcp_tool_result", "mcp_tool_use_id"),
             Called::External { .. } => return None,
         };

@@ -7,6 +7,8 @@ mod previews;
 mod projector;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 pub use previews::{PreviewFrame, Previews};
 pub use projector::{Projected, Projector, Resting};
+pub use threads::ThreadPlace;

@@ -1,22 +1,25 @@
 //! The projector: the fold of a session's records, and the events that each record comes to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use qoder_types::record::{
     Asked, AssistantEntry, Decided, Interrupted, ModelFailed, ModelRequested, RecordBody, TerminalReason,
     TurnEnded, UserEntry, UserOrigin,
 };
-use qoder_types::{Behavior, ContentBlock, MessageContent, Record, StopReason as ModelStop, Usage};
+use qoder_types::{
+    Behavior, ContentBlock, MessageContent, Record, StopReason as ModelStop, TaskStarted, Usage,
+};
 use serde_json::{Value, json};
 
 use super::bodies;
 use super::calls::{self, Call, Evaluated};
 use super::previews::Previews;
+use super::threads::{self, ThreadPlace};
 use crate::model::event::NewEvent;
-use crate::model::ids::{EventId, SessionId};
+use crate::model::ids::{EventId, SessionId, ThreadId};
 use crate::model::status::StopReason;
 use crate::model::time::Time;
-use crate::model::toolset::Toolset;
+use crate::model::toolset::{Called, Toolset};
 use crate::model::usage::SessionUsage;
 use crate::store::NewAction;
 
@@ -35,6 +38,18 @@ pub struct Projected {
     pub is_progress: bool,
     /// True when what the session has used changed.
     pub is_used: bool,
+    /// Agents that wait for answers from now on.
+    pub parked: Vec<String>,
+    /// Agents that have come to their end, with their names.
+    pub ended: Vec<(String, String)>,
+}
+
+/// An agent that a session started and that has not come to its end.
+#[derive(Debug, Clone)]
+struct Started {
+    name: String,
+    /// Its calls that wait.
+    parked: Vec<String>,
 }
 
 /// What a session rests with.
@@ -62,6 +77,13 @@ pub struct Projector {
     usage: SessionUsage,
     /// True once the failure of a model call was reported in this turn.
     failure_is_shown: bool,
+    agents: BTreeMap<String, Started>,
+    /// The thread, when the log is that of an agent.
+    thread: Option<ThreadPlace>,
+    /// The session's own thread, when it can start others.
+    primary: Option<ThreadPlace>,
+    /// The text of the last reply.
+    last_texts: Vec<Value>,
 }
 
 impl Projector {
@@ -81,7 +103,67 @@ impl Projector {
             stop: StopReason::EndTurn,
             usage: SessionUsage::default(),
             failure_is_shown: false,
+            agents: BTreeMap::new(),
+            thread: None,
+            primary: None,
+            last_texts: Vec::new(),
         }
+    }
+
+    /// The same for the log of an agent.
+    #[must_use]
+    pub fn of_thread(self, thread: ThreadPlace) -> Self {
+        Self { thread: Some(thread), ..self }
+    }
+
+    /// The same for a session that can start others: its own thread is reported, too.
+    #[must_use]
+    pub fn of_coordinator(self, primary: ThreadPlace) -> Self {
+        Self { primary: Some(primary), ..self }
+    }
+
+    /// Reports that the session's own thread runs, where threads are reported.
+    #[must_use]
+    pub fn primary_running(&self) -> Option<NewEvent> {
+        self.primary.as_ref().map(|place| NewEvent { thread: None, is_posted: false, ..place.running() })
+    }
+
+    /// Reports that the session's own thread rests, where threads are reported.
+    #[must_use]
+    pub fn primary_idle(&self, stop: &StopReason) -> Option<NewEvent> {
+        self.primary.as_ref().map(|place| NewEvent { thread: None, is_posted: false, ..place.idle(stop) })
+    }
+
+    /// The text of the last reply, as blocks.
+    #[must_use]
+    pub fn last_texts(&self) -> &[Value] {
+        &self.last_texts
+    }
+
+    /// True while a turn is open.
+    #[must_use]
+    pub fn has_turn(&self) -> bool {
+        self.has_turn
+    }
+
+    /// The event of a call that waits.
+    #[must_use]
+    pub fn waiting(&self, call: &str) -> Option<EventId> {
+        self.calls.iter().find(|known| known.id == call && known.waits).map(|known| known.event)
+    }
+
+    /// The events of the calls that wait.
+    #[must_use]
+    pub fn all_waiting(&self) -> Vec<EventId> {
+        self.calls.iter().filter(|call| call.waits).map(|call| call.event).collect()
+    }
+
+    /// An agent runs, or runs again. Answers with the event that reports it when the session waited for that.
+    pub fn resumes(&mut self, agent: &str) -> Option<NewEvent> {
+        let started = self.agents.get_mut(agent)?;
+        let waited = !std::mem::take(&mut started.parked).is_empty();
+        self.tasks.insert(agent.to_owned());
+        if waited { self.primary_running() } else { None }
     }
 
     /// What the session has used.
@@ -96,17 +178,24 @@ impl Projector {
         self.has_turn || !self.queued.is_empty()
     }
 
-    /// What the session rests with, when nothing is left to do.
+    /// What the session rests with, when nothing is left to do. `of_agent` finds the event of a call of an agent that waits.
     #[must_use]
-    pub fn resting(&self) -> Option<Resting> {
+    pub fn resting(&self, of_agent: impl Fn(&str, &str) -> Option<EventId>) -> Option<Resting> {
+        let parked = self.agents.iter().flat_map(|(agent, started)| {
+            started.parked.iter().filter_map(|call| of_agent(agent, call)).collect::<Vec<_>>()
+        });
+        let parked: Vec<EventId> = parked.collect();
         let stop = if self.has_turn {
             let open = || self.calls.iter().filter(|call| !call.has_result);
-            let waiting: Vec<EventId> = open().filter(|call| call.waits).map(|call| call.event).collect();
+            let waiting = open().filter(|call| call.waits).map(|call| call.event);
+            let waiting: Vec<EventId> = waiting.chain(parked).collect();
             let is_settled = open().all(|call| call.waits || call.is_decided);
             if waiting.is_empty() || !is_settled || self.is_interrupted {
                 return None;
             }
             StopReason::requires(&waiting)
+        } else if !parked.is_empty() {
+            StopReason::requires(&parked)
         } else if self.queued.is_empty() {
             self.stop.clone()
         } else {
@@ -142,12 +231,22 @@ impl Projector {
                     // Another decision follows the answer.
                     call.is_decided = false;
                 }
+                if self.calls.iter().all(|call| !call.waits) {
+                    out.events.extend(self.primary_running());
+                }
             }
-            RecordBody::TaskStarted(start) if !start.is_agent() => {
-                self.tasks.insert(start.task_id.clone());
+            RecordBody::TaskStarted(start) => self.task_started(start, &mut out),
+            RecordBody::TaskParked(parked) => {
+                self.tasks.remove(&parked.task_id);
+                if let Some(started) = self.agents.get_mut(&parked.task_id) {
+                    started.parked = parked.calls.iter().map(|call| call.tool_use_id.clone()).collect();
+                    out.parked.push(parked.task_id.clone());
+                }
             }
             RecordBody::TaskEnded(end) => {
                 self.tasks.remove(&end.task_id);
+                let started = self.agents.remove(&end.task_id);
+                out.ended.extend(started.map(|started| (end.task_id.clone(), started.name)));
             }
             RecordBody::Interrupted(interrupted) => self.interrupted(interrupted, &mut out),
             RecordBody::TurnEnded(ended) => self.turn_ended(ended, &mut out),
@@ -159,15 +258,32 @@ impl Projector {
             | RecordBody::ElicitationAnswered(_)
             | RecordBody::PermissionsChanged(_)
             | RecordBody::ToolStarted(_)
-            | RecordBody::TaskStarted(_)
-            | RecordBody::TaskParked(_)
             | RecordBody::Hooked(_)
             | RecordBody::Cut(_)
             | RecordBody::FileKept(_)
             | RecordBody::FilesRewound(_)
             | RecordBody::Unknown(_) => {}
         }
+        if let Some(thread) = &self.thread {
+            thread.place(&mut out);
+        }
         out
+    }
+
+    /// A command or an agent began to work.
+    fn task_started(&mut self, start: &TaskStarted, out: &mut Projected) {
+        self.tasks.insert(start.task_id.clone());
+        let Some(thread) = ThreadId::of_agent(&start.task_id).filter(|_| start.is_agent()) else { return };
+        let (call, name) = (start.tool_use_id.clone(), start.command.clone());
+        let is_new = !self.agents.contains_key(&start.task_id);
+        if let Some(call) = self.call(&call) {
+            call.has_started = true;
+            if is_new {
+                let prompt = call.input["prompt"].clone();
+                out.events.extend(threads::started(thread, &name, &prompt));
+            }
+        }
+        self.agents.insert(start.task_id.clone(), Started { name, parked: Vec::new() });
     }
 
     fn call(&mut self, id: &str) -> Option<&mut Call> {
@@ -176,7 +292,12 @@ impl Projector {
 
     fn id(&self, record: &Record, place: &str) -> EventId {
         let milliseconds = Time::parse(&record.timestamp).unwrap_or_default().milliseconds();
-        EventId::of_record(self.session, milliseconds, place)
+        match &self.thread {
+            None => EventId::of_record(self.session, milliseconds, place),
+            Some(thread) => {
+                EventId::of_record(self.session, milliseconds, &format!("{}:{place}", thread.id.agent()))
+            }
+        }
     }
 
     fn add_usage(&mut self, usage: &Usage, cost_usd: f64, out: &mut Projected) {
@@ -190,6 +311,7 @@ impl Projector {
         self.is_interrupted = false;
         self.failure_is_shown = false;
         self.calls.clear();
+        out.events.extend(self.primary_running());
         out.begins = true;
     }
 
@@ -199,7 +321,12 @@ impl Projector {
             out.processed.extend(EventId::parse(input));
         }
         match entry.origin {
-            UserOrigin::Prompt => self.begin(out),
+            UserOrigin::Prompt => {
+                self.begin(out);
+                if let Some(thread) = &self.thread {
+                    out.events.extend(thread.begun(&entry.message.content));
+                }
+            }
             UserOrigin::Notice if !entry.tasks.is_empty() && !self.has_turn => self.begin(out),
             UserOrigin::Notice => {}
             UserOrigin::Summary => self.calls.clear(),
@@ -215,8 +342,10 @@ impl Projector {
             else {
                 continue;
             };
-            out.events.extend(call.show_undecided());
-            out.events.extend(call.result(content, *is_error));
+            if !call.has_started {
+                out.events.extend(call.show_undecided());
+                out.events.extend(call.result(content, *is_error));
+            }
             call.has_result = true;
             call.waits = false;
             out.is_progress = true;
@@ -260,6 +389,7 @@ impl Projector {
                         waits: false,
                         is_decided: false,
                         has_result: false,
+                        has_started: false,
                     });
                 }
                 ContentBlock::Image { .. }
@@ -270,6 +400,7 @@ impl Projector {
             }
         }
         if !texts.is_empty() {
+            self.last_texts.clone_from(&texts);
             let body = json!({ "content": texts });
             out.events.push(previewed("agent.message", previews.take_message(), &body));
         }
@@ -309,6 +440,10 @@ impl Projector {
         let Some(call) = self.call(&decided.tool_use_id) else { return };
         call.waits = false;
         call.is_decided = decided.decision.behavior != Behavior::Ask;
+        if call.called == Called::Agent {
+            // Its thread stands for it, once it is there.
+            return;
+        }
         let event = call.show(evaluated, Some(&decided.decision));
         out.events.extend(event);
     }
@@ -340,6 +475,9 @@ impl Projector {
         self.is_interrupted = false;
         self.calls.clear();
         self.stop = bodies::stop_reason(ended);
+        if let Some(thread) = &self.thread {
+            out.events.extend(thread.ended(&self.last_texts, &self.stop));
+        }
         out.is_progress = true;
     }
 }

@@ -100,7 +100,7 @@ fn a_turn_of_text() {
     assert_eq!(kinds(&events), ["span.model_request_start", "agent.message", "span.model_request_end"]);
     assert_eq!(body(&events[1])["content"], json!([{ "type": "text", "text": "hello" }]));
     assert_eq!(body(&events[2])["model_request_start_id"], events[0].id.to_string());
-    assert_eq!(projector.resting().unwrap().stop, StopReason::EndTurn);
+    assert_eq!(projector.resting(|_, _| None).unwrap().stop, StopReason::EndTurn);
     assert!(projector.usage().tokens.output_tokens > 0);
 }
 
@@ -148,16 +148,16 @@ fn asks_and_clients_tools_are_actions_until_all_are_answered() {
     let actions: Vec<_> = all.iter().flat_map(|each| &each.actions).collect();
     let found: Vec<_> = actions.iter().map(|action| (action.call_id.as_str(), action.kind)).collect();
     assert_eq!(found, [("a", "ask"), ("b", "custom")]);
-    assert_eq!(projector.resting(), None, "the third call is not decided yet");
+    assert_eq!(projector.resting(|_, _| None), None, "the third call is not decided yet");
     let next = LogBuilder::empty().decision("c", "Read", Behavior::Allow).build();
     projector.project(&next[0], &mut previews);
     let ids: Vec<_> = actions.iter().map(|action| action.event).collect();
-    assert_eq!(projector.resting().unwrap().stop, StopReason::requires(&ids));
+    assert_eq!(projector.resting(|_, _| None).unwrap().stop, StopReason::requires(&ids));
     projector.project(&LogBuilder::empty().push(answered("a")).build()[0], &mut previews);
-    assert_eq!(projector.resting(), None, "an answer is to be decided about");
+    assert_eq!(projector.resting(|_, _| None), None, "an answer is to be decided about");
     let decided = LogBuilder::empty().decision("a", "Write", Behavior::Allow).build();
     assert_eq!(projector.project(&decided[0], &mut previews).events, [], "its event is there already");
-    assert_eq!(projector.resting().unwrap().stop, StopReason::requires(&ids[1..]));
+    assert_eq!(projector.resting(|_, _| None).unwrap().stop, StopReason::requires(&ids[1..]));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_failure_closes_the_span_and_ends_the_turn() {
         (&error["type"], &error["retry_status"]["type"]),
         (&json!("model_overloaded_error"), &json!("exhausted"))
     );
-    assert_eq!(projector.resting(), None);
+    assert_eq!(projector.resting(|_, _| None), None);
 }
 
 #[test]
@@ -204,14 +204,14 @@ fn an_interrupted_turn_does_not_rest_before_its_end() {
     let log =
         calling(&[call("a", "Write")]).push(asked("a", "Write", AskKind::Permission)).interrupted("user");
     project(&mut projector, &log.build());
-    assert_eq!(projector.resting(), None);
+    assert_eq!(projector.resting(|_, _| None), None);
     let events = project(
         &mut projector,
         &LogBuilder::empty().tool_result("a", "not run", CallOutcome::Completed).build(),
     );
     assert_eq!(kinds(&events), ["agent.tool_result"]);
     project(&mut projector, &LogBuilder::empty().turn_ended("done").build());
-    assert_eq!(projector.resting().unwrap().stop, StopReason::EndTurn);
+    assert_eq!(projector.resting(|_, _| None).unwrap().stop, StopReason::EndTurn);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_queued_input_is_processed_when_its_turn_begins() {
     let log = LogBuilder::new().input(&id.to_string(), "more");
     let mut projector = projector();
     project(&mut projector, &log.build());
-    assert!(projector.is_unfinished() && projector.resting().is_none());
+    assert!(projector.is_unfinished() && projector.resting(|_, _| None).is_none());
     let log = LogBuilder::empty().prompt_from_input(&id.to_string(), "more").build();
     let out = projector.project(&log[0], &mut Previews::default());
     assert_eq!((out.processed, out.begins), (vec![id], true));

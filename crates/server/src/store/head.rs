@@ -85,15 +85,17 @@ impl Head {
                 is_previewed: event.is_previewed,
                 body: event.body,
                 blob: event.blob,
+                thread: event.thread,
+                is_posted: event.is_posted,
             }
         });
         numbered.collect()
     }
 
-    /// Numbers an entry that is left for the session.
+    /// Numbers an entry that is left for the session; an input may leave several.
     pub(super) fn leave(
         &mut self,
-        input: EventId,
+        (input, index): (EventId, usize),
         by: &str,
         body: InboxBody,
     ) -> Result<NewInboxRow, DbError> {
@@ -103,7 +105,8 @@ impl Head {
             InboxBody::Interrupt {} => "interrupt",
             InboxBody::Request { .. } => "request",
         };
-        let entry = InboxEntry { id: input.to_string(), at: self.now.to_string(), by: by.to_owned(), body };
+        let id = if index == 0 { input.to_string() } else { format!("{input}:{index}") };
+        let entry = InboxEntry { id, at: self.now.to_string(), by: by.to_owned(), body };
         let body = serde_json::to_vec(&entry).map_err(|error| DbError::Corrupt(error.to_string()))?;
         self.inbox_seq += 1;
         Ok(NewInboxRow { seq: self.inbox_seq, id: entry.id, kind, body })

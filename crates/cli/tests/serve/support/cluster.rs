@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use qoder_testkit::{PostgresServer, Script, ScriptedServer};
 
-use super::Server;
-
-/// The variable that names the database.
-const DATABASE: &str = "QODER_SERVE_DATABASE_URL";
+use super::{DATABASE, Server};
 
 /// Servers that share a database.
 pub struct Cluster {

@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use qoder_testkit::{PostgresServer, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 pub use cluster::Cluster;
@@ -26,6 +26,11 @@ pub use values::{bash, confirm, custom, id, kind, message, pending, result, resu
 pub const PATIENCE: Duration = Duration::from_secs(30);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_qodercli");
 
+/// Where a server finds its database.
+const DATABASE: &str = "QODER_SERVE_DATABASE_URL";
+/// When it is set, every behaviour runs on PostgreSQL: `QODER_TEST_POSTGRES=1 cargo nextest run -p qodercli serve::`.
+const ON_POSTGRES: &str = "QODER_TEST_POSTGRES";
+
 /// A server that runs.
 pub struct Server {
     pub sandbox: Sandbox,
@@ -35,6 +40,8 @@ pub struct Server {
     environment: Vec<(String, String)>,
     child: Child,
     address: String,
+    /// The database that is this server's alone; it ends after it.
+    own_database: Option<PostgresServer>,
 }
 
 impl Server {
@@ -55,7 +62,17 @@ impl Server {
 
     /// A server with further arguments and variables.
     pub fn with(script: Option<Script>, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        Self::node(script.map(|script| Arc::new(ScriptedServer::start(script))), None, arguments, environment)
+        let model = script.map(|script| Arc::new(ScriptedServer::start(script)));
+        let is_given = environment.iter().any(|(name, _)| *name == DATABASE);
+        if is_given || std::env::var_os(ON_POSTGRES).is_none() {
+            return Self::node(model, None, arguments, environment);
+        }
+        let postgres = PostgresServer::start();
+        let url = postgres.url();
+        let environment = [environment, &[(DATABASE, &url)]].concat();
+        let mut server = Self::node(model, None, arguments, &environment);
+        server.own_database = Some(postgres);
+        server
     }
 
     /// A server with a model that others use too, and a token that is there already.
@@ -74,7 +91,7 @@ impl Server {
             None => create_token(&sandbox, &environment, &["--user", "ana"]),
         };
         let (child, address) = start(&sandbox, model.as_deref(), &arguments, &environment);
-        Self { sandbox, model, token, arguments, environment, child, address }
+        Self { sandbox, model, token, arguments, environment, child, address, own_database: None }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -167,32 +184,6 @@ impl Server {
         // A server that refuses a body does not read all of it.
         let _ = stream.write_all(body);
         read_answer(&mut BufReader::new(stream))
-    }
-
-    /// A request to a server that may be gone; `None` when it does not answer.
-    pub fn try_request(
-        address: &str,
-        method: &str,
-        path: &str,
-        headers: &[(&str, String)],
-        body: &[u8],
-    ) -> Option<Answer> {
-        let mut stream = TcpStream::connect(address).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        let length = body.len();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
-        for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        stream.write_all(format!("{head}content-length: {length}\r\n\r\n").as_bytes()).ok()?;
-        stream.write_all(body).ok()?;
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).ok()?;
-        // A server that was killed in the middle of an answer has not answered.
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
-        let answer = read_answer(&mut BufReader::new(&bytes[..]));
-        let length = answer.header("content-length").and_then(|length| length.parse::<usize>().ok())?;
-        (bytes.len() - end == length).then_some(answer)
     }
 
     /// Sends bytes and reads everything that comes back.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
+use super::roster::Roster;
 use crate::model::fields::{Change, Fields, each};
 use crate::model::metadata::{self, EmptyText, Metadata};
 use crate::model::names::SkillChoice;
@@ -69,6 +70,9 @@ pub struct AgentBody {
     /// The skills that it uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillChoice>,
+    /// The agents that its sessions may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiagent: Option<Roster>,
     /// What the owner wrote on it.
     #[serde(default)]
     pub metadata: Metadata,
@@ -91,6 +95,7 @@ impl AgentBody {
             tools: tools::read(fields.get("tools").unwrap_or(&Value::Null))?,
             mcp_servers: servers(fields)?,
             skills: SkillChoice::read(fields)?,
+            multiagent: Roster::read(fields)?,
             metadata: metadata::read(fields.get("metadata").unwrap_or(&Value::Null))?,
         };
         refuse_unserved(fields)?;
@@ -111,6 +116,9 @@ impl AgentBody {
         }
         if fields.change("description") != Change::Keep {
             agent.description = text(fields, "description", LONGEST_DESCRIPTION)?;
+        }
+        if fields.change("multiagent") != Change::Keep {
+            agent.multiagent = Roster::read(fields)?;
         }
         if let Change::Set(patch) = fields.change("metadata") {
             agent.metadata = metadata::patched(&self.metadata, patch, EmptyText::Kept)?;
@@ -224,15 +232,21 @@ fn read_model(value: &Value) -> Result<ModelChoice, Problem> {
         }
         _ => return Err(Problem::field("model", "must be a string or an object")),
     };
+    read_model_id(&choice.id, field)?;
+    Ok(choice)
+}
+
+/// Reads the name of a model.
+pub(super) fn read_model_id(id: &str, field: &str) -> Result<String, Problem> {
     // Such names open files of the server's machine.
-    let is_file = ["scripted:", "replay:"].iter().any(|prefix| choice.id.starts_with(prefix));
-    if is_file || choice.id.trim().is_empty() || choice.id.chars().any(char::is_control) {
+    let is_file = ["scripted:", "replay:"].iter().any(|prefix| id.starts_with(prefix));
+    if is_file || id.trim().is_empty() || id.chars().any(char::is_control) {
         return Err(Problem::field(
             field,
             "is not a model; use a tier such as `auto`, or a provider's model ID",
         ));
     }
-    Ok(choice)
+    Ok(id.to_owned())
 }
 
 fn servers(fields: Fields<'_>) -> Result<Vec<McpServer>, Problem> {
@@ -263,9 +277,6 @@ fn servers(fields: Fields<'_>) -> Result<Vec<McpServer>, Problem> {
 
 /// What this server cannot do is refused: an agent that silently lacks a part would be worse.
 fn refuse_unserved(fields: Fields<'_>) -> Result<(), Problem> {
-    if fields.get("multiagent").is_some() {
-        return Err(Problem::field("multiagent", "is not available on this server"));
-    }
     if let Some(identity) = fields.object("execution_identity")? {
         identity
             .word("type", &["service_account"])
@@ -334,7 +345,7 @@ mod tests {
             (json!({ "mcp_servers": [{ "name": "a", "url": "file:///etc" }] }), "mcp_servers[0].url"),
             (json!({ "mcp_servers": [{ "name": "a", "url": "https://u:p@h/" }] }), "mcp_servers[0].url"),
             (json!({ "skills": [{ "type": "anthropic", "skill_id": "x" }] }), "skills[0].skill_id"),
-            (json!({ "multiagent": { "type": "coordinator" } }), "multiagent"),
+            (json!({ "multiagent": { "type": "coordinator" } }), "multiagent.agents"),
         ] {
             assert_eq!(agent(&body).unwrap_err().field.as_deref(), Some(field), "{body}");
         }

@@ -7,6 +7,8 @@ use crate::model::dialect::Dialect;
 use crate::model::ids::AgentId;
 use crate::model::names::SkillChoice;
 use crate::model::refusal::Refusal;
+use crate::model::roster::{Role, team};
+use crate::model::session::Session;
 use crate::model::time::Time;
 use crate::model::tools::{self, Policy, ToolConfig, ToolEntry};
 use crate::model::toolset::Toolset;
@@ -71,6 +73,32 @@ pub fn of_session(id: AgentId, version: u64, body: &AgentBody, dialect: Dialect)
     Value::Object(fixed(id, version, body, dialect))
 }
 
+/// The agent of a session, with the whole definitions of those that it coordinates.
+#[must_use]
+pub fn of_coordinator(session: &Session, dialect: Dialect) -> Value {
+    let body = &session.body;
+    let mut value = fixed(session.agent_id, session.agent_version, &body.agent, dialect);
+    if body.agent.multiagent.is_some() {
+        let team = team(&body.agent, &body.members);
+        let agents: Vec<Value> = team.iter().map(|member| of_member(session, member.role, dialect)).collect();
+        value.insert("multiagent".to_owned(), json!({ "type": "coordinator", "agents": agents }));
+    }
+    Value::Object(value)
+}
+
+/// An agent of a session's team, as its threads show it.
+#[must_use]
+pub fn of_member(session: &Session, role: Role<'_>, dialect: Dialect) -> Value {
+    let (id, version, body) = match role {
+        Role::Advisor(model) => return json!({ "type": "advisor", "model": model }),
+        Role::Itself => (Some(session.agent_id), session.agent_version, &session.body.agent),
+        Role::Agent(member) => (AgentId::parse(&member.id), member.version, &member.body),
+    };
+    let mut value = fixed(id.unwrap_or(session.agent_id), version, body, dialect);
+    value.shift_remove("multiagent");
+    Value::Object(value)
+}
+
 fn fixed(id: AgentId, version: u64, body: &AgentBody, dialect: Dialect) -> Map<String, Value> {
     let servers: Vec<Value> = body
         .mcp_servers
@@ -82,7 +110,8 @@ fn fixed(id: AgentId, version: u64, body: &AgentBody, dialect: Dialect) -> Map<S
     let skills: Vec<Value> = body.skills.iter().map(SkillChoice::view).collect();
     let value = json!({
         "id": id, "type": "agent", "name": body.name, "description": body.description, "model": model(&body.model),
-        "system": body.system, "tools": tools, "mcp_servers": servers, "skills": skills, "multiagent": null,
+        "system": body.system, "tools": tools, "mcp_servers": servers, "skills": skills,
+        "multiagent": body.multiagent.as_ref().map(|roster| roster.view((id, version))),
         "execution_identity": { "type": "service_account" }, "version": version,
     });
     match value {

@@ -2,5 +2,6 @@
 
 pub mod agent;
 pub mod agent_view;
+pub mod roster;
 pub mod tools;
 pub mod toolset;

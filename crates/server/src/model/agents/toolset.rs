@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::model::ids::hex;
+use crate::model::problem::Problem;
 use crate::model::tools::{BUILT_IN, Policy, ToolConfig, ToolEntry, built_in};
 
 /// The longest tool name that every provider accepts.
@@ -38,6 +39,20 @@ pub struct ServerTools {
     pub tools: BTreeMap<String, Option<Policy>>,
 }
 
+impl ServerTools {
+    /// Adds what another agent sees of the same server.
+    fn merge(&mut self, other: &Self) {
+        let names: Vec<String> = self.tools.keys().chain(other.tools.keys()).cloned().collect();
+        let of = |server: &Self, name: &String| server.tools.get(name).copied().unwrap_or(server.default);
+        let tools = names.into_iter().map(|name| {
+            let policy = of(self, &name).or(of(other, &name));
+            (name, policy)
+        });
+        self.tools = tools.collect();
+        self.default = self.default.or(other.default);
+    }
+}
+
 /// A tool that the client runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalTool {
@@ -62,7 +77,12 @@ pub struct Toolset {
     pub external: Vec<ExternalTool>,
     /// True when it can load skills.
     pub has_skills: bool,
+    /// True when it can start agents.
+    pub has_team: bool,
 }
+
+/// The tool that starts agents of a roster.
+pub const AGENT: &str = "Agent";
 
 /// The tool that loads skills. No policy of an agent is about it: each call that a skill leads to is decided on its own.
 pub const SKILL: &str = "Skill";
@@ -70,6 +90,8 @@ pub const SKILL: &str = "Skill";
 /// What a name that the model called stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Called {
+    /// The tool that starts agents.
+    Agent,
     /// A built-in tool.
     BuiltIn {
         /// The runtime's name.
@@ -128,6 +150,48 @@ impl Toolset {
         Self { has_skills, ..self }
     }
 
+    /// The same, for an agent that coordinates others or does not.
+    #[must_use]
+    pub fn with_team(self, has_team: bool) -> Self {
+        Self { has_team, ..self }
+    }
+
+    /// Adds the tools of another agent of the same session. What one of them has, the session has.
+    ///
+    /// # Errors
+    /// When the two define a tool differently.
+    pub fn merge(&mut self, other: Self) -> Result<(), Problem> {
+        let clash = |name: &str| Problem::whole(format!("different definitions of `{name}`"));
+        for tool in other.built_in {
+            match self.built_in.iter_mut().find(|known| known.name == tool.name) {
+                Some(known)
+                    if known.policy.is_some() && tool.policy.is_some() && known.extra != tool.extra =>
+                {
+                    return Err(clash(tool.name));
+                }
+                Some(known) if known.policy.is_some() || tool.policy.is_none() => {}
+                Some(known) => *known = tool,
+                None => self.built_in.push(tool),
+            }
+        }
+        for tool in other.external {
+            match self.external.iter().find(|known| known.alias == tool.alias) {
+                Some(known) if *known != tool => return Err(clash(&tool.name)),
+                Some(_) => {}
+                None => self.external.push(tool),
+            }
+        }
+        for server in other.servers {
+            match self.servers.iter_mut().find(|known| known.alias == server.alias) {
+                Some(known) => known.merge(&server),
+                None => self.servers.push(server),
+            }
+        }
+        self.has_skills |= other.has_skills;
+        self.has_team |= other.has_team;
+        Ok(())
+    }
+
     /// The built-in tools that the model sees, with their policies.
     pub fn enabled(&self) -> impl Iterator<Item = (&BuiltInTool, Policy)> {
         self.built_in.iter().filter_map(|tool| Some((tool, tool.policy?)))
@@ -136,6 +200,9 @@ impl Toolset {
     /// What a name that the model called stands for.
     #[must_use]
     pub fn called(&self, name: &str) -> Called {
+        if self.has_team && name == AGENT {
+            return Called::Agent;
+        }
         if let Some(tool) = self.external.iter().find(|tool| tool.alias == name) {
             return Called::External { name: tool.name.clone() };
         }
@@ -239,7 +306,7 @@ mod tests {
     fn policy(toolset: &Toolset, name: &str) -> Option<Policy> {
         match toolset.called(name) {
             Called::BuiltIn { policy, .. } | Called::Server { policy, .. } => policy,
-            Called::External { .. } => panic!("{name} is a client's"),
+            Called::External { .. } | Called::Agent => panic!("{name} is not built in"),
         }
     }
 

@@ -1,15 +1,18 @@
 //! Whether inputs may be taken now, and what follows from taking them: a pure function from the session's head, its actions
 //! and the inputs of one request. All of them are taken or none.
 
-use qoder_types::InboxBody;
 use qoder_types::record::InputOrigin;
+use qoder_types::{ExternalResult, InboxBody, ToolResultContent};
 
 use crate::model::dialect::Dialect;
-use crate::model::ids::EventId;
+use crate::model::ids::{EventId, ThreadId};
 use crate::model::inputs::{Effect, Input};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::status::{Status, StopReason};
+
+/// What the model of a thread reads that is stopped while a call of it waits.
+const STOPPED: &str = "The user stopped this agent.";
 
 /// What a session is doing when a request arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,8 @@ pub struct Action {
     pub call_id: String,
     /// Whether it still waits.
     pub state: ActionState,
+    /// The thread whose call it is; none for the session's own.
+    pub thread: Option<ThreadId>,
 }
 
 /// What becomes of one input.
@@ -72,7 +77,9 @@ pub enum Taken {
         /// False while it is queued.
         is_processed: bool,
         /// What the session's inbox gets.
-        entry: Option<Box<InboxBody>>,
+        entries: Vec<InboxBody>,
+        /// The thread that it is for; none for the session itself.
+        thread: Option<ThreadId>,
     },
     /// The same result was stored before; this is its event.
     Replayed(EventId),
@@ -94,6 +101,8 @@ pub struct Admission {
     pub taken: Vec<Taken>,
     /// True when every open action is closed without an answer.
     pub closes_all: bool,
+    /// Open actions that are closed without an answer.
+    pub closes: Vec<EventId>,
     /// An event about the session that follows.
     pub follows: Option<Follows>,
     /// True when a node has to take the session up.
@@ -129,6 +138,7 @@ pub fn admit(
         starts: false,
         interrupts: false,
         closes_all: false,
+        closes: Vec::new(),
     };
     let take = |(index, input)| {
         state.take(input).map_err(|refusal| match refusal {
@@ -151,28 +161,36 @@ struct Taking<'a> {
     starts: bool,
     interrupts: bool,
     closes_all: bool,
+    closes: Vec<EventId>,
 }
 
 impl Taking<'_> {
     fn take(&mut self, input: Input) -> Result<Taken, Refusal> {
-        let (is_processed, entry) = match &input.effect {
+        let mut thread = None;
+        let (is_processed, entries) = match &input.effect {
             Effect::Message(message) => {
                 let is_processed = self.message()?;
                 let entry = InboxBody::Input { message: message.clone(), origin: InputOrigin::User };
-                (is_processed, Some(entry))
+                (is_processed, vec![entry])
             }
             Effect::System(message) => {
-                (false, Some(InboxBody::Input { message: message.clone(), origin: InputOrigin::System }))
+                (false, vec![InboxBody::Input { message: message.clone(), origin: InputOrigin::System }])
             }
-            Effect::Interrupt => (true, self.interrupt().then_some(InboxBody::Interrupt {})),
+            Effect::Interrupt { thread: None } => {
+                (true, self.interrupt().then_some(InboxBody::Interrupt {}).into_iter().collect())
+            }
+            Effect::Interrupt { thread: Some(stopped) } => {
+                thread = Some(*stopped);
+                (true, self.interrupt_thread(*stopped))
+            }
             Effect::Confirm { action, allow, message } => {
-                let call_id = match self.answer(*action, ActionKind::Ask, None)? {
-                    Answer::Counts(call_id) => call_id,
+                let (call_id, of) = match self.answer(*action, ActionKind::Ask, None)? {
+                    Answer::Counts(call_id, of) => (call_id, of),
                     Answer::Replayed(event) => return Ok(Taken::Replayed(event)),
                 };
                 let entry = InboxBody::Answer {
                     tool_use_id: call_id,
-                    agent_id: None,
+                    agent_id: of.map(ThreadId::agent),
                     allow: *allow,
                     message: message.clone(),
                     updated_input: None,
@@ -180,18 +198,27 @@ impl Taking<'_> {
                     always: false,
                     interrupt: false,
                 };
-                (true, Some(entry))
+                thread = of;
+                (true, vec![entry])
             }
             Effect::Result { action, result, digest } => {
-                let call_id = match self.answer(*action, ActionKind::Custom, Some(digest))? {
-                    Answer::Counts(call_id) => call_id,
+                let (call_id, of) = match self.answer(*action, ActionKind::Custom, Some(digest))? {
+                    Answer::Counts(call_id, of) => (call_id, of),
                     Answer::Replayed(event) => return Ok(Taken::Replayed(event)),
                 };
                 let result = result.clone();
-                (true, Some(InboxBody::Result { tool_use_id: call_id, agent_id: None, result }))
+                thread = of;
+                (
+                    true,
+                    vec![InboxBody::Result {
+                        tool_use_id: call_id,
+                        agent_id: of.map(ThreadId::agent),
+                        result,
+                    }],
+                )
             }
         };
-        Ok(Taken::Stored { input: Box::new(input), is_processed, entry: entry.map(Box::new) })
+        Ok(Taken::Stored { input: Box::new(input), is_processed, entries, thread })
     }
 
     /// Takes a message; true when it begins a turn at once.
@@ -231,6 +258,46 @@ impl Taking<'_> {
         true
     }
 
+    /// What stops one thread: its calls that wait are answered, so that its agent comes to its end; one that runs is stopped.
+    fn interrupt_thread(&mut self, thread: ThreadId) -> Vec<InboxBody> {
+        let is_open = |action: &&Action| action.thread == Some(thread) && self.open.contains(&action.event);
+        let waiting: Vec<&Action> = self.actions.iter().filter(is_open).collect();
+        if waiting.is_empty() {
+            let runs = matches!(self.head.status, Status::Running | Status::Rescheduling);
+            let request = serde_json::json!({ "subtype": "stop_task", "task_id": thread.agent() });
+            return runs.then_some(InboxBody::Request { request }).into_iter().collect();
+        }
+        let agent_id = Some(thread.agent());
+        let mut entries = Vec::new();
+        for action in waiting {
+            let (tool_use_id, agent_id) = (action.call_id.clone(), agent_id.clone());
+            entries.push(match action.kind {
+                ActionKind::Ask => InboxBody::Answer {
+                    tool_use_id,
+                    agent_id,
+                    allow: false,
+                    message: Some(STOPPED.to_owned()),
+                    updated_input: None,
+                    updated_permissions: Vec::new(),
+                    always: false,
+                    interrupt: true,
+                },
+                ActionKind::Custom => InboxBody::Result {
+                    tool_use_id,
+                    agent_id,
+                    result: ExternalResult {
+                        content: ToolResultContent::Text(STOPPED.to_owned()),
+                        is_error: true,
+                    },
+                },
+            });
+            self.closes.push(action.event);
+            self.answered.push(action.event);
+        }
+        self.open.retain(|open| !self.closes.contains(open));
+        entries
+    }
+
     fn answer(
         &mut self,
         event: EventId,
@@ -254,7 +321,7 @@ impl Taking<'_> {
             ActionState::Open if self.open.contains(&event) => {
                 self.open.retain(|open| *open != event);
                 self.answered.push(event);
-                Ok(Answer::Counts(action.call_id.clone()))
+                Ok(Answer::Counts(action.call_id.clone(), action.thread))
             }
             ActionState::Answered { event: first, token, digest: stored }
                 if self.dialect == Dialect::Claude
@@ -284,13 +351,13 @@ impl Taking<'_> {
             None
         };
         let wakes = self.starts || resumes || self.interrupts;
-        Admission { taken, closes_all: self.closes_all, follows, wakes }
+        Admission { taken, closes_all: self.closes_all, closes: self.closes, follows, wakes }
     }
 }
 
 enum Answer {
-    /// It is the first; the call.
-    Counts(String),
+    /// It is the first; the call, and whose it is.
+    Counts(String, Option<ThreadId>),
     /// It was stored before; its event.
     Replayed(EventId),
 }

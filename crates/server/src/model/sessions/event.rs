@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::model::agent::AgentBody;
 use crate::model::agent_view;
 use crate::model::dialect::Dialect;
-use crate::model::ids::{AgentId, EventId};
+use crate::model::ids::{AgentId, EventId, ThreadId};
 use crate::model::time::Time;
 use crate::model::tools;
 
@@ -26,6 +26,10 @@ pub struct NewEvent {
     pub is_previewed: bool,
     /// The blob that holds its fields, when they are too long for a row.
     pub blob: Option<String>,
+    /// The thread that it belongs to; none for the session's own.
+    pub thread: Option<ThreadId>,
+    /// True when the session shows it although it belongs to a thread.
+    pub is_posted: bool,
 }
 
 impl NewEvent {
@@ -35,10 +39,25 @@ impl NewEvent {
         Self::with_id(EventId::now(), kind, body)
     }
 
+    /// The same, in a thread; the session shows it, too, when it `is_posted`.
+    #[must_use]
+    pub fn in_thread(self, thread: ThreadId, is_posted: bool) -> Self {
+        Self { thread: Some(thread), is_posted, ..self }
+    }
+
     /// An event with an id of its own.
     #[must_use]
     pub fn with_id(id: EventId, kind: &'static str, body: &Value) -> Self {
-        Self { id, kind, body: body.to_string(), is_processed: true, is_previewed: false, blob: None }
+        Self {
+            id,
+            kind,
+            body: body.to_string(),
+            is_processed: true,
+            is_previewed: false,
+            blob: None,
+            thread: None,
+            is_posted: false,
+        }
     }
 }
 
@@ -61,6 +80,18 @@ pub struct Event {
     pub body: String,
     /// The blob that holds them; the body is empty until it was read.
     pub blob: Option<String>,
+    /// The thread that it belongs to; none for the session's own.
+    pub thread: Option<ThreadId>,
+    /// True when the session shows it although it belongs to a thread.
+    pub is_posted: bool,
+}
+
+impl Event {
+    /// True when it is shown in this thread, or in the session itself.
+    #[must_use]
+    pub fn is_in(&self, thread: Option<ThreadId>) -> bool {
+        self.thread == thread || (thread.is_none() && self.is_posted)
+    }
 }
 
 /// An event as clients of a dialect read it, as JSON.
@@ -123,6 +154,8 @@ mod tests {
             is_previewed: false,
             body,
             blob: None,
+            thread: None,
+            is_posted: false,
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::model::content::{self, Accepts};
 use crate::model::fields::{Fields, each};
 use crate::model::files::GivenFiles;
-use crate::model::ids::EventId;
+use crate::model::ids::{EventId, ThreadId};
 use crate::model::problem::Problem;
 
 /// The most events of one request.
@@ -22,8 +22,11 @@ pub enum Effect {
     Message(Message),
     /// The operator's words.
     System(Message),
-    /// The turn shall stop.
-    Interrupt,
+    /// The turn shall stop, or the agent of one thread.
+    Interrupt {
+        /// The thread.
+        thread: Option<ThreadId>,
+    },
     /// The answer to an ask.
     Confirm {
         /// The event that asks.
@@ -50,7 +53,7 @@ impl Effect {
     pub fn action(&self) -> Option<EventId> {
         match self {
             Self::Confirm { action, .. } | Self::Result { action, .. } => Some(*action),
-            Self::Message(_) | Self::System(_) | Self::Interrupt => None,
+            Self::Message(_) | Self::System(_) | Self::Interrupt { .. } => None,
         }
     }
 }
@@ -68,6 +71,19 @@ pub struct Input {
     pub blob: Option<String>,
     /// What it does.
     pub effect: Effect,
+}
+
+impl Input {
+    /// The same with the thread that it is for in its body. Content that is in a blob stays as it is.
+    #[must_use]
+    pub fn for_thread(mut self, thread: Option<ThreadId>) -> Self {
+        let body = serde_json::from_str::<Value>(&self.body).ok().filter(Value::is_object);
+        if let (Some(thread), Some(mut body), None) = (thread, body, &self.blob) {
+            body["session_thread_id"] = json!(thread);
+            self.body = body.to_string();
+        }
+        self
+    }
 }
 
 /// Reads `events` of a request. `files` has the files that they may name.
@@ -123,13 +139,14 @@ fn read_input(item: &Value, files: &GivenFiles) -> Result<Input, Problem> {
             (KINDS[0], json!({ "content": content.stored }), Effect::Message(content.message()))
         }
         "user.interrupt" => {
-            if let Some(thread) = fields.optional_text("session_thread_id", 1..=256)? {
-                return Err(Problem::field(
-                    "session_thread_id",
-                    format!("is `{thread}`, and there is no such thread"),
-                ));
-            }
-            (KINDS[1], json!({}), Effect::Interrupt)
+            let text = fields.optional_text("session_thread_id", 1..=256)?;
+            let parse = |text: &str| {
+                let problem = format!("is `{text}`, and there is no such thread");
+                ThreadId::parse(text).ok_or_else(|| Problem::field("session_thread_id", problem))
+            };
+            let thread = text.map(parse).transpose()?;
+            let body = thread.map_or_else(|| json!({}), |thread| json!({ "session_thread_id": thread }));
+            (KINDS[1], body, Effect::Interrupt { thread })
         }
         "user.tool_confirmation" => confirmation(fields)?,
         "user.custom_tool_result" => custom_result(fields, files)?,

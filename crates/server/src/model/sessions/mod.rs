@@ -10,4 +10,5 @@ pub mod inputs;
 pub mod resources;
 pub mod session;
 pub mod status;
+pub mod thread;
 pub mod usage;

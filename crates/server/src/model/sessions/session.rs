@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::model::agent::AgentBody;
+use crate::model::agent::{AgentBody, McpServer};
 use crate::model::agent_view;
 use crate::model::budget::Budget;
 use crate::model::dialect::Dialect;
@@ -14,9 +14,11 @@ use crate::model::files::GivenFiles;
 use crate::model::ids::{AgentId, EnvironmentId, SessionId, VaultId};
 use crate::model::inputs::{self, Input};
 use crate::model::metadata::{self, EmptyText, Metadata};
+use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::resources::{self, NewResource, Resource};
+use crate::model::roster::Member;
 use crate::model::status::Status;
 use crate::model::time::Time;
 use crate::model::usage::SessionUsage;
@@ -69,6 +71,9 @@ pub struct NewSession {
 pub struct SessionBody {
     /// The agent as the session has it.
     pub agent: AgentBody,
+    /// The agents of its roster, as they were when the session was created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Member>,
     /// What is mounted.
     #[serde(default)]
     pub resources: Vec<Resource>,
@@ -81,6 +86,26 @@ pub struct SessionBody {
 }
 
 impl SessionBody {
+    /// The MCP servers of all its agents.
+    #[must_use]
+    pub fn servers(&self) -> Vec<McpServer> {
+        let mut servers: Vec<McpServer> = Vec::new();
+        let bodies = std::iter::once(&self.agent).chain(self.members.iter().map(|member| &member.body));
+        for server in bodies.flat_map(|body| &body.mcp_servers) {
+            if !servers.contains(server) {
+                servers.push(server.clone());
+            }
+        }
+        servers
+    }
+
+    /// The skills of all its agents.
+    pub fn skills(&self) -> impl Iterator<Item = &SkillChoice> {
+        let members = self.members.iter().flat_map(|member| &member.body.skills);
+        let mut seen = std::collections::BTreeSet::new();
+        self.agent.skills.iter().chain(members).filter(move |choice| seen.insert(choice.skill_id.clone()))
+    }
+
     /// The vaults whose credentials it uses, in order.
     #[must_use]
     pub fn vaults(&self) -> Vec<VaultId> {
@@ -343,7 +368,7 @@ fn active_seconds(session: &Session, now: Time) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of any session fit")]
-fn seconds(milliseconds: u64) -> f64 {
+pub(super) fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1000.0
 }
 
@@ -358,7 +383,7 @@ pub fn view(session: &Session, dialect: Dialect, now: Time, credit_usd: f64) -> 
     let body = &session.body;
     let mut value = json!({
         "id": session.id, "type": "session",
-        "agent": agent_view::of_session(session.agent_id, session.agent_version, &body.agent, dialect),
+        "agent": agent_view::of_coordinator(session, dialect),
         "environment_id": session.environment_id, "status": session.status.as_str(), "title": session.title,
         "metadata": session.metadata,
         "resources": body.resources.iter().map(Resource::view).collect::<Vec<_>>(),

@@ -19,6 +19,16 @@ pub struct SessionUsage {
 }
 
 impl SessionUsage {
+    /// Both together.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        self.tokens.add(&other.tokens);
+        self.web_fetches += other.web_fetches;
+        self.web_searches += other.web_searches;
+        self.cost_usd += other.cost_usd;
+        self
+    }
+
     /// As clients read it. A credit costs `credit_usd`.
     #[must_use]
     pub fn view(&self, active_seconds: f64, credit_usd: f64) -> Value {

@@ -38,6 +38,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 3, name: "vaults", sql: include_str!("sqlite/0003_vaults.sql") },
     Migration { number: 4, name: "skills", sql: include_str!("sqlite/0004_skills.sql") },
     Migration { number: 5, name: "memory", sql: include_str!("sqlite/0005_memory.sql") },
+    Migration { number: 6, name: "threads", sql: include_str!("sqlite/0006_threads.sql") },
 ];
 
 /// The schema of PostgreSQL. `meta` and `migrations` are made before the first one.

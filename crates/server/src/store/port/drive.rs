@@ -6,12 +6,13 @@ use qoder_types::InboxEntry;
 
 use crate::model::environment::EnvironmentBody;
 use crate::model::event::{Event, NewEvent};
-use crate::model::ids::{EventId, NodeId, SessionId, TenantId};
+use crate::model::ids::{EventId, NodeId, SessionId, TenantId, ThreadId};
 use crate::model::status::{Status, StopReason};
 use crate::model::time::Time;
 
 use super::DbFuture;
 use super::sessions::SessionRow;
+use super::threads::{ThreadAppend, ThreadRow};
 
 /// A log in the database.
 pub type LogKey = i64;
@@ -79,6 +80,8 @@ pub struct SeatRow {
     pub environment: EnvironmentBody,
     /// Its log.
     pub records: Vec<RecordRow>,
+    /// The threads that it started, in order.
+    pub threads: Vec<ThreadRow>,
     /// What was left for it, in order.
     pub inbox: Vec<InboxRow>,
     /// The number of the last entry that was ever left.
@@ -94,6 +97,8 @@ pub struct NewAction {
     pub call_id: String,
     /// `ask` or `custom`.
     pub kind: &'static str,
+    /// The thread whose call it is; none for the session's own.
+    pub thread: Option<ThreadId>,
 }
 
 /// Nothing is left to do: the session rests.
@@ -122,6 +127,8 @@ pub struct Append {
     pub expected: u64,
     /// Records, in order.
     pub records: Vec<NewRecord>,
+    /// What happened in threads.
+    pub threads: Vec<ThreadAppend>,
     /// Events, in order.
     pub events: Vec<NewEvent>,
     /// Actions that open with these events.

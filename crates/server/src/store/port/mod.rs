@@ -9,6 +9,7 @@ mod operations;
 mod resources;
 mod sessions;
 mod skills;
+mod threads;
 mod vaults;
 
 use futures::future::BoxFuture;
@@ -27,6 +28,7 @@ pub use sessions::{
     Sender, Sent, SessionChange, SessionQuery, SessionRow, SessionsDb, StreamStart,
 };
 pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, UnusedArchive};
+pub use threads::{ThreadAppend, ThreadRow, ThreadsDb};
 pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
 
 use super::error::DbError;
@@ -41,6 +43,7 @@ pub trait Db:
     + SkillsDb
     + VaultsDb
     + MemoryDb
+    + ThreadsDb
     + SessionsDb
     + DriveDb
     + NodesDb
@@ -57,6 +60,7 @@ impl<T> Db for T where
         + SkillsDb
         + VaultsDb
         + MemoryDb
+        + ThreadsDb
         + SessionsDb
         + DriveDb
         + NodesDb

@@ -4,7 +4,9 @@ use crate::model::admission::{Action, Admission, Head};
 use crate::model::agent_view::AgentVersion;
 use crate::model::environment::Environment;
 use crate::model::event::Event;
-use crate::model::ids::{AgentId, EnvironmentId, EventId, MemoryStoreId, NodeId, SessionId, TenantId};
+use crate::model::ids::{
+    AgentId, EnvironmentId, EventId, MemoryStoreId, NodeId, SessionId, TenantId, ThreadId,
+};
 use crate::model::metadata::Metadata;
 use crate::model::refusal::Refusal;
 use crate::model::session::{Session, SessionBody};
@@ -147,6 +149,8 @@ pub struct EventQuery {
     pub tenant: TenantId,
     /// Of which session.
     pub session: SessionId,
+    /// Of this thread of it; what the session shows without it.
+    pub thread: Option<ThreadId>,
     /// Behind this event.
     pub after: Option<EventId>,
     /// Before this event.

@@ -1,16 +1,18 @@
-//! What a seat did becomes one statement: records, events, actions, taken inputs, status, usage and the rest are one commit. When a
-//! connection is lost in it, the head says whether it counts.
+//! What a seat did becomes one statement: records, events, actions, taken inputs, status, usage and the rest are one commit. What it
+//! did in threads comes before, under the lock of the head, in the same transaction. When a connection is lost in it, the head says
+//! whether it counts.
 
 use std::time::Instant;
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{GenericClient, Object};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::columns::{number, stored, text, time, uuid};
 use super::sessions::events;
-use super::{DEADLINE, NOW, PostgresDb, checkout, drive, within};
+use super::{DEADLINE, NOW, PostgresDb, checkout, drive, heads, threads, within};
 use crate::model::event::{Event, NewEvent};
+use crate::model::ids::ThreadId;
 use crate::store::error::DbError;
 use crate::store::head::running;
 use crate::store::parts;
@@ -32,10 +34,11 @@ fn statement() -> String {
                 (h.status <> 'idle' OR $20 OR h.stop_reason::jsonb IS DISTINCT FROM $30::text::jsonb) AS is_news
             FROM heads h WHERE h.session_key = $1 AND h.fence = $2 AND h.record_seq = $3 FOR UPDATE),
         kept AS MATERIALIZED (
-            SELECT u.id, u.type, u.processed, u.previewed, u.body, u.blob, old.now,
+            SELECT u.id, u.type, u.processed, u.previewed, u.body, u.blob, u.thread, u.posted, old.now,
                 old.event_seq + row_number() OVER (ORDER BY u.place) AS seq
-            FROM old, unnest($13::uuid[], $14::text[], $15::boolean[], $16::boolean[], $17::bytea[], $18::text[], $19::integer[])
-                WITH ORDINALITY AS u (id, type, processed, previewed, body, blob, part, place)
+            FROM old, unnest($13::uuid[], $14::text[], $15::boolean[], $16::boolean[], $17::bytea[], $18::text[], $19::integer[],
+                $32::uuid[], $33::boolean[])
+                WITH ORDINALITY AS u (id, type, processed, previewed, body, blob, part, thread, posted, place)
             WHERE u.part = {OF_SEAT} OR (u.part = {OF_BEGIN} AND old.starts)
                 OR (u.part = {OF_REST} AND old.rests AND old.is_news)),
         counted AS MATERIALIZED (SELECT count(*) AS events FROM kept),
@@ -64,14 +67,18 @@ fn statement() -> String {
             INSERT INTO parts (tenant_id, sha256, body) SELECT $10, u.sha256, u.body
             FROM old, unnest($11::bytea[], $12::bytea[]) AS u (sha256, body) ON CONFLICT DO NOTHING),
         e AS (
-            INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob)
-            SELECT $1, k.seq, k.id, k.type, k.now, CASE WHEN k.processed THEN k.now END, k.previewed, k.body, k.blob
+            INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob, thread_id, posted)
+            SELECT $1, k.seq, k.id, k.type, k.now, CASE WHEN k.processed THEN k.now END, k.previewed, k.body, k.blob, k.thread,
+                k.posted
             FROM kept k),
         a AS (
             INSERT INTO pending (session_key, event_id, tenant_id, log_key, call_id, kind, asked_at, asked_seq)
-            SELECT $1, u.event, $10, $1, u.call, u.kind, old.now, coalesce(k.seq, old.event_seq + counted.events)
-            FROM old CROSS JOIN counted CROSS JOIN unnest($21::uuid[], $22::text[], $23::text[]) AS u (event, call, kind)
+            SELECT $1, u.event, $10, coalesce(l.log_key, $1), u.call, u.kind, old.now,
+                coalesce(k.seq, old.event_seq + counted.events)
+            FROM old CROSS JOIN counted
+                CROSS JOIN unnest($21::uuid[], $22::text[], $23::text[], $34::uuid[]) AS u (event, call, kind, thread)
                 LEFT JOIN kept k ON k.id = u.event
+                LEFT JOIN logs l ON l.session_key = $1 AND l.thread_id = u.thread
             ON CONFLICT DO NOTHING),
         m AS (
             UPDATE events SET processed_at = old.now FROM old
@@ -101,7 +108,28 @@ impl Prepared {
         Ok(Self { append, events, stop })
     }
 
-    async fn send(&self, connection: &Object) -> Result<Option<Appended>, DbError> {
+    /// Sends it; `None` when the session has another holder, or its log is not where it was.
+    async fn send(&self, connection: &mut Object) -> Result<Option<Appended>, DbError> {
+        if self.append.threads.is_empty() {
+            return self.execute(connection).await;
+        }
+        let transaction = connection.transaction().await?;
+        let append = &self.append;
+        let head = heads::lock(&transaction, append.key).await?;
+        if head.fence != append.fence || head.record_seq != append.expected {
+            return Ok(None);
+        }
+        for thread in &append.threads {
+            threads::append(&transaction, &head, append.tenant, thread).await?;
+        }
+        let appended = self.execute(&transaction).await?;
+        if appended.is_some() {
+            transaction.commit().await?;
+        }
+        Ok(appended)
+    }
+
+    async fn execute(&self, connection: &impl GenericClient) -> Result<Option<Appended>, DbError> {
         let append = &self.append;
         let records = &append.records;
         let record_column = |part: fn(&NewRecord) -> i64| records.iter().map(part).collect::<Vec<i64>>();
@@ -123,6 +151,12 @@ impl Prepared {
             .collect();
         let event_blobs: Vec<Option<&str>> = events.iter().map(|(_, event)| event.blob.as_deref()).collect();
         let event_parts: Vec<i32> = events.iter().map(|(part, _)| *part).collect();
+        let of_thread = |thread: Option<ThreadId>| thread.map(|thread| uuid(thread.0));
+        let event_threads: Vec<Option<Uuid>> =
+            events.iter().map(|(_, event)| of_thread(event.thread)).collect();
+        let posted: Vec<bool> = events.iter().map(|(_, event)| event.is_posted).collect();
+        let action_threads: Vec<Option<Uuid>> =
+            append.actions.iter().map(|action| of_thread(action.thread)).collect();
         let action_events: Vec<Uuid> = append.actions.iter().map(|action| uuid(action.event.0)).collect();
         let calls: Vec<&str> = append.actions.iter().map(|action| action.call_id.as_str()).collect();
         let action_kinds: Vec<&str> = append.actions.iter().map(|action| action.kind).collect();
@@ -163,6 +197,9 @@ impl Prepared {
                     &rest.map_or(-1, |rest| stored(rest.seen)),
                     &self.stop,
                     &rest.is_some_and(|rest| rest.releases),
+                    &event_threads,
+                    &posted,
+                    &action_threads,
                 ],
             )
             .await?;
@@ -173,7 +210,7 @@ impl Prepared {
     }
 
     /// What the statement has stored.
-    async fn appended(&self, connection: &Object, row: &Row) -> Result<Appended, DbError> {
+    async fn appended(&self, connection: &impl GenericClient, row: &Row) -> Result<Appended, DbError> {
         let now = time(row, 0)?;
         let (starts, rests, is_news): (bool, bool, bool) =
             (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
@@ -192,6 +229,8 @@ impl Prepared {
             is_previewed: event.is_previewed,
             body: event.body.clone(),
             blob: event.blob.clone(),
+            thread: event.thread,
+            is_posted: event.is_posted,
         });
         let events = events.collect();
         Ok(Appended { events, rests, inbox: self.left(connection, rests).await?, inbox_seq: number(row, 5)? })
@@ -200,7 +239,7 @@ impl Prepared {
     /// What was left meanwhile, when the session does not rest although it was to.
     async fn left(
         &self,
-        connection: &Object,
+        connection: &impl GenericClient,
         rests: bool,
     ) -> Result<Vec<crate::store::port::InboxRow>, DbError> {
         match &self.append.rest {
@@ -230,12 +269,20 @@ impl Prepared {
         if record_seq != append.expected + count || (count > 0 && !is_ours) {
             return Err(DbError::Fenced(key));
         }
+        let in_thread = append.threads.iter().find(|thread| !thread.records.is_empty());
+        let is_stored = match in_thread {
+            Some(thread) if count == 0 => threads::is_stored(connection, key, thread).await?,
+            Some(_) | None => count > 0,
+        };
+        if in_thread.is_some() && !is_stored {
+            return Ok(None);
+        }
         let ids: Vec<Uuid> = self.events.iter().map(|(_, event)| uuid(event.id.0)).collect();
         let sql = format!("{} WHERE session_key = $1 AND id = ANY($2) ORDER BY seq", events::SELECT);
         let statement = connection.prepare_cached(&sql).await?;
         let rows = connection.query(&statement, &[&key, &ids]).await?;
         let events = rows.iter().map(events::read).collect::<Result<Vec<_>, _>>()?;
-        if count == 0 && events.is_empty() {
+        if !is_stored && events.is_empty() {
             // Sent twice, it would change nothing that it has not changed.
             return Ok(None);
         }
@@ -254,13 +301,13 @@ impl PostgresDb {
     pub(super) async fn append_once(&self, append: Append) -> Result<Appended, DbError> {
         let (key, is_repeated) = (append.key, append.is_repeated);
         let prepared = Prepared::new(append)?;
-        let connection = checkout(&self.appends).await?;
+        let mut connection = checkout(&self.appends).await?;
         let begun = Instant::now();
         let done = within(DEADLINE, async {
             if is_repeated && let Some(appended) = prepared.outcome(&connection).await? {
                 return Ok(appended);
             }
-            if let Some(appended) = prepared.send(&connection).await? {
+            if let Some(appended) = prepared.send(&mut connection).await? {
                 return Ok(appended);
             }
             // An earlier attempt may have been committed between the two.

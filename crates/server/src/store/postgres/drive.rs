@@ -7,7 +7,7 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 use qoder_types::InboxEntry;
 
 use super::columns::{json, number, raw, stored, uuid};
-use super::{PostgresDb, heads, recover, sessions};
+use super::{PostgresDb, heads, recover, sessions, threads};
 use crate::model::event::Event;
 use crate::model::ids::{NodeId, SessionId, TenantId};
 use crate::model::refusal::Refusal;
@@ -24,7 +24,11 @@ const STATEMENT_TIME: &str = "(extract(epoch FROM statement_timestamp()) * 10000
 const DUE: &str = "wake_at IS NOT NULL AND lease_node IS NULL AND quarantined_at IS NULL";
 
 /// The records of a log, in order.
-async fn records(client: &impl GenericClient, tenant: TenantId, log: i64) -> Result<Vec<RecordRow>, DbError> {
+pub(super) async fn records(
+    client: &impl GenericClient,
+    tenant: TenantId,
+    log: i64,
+) -> Result<Vec<RecordRow>, DbError> {
     let sql = "SELECT seq, body, refs, blob FROM records WHERE log_key = $1 ORDER BY seq";
     let statement = client.prepare_cached(sql).await?;
     let rows = client.query(&statement, &[&log]).await?;
@@ -101,6 +105,7 @@ async fn seat(connection: &Object, key: i64) -> Result<SeatRow, DbError> {
         environment: json(&row, 2)?,
         inbox_seq: number(&row, 3)?,
         records: records(connection, tenant, key).await?,
+        threads: threads::rows(connection, tenant, key).await?,
         inbox: inbox_after(connection, key, 0).await?,
     })
 }

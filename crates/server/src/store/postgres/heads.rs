@@ -63,10 +63,11 @@ pub(super) async fn add(
     if added.is_empty() {
         return Ok(added);
     }
-    let sql = "INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob)
-        SELECT $1, u.seq, u.id, u.type, $2, u.processed_at, u.previewed, u.body, u.blob
-        FROM unnest($3::bigint[], $4::uuid[], $5::text[], $6::bigint[], $7::boolean[], $8::bytea[], $9::text[])
-            AS u (seq, id, type, processed_at, previewed, body, blob)";
+    let sql = "INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob, thread_id,
+            posted)
+        SELECT $1, u.seq, u.id, u.type, $2, u.processed_at, u.previewed, u.body, u.blob, u.thread, u.posted
+        FROM unnest($3::bigint[], $4::uuid[], $5::text[], $6::bigint[], $7::boolean[], $8::bytea[], $9::text[], $10::uuid[],
+            $11::boolean[]) AS u (seq, id, type, processed_at, previewed, body, blob, thread, posted)";
     let seqs: Vec<i64> = added.iter().map(|event| stored(event.seq)).collect();
     let ids: Vec<Uuid> = added.iter().map(|event| uuid(event.id.0)).collect();
     let kinds: Vec<&str> = added.iter().map(|event| event.kind.as_str()).collect();
@@ -78,11 +79,26 @@ pub(super) async fn add(
         .map(|event| if event.blob.is_some() { &[][..] } else { event.body.as_bytes() })
         .collect();
     let blobs: Vec<Option<&str>> = added.iter().map(|event| event.blob.as_deref()).collect();
+    let threads: Vec<Option<Uuid>> =
+        added.iter().map(|event| event.thread.map(|thread| uuid(thread.0))).collect();
+    let posted: Vec<bool> = added.iter().map(|event| event.is_posted).collect();
     let statement = transaction.prepare_cached(sql).await?;
     transaction
         .execute(
             &statement,
-            &[&head.key, &head.now.0, &seqs, &ids, &kinds, &processed, &previewed, &bodies, &blobs],
+            &[
+                &head.key,
+                &head.now.0,
+                &seqs,
+                &ids,
+                &kinds,
+                &processed,
+                &previewed,
+                &bodies,
+                &blobs,
+                &threads,
+                &posted,
+            ],
         )
         .await?;
     Ok(added)

@@ -14,6 +14,7 @@ mod operations;
 mod recover;
 mod resources;
 mod sessions;
+mod threads;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

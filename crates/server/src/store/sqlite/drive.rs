@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::SqliteDb;
 use super::columns::{json, number, raw, stored};
-use super::{heads, inputs, recover, sessions};
+use super::{heads, inputs, recover, sessions, threads};
 use crate::model::event::Event;
 use crate::model::ids::{EventId, NodeId, SessionId, TenantId};
 use crate::model::refusal::Refusal;
@@ -144,6 +144,7 @@ fn seat(connection: &Connection, key: i64) -> Result<SeatRow, DbError> {
         data_key,
         environment,
         records: records(connection, tenant, key)?,
+        threads: threads::rows(connection, tenant, key)?,
         inbox: inbox_after(connection, key, 0)?,
         inbox_seq: head.inbox_seq,
     })
@@ -174,6 +175,9 @@ fn append(connection: &Connection, append: Append) -> Result<Appended, DbError> 
     }
     insert_records(connection, append.tenant, key, &append.records)?;
     head.record_seq += append.records.len() as u64;
+    for thread in &append.threads {
+        threads::append(connection, &head, append.tenant, thread)?;
+    }
     let mut events = Vec::new();
     if append.begins && head.status == Status::Idle {
         head.become_status(Status::Running);
@@ -223,7 +227,7 @@ fn open_actions(
     let placed = actions.into_iter().map(|action| {
         let seq =
             events.iter().find(|event| event.id == action.event).map_or(head.event_seq, |event| event.seq);
-        (action.event, seq, action.call_id, action.kind)
+        (action, seq)
     });
     inputs::open_actions(connection, head, tenant, &placed.collect::<Vec<_>>())
 }

@@ -6,14 +6,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use super::columns::{number, optional_time, raw, stored, time};
 use super::sessions;
 use crate::model::event::Event;
-use crate::model::ids::{EventId, SessionId, TenantId};
+use crate::model::ids::{EventId, SessionId, TenantId, ThreadId};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::port::{EventQuery, ListedPage, StreamStart};
 
-const SELECT: &str = "SELECT seq, id, type, at, processed_at, previewed, body, blob FROM events";
+const SELECT: &str =
+    "SELECT seq, id, type, at, processed_at, previewed, body, blob, thread_id, posted FROM events";
 
 pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
     let body: Vec<u8> = row.get(6)?;
@@ -26,6 +27,8 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
         is_previewed: row.get(5)?,
         body: String::from_utf8_lossy(&body).into_owned(),
         blob: row.get(7)?,
+        thread: row.get::<_, Option<[u8; 16]>>(8)?.map(ThreadId),
+        is_posted: row.get(9)?,
     })
 }
 
@@ -38,6 +41,10 @@ pub(super) fn find(connection: &Connection, key: i64, id: EventId) -> Result<Opt
 pub(super) fn list(connection: &Connection, query: &EventQuery) -> Result<ListedPage<Event>, DbError> {
     let (key, _) = sessions::key(connection, query.tenant, query.session)?;
     let mut wanted = vec![("session_key = ?".to_owned(), vec![Value::Integer(key)])];
+    wanted.push(match query.thread {
+        Some(thread) => ("thread_id = ?".to_owned(), vec![Value::Blob(thread.0.to_vec())]),
+        None => ("(thread_id IS NULL OR posted = 1)".to_owned(), Vec::new()),
+    });
     let place = |id: EventId, field: &str| -> Result<Value, DbError> {
         let event = find(connection, key, id)?;
         let event = event.ok_or_else(|| {

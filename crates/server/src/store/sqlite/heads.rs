@@ -49,8 +49,8 @@ pub(super) fn add(
     events: Vec<NewEvent>,
 ) -> Result<Vec<Event>, DbError> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO events (session_key, seq, id, type, at, processed_at, previewed, body, blob, thread_id, posted)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     let added = head.number(events);
     for event in &added {
@@ -65,6 +65,8 @@ pub(super) fn add(
             event.is_previewed,
             body,
             event.blob,
+            event.thread.map(|thread| thread.0),
+            event.is_posted,
         ])?;
     }
     Ok(added)

@@ -4,16 +4,16 @@
 use rusqlite::{Connection, params};
 
 use super::columns::stored;
-use super::{events, heads, sessions};
+use super::{events, heads, sessions, threads};
 use crate::model::admission::{self, Action, ActionKind, ActionState, Admission, Follows, Taken};
 use crate::model::event::{Event, NewEvent};
-use crate::model::ids::{EventId, NodeId, TenantId};
+use crate::model::ids::{EventId, NodeId, TenantId, ThreadId};
 use crate::model::inputs::{Effect, Input};
 use crate::model::status::Status;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::head::{Head, NewInboxRow, running};
-use crate::store::port::{SendInputs, Sender, Sent};
+use crate::store::port::{NewAction, SendInputs, Sender, Sent};
 
 /// The outcome of a request that sends nothing.
 pub(super) fn nothing_sent(key: i64) -> Sent {
@@ -46,7 +46,8 @@ pub(super) fn cancel(connection: &Connection, request: SendInputs) -> Result<(Se
 /// The actions of a session that are open, in the order of their events, and those that are named.
 fn actions(connection: &Connection, key: i64, named: &[EventId]) -> Result<Vec<Action>, DbError> {
     const COLUMNS: &str =
-        "SELECT event_id, kind, call_id, closed_at IS NOT NULL, answer, answered_by, digest FROM pending";
+        "SELECT p.event_id, p.kind, p.call_id, p.closed_at IS NOT NULL, p.answer, p.answered_by, p.digest, l.thread_id
+         FROM pending p LEFT JOIN logs l ON l.log_key = p.log_key";
     let read = |row: &rusqlite::Row<'_>| {
         let (kind, is_closed): (String, bool) = (row.get(1)?, row.get(3)?);
         let answer: Option<[u8; 16]> = row.get(4)?;
@@ -60,12 +61,13 @@ fn actions(connection: &Connection, key: i64, named: &[EventId]) -> Result<Vec<A
             },
         };
         let kind = if kind == "custom" { ActionKind::Custom } else { ActionKind::Ask };
-        Ok(Action { event: EventId(row.get(0)?), kind, call_id: row.get(2)?, state })
+        let thread = row.get::<_, Option<[u8; 16]>>(7)?.map(ThreadId);
+        Ok(Action { event: EventId(row.get(0)?), kind, call_id: row.get(2)?, state, thread })
     };
-    let sql = format!("{COLUMNS} WHERE session_key = ?1 AND closed_at IS NULL ORDER BY asked_seq");
+    let sql = format!("{COLUMNS} WHERE p.session_key = ?1 AND p.closed_at IS NULL ORDER BY p.asked_seq");
     let mut found: Vec<Action> =
         connection.prepare_cached(&sql)?.query_map([key], read)?.collect::<Result<_, _>>()?;
-    let sql = format!("{COLUMNS} WHERE session_key = ?1 AND event_id = ?2 AND closed_at IS NOT NULL");
+    let sql = format!("{COLUMNS} WHERE p.session_key = ?1 AND p.event_id = ?2 AND p.closed_at IS NOT NULL");
     let mut closed = connection.prepare_cached(&sql)?;
     for event in named {
         found.extend(closed.query_map(params![key, event.0], read)?.collect::<Result<Vec<_>, _>>()?);
@@ -84,6 +86,11 @@ fn apply(
     if admission.closes_all {
         heads::close_actions(connection, key, head.now)?;
     }
+    for event in &admission.closes {
+        connection
+            .prepare_cached("UPDATE pending SET closed_at = ?3 WHERE session_key = ?1 AND event_id = ?2")?
+            .execute(params![key, event.0, head.now.0])?;
+    }
     for taken in admission.taken {
         match taken {
             Taken::Replayed(event) => {
@@ -92,14 +99,23 @@ fn apply(
                     event.ok_or_else(|| DbError::Corrupt("the event of an answer is missing".to_owned()))?,
                 );
             }
-            Taken::Stored { input, is_processed, entry } => {
+            Taken::Stored { input, is_processed, entries, thread } => {
                 close_action(connection, head, &input, &sender.token)?;
-                if let Some(body) = entry {
-                    let row = head.leave(input.id, &sender.by, *body)?;
+                for (index, body) in entries.into_iter().enumerate() {
+                    let row = head.leave((input.id, index), &sender.by, body)?;
                     leave(connection, key, &row)?;
                 }
-                let Input { id, kind, body, blob, .. } = *input;
-                let event = NewEvent { id, kind, body, is_processed, is_previewed: false, blob };
+                let Input { id, kind, body, blob, .. } = input.for_thread(thread);
+                let event = NewEvent {
+                    id,
+                    kind,
+                    body,
+                    is_processed,
+                    is_previewed: false,
+                    blob,
+                    thread,
+                    is_posted: thread.is_some(),
+                };
                 let stored = heads::add(connection, head, vec![event])?;
                 answered.extend(stored.iter().cloned());
                 added.extend(stored);
@@ -141,7 +157,7 @@ fn close_action(connection: &Connection, head: &Head, input: &Input, token: &str
     let (action, digest) = match &input.effect {
         Effect::Confirm { action, .. } => (action, None),
         Effect::Result { action, digest, .. } => (action, Some(digest)),
-        Effect::Message(_) | Effect::System(_) | Effect::Interrupt => return Ok(()),
+        Effect::Message(_) | Effect::System(_) | Effect::Interrupt { .. } => return Ok(()),
     };
     connection
         .prepare_cached(
@@ -165,15 +181,20 @@ pub(super) fn open_actions(
     connection: &Connection,
     head: &Head,
     tenant: TenantId,
-    actions: &[(EventId, u64, String, &'static str)],
+    actions: &[(NewAction, u64)],
 ) -> Result<(), DbError> {
     let mut insert = connection.prepare_cached(
         "INSERT OR IGNORE INTO pending (session_key, event_id, tenant_id, log_key, call_id, kind, asked_at, asked_seq)
-         VALUES (?1, ?2, ?3, ?1, ?4, ?5, ?6, ?7)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     let Time(now) = head.now;
-    for (event, seq, call_id, kind) in actions {
-        insert.execute(params![head.key, event.0, tenant.0, call_id, kind, now, stored(*seq)])?;
+    for (action, seq) in actions {
+        let log = match action.thread {
+            None => head.key,
+            Some(thread) => threads::log_of(connection, head.key, thread)?.unwrap_or(head.key),
+        };
+        let NewAction { event, call_id, kind, .. } = action;
+        insert.execute(params![head.key, event.0, tenant.0, log, call_id, kind, now, stored(*seq)])?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ mod operations;
 mod recover;
 mod resources;
 mod sessions;
-mod tokens;
+mod threads;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -62,8 +62,19 @@ CREATE TABLE logs (
     call_id     text,
     name        text,
     record_seq  bigint NOT NULL DEFAULT 0,
-    created_at  bigint NOT NULL
+    created_at  bigint NOT NULL,
+    -- Of agents of a session, which clients see as threads.
+    agent_name    text,
+    sidecar       json,
+    status        text,
+    usage         json NOT NULL DEFAULT '{}',
+    active_ms     bigint NOT NULL DEFAULT 0,
+    running_since bigint,
+    updated_at    bigint,
+    archived_at   bigint,
+    is_over       boolean NOT NULL DEFAULT false
 );
+CREATE UNIQUE INDEX logs_by_thread ON logs (session_key, thread_id) WHERE thread_id IS NOT NULL;
 CREATE INDEX logs_of_session ON logs (session_key);
 CREATE UNIQUE INDEX logs_by_name ON logs (parent_log, name) WHERE name IS NOT NULL;
 
@@ -133,6 +144,8 @@ CREATE TABLE events (
     at           bigint NOT NULL,
     processed_at bigint,
     thread_id    uuid,
+    -- True for an event of a thread that the session shows, too.
+    posted       boolean NOT NULL DEFAULT false,
     previewed    boolean NOT NULL DEFAULT false,
     body         bytea NOT NULL,
     blob         text,

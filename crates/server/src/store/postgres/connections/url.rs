@@ -41,14 +41,15 @@ impl DatabaseUrl {
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut root_certificates, mut mode) = (None, None);
         let mut kept = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        // In such an address a plus sign is one, not a space.
+        for (name, value) in form_urlencoded::parse(query.replace('+', "%2B").as_bytes()) {
             match (&*name, &*value) {
                 ("sslrootcert", path) => root_certificates = Some(PathBuf::from(path)),
                 ("sslmode", word) => mode = Some(word.to_owned()),
                 (name, value) => drop(kept.append_pair(name, value)),
             }
         }
-        let kept = kept.finish();
+        let kept = kept.finish().replace('+', "%20");
         let address = if kept.is_empty() { address.to_owned() } else { format!("{address}?{kept}") };
         let mut config: Config = address.parse().map_err(|error: tokio_postgres::Error| {
             let cause =
@@ -130,10 +131,10 @@ mod tests {
         ] {
             assert_eq!(mode(text), wanted, "{text}");
         }
-        let url = DatabaseUrl::parse("postgres://u:secret@h/d?sslrootcert=%2Fca.pem&options=-c%20x%3D1");
+        let url = DatabaseUrl::parse("postgres://u:secret@h/d?sslrootcert=%2Fca.pem&options=-c%20x%3D1+2");
         let url = url.unwrap();
         assert_eq!(url.root_certificates, Some(PathBuf::from("/ca.pem")));
-        assert_eq!(url.config.get_options(), Some("-c x=1"));
+        assert_eq!(url.config.get_options(), Some("-c x=1+2"));
         assert_eq!(url.describe(), "PostgreSQL database `d` on h");
         assert!(!format!("{url:?}").contains("secret"));
     }

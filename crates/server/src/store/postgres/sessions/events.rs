@@ -4,19 +4,19 @@ use deadpool_postgres::{GenericClient, Object};
 use tokio_postgres::Row;
 
 use crate::model::event::Event;
-use crate::model::ids::{EventId, SessionId, TenantId};
+use crate::model::ids::{EventId, SessionId, TenantId, ThreadId};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::port::{EventQuery, ListedPage, StreamStart};
 use crate::store::postgres::NOW;
-use crate::store::postgres::columns::{number, optional_time, raw, stored, time, uuid};
+use crate::store::postgres::columns::{number, optional_raw, optional_time, raw, stored, time, uuid};
 use crate::store::postgres::lists::Conditions;
 use crate::store::postgres::sessions;
 
 pub(in crate::store::postgres) const SELECT: &str =
-    "SELECT seq, id, type, at, processed_at, previewed, body, blob FROM events";
+    "SELECT seq, id, type, at, processed_at, previewed, body, blob, thread_id, posted FROM events";
 
 pub(in crate::store::postgres) fn read(row: &Row) -> Result<Event, DbError> {
     let body: &[u8] = row.try_get(6)?;
@@ -29,6 +29,8 @@ pub(in crate::store::postgres) fn read(row: &Row) -> Result<Event, DbError> {
         is_previewed: row.try_get(5)?,
         body: String::from_utf8_lossy(body).into_owned(),
         blob: row.try_get(7)?,
+        thread: optional_raw(row, 8)?.map(ThreadId),
+        is_posted: row.try_get(9)?,
     })
 }
 
@@ -50,6 +52,10 @@ pub(in crate::store::postgres) async fn list(
     let (key, _) = sessions::key(connection, query.tenant, query.session).await?;
     let mut conditions = Conditions::default();
     conditions.with("session_key = ?", vec![Box::new(key)]);
+    match query.thread {
+        Some(thread) => conditions.with("thread_id = ?", vec![Box::new(uuid(thread.0))]),
+        None => conditions.plain("(thread_id IS NULL OR posted)"),
+    }
     // `after` continues in the direction of the list.
     let (behind, ahead) = if query.descending { ("<", ">") } else { (">", "<") };
     for (id, comparison, field) in [(query.after, behind, "page"), (query.before, ahead, "before_id")] {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::events;
 use crate::model::admission::{self, Action, ActionKind, ActionState, Admission, Follows, Taken};
 use crate::model::event::{Event, NewEvent};
-use crate::model::ids::EventId;
+use crate::model::ids::{EventId, ThreadId};
 use crate::model::inputs::{Effect, Input};
 use crate::model::status::Status;
 use crate::store::error::DbError;
@@ -55,9 +55,10 @@ pub(in crate::store::postgres) async fn cancel(
 /// The actions of a session that are open, in the order of their events, and those that are named.
 async fn actions(transaction: &Transaction<'_>, key: i64, named: &[EventId]) -> Result<Vec<Action>, DbError> {
     let sql =
-        "SELECT event_id, kind, call_id, closed_at IS NOT NULL, answer, answered_by, digest FROM pending
-        WHERE session_key = $1 AND (closed_at IS NULL OR event_id = ANY($2))
-        ORDER BY closed_at IS NOT NULL, asked_seq";
+        "SELECT p.event_id, p.kind, p.call_id, p.closed_at IS NOT NULL, p.answer, p.answered_by, p.digest, l.thread_id
+        FROM pending p LEFT JOIN logs l ON l.log_key = p.log_key
+        WHERE p.session_key = $1 AND (p.closed_at IS NULL OR p.event_id = ANY($2))
+        ORDER BY p.closed_at IS NOT NULL, p.asked_seq";
     let named: Vec<Uuid> = named.iter().map(|event| uuid(event.0)).collect();
     let statement = transaction.prepare_cached(sql).await?;
     let rows = transaction.query(&statement, &[&key, &named]).await?;
@@ -76,7 +77,8 @@ fn action(row: &Row) -> Result<Action, DbError> {
         },
     };
     let kind = if kind == "custom" { ActionKind::Custom } else { ActionKind::Ask };
-    Ok(Action { event: EventId(raw(row, 0)?), kind, call_id: row.try_get(2)?, state })
+    let thread = optional_raw(row, 7)?.map(ThreadId);
+    Ok(Action { event: EventId(raw(row, 0)?), kind, call_id: row.try_get(2)?, state, thread })
 }
 
 async fn apply(
@@ -90,6 +92,12 @@ async fn apply(
     if admission.closes_all {
         heads::close_actions(transaction, key, head.now).await?;
     }
+    if !admission.closes.is_empty() {
+        let closed: Vec<Uuid> = admission.closes.iter().map(|event| uuid(event.0)).collect();
+        let sql = "UPDATE pending SET closed_at = $3 WHERE session_key = $1 AND event_id = ANY($2)";
+        let statement = transaction.prepare_cached(sql).await?;
+        transaction.execute(&statement, &[&key, &closed, &head.now.0]).await?;
+    }
     for taken in admission.taken {
         match taken {
             Taken::Replayed(event) => {
@@ -98,14 +106,23 @@ async fn apply(
                     event.ok_or_else(|| DbError::Corrupt("the event of an answer is missing".to_owned()))?,
                 );
             }
-            Taken::Stored { input, is_processed, entry } => {
+            Taken::Stored { input, is_processed, entries, thread } => {
                 close_action(transaction, head, &input, &sender.token).await?;
-                if let Some(body) = entry {
-                    let row = head.leave(input.id, &sender.by, *body)?;
+                for (index, body) in entries.into_iter().enumerate() {
+                    let row = head.leave((input.id, index), &sender.by, body)?;
                     leave(transaction, key, &row).await?;
                 }
-                let Input { id, kind, body, blob, .. } = *input;
-                let event = NewEvent { id, kind, body, is_processed, is_previewed: false, blob };
+                let Input { id, kind, body, blob, .. } = input.for_thread(thread);
+                let event = NewEvent {
+                    id,
+                    kind,
+                    body,
+                    is_processed,
+                    is_previewed: false,
+                    blob,
+                    thread,
+                    is_posted: thread.is_some(),
+                };
                 let stored = heads::add(transaction, head, vec![event]).await?;
                 answered.extend(stored.iter().cloned());
                 added.extend(stored);
@@ -153,7 +170,7 @@ async fn close_action(
     let (action, digest) = match &input.effect {
         Effect::Confirm { action, .. } => (action, None),
         Effect::Result { action, digest, .. } => (action, Some(digest)),
-        Effect::Message(_) | Effect::System(_) | Effect::Interrupt => return Ok(()),
+        Effect::Message(_) | Effect::System(_) | Effect::Interrupt { .. } => return Ok(()),
     };
     let sql = "UPDATE pending SET closed_at = $3, answer = $4, answered_by = $5, digest = $6
         WHERE session_key = $1 AND event_id = $2";

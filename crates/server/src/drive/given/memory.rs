@@ -10,7 +10,7 @@ use qoder_core::redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::node::Node;
+use crate::drive::node::Node;
 use crate::environment::{FoundText, Places, Stamp, TextFolder};
 use crate::model::event::NewEvent;
 use crate::model::ids::{MemoryId, MemoryStoreId, TenantId, hex};
@@ -51,7 +51,7 @@ struct MountedStore {
 }
 
 /// The memory stores of a session.
-pub(super) struct Memories {
+pub(in crate::drive) struct Memories {
     store: Store,
     tenant: TenantId,
     by: Actor,
@@ -69,7 +69,7 @@ fn folder(places: &Places, mount_path: &str, is_open: bool) -> TextFolder {
 
 impl Memories {
     /// The stores of a session; `secrets` are values that no memory gets.
-    pub(super) fn new(node: &Node, row: &SeatRow, places: &Places, secrets: Vec<String>) -> Self {
+    pub(in crate::drive) fn new(node: &Node, row: &SeatRow, places: &Places, secrets: Vec<String>) -> Self {
         let session = &row.session.session;
         let mounts = session.body.resources.iter().filter_map(|resource| {
             let mount = resource.memory()?.clone();
@@ -96,7 +96,7 @@ impl Memories {
     }
 
     /// What the model reads about its stores.
-    pub(super) fn facts(&self) -> Vec<String> {
+    pub(in crate::drive) fn facts(&self) -> Vec<String> {
         if self.mounted.is_empty() {
             return Vec::new();
         }
@@ -120,7 +120,7 @@ impl Memories {
     }
 
     /// Makes folders and stores the same. Answers with what could not be done, as events.
-    pub(super) async fn synchronise(&self) -> Vec<NewEvent> {
+    pub(in crate::drive) async fn synchronise(&self) -> Vec<NewEvent> {
         let mut events = Vec::new();
         for one in &self.mounted {
             let mut problems = Vec::new();

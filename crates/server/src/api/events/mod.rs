@@ -1,5 +1,8 @@
 //! `/sessions/{id}/events`.
 
+pub(super) mod stream;
+pub(super) mod threads;
+
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -11,7 +14,7 @@ use super::app::App;
 use super::{files, sessions};
 use crate::http::{self as edge, ApiError, ApiRequest, Cursor, PageRequest, Scope};
 use crate::model::event;
-use crate::model::ids::EventId;
+use crate::model::ids::{EventId, ThreadId};
 use crate::model::inputs::{self, Effect};
 use crate::model::problem::Problem;
 use crate::store::{Done, EventQuery, SendInputs, Sent};
@@ -40,10 +43,16 @@ pub(super) async fn send(State(app): State<Arc<App>>, request: ApiRequest) -> Re
     let body = request.json()?;
     let given = files::given(&app, request.principal.tenant_id(), &body).await?;
     let mut sent = inputs::read(&body, &given)?;
-    for input in &sent {
+    for input in &mut sent {
+        if let Effect::Interrupt { thread: Some(named) } = input.effect {
+            let thread = threads::check(&app, &request, session, named).await?;
+            input.effect = Effect::Interrupt { thread };
+        }
         request.needs(match input.effect {
             Effect::Confirm { .. } => Scope::Approve,
-            Effect::Message(_) | Effect::System(_) | Effect::Interrupt | Effect::Result { .. } => Scope::Run,
+            Effect::Message(_) | Effect::System(_) | Effect::Interrupt { .. } | Effect::Result { .. } => {
+                Scope::Run
+            }
         })?;
     }
     let tenant = request.principal.tenant_id();
@@ -72,6 +81,15 @@ pub(super) async fn send(State(app): State<Arc<App>>, request: ApiRequest) -> Re
 
 pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Read)?;
+    page(&app, &request, None).await
+}
+
+/// A page of the events that a session shows, or a thread of it.
+pub(super) async fn page(
+    app: &App,
+    request: &ApiRequest,
+    thread: Option<ThreadId>,
+) -> Result<Response, ApiError> {
     let (query, tenant) = (&request.query, request.principal.tenant_id());
     let page = PageRequest::read(query, MOST)?;
     let id = |text: &str, field: &str| {
@@ -93,7 +111,8 @@ pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Re
     let (from, to) = query.times("created_at")?;
     let wanted = EventQuery {
         tenant,
-        session: sessions::id(&request)?,
+        session: sessions::id(request)?,
+        thread,
         after,
         before,
         limit: page.limit,

@@ -11,8 +11,8 @@ use qoder_core::ports::{Access, Tool, ToolContext, ToolOutcome};
 use qoder_types::{ReplayClass, ToolAnnotations, ToolDefinition};
 use serde_json::{Value, json};
 
-use super::node::Node;
-use super::shared::Shared;
+use crate::drive::node::Node;
+use crate::drive::shared::Shared;
 use crate::model::event::NewEvent;
 use crate::model::files::{self, File, FileBody};
 use crate::model::ids::{FileId, SessionId, TenantId};
@@ -28,7 +28,7 @@ const PIECE: usize = 256 * 1024;
 
 /// Where delivered files go.
 #[derive(Clone)]
-pub(super) struct Delivery {
+pub(in crate::drive) struct Delivery {
     store: Store,
     tenant: TenantId,
     session: SessionId,
@@ -37,7 +37,11 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(node: &Node, (tenant, session): (TenantId, SessionId), shared: Arc<Shared>) -> Self {
+    pub(in crate::drive) fn new(
+        node: &Node,
+        (tenant, session): (TenantId, SessionId),
+        shared: Arc<Shared>,
+    ) -> Self {
         Self { store: node.store.clone(), tenant, session, quota: node.settings.storage_quota, shared }
     }
 
@@ -130,13 +134,13 @@ async fn open(path: &Path) -> Result<(std::fs::File, u64), String> {
 }
 
 /// The tool.
-pub(super) struct DeliverArtifacts {
+pub(in crate::drive) struct DeliverArtifacts {
     definition: ToolDefinition,
     delivery: Delivery,
 }
 
 impl DeliverArtifacts {
-    pub(super) fn new(delivery: Delivery) -> Self {
+    pub(in crate::drive) fn new(delivery: Delivery) -> Self {
         let definition = ToolDefinition {
             name: "DeliverArtifacts".to_owned(),
             description: "Delivers files to the user, who can download them. Use it for finished results such as reports, \

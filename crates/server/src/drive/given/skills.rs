@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::node::Node;
-use super::shared::Shared;
+use crate::drive::node::Node;
+use crate::drive::shared::Shared;
 use crate::environment::Places;
 use crate::model::event::NewEvent;
 use crate::model::ids::hex;
@@ -17,17 +17,22 @@ use crate::store::{self, SeatRow, SkillVersionQuery};
 
 /// The skills of a session, as the runtime finds them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Skills {
+pub(in crate::drive) struct Skills {
     /// Folders, each with the folder of one skill in it.
-    pub(super) folders: Vec<PathBuf>,
+    pub(in crate::drive) folders: Vec<PathBuf>,
     /// Their names.
-    pub(super) names: Vec<String>,
+    pub(in crate::drive) names: Vec<String>,
 }
 
 /// Makes the skills of a session ready.
-pub(super) async fn provide(node: &Node, row: &SeatRow, places: &Places, shared: &Shared) -> Skills {
+pub(in crate::drive) async fn provide(
+    node: &Node,
+    row: &SeatRow,
+    places: &Places,
+    shared: &Shared,
+) -> Skills {
     let mut skills = Skills::default();
-    for choice in &row.session.session.body.agent.skills {
+    for choice in row.session.session.body.skills() {
         match install(node, row, choice, places).await {
             Ok((folder, name)) => {
                 skills.folders.push(folder);

@@ -1,5 +1,7 @@
 //! Values of the database as a whole, and its care.
 
+mod tokens;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,11 +9,11 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::columns::number;
-use super::{SqliteDb, migrate, tokens};
 use crate::model::ids::TenantId;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::port::{DbFuture, KEPT_ANSWER, MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
+use crate::store::sqlite::{SqliteDb, migrate};
 
 /// Pages that a copy takes at a time, and how long it then lets others write.
 const COPIED_PAGES: i32 = 1_024;

@@ -12,20 +12,20 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-use super::app::{App, OpenStream};
-use super::sessions;
+use crate::api::app::{App, OpenStream};
+use crate::api::sessions;
 use crate::fanout::{self, Deltas, Frame, Next, Subscription};
 use crate::http::{ApiError, ApiRequest, Scope};
 use crate::model::dialect::Dialect;
 use crate::model::event::Event;
-use crate::model::ids::{EventId, SessionId, TenantId};
+use crate::model::ids::{EventId, SessionId, TenantId, ThreadId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 
 /// Events that are read from the store at once.
 const READ_TOGETHER: usize = 200;
 /// How often a quiet stream says that it is there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+const COMMENT_PAUSE: Duration = Duration::from_secs(15);
 /// How often it is looked whether the token is still good.
 const RECHECK: Duration = Duration::from_secs(3);
 /// How long the store may fail before a stream ends.
@@ -36,11 +36,24 @@ const MOST_STREAMS: usize = 1_000;
 /// How long clients wait before they connect again.
 const RETRY_MS: u64 = 1_000;
 
-pub(super) async fn open(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
+pub(in crate::api) async fn open(
+    State(app): State<Arc<App>>,
+    request: ApiRequest,
+) -> Result<Response, ApiError> {
     request.needs(Scope::Read)?;
-    let (tenant, session) = (request.principal.tenant_id(), sessions::id(&request)?);
-    let last = last_event(&request)?;
-    let deltas = deltas(&request)?;
+    follow(app, &request, None).await
+}
+
+/// Follows what a session shows, or a thread of it. Threads have no deltas.
+pub(super) async fn follow(
+    app: Arc<App>,
+    request: &ApiRequest,
+    thread: Option<ThreadId>,
+) -> Result<Response, ApiError> {
+    let (tenant, session) = (request.principal.tenant_id(), sessions::id(request)?);
+    let last = last_event(request)?;
+    let asked = deltas(request)?;
+    let deltas = if thread.is_some() { Deltas::default() } else { asked };
     let token = request.principal.token_id.clone();
     let Some(counted) = app.open_stream(&token, MOST_STREAMS) else {
         let message = "The token has too many streams open. Close some, or try again later.";
@@ -57,10 +70,11 @@ pub(super) async fn open(State(app): State<Arc<App>>, request: ApiRequest) -> Re
         subscription,
         tenant,
         session,
+        thread,
         dialect: request.dialect,
         token,
         waiting: vec![fanout::retry(RETRY_MS)],
-        beat_at: Instant::now() + HEARTBEAT,
+        beat_at: Instant::now() + COMMENT_PAUSE,
         check_at: Instant::now() + RECHECK,
         is_over: false,
         _counted: counted,
@@ -110,6 +124,8 @@ struct EventStream {
     subscription: Subscription,
     tenant: TenantId,
     session: SessionId,
+    /// The thread that it shows; none for the session itself.
+    thread: Option<ThreadId>,
     dialect: Dialect,
     token: String,
     /// Frames that are ready, the last one first.
@@ -135,7 +151,8 @@ impl EventStream {
                 return None;
             }
             match self.subscription.advance() {
-                Next::Send(frame) => return Some(frame.bytes(self.dialect)),
+                Next::Send(frame) if frame.is_in(self.thread) => return Some(frame.bytes(self.dialect)),
+                Next::Send(_) => {}
                 Next::Preview(bytes) => return Some(bytes),
                 Next::Read => self.read().await?,
                 Next::Deleted => {
@@ -170,8 +187,14 @@ impl EventStream {
         };
         let last = events.last().map_or(self.subscription.cursor(), |event| event.seq);
         self.subscription.have_read(last, events.len() < READ_TOGETHER);
-        let dialect = self.dialect;
-        self.waiting.extend(events.into_iter().rev().map(|event| Frame::new(event).bytes(dialect)));
+        let (dialect, thread) = (self.dialect, self.thread);
+        self.waiting.extend(
+            events
+                .into_iter()
+                .rev()
+                .filter(|event| event.is_in(thread))
+                .map(|event| Frame::new(event).bytes(dialect)),
+        );
         Some(())
     }
 
@@ -197,7 +220,7 @@ impl EventStream {
                 None
             }
             () = sleep_until(self.beat_at) => {
-                self.beat_at = Instant::now() + HEARTBEAT;
+                self.beat_at = Instant::now() + COMMENT_PAUSE;
                 Some(fanout::comment("heartbeat"))
             }
         }
@@ -214,6 +237,8 @@ impl EventStream {
             is_previewed: false,
             body: json!({ "session_id": self.session }).to_string(),
             blob: None,
+            thread: None,
+            is_posted: false,
         };
         Frame::new(event).bytes(self.dialect)
     }

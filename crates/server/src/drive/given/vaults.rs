@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::node::Node;
-use super::opening::OpenFailure;
-use super::shared::Shared;
 use crate::credentials::OpenedCredential;
+use crate::drive::node::Node;
+use crate::drive::opening::OpenFailure;
+use crate::drive::shared::Shared;
 use crate::model::auth::{Auth, comparable};
 use crate::model::environment::{EnvironmentBody, EnvironmentConfig, Networking};
 use crate::model::event::NewEvent;
@@ -17,10 +17,10 @@ use crate::secrets::DataKey;
 use crate::store::SeatRow;
 
 /// Tokens of MCP servers, by the names of the servers.
-pub(super) type Tokens = HashMap<String, String>;
+pub(in crate::drive) type Tokens = HashMap<String, String>;
 
 /// Opens the credentials of a session. Its variables and everything that nothing may show are added to its secrets.
-pub(super) async fn open(
+pub(in crate::drive) async fn open(
     node: &Node,
     row: &SeatRow,
     secrets: &mut SessionSecrets,
@@ -86,7 +86,7 @@ async fn tokens(
     shared: &Shared,
 ) -> Tokens {
     let mut tokens = Tokens::new();
-    for server in &row.session.session.body.agent.mcp_servers {
+    for server in &row.session.session.body.servers() {
         let wanted = comparable(&server.url);
         let is_it = |one: &&OpenedCredential| {
             one.credential().body.auth.server().is_some_and(|url| comparable(url) == wanted)

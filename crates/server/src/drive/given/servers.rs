@@ -10,7 +10,7 @@ use crate::model::toolset::{ServerTools, Toolset};
 use crate::outgoing::PrivateAddresses;
 
 /// The servers of an agent, and the names of those that may not be reached. `tokens` has what is sent to them, by their names.
-pub(super) fn servers(
+pub(in crate::drive) fn servers(
     servers: &[McpServer],
     toolset: &Toolset,
     private: &PrivateAddresses,

@@ -6,8 +6,8 @@ use std::io::Write;
 use futures::StreamExt;
 use serde_json::json;
 
-use super::node::Node;
-use super::shared::Shared;
+use crate::drive::node::Node;
+use crate::drive::shared::Shared;
 use crate::environment::{MountPoint, Places};
 use crate::model::event::NewEvent;
 use crate::model::files::File;
@@ -16,7 +16,12 @@ use crate::model::resources::Resource;
 use crate::store::{FoundFile, SeatRow};
 
 /// Mounts the files of a session. Answers with what the model reads about them.
-pub(super) async fn provide(node: &Node, row: &SeatRow, places: &Places, shared: &Shared) -> Vec<String> {
+pub(in crate::drive) async fn provide(
+    node: &Node,
+    row: &SeatRow,
+    places: &Places,
+    shared: &Shared,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let resources = &row.session.session.body.resources;
     for (resource, id) in resources.iter().filter_map(|resource| Some((resource, resource.file()?))) {
