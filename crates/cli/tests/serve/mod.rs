@@ -12,6 +12,7 @@ mod operations;
 mod pages;
 mod pending;
 mod policies;
+mod postgres;
 mod resources;
 mod seed_examples;
 mod skills;

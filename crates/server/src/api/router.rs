@@ -14,8 +14,8 @@ use super::{
 };
 use crate::http::{ApiError, pass};
 
-/// Every route, behind the edge.
-pub fn router(app: Arc<App>) -> Router {
+/// Every route, behind the edge. A node that does not answer clients only says how it is.
+pub fn router(app: Arc<App>, answers: bool) -> Router {
     let edge = Arc::clone(&app.edge);
     let api = Router::new()
         .route("/agents", get(agents::list).post(agents::create))
@@ -57,9 +57,12 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(resources())
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::read));
-    Router::new()
-        .nest("/api/v1/cloud", api.clone())
-        .nest("/v1", api)
+    let routes = if answers {
+        Router::new().nest("/api/v1/cloud", api.clone()).nest("/v1", api)
+    } else {
+        Router::new()
+    };
+    routes
         .route("/health", get(status::health))
         .route("/ready", get(status::ready))
         .route("/metrics", get(status::metrics))

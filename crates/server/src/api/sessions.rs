@@ -50,7 +50,7 @@ pub(super) fn sender(app: &App, request: &ApiRequest, is_offered: bool) -> Sende
     Sender {
         by: request.principal.user.clone(),
         token: request.principal.token_id.clone(),
-        node: is_offered.then_some(app.node.id),
+        node: is_offered.then(|| app.node.id()),
     }
 }
 

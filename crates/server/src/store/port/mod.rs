@@ -4,6 +4,7 @@
 mod drive;
 mod files;
 mod memory;
+mod nodes;
 mod operations;
 mod resources;
 mod sessions;
@@ -19,7 +20,8 @@ pub use drive::{
 };
 pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use memory::{MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery};
-pub use operations::{MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
+pub use nodes::{Hint, Hints, LeaseRow, NodeRow, NodesDb};
+pub use operations::{MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{
     Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
@@ -44,6 +46,7 @@ pub trait Db:
     + ThreadsDb
     + SessionsDb
     + DriveDb
+    + NodesDb
     + OperationsDb
     + std::fmt::Debug
     + Send
@@ -60,6 +63,7 @@ impl<T> Db for T where
         + ThreadsDb
         + SessionsDb
         + DriveDb
+        + NodesDb
         + OperationsDb
         + std::fmt::Debug
         + Send
@@ -75,6 +79,9 @@ pub struct KeptAnswer {
     /// The body.
     pub body: Vec<u8>,
 }
+
+/// Milliseconds for which an answer is kept.
+pub(super) const KEPT_ANSWER: i64 = 24 * 60 * 60 * 1000;
 
 /// What makes a request count once: the token, the key that the client chose, and what it asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

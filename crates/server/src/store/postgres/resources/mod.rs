@@ -1,0 +1,10 @@
+//! Agents, environments and the other resources beside sessions: one file a resource.
+
+pub(super) mod agents;
+pub(super) mod environments;
+mod files;
+mod memories;
+mod memory;
+pub(super) mod memory_stores;
+mod skills;
+mod vaults;
