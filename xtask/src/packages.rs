@@ -84,19 +84,26 @@ pub(crate) fn pyright(root: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Programs of the system that tests use: the tracer shows which files the program opens, and tmux is a terminal that breaks
-/// rows anew. Installed by name where they are missing.
+/// Programs of the system that tests use: the tracer shows which files the program opens, tmux is a terminal that breaks rows
+/// anew, and PostgreSQL keeps what several servers share. Installed by name where they are missing.
 pub(crate) fn system_programs() -> Result<()> {
-    for (name, version) in [("strace", "-V"), ("tmux", "-V")] {
-        let is_there = Command::new(name).arg(version).output().is_ok_and(|output| output.status.success());
-        if !is_there && cfg!(target_os = "linux") {
-            process::quietly(Command::new("apt-get").args([
-                "install",
-                "-y",
-                "--no-install-recommends",
-                name,
-            ]))?;
+    for name in ["strace", "tmux"] {
+        let is_there = Command::new(name).arg("-V").output().is_ok_and(|output| output.status.success());
+        if !is_there {
+            install_program(name)?;
         }
+    }
+    let is_there =
+        ["/usr/lib/postgresql", "/usr/local/bin/postgres"].iter().any(|path| Path::new(path).exists());
+    if !is_there {
+        install_program("postgresql")?;
+    }
+    Ok(())
+}
+
+fn install_program(name: &str) -> Result<()> {
+    if cfg!(target_os = "linux") {
+        process::quietly(Command::new("apt-get").args(["install", "-y", "--no-install-recommends", name]))?;
     }
     Ok(())
 }

@@ -102,9 +102,12 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_help = crate::serve::HELP)]
     Serve(Box<crate::serve::ServeArguments>),
-    /// Show a session that another process drives, in the interactive terminal: read along, send messages, answer.
+    /// Show a session that another process or a server drives, in the interactive terminal: read along, send messages, answer.
+    ///
+    /// A server is asked with the token in QODER_ACCESS_TOKEN.
     Attach {
-        /// The session's ID, or its first characters.
+        /// The session's ID or its first characters, or its address on a server: http://HOST:PORT/v1/sessions/ID.
+        #[arg(value_name = "ID_OR_URL")]
         session: String,
         /// Print lines with labels and move no cursor, for screen readers.
         #[arg(long)]

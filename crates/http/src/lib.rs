@@ -55,7 +55,7 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// When certificates cannot be read.
 pub fn builder(url: &Url, environment: &BTreeMap<String, String>) -> Result<ClientBuilder, HttpSetupError> {
-    let tls = if url.scheme() == "http" { without_roots()? } else { with_platform_roots(environment)? };
+    let tls = if url.scheme() == "http" { without_roots()? } else { for_http(platform_tls(environment)?) };
     let mut builder = Client::builder();
     if is_loopback(url) && !proxies(environment).iter().any(is_loopback) {
         // A proxy elsewhere cannot reach a server on this machine.
@@ -120,7 +120,11 @@ fn without_roots() -> Result<ClientConfig, HttpSetupError> {
     Ok(tls()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-fn with_platform_roots(environment: &BTreeMap<String, String>) -> Result<ClientConfig, HttpSetupError> {
+/// TLS for a client of any protocol: the system's certificates count, and those that the environment names.
+///
+/// # Errors
+/// When certificates cannot be read.
+pub fn platform_tls(environment: &BTreeMap<String, String>) -> Result<ClientConfig, HttpSetupError> {
     let mut extra: Vec<CertificateDer<'static>> = Vec::new();
     for variable in CERTIFICATES {
         let Some(path) = environment.get(variable).filter(|path| !path.is_empty()) else { continue };
@@ -134,11 +138,13 @@ fn with_platform_roots(environment: &BTreeMap<String, String>) -> Result<ClientC
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Verifier::new_with_extra_roots(extra, provider)
         .map_err(|error| HttpSetupError::System(error.to_string()))?;
-    let mut tls =
-        tls()?.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
-    // One request at a time gains nothing from HTTP/2, and its machinery is large.
+    Ok(tls()?.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
+}
+
+/// One request at a time gains nothing from HTTP/2, and its machinery is large.
+fn for_http(mut tls: ClientConfig) -> ClientConfig {
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(tls)
+    tls
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ Examples:
   qodercli serve --listen 127.0.0.1:0 --data-dir ./data
   qodercli serve token create --user ana
   qodercli serve doctor
+  qodercli serve --database-url postgres://qoder@db.example.com/qoder
 
 Without a key for a model's provider the embedded `offline` model answers. docs/server.md explains first steps, docs/cloud-api.md
 the routes.";
@@ -34,6 +35,9 @@ pub struct DataArguments {
     /// Folder for the database, blobs, workspaces and the master key. Default: `server` in the configuration directory.
     #[arg(long, value_name = "DIR", global = true, env = "QODER_SERVE_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
+    /// PostgreSQL database that several nodes share, such as `postgres://user@host/name`. Default: SQLite in the data directory.
+    #[arg(long, value_name = "URL", global = true, env = "QODER_SERVE_DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
     /// Configuration file (YAML or JSON). Options on the command line outrank it.
     #[arg(long, value_name = "FILE", global = true, env = "QODER_SERVE_CONFIG")]
     pub config: Option<PathBuf>,
@@ -45,6 +49,15 @@ pub struct ListenArguments {
     /// Address to listen on; port 0 picks a free one. Default: 127.0.0.1:8400.
     #[arg(long, value_name = "ADDRESS", env = "QODER_SERVE_LISTEN")]
     pub listen: Option<SocketAddr>,
+    /// Same database without a pooler in between, for the connection that listens for news of other nodes.
+    #[arg(long, value_name = "URL", env = "QODER_SERVE_LISTEN_URL", hide_env_values = true)]
+    pub listen_url: Option<String>,
+    /// What this node does: api, drive, sweep. All of them without it.
+    #[arg(long, value_name = "ROLES", value_delimiter = ',', env = "QODER_SERVE_ROLES")]
+    pub roles: Vec<String>,
+    /// Folder for workspaces, for one that all nodes share. Default: `workspaces` in the data directory.
+    #[arg(long, value_name = "DIR", env = "QODER_SERVE_WORKSPACES")]
+    pub workspaces: Option<PathBuf>,
     /// Address that clients use, such as `https://agents.example.com`.
     #[arg(long, value_name = "URL", env = "QODER_SERVE_PUBLIC_URL")]
     pub public_url: Option<String>,

@@ -65,6 +65,7 @@ fn fault(error: &ServeError) -> Fault {
         | ServeError::InUse { .. }
         | ServeError::Listen { .. }
         | ServeError::Store(_)
+        | ServeError::Backup
         | ServeError::Secrets(_)
         | ServeError::Seal(_) => Exit::General,
     };
@@ -81,6 +82,10 @@ impl arguments::ListenArguments {
         ServeOptions {
             config: data.config.clone(),
             data_dir: data.data_dir.clone(),
+            database_url: data.database_url.clone(),
+            listen_url: self.listen_url,
+            roles: self.roles,
+            workspaces: self.workspaces,
             listen: self.listen,
             public_url: self.public_url,
             allow_hosts: self.allow_host,

@@ -23,8 +23,11 @@ pub(super) async fn run(action: ServeAction, config: Config) -> Result<Exit, Fau
         }
         ServeAction::Nodes => {
             for node in admin::nodes(&config).await.map_err(|error| fault(&error))? {
-                let row =
-                    format!("{}  {}  {}  since {}", node.id, node.address, node.version, node.started_at);
+                let state = if node.is_draining { "draining" } else { "active" };
+                let row = format!(
+                    "{}  {state}  {}  {}  since {}",
+                    node.id, node.address, node.version, node.started_at
+                );
                 screen::say_row(&row)?;
             }
             Ok(Exit::Success)
@@ -117,7 +120,7 @@ async fn doctor(config: &Config, as_json: bool) -> Result<Exit, Fault> {
 }
 
 async fn migrate(config: &Config, check: bool) -> Result<Exit, Fault> {
-    let before = admin::migration(config).map_err(|error| fault(&error))?;
+    let before = admin::migration(config).await.map_err(|error| fault(&error))?;
     if check {
         screen::say(&format!("schema {}, this program has {}", before.found, before.known))?;
         return Ok(if before.found < before.known { Exit::General } else { Exit::Success });

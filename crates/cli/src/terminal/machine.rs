@@ -21,7 +21,7 @@ use qoder_types::{Actor, PermissionMode, Place};
 use serde_json::Value;
 
 use super::driven::SessionThread;
-use super::{folder_trust, local_files, programs};
+use super::{folder_trust, local_files, programs, remote};
 use crate::command_line::arguments::Arguments;
 use crate::exit::Fault;
 use crate::first_steps::init;
@@ -166,6 +166,7 @@ fn stopped() -> MachineError {
 impl Machine for LocalMachine {
     fn open(&self, what: Open) -> BoxFuture<'_, Result<Opened, OpenFailure>> {
         match &what {
+            Open::Attach(address) if remote::is_address(address) => self.attach_to_server(address),
             Open::Attach(id) => self.attach(id),
             Open::New | Open::Given | Open::Resume(_) | Open::Fork(_) | Open::Choose => self.drive(&what),
         }

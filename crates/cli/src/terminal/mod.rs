@@ -8,6 +8,7 @@ mod local_files;
 mod machine;
 mod opening;
 mod programs;
+mod remote;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ pub fn run(mut arguments: Arguments, environment: BTreeMap<String, String>) -> R
     start(arguments, environment, open)
 }
 
-/// `qodercli attach`: shows a session that another process drives.
+/// `qodercli attach`: shows a session that another process drives, or a server.
 pub fn attach(
     session: &str,
     screen_reader: bool,
@@ -62,12 +63,18 @@ pub fn attach(
             "`qodercli sessions watch` prints what a session does",
         ));
     }
+    let arguments = Arguments::try_parse_from(["qodercli"])
+        .map_err(|error| Fault::input(error.to_string(), "this is a bug; please report it"))?;
+    if remote::is_address(session) {
+        // A wrong address is reported before anything is prepared.
+        remote::Address::read(session, &environment)?;
+        let open = Open::Attach(session.to_owned());
+        return start(Arguments { screen_reader, ..arguments }, environment, open);
+    }
     let (id, _) = locate(&environment, session)?;
     // Rules and settings are those of the session's own folder.
     let info = catalog::info(&home::config_root(&environment), None, &id);
     let folder = info.and_then(|info| info.cwd).map(PathBuf::from).filter(|folder| folder.is_dir());
-    let arguments = Arguments::try_parse_from(["qodercli"])
-        .map_err(|error| Fault::input(error.to_string(), "this is a bug; please report it"))?;
     start(Arguments { cwd: folder, screen_reader, ..arguments }, environment, Open::Attach(id))
 }
 

@@ -13,11 +13,13 @@ use qoder_store::{catalog, lease};
 use qoder_terminal::{Driven, Machine, Open, OpenFailure, Opened};
 use qoder_types::PermissionMode;
 use tokio::runtime::Handle;
+use tokio::task::JoinError;
 
 use super::attached::AttachedSession;
 use super::driven::DrivenSession;
 use super::machine::LocalMachine;
-use crate::exit::Fault;
+use super::remote::{Address, RemoteSession};
+use crate::exit::{Exit, Fault};
 use crate::run::agents_flag;
 use crate::run::server_flags;
 use crate::sessions::locate;
@@ -63,6 +65,31 @@ impl LocalMachine {
         })
     }
 
+    /// Attaches to a session on a server.
+    pub(super) fn attach_to_server(&self, address: &str) -> BoxFuture<'static, Result<Opened, OpenFailure>> {
+        let address = Address::read(address, self.environment());
+        let (environment, person) = (self.environment().clone(), self.person());
+        let runtime = self.thread.runtime().clone();
+        let inside = runtime.clone();
+        let task = runtime.spawn(async move {
+            let opened = RemoteSession::open(address?, environment, person, inside).await?;
+            Ok::<_, Fault>(Opened {
+                events: opened.events(None),
+                driven: Driven::Server,
+                folder: String::new(),
+                offline: opened.model() == "offline",
+                model: opened.model().to_owned(),
+                mode: PermissionMode::Default,
+                notices: Vec::new(),
+                client: Arc::new(opened),
+            })
+        });
+        Box::pin(async move {
+            let opened = task.await.map_err(|error| failure(internal(&error), None))?;
+            opened.map_err(|fault| failure(fault, None))
+        })
+    }
+
     /// Opens a session that this process drives.
     pub(super) fn drive(&self, what: &Open) -> BoxFuture<'static, Result<Opened, OpenFailure>> {
         let prepared = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -95,13 +122,13 @@ impl LocalMachine {
         let runtime = self.thread.runtime().clone();
         let inside = runtime.clone();
         let task = runtime.spawn(async move { open_here(request, inside, &notices, (folder, mode)) });
-        Box::pin(async move {
-            task.await.unwrap_or_else(|error| {
-                let message = format!("internal error: {error}. This is a bug; please report it.");
-                Err(OpenFailure { message, hint: String::new(), driven_elsewhere: None })
-            })
-        })
+        Box::pin(async move { task.await.unwrap_or_else(|error| Err(failure(internal(&error), None))) })
     }
+}
+
+fn internal(error: &JoinError) -> Fault {
+    let message = format!("internal error: {error}. This is a bug; please report it.");
+    Fault { exit: Exit::General, message, hint: String::new() }
 }
 
 fn open_here(

@@ -6,6 +6,8 @@ mod basics;
 mod composing;
 mod ending;
 mod line_mode;
+#[cfg(feature = "server")]
+mod on_a_server;
 mod questions;
 mod recording;
 mod resizing;

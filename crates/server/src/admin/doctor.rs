@@ -4,6 +4,7 @@ use std::path::Path;
 
 use qoder_models::resolve;
 
+use super::postgres_checks;
 use crate::config::Config;
 use crate::drive::RuntimeSettings;
 use crate::secrets::{MasterKey, MasterSource};
@@ -21,11 +22,11 @@ pub struct Checked {
 }
 
 impl Checked {
-    fn good(what: &'static str, found: impl Into<String>) -> Self {
+    pub(super) fn good(what: &'static str, found: impl Into<String>) -> Self {
         Self { what, found: found.into(), problem: None }
     }
 
-    fn bad(what: &'static str, found: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub(super) fn bad(what: &'static str, found: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { what, found: found.into(), problem: Some(problem.into()) }
     }
 }
@@ -43,9 +44,7 @@ pub async fn doctor(config: &Config) -> Vec<Checked> {
                 Err(error) => Checked::bad("schema", error.to_string(), error.hint()),
             });
             checked.push(match foundation.store.db.check().await {
-                Ok(found) if found.is_empty() => {
-                    Checked::good("database", "no damage found, SQLite with WAL and full sync")
-                }
+                Ok(found) if found.is_empty() => Checked::good("database", database_found(config)),
                 Ok(found) => Checked::bad("database", found.join("; "), "restore a backup"),
                 Err(error) => Checked::bad("database", error.to_string(), error.hint()),
             });
@@ -54,6 +53,9 @@ pub async fn doctor(config: &Config) -> Vec<Checked> {
                 Err(error) => Checked::bad("writing", error.to_string(), error.hint()),
             });
             checked.push(blobs(&foundation).await);
+            if let Some(postgres) = &foundation.postgres {
+                checked.extend(postgres_checks::check(postgres).await);
+            }
             checked.push(match foundation.store.db.list_tokens().await {
                 Ok(tokens) => tokens_found(tokens.len()),
                 Err(error) => Checked::bad("tokens", error.to_string(), error.hint()),
@@ -61,7 +63,7 @@ pub async fn doctor(config: &Config) -> Vec<Checked> {
         }
         Err(error) => checked.push(Checked::bad("data directory", error.to_string(), error.hint())),
     }
-    checked.push(workspaces(&config.workspaces()));
+    checked.push(workspaces(&config.workspaces));
     checked.push(sandbox(config));
     checked.push(model(config));
     checked
@@ -75,10 +77,21 @@ fn tokens_found(count: usize) -> Checked {
     Checked::good("tokens", format!("{count}"))
 }
 
+fn database_found(config: &Config) -> String {
+    match &config.database_url {
+        None => "no damage found, SQLite with WAL and full sync".to_owned(),
+        Some(url) => format!("no gap found, {}", url.describe()),
+    }
+}
+
 fn key(config: &Config) -> Checked {
-    let place = config.master_key.describe();
-    match MasterKey::load(&config.master_key) {
-        Ok(_) => match &config.master_key {
+    let Some(source) = &config.master_key else {
+        let found = "the database, beside what it seals; set QODER_MASTER_KEY or `master_key_file` to keep them apart";
+        return Checked::good("master key", found);
+    };
+    let place = source.describe();
+    match MasterKey::load(source) {
+        Ok(_) => match source {
             MasterSource::File(path) if path.starts_with(&config.data_dir) => {
                 Checked::good("master key", format!("{place}; a backup needs it, too"))
             }
@@ -117,7 +130,7 @@ fn workspaces(root: &Path) -> Checked {
 
 /// Whether commands can be confined here; without that no command of a session runs.
 fn sandbox(config: &Config) -> Checked {
-    let tried = qoder_runtime::setup::sandbox::try_isolated(&config.workspaces());
+    let tried = qoder_runtime::setup::sandbox::try_isolated(&config.workspaces);
     match tried.confined_by {
         Some(confined_by) => Checked::good("sandbox", format!("confined by {confined_by}")),
         None => Checked::bad(

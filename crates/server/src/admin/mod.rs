@@ -2,6 +2,7 @@
 //! server runs, and before it was ever started.
 
 mod doctor;
+mod postgres_checks;
 mod tokens;
 
 use std::path::Path;
@@ -11,9 +12,10 @@ pub use tokens::{NewTokenOptions, create_token, parse_lifetime};
 
 use crate::config::Config;
 use crate::model::ids::SessionId;
-use crate::secrets::{Keys, MasterKey};
 use crate::serve::{Foundation, ServeError, Use};
-use crate::store::sqlite::{MigrationState, SqliteDb, migration_state};
+use crate::store::migrations::MigrationState;
+use crate::store::postgres;
+use crate::store::sqlite::{self, SqliteDb};
 use crate::store::{NodeRow, Stranded, TokenRow};
 
 /// Every token, the oldest first.
@@ -39,8 +41,11 @@ pub async fn revoke_token(config: &Config, id: &str) -> Result<bool, ServeError>
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn migration(config: &Config) -> Result<MigrationState, ServeError> {
-    Ok(migration_state(&config.database())?)
+pub async fn migration(config: &Config) -> Result<MigrationState, ServeError> {
+    match &config.database_url {
+        None => Ok(sqlite::migration_state(&config.database())?),
+        Some(url) => Ok(postgres::migration_state(url).await?),
+    }
 }
 
 /// Brings the database up to date.
@@ -49,14 +54,17 @@ pub fn migration(config: &Config) -> Result<MigrationState, ServeError> {
 /// When the data folder cannot be used.
 pub async fn migrate(config: &Config) -> Result<MigrationState, ServeError> {
     Foundation::lay(config, Use::Command).await?;
-    migration(config)
+    migration(config).await
 }
 
 /// Copies the database to a file, while the server runs.
 ///
 /// # Errors
-/// When the data folder cannot be used, or the file cannot be written.
+/// When the data folder cannot be used, the file cannot be written, or the database is not in the data folder.
 pub async fn backup(config: &Config, to: &Path) -> Result<(), ServeError> {
+    if config.database_url.is_some() {
+        return Err(ServeError::Backup);
+    }
     if to.exists() {
         let problem = "the file exists already".to_owned();
         return Err(ServeError::DataDir { path: to.to_path_buf(), problem });
@@ -121,6 +129,6 @@ pub async fn nodes(config: &Config) -> Result<Vec<NodeRow>, ServeError> {
 /// When the key is not the server's to replace, or the data folder cannot be used.
 pub async fn rotate_keys(config: &Config) -> Result<usize, ServeError> {
     let foundation = Foundation::lay(config, Use::Command).await?;
-    let keys = Keys::new(MasterKey::rotate(&config.master_key)?);
+    let keys = foundation.rotate_master_key(config).await?;
     foundation.reseal(&keys).await
 }

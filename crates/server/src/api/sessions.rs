@@ -52,7 +52,7 @@ pub(super) fn sender(app: &App, request: &ApiRequest, is_offered: bool) -> Sende
     Sender {
         by: request.principal.user.clone(),
         token: request.principal.token_id.clone(),
-        node: is_offered.then_some(app.node.id),
+        node: is_offered.then(|| app.node.id()),
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) async fn prepare(
         sender: Sender {
             by: creator.user.clone(),
             token: creator.token.clone(),
-            node: offered.is_some().then_some(app.node.id),
+            node: offered.is_some().then(|| app.node.id()),
         },
         run: None,
     };

@@ -24,6 +24,9 @@ pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, ApiEr
     if app.readiness.is_draining() {
         return Err(ApiError::unavailable("The server is stopping."));
     }
+    if !app.node.is_member() {
+        return Err(ApiError::unavailable("The node has lost contact with the database."));
+    }
     match tokio::time::timeout(PATIENCE, app.store.db.probe()).await {
         Ok(Ok(())) => edge::json(&json!({ "status": "ready" })),
         Ok(Err(_)) | Err(_) => Err(ApiError::unavailable("The database cannot be written.")),

@@ -26,6 +26,14 @@ pub struct ConfigFile {
     pub listen: Option<SocketAddr>,
     /// Where everything is kept.
     pub data_dir: Option<PathBuf>,
+    /// The PostgreSQL database that keeps everything but workspaces.
+    pub database_url: Option<String>,
+    /// The same database without a pooler, for the listener.
+    pub listen_url: Option<String>,
+    /// What the node does.
+    pub roles: Option<Vec<String>>,
+    /// The folder of workspaces, for one that nodes share.
+    pub workspaces: Option<PathBuf>,
     /// The address that clients use.
     pub public_url: Option<String>,
     /// Further names that clients may use for the server.

@@ -3,20 +3,23 @@
 
 mod file;
 mod rates;
+mod roles;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 pub use file::{ConfigFile, WebhookRetries};
 pub use rates::Rates;
+pub use roles::Roles;
 
 use crate::model::delivery::RetrySchedule;
 use crate::observe::Level;
 use crate::outgoing::PrivateAddresses;
 use crate::secrets::MasterSource;
+use crate::store::postgres::DatabaseUrl;
 
 /// The variable that holds the master key.
 const MASTER_VARIABLE: &str = "QODER_MASTER_KEY";
@@ -83,6 +86,14 @@ pub struct ServeOptions {
     pub listen: Option<SocketAddr>,
     /// Where everything is kept.
     pub data_dir: Option<PathBuf>,
+    /// The PostgreSQL database that keeps everything but workspaces.
+    pub database_url: Option<String>,
+    /// The same database without a pooler, for the listener.
+    pub listen_url: Option<String>,
+    /// What the node does.
+    pub roles: Vec<String>,
+    /// The folder of workspaces, for one that nodes share.
+    pub workspaces: Option<PathBuf>,
     /// The address that clients use.
     pub public_url: Option<String>,
     /// Further names that clients may use for the server.
@@ -106,8 +117,16 @@ pub struct ServeOptions {
 pub struct Config {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Where everything is kept.
+    /// Where everything is kept, or what is not in the database.
     pub data_dir: PathBuf,
+    /// The PostgreSQL database; SQLite in the data directory without it.
+    pub database_url: Option<DatabaseUrl>,
+    /// The same database without a pooler, for the listener.
+    pub listen_url: Option<DatabaseUrl>,
+    /// What the node does.
+    pub roles: Roles,
+    /// The folder of workspaces.
+    pub workspaces: PathBuf,
     /// The address that clients use.
     pub public_url: Option<url::Url>,
     /// Further names that clients may use for the server.
@@ -126,8 +145,8 @@ pub struct Config {
     pub most_seats: usize,
     /// The most bytes that the files of a tenant may have.
     pub storage_quota: u64,
-    /// Where the master key comes from.
-    pub master_key: MasterSource,
+    /// Where the master key comes from; without it, the database that nodes share keeps it.
+    pub master_key: Option<MasterSource>,
     /// Which addresses sessions may reach besides public ones.
     pub private_addresses: PrivateAddresses,
     /// When webhook endpoints are tried.
@@ -153,6 +172,11 @@ impl Config {
             None => ConfigFile::default(),
         };
         let data_dir = options.data_dir.or(file.data_dir).unwrap_or_else(|| default_data_dir(&environment));
+        let database_url = database_url("--database-url", options.database_url.or(file.database_url))?;
+        let listen_url = listener_url(options.listen_url.or(file.listen_url), &database_url)?;
+        let roles = Roles::read(if options.roles.is_empty() { file.roles } else { Some(options.roles) })?;
+        let workspaces =
+            options.workspaces.or(file.workspaces).unwrap_or_else(|| data_dir.join("workspaces"));
         let public_url = options.public_url.or(file.public_url);
         let public_url = public_url
             .map(|text| {
@@ -192,7 +216,11 @@ impl Config {
             return Err(ConfigError::option("max_running_sessions", "must be at least 1"));
         }
         Ok(Self {
-            master_key: master_key(&environment, file.master_key_command, file.master_key_file, &data_dir),
+            master_key: master_key(
+                &environment,
+                (file.master_key_command, file.master_key_file),
+                database_url.is_none().then_some(&data_dir),
+            ),
             private_addresses: PrivateAddresses { all: is_loopback, hosts: file.private_hosts },
             rates: (!is_loopback).then(|| file.rates.unwrap_or_default()),
             allow_hosts: [options.allow_hosts, file.allow_hosts].concat(),
@@ -203,6 +231,10 @@ impl Config {
             settings: file.settings,
             listen,
             data_dir,
+            database_url,
+            listen_url,
+            roles,
+            workspaces,
             public_url,
             tls,
             behind_proxy,
@@ -213,7 +245,7 @@ impl Config {
         })
     }
 
-    /// The database.
+    /// The database in SQLite.
     #[must_use]
     pub fn database(&self) -> PathBuf {
         self.data_dir.join("server.db")
@@ -223,12 +255,6 @@ impl Config {
     #[must_use]
     pub fn blobs(&self) -> PathBuf {
         self.data_dir.join("blobs")
-    }
-
-    /// The folder of workspaces.
-    #[must_use]
-    pub fn workspaces(&self) -> PathBuf {
-        self.data_dir.join("workspaces")
     }
 
     /// A folder for the runtime, without settings of anyone.
@@ -241,6 +267,12 @@ impl Config {
     #[must_use]
     pub fn lock_file(&self) -> PathBuf {
         self.data_dir.join("serve.lock")
+    }
+
+    /// Names the data directory among those of all nodes.
+    #[must_use]
+    pub fn home_file(&self) -> PathBuf {
+        self.data_dir.join("node.id")
     }
 }
 
@@ -256,18 +288,37 @@ fn retry_schedule(webhooks: &WebhookRetries) -> Result<RetrySchedule, ConfigErro
     Ok(schedule)
 }
 
+fn database_url(option: &'static str, text: Option<String>) -> Result<Option<DatabaseUrl>, ConfigError> {
+    let parse = |text: String| {
+        DatabaseUrl::parse(&text).map_err(|error| ConfigError::option(option, error.to_string()))
+    };
+    text.filter(|text| !text.is_empty()).map(parse).transpose()
+}
+
+fn listener_url(
+    text: Option<String>,
+    database: &Option<DatabaseUrl>,
+) -> Result<Option<DatabaseUrl>, ConfigError> {
+    let url = database_url("--listen-url", text)?;
+    if url.is_some() && database.is_none() {
+        return Err(ConfigError::option("--listen-url", "needs `--database-url`"));
+    }
+    Ok(url)
+}
+
+/// Without a file that is named, the key is made in the data directory; a node of many keeps it in the database.
 fn master_key(
     environment: &BTreeMap<String, String>,
-    command: Option<String>,
-    file: Option<PathBuf>,
-    data_dir: &Path,
-) -> MasterSource {
+    (command, file): (Option<String>, Option<PathBuf>),
+    data_dir: Option<&PathBuf>,
+) -> Option<MasterSource> {
     if let Some(key) = environment.get(MASTER_VARIABLE).filter(|key| !key.trim().is_empty()) {
-        return MasterSource::Variable(key.clone());
+        return Some(MasterSource::Variable(key.clone()));
     }
-    match command {
-        Some(command) => MasterSource::Command(command),
-        None => MasterSource::File(file.unwrap_or_else(|| data_dir.join("master.key"))),
+    match (command, file, data_dir) {
+        (Some(command), _, _) => Some(MasterSource::Command(command)),
+        (None, Some(file), _) => Some(MasterSource::File(file)),
+        (None, None, data_dir) => Some(MasterSource::File(data_dir?.join("master.key"))),
     }
 }
 
@@ -302,6 +353,10 @@ mod tests {
         assert_eq!(config.listen.port(), 1);
         let json = load(r#"{ "listen": "127.0.0.1:7" }"#, ServeOptions::default()).unwrap();
         assert_eq!(json.listen.port(), 7, "JSON is YAML");
+        let shared =
+            load("database_url: postgres://h/d\nworkspaces: /srv/shared", ServeOptions::default()).unwrap();
+        assert_eq!(shared.workspaces, PathBuf::from("/srv/shared"));
+        assert_eq!(shared.master_key, None, "every node gets the key");
     }
 
     #[test]
@@ -327,6 +382,9 @@ mod tests {
             ("max_running_sessions: 0", "max_running_sessions"),
             ("rates: { writes_per_minute: 1, x: 2 }", "x"),
             ("webhooks: { tries: 0 }", "webhooks"),
+            ("database_url: mysql://h/d", "--database-url"),
+            ("listen_url: postgres://h/d", "needs `--database-url`"),
+            ("roles: [cook]", "--roles"),
             ("[", "configuration"),
         ] {
             let error = load(text, ServeOptions::default()).unwrap_err();

@@ -14,5 +14,5 @@ mod stored_session;
 mod team;
 mod threads;
 
-pub use node::{Node, NodeSettings, NodeStatistics};
+pub use node::{Membership, Node, NodeSettings, NodeStatistics, announce};
 pub use options::RuntimeSettings;

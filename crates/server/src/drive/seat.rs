@@ -46,6 +46,10 @@ enum Ending {
     Stopped,
     /// Another holder has it.
     Fenced,
+    /// The node lost contact: another holder may have it.
+    Lost,
+    /// What happened cannot be committed, because the database does not work.
+    Broken,
     /// The runtime ended it.
     Ended(Arc<Finished>),
 }
@@ -82,7 +86,12 @@ pub(super) async fn serve(node: Arc<Node>, key: i64, mut messages: mpsc::Unbound
         };
         match ending {
             Ending::Again(claim, permit) => next = Some((claim, permit)),
-            Ending::Rested | Ending::Fenced | Ending::Stopped | Ending::Ended(_) => {}
+            Ending::Rested
+            | Ending::Fenced
+            | Ending::Lost
+            | Ending::Broken
+            | Ending::Stopped
+            | Ending::Ended(_) => {}
         }
     }
 }
@@ -112,6 +121,7 @@ impl Seat {
                         }
                     }
                     Some(SeatMessage::Stop) | None => break Ending::Stopped,
+                    Some(SeatMessage::Lost) => break Ending::Lost,
                 },
                 finished = finished.clone() => break Ending::Ended(finished),
                 () = self.open.shared.changed.notified() => {}
@@ -121,8 +131,8 @@ impl Seat {
                     }
                 }
             }
-            if !self.commit_if_wanted().await {
-                break Ending::Fenced;
+            if let Some(ending) = self.commit_if_wanted().await {
+                break ending;
             }
         };
         self.end(ending).await
@@ -182,8 +192,8 @@ impl Seat {
         None
     }
 
-    /// Commits what is wanted. False when another holder has the session.
-    async fn commit_if_wanted(&mut self) -> bool {
+    /// Commits what is wanted. Answers with what ends the seat's work, when that cannot be.
+    async fn commit_if_wanted(&mut self) -> Option<Ending> {
         while let Holding::Lease { fence, .. } = self.holding
             && self.open.shared.wants_commit()
         {
@@ -192,15 +202,15 @@ impl Seat {
                 Err(DbError::Fenced(_)) => {
                     self.node.statistics.fenced.inc();
                     self.open.shared.fenced();
-                    return false;
+                    return Some(Ending::Fenced);
                 }
                 Err(error) => {
                     self.open.shared.broken(error.to_string());
-                    return false;
+                    return Some(Ending::Broken);
                 }
             }
         }
-        true
+        None
     }
 
     async fn commit(&mut self, fence: i64) -> Result<(), DbError> {
@@ -231,6 +241,7 @@ impl Seat {
         let handed = cut.handed;
         let append = Append {
             key: self.key,
+            session: self.open.session,
             tenant: self.open.tenant,
             fence,
             expected: cut.expected,
@@ -244,6 +255,7 @@ impl Seat {
             usage: cut.usage,
             is_progress: batch.is_progress,
             rest,
+            is_repeated: false,
         };
         let appended = self.persist(append).await?;
         self.node.hub.publish(self.key, appended.events);
@@ -261,13 +273,18 @@ impl Seat {
         Ok(())
     }
 
-    /// Commits, also through a short fault of the database. A transaction that failed has changed nothing.
-    async fn persist(&self, append: Append) -> Result<crate::store::Appended, DbError> {
+    /// Commits, also through a short fault of the database.
+    async fn persist(&self, mut append: Append) -> Result<crate::store::Appended, DbError> {
         let until = Instant::now() + COMMIT_PATIENCE;
         loop {
-            match self.node.store.db.append(append.clone()).await {
+            let done = tokio::select! {
+                done = self.node.store.db.append(append.clone()) => done,
+                () = self.node.lost() => return Err(DbError::Unavailable("contact was lost".to_owned())),
+            };
+            match done {
                 Err(DbError::Unavailable(_)) if Instant::now() < until => {
-                    tokio::time::sleep(COMMIT_PAUSE).await
+                    append.is_repeated = true;
+                    tokio::time::sleep(COMMIT_PAUSE).await;
                 }
                 done => return done,
             }
@@ -300,8 +317,24 @@ impl Seat {
                 self.after_end(&finished).await;
             }
             Ending::Rested | Ending::Fenced | Ending::Again(..) => self.close().await,
+            Ending::Lost => {
+                self.open.shared.fenced();
+                self.open.opened.handle.stopper().end("SIGTERM");
+                drop(tokio::time::timeout(GRACE, self.open.opened.handle.finished()).await);
+            }
+            Ending::Broken => {
+                self.close().await;
+                self.give_back_broken().await;
+            }
         }
         ending
+    }
+
+    /// The database does not work: the session is tried again when it does.
+    async fn give_back_broken(&self) {
+        if let Holding::Lease { fence, .. } = self.holding {
+            self.node.give_back(self.key, fence, true).await;
+        }
     }
 
     async fn close(&mut self) {
@@ -325,12 +358,12 @@ impl Seat {
                 () = self.open.shared.changed.notified() => {}
                 () = sleep_until(until) => break,
             }
-            if !self.commit_if_wanted().await {
+            if self.commit_if_wanted().await.is_some() {
                 return;
             }
         }
         drop(self.open.shared.want_commit(false));
-        if self.commit_if_wanted().await && matches!(self.holding, Holding::Lease { .. }) {
+        if self.commit_if_wanted().await.is_none() && matches!(self.holding, Holding::Lease { .. }) {
             self.node.give_back(self.key, fence, false).await;
         }
     }
@@ -341,8 +374,11 @@ impl Seat {
         let error = finished.take_error();
         // What was appended before the end is committed, whatever ended it.
         drop(self.open.shared.want_commit(true));
-        if !self.commit_if_wanted().await || matches!(self.holding, Holding::Warm { .. }) {
-            return;
+        match self.commit_if_wanted().await {
+            Some(Ending::Broken) => return self.give_back_broken().await,
+            Some(_) => return,
+            None if matches!(self.holding, Holding::Warm { .. }) => return,
+            None => {}
         }
         match error {
             Some(DriveError::Session(SessionError::Store(LogStoreError::Fenced { .. }))) => {}

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::frame::{self, Frame};
 use crate::model::event::Event;
 use crate::project::PreviewFrame;
+use crate::store::Hint;
 
 /// Frames that a ring keeps.
 const KEPT: usize = 256;
@@ -44,6 +45,8 @@ struct Ring {
     /// The place of the first item.
     base: u64,
     items: VecDeque<Item>,
+    /// The newest event that is known to be stored, here or by another node.
+    newest: u64,
     is_deleted: bool,
 }
 
@@ -83,9 +86,50 @@ impl Channel {
 #[derive(Debug, Default)]
 pub struct Hub {
     channels: Mutex<HashMap<i64, Arc<Channel>>>,
+    /// Takes hints for other nodes, where there can be some.
+    hints: Option<mpsc::UnboundedSender<Hint>>,
 }
 
 impl Hub {
+    /// A hub with other nodes, which get its hints.
+    #[must_use]
+    pub fn among_others(hints: mpsc::UnboundedSender<Hint>) -> Self {
+        Self { channels: Mutex::default(), hints: Some(hints) }
+    }
+
+    /// Gives a hint to other nodes.
+    pub fn announce(&self, hint: Hint) {
+        if let Some(hints) = &self.hints {
+            // A server that ends gives none.
+            let _ = hints.send(hint);
+        }
+    }
+
+    /// Another node has stored events up to this one.
+    pub fn note(&self, key: i64, newest: u64) {
+        let Some(channel) = self.channel(key) else { return };
+        let mut ring = channel.ring();
+        let is_news = ring.newest < newest;
+        ring.newest = ring.newest.max(newest);
+        drop(ring);
+        if is_news {
+            channel.announce();
+        }
+    }
+
+    /// Another node has deleted a session.
+    pub fn note_deleted(&self, key: i64) {
+        let Some(channel) = self.channel(key) else { return };
+        channel.ring().is_deleted = true;
+        channel.announce();
+    }
+
+    /// The sessions that someone watches.
+    #[must_use]
+    pub fn watched_sessions(&self) -> Vec<i64> {
+        self.channels().keys().copied().collect()
+    }
+
     fn channels(&self) -> MutexGuard<'_, HashMap<i64, Arc<Channel>>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,11 +140,11 @@ impl Hub {
 
     /// Passes stored events on.
     pub fn publish(&self, key: i64, events: Vec<Event>) {
-        if events.is_empty() {
-            return;
-        }
+        let Some(seq) = events.last().map(|event| event.seq) else { return };
+        self.announce(Hint::Events { key, seq });
         let Some(channel) = self.channel(key) else { return };
         let mut ring = channel.ring();
+        ring.newest = ring.newest.max(seq);
         events.into_iter().for_each(|event| ring.push(Item::Stored(Arc::new(Frame::new(event)))));
         drop(ring);
         channel.announce();
@@ -125,9 +169,8 @@ impl Hub {
 
     /// The session was deleted: its streams end.
     pub fn deleted(&self, key: i64) {
-        let Some(channel) = self.channel(key) else { return };
-        channel.ring().is_deleted = true;
-        channel.announce();
+        self.announce(Hint::Deleted { key });
+        self.note_deleted(key);
     }
 
     /// How many sessions are watched.
@@ -159,6 +202,7 @@ impl Hub {
             deltas,
             place,
             cursor: 0,
+            asked: 0,
             must_read: true,
         }
     }
@@ -198,6 +242,8 @@ pub struct Subscription {
     place: u64,
     /// The last event that was sent.
     cursor: u64,
+    /// The newest event that was known when the store was last read.
+    asked: u64,
     must_read: bool,
 }
 
@@ -246,6 +292,7 @@ impl Subscription {
             return Next::Deleted;
         }
         if self.must_read {
+            self.asked = ring.newest;
             return Next::Read;
         }
         if self.place < ring.base {
@@ -254,7 +301,14 @@ impl Subscription {
         }
         loop {
             let at = usize::try_from(self.place - ring.base).unwrap_or(usize::MAX);
-            let Some(item) = ring.items.get(at) else { return Next::Wait };
+            let Some(item) = ring.items.get(at) else {
+                if ring.newest <= self.cursor.max(self.asked) {
+                    return Next::Wait;
+                }
+                // Another node stored events, which are in the store and not here.
+                self.asked = ring.newest;
+                return Next::Read;
+            };
             match item {
                 Item::Stored(frame) if frame.seq > self.cursor + 1 => return Next::Read,
                 Item::Stored(frame) => {
@@ -330,6 +384,31 @@ mod tests {
         assert_eq!(drain(&mut subscription, 6), [4, 5, 6], "two nodes published in another order");
         hub.publish(2, vec![event(1)]);
         assert_eq!(drain(&mut subscription, 6), [0_u64; 0]);
+    }
+
+    #[test]
+    fn what_another_node_stores_is_read_once() {
+        let hub = Arc::new(Hub::default());
+        let mut subscription = hub.subscribe(1, Deltas::default());
+        subscription.start_after(0);
+        assert_eq!(drain(&mut subscription, 0), [0_u64; 0]);
+        hub.note(1, 2);
+        assert_eq!(drain(&mut subscription, 2), [1, 2]);
+        hub.note(1, 2);
+        hub.note(1, 1);
+        assert!(matches!(subscription.advance(), Next::Wait), "nothing is new");
+        hub.note(1, 3);
+        assert!(matches!(subscription.advance(), Next::Read));
+        subscription.have_read(2, true);
+        assert!(
+            matches!(subscription.advance(), Next::Wait),
+            "a store that is behind is not asked again and again"
+        );
+        hub.publish(1, vec![event(3)]);
+        assert_eq!(drain(&mut subscription, 3), [3]);
+        hub.note_deleted(1);
+        assert!(matches!(subscription.advance(), Next::Deleted));
+        assert_eq!(hub.watched_sessions(), [1]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::fields::{Change, Fields};
 use super::ids::EnvironmentId;
 use super::metadata::{self, EmptyText, Metadata};
 use super::problem::Problem;
+use super::refusal::Refusal;
 use super::time::Time;
 use super::tools::is_hostname;
 
@@ -270,6 +271,33 @@ impl EnvironmentBody {
 /// A word that bash takes as it is.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+impl Environment {
+    /// The next body of the environment; `None` when the change changes nothing.
+    ///
+    /// # Errors
+    /// When the environment is archived, or the change is refused.
+    pub fn changed(
+        &self,
+        change: impl FnOnce(&Self) -> Result<EnvironmentBody, Refusal>,
+    ) -> Result<Option<EnvironmentBody>, Refusal> {
+        if self.archived_at.is_some() {
+            let message = format!("The environment `{}` is archived and cannot be changed.", self.id);
+            return Err(Refusal::Conflict { message, code: Some("environment_archived") });
+        }
+        let body = change(self)?;
+        Ok((body != self.body).then_some(body))
+    }
+
+    /// Why an environment that sessions use is not deleted.
+    #[must_use]
+    pub fn in_use(&self) -> Refusal {
+        Refusal::conflict(format!(
+            "Sessions use the environment `{}`. Archive or delete them first, or archive it.",
+            self.id
+        ))
+    }
 }
 
 /// An environment as clients read it.

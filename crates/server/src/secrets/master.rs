@@ -156,16 +156,39 @@ impl MasterKey {
         let MasterSource::File(path) = source else {
             return Err(SecretsError::NotOurs { place: source.describe() });
         };
-        let current = Self::load(source)?;
-        let mut next = vec![(current.newest().0.wrapping_add(1), seal::random()?)];
-        next.extend(current.0.into_iter().take(GENERATIONS - 1));
-        let next = Self(next);
+        let next = Self::load(source)?.next()?;
         let temporary = path.with_extension("new");
         // What an earlier attempt left is of no use.
         let _ = std::fs::remove_file(&temporary);
         write_new(&temporary, &next.text())?;
         std::fs::rename(&temporary, path).map_err(|error| io("write", path, &error))?;
         Ok(next)
+    }
+
+    /// A new key.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub fn random() -> Result<Self, SecretsError> {
+        Ok(Self(vec![(1, seal::random()?)]))
+    }
+
+    /// This key with a new generation.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub fn next(&self) -> Result<Self, SecretsError> {
+        let mut next = vec![(self.newest().0.wrapping_add(1), seal::random()?)];
+        next.extend(self.0.iter().take(GENERATIONS - 1));
+        Ok(Self(next))
+    }
+
+    /// Reads a key that is kept in `place`.
+    ///
+    /// # Errors
+    /// When it is not a key.
+    pub fn read(text: &[u8], place: &str) -> Result<Self, SecretsError> {
+        Self::parse(&String::from_utf8_lossy(text), place)
     }
 
     /// Generations separated by commas or lines, each `NUMBER:KEY` or a key alone, the newest first.
@@ -196,7 +219,9 @@ impl MasterKey {
         self.0.first().map_or((0, &[0; KEY_LENGTH]), |(number, key)| (*number, key))
     }
 
-    fn text(&self) -> String {
+    /// The key as it is kept.
+    #[must_use]
+    pub fn text(&self) -> String {
         self.0.iter().map(|(number, key)| format!("{number}:{}\n", crate::model::ids::hex(key))).collect()
     }
 
@@ -235,7 +260,7 @@ fn decode(text: &str) -> Option<[u8; KEY_LENGTH]> {
 
 /// Makes the file with a new key. Another process may do the same at this moment; the first one counts.
 fn create(path: &Path) -> Result<String, SecretsError> {
-    let text = MasterKey(vec![(1, seal::random()?)]).text();
+    let text = MasterKey::random()?.text();
     let temporary = path.with_extension(format!("new-{}", std::process::id()));
     let _ = std::fs::remove_file(&temporary);
     write_new(&temporary, &text)?;

@@ -1,19 +1,24 @@
 //! What a server and the commands beside it stand on: the data folder, the keys and the store.
 
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest, Sha256};
 
 use crate::config::{Config, ConfigError};
 use crate::http::TlsError;
+use crate::model::ids::NodeId;
 use crate::secrets::{ClusterKey, Keys, MasterKey, SealError, SecretsError};
-use crate::store::sqlite::{Health, SqliteDb};
-use crate::store::{DbError, FolderBlobs, Store};
+use crate::store::postgres::PostgresDb;
+use crate::store::sqlite::SqliteDb;
+use crate::store::{DbError, FolderBlobs, Health, Store};
 
 const CLUSTER_KEY: &str = "cluster_key";
+const MASTER_KEY: &str = "master_key";
 
 /// A server, or a command beside it, that cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +60,9 @@ pub enum ServeError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A database that its own tools copy.
+    #[error("`serve backup` copies SQLite databases, and this server uses PostgreSQL")]
+    Backup,
     /// The settings of the runtime cannot be used.
     #[error("`settings` of the configuration: {0}")]
     Settings(String),
@@ -73,6 +81,7 @@ impl ServeError {
             Self::Secrets(error) => error.code(),
             Self::Seal(error) => error.code(),
             Self::Tls(error) => error.code(),
+            Self::Backup => "backup_of_postgres",
             Self::Settings(_) => "config_settings",
         }
     }
@@ -91,6 +100,10 @@ impl ServeError {
             Self::Secrets(error) => error.hint(),
             Self::Seal(error) => error.hint().to_owned(),
             Self::Tls(error) => error.hint().to_owned(),
+            Self::Backup => {
+                "use PostgreSQL's own tools, such as pg_dump or pg_basebackup, then copy the master key"
+                    .to_owned()
+            }
             Self::Settings(_) => "docs/settings.md lists the settings".to_owned(),
         }
     }
@@ -115,6 +128,10 @@ pub struct Foundation {
     pub cluster: ClusterKey,
     /// How the database is doing.
     pub health: Arc<Health>,
+    /// The database, when it is PostgreSQL.
+    pub postgres: Option<Arc<PostgresDb>>,
+    /// Names the data directory among those of all nodes.
+    pub home: NodeId,
     /// Held while the folder is used.
     _lock: Option<File>,
 }
@@ -125,20 +142,31 @@ impl Foundation {
     /// # Errors
     /// When the folder, the keys or the database cannot be used, or another server has them.
     pub async fn lay(config: &Config, purpose: Use) -> Result<Self, ServeError> {
-        for folder in [&config.data_dir, &config.workspaces(), &config.runtime_root()] {
+        for folder in [&config.data_dir, &config.workspaces, &config.runtime_root()] {
             make(folder)?;
         }
         let lock = match purpose {
             Use::Serve => Some(lock(config)?),
             Use::Command => None,
         };
-        let keys = Keys::new(MasterKey::load(&config.master_key)?);
-        let db = SqliteDb::open(&config.database())?;
-        let health = db.health();
-        let store = Store { db: Arc::new(db), blobs: Arc::new(FolderBlobs::new(&config.blobs())) };
+        let (store, health, postgres) = open(config).await?;
+        let keys = Keys::new(master_key(config, &store).await?);
         let sealed = store.db.meta_or(CLUSTER_KEY, keys.new_cluster_key()?).await?;
         let cluster = keys.cluster_key(&sealed)?;
-        Ok(Self { store, keys, cluster, health, _lock: lock })
+        Ok(Self { store, keys, cluster, health, postgres, home: home(config)?, _lock: lock })
+    }
+
+    /// Replaces the master key by one with a new generation.
+    ///
+    /// # Errors
+    /// When the key is not the server's to replace, or cannot be kept.
+    pub async fn rotate_master_key(&self, config: &Config) -> Result<Keys, ServeError> {
+        if let Some(source) = &config.master_key {
+            return Ok(Keys::new(MasterKey::rotate(source)?));
+        }
+        let next = master_key(config, &self.store).await?.next()?;
+        self.store.db.set_meta(MASTER_KEY, next.text().into_bytes()).await?;
+        Ok(Keys::new(next))
     }
 
     /// Seals everything that the master key seals with its newest generation. Answers with how many keys there are.
@@ -160,6 +188,44 @@ impl Foundation {
         self.store.db.set_data_keys(resealed).await?;
         Ok(tenants.len() + 1)
     }
+}
+
+/// The database with its blobs.
+async fn open(config: &Config) -> Result<(Store, Arc<Health>, Option<Arc<PostgresDb>>), DbError> {
+    let Some(url) = &config.database_url else {
+        let db = SqliteDb::open(&config.database())?;
+        let health = db.health();
+        let blobs = Arc::new(FolderBlobs::new(&config.blobs()));
+        return Ok((Store { db: Arc::new(db), blobs }, health, None));
+    };
+    let db = Arc::new(PostgresDb::open(url, config.listen_url.as_ref()).await?);
+    let store = Store { db: Arc::<PostgresDb>::clone(&db), blobs: Arc::new(db.blobs()) };
+    Ok((store, db.health(), Some(db)))
+}
+
+/// The master key, from where the configuration says; without that, from the database, so that all nodes have the same.
+async fn master_key(config: &Config, store: &Store) -> Result<MasterKey, ServeError> {
+    if let Some(source) = &config.master_key {
+        return Ok(MasterKey::load(source)?);
+    }
+    let kept = store.db.meta_or(MASTER_KEY, MasterKey::random()?.text().into_bytes()).await?;
+    Ok(MasterKey::read(&kept, "the database")?)
+}
+
+/// Names the data directory. A copy of it on another host gets another name.
+fn home(config: &Config) -> Result<NodeId, ServeError> {
+    let path = config.home_file();
+    let fault =
+        |error: std::io::Error| ServeError::DataDir { path: path.clone(), problem: error.to_string() };
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    if let Ok(mut file) = made {
+        file.write_all(NodeId::random().to_string().as_bytes()).map_err(fault)?;
+    }
+    let mut content = std::fs::read(&path).map_err(fault)?;
+    content.extend_from_slice(rustix::system::uname().nodename().to_bytes());
+    let mut name = [0; 16];
+    name.copy_from_slice(&Sha256::digest(&content)[..16]);
+    Ok(NodeId(name))
 }
 
 fn make(folder: &Path) -> Result<(), ServeError> {

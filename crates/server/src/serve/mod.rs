@@ -8,17 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 
 pub use foundation::{Foundation, ServeError, Use};
 
 use crate::api::run_schedules;
 use crate::config::Config;
-use crate::drive::Node;
+use crate::drive::{Membership, Node, announce};
 use crate::http::{Acceptor, Authenticator, serve_connections};
 use crate::model::time::Time;
 use crate::observe::Log;
-use crate::store::{NodeRow, Store};
+use crate::store::{Hint, Store};
 
 /// How often it is noted which tokens were used, and removed what no one needs.
 const CARE: Duration = Duration::from_secs(60);
@@ -49,14 +50,16 @@ pub async fn serve(
     let address = listener.local_addr().map_or(config.listen, |address| address);
     let (stop, stops) = watch::channel(false);
     let parts = wiring::wire(&config, &foundation, stops.clone(), log.clone())?;
-    parts.node.take_over().await?;
     let store = foundation.store.clone();
-    store.db.register_node(node_row(&parts.node, &address.to_string())).await?;
-    let claiming = tokio::spawn(Arc::clone(&parts.node).claim_due());
-    let scheduling = tokio::spawn(run_schedules(Arc::clone(&parts.app)));
-    let delivering = tokio::spawn(Arc::clone(&parts.webhooks).deliver());
-    let caring = tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone()));
-    let tidying = tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy));
+    let member = Membership { home: foundation.home, address: address.to_string() };
+    parts.node.join(&member).await?;
+    let mut running = run_node(&config, &parts.node, member, &store, parts.hints);
+    if config.roles.sweep {
+        running.push(tokio::spawn(run_schedules(Arc::clone(&parts.app))));
+        running.push(tokio::spawn(Arc::clone(&parts.webhooks).deliver()));
+    }
+    running.push(tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone())));
+    running.push(tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy)));
     let accepting = tokio::spawn(serve_connections(listener, acceptor, parts.router, stops, log.clone()));
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     log.info("listening", &[("address", &address.to_string()), ("scheme", scheme)]);
@@ -66,31 +69,37 @@ pub async fn serve(
     parts.readiness.drain();
     // The receivers live as long as the server.
     let _ = stop.send(true);
+    drop(store.db.drain_node(parts.node.id()).await);
     parts.node.stop().await;
-    claiming.abort();
-    scheduling.abort();
-    delivering.abort();
-    caring.abort();
-    tidying.abort();
+    running.iter().for_each(JoinHandle::abort);
     // Requests that were being answered have been; what still runs is cut off.
     drop(accepting.await);
     drop(parts.tokens.note_used().await);
-    drop(store.db.remove_node(parts.node.id).await);
+    drop(store.db.remove_node(parts.node.id()).await);
     log.info("stopped", &[]);
     Ok(())
 }
 
-fn node_row(node: &Node, address: &str) -> NodeRow {
-    let now = Time::now();
-    NodeRow {
-        id: node.id,
-        address: address.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: now,
-        // The lock on the data folder says whether the process is there; this is for people.
-        expires_at: now,
-        is_draining: false,
+/// Starts what a node does beside answering clients.
+fn run_node(
+    config: &Config,
+    node: &Arc<Node>,
+    member: Membership,
+    store: &Store,
+    hints: Option<mpsc::UnboundedReceiver<Hint>>,
+) -> Vec<JoinHandle<()>> {
+    let mut running = Vec::new();
+    if config.roles.drive {
+        running.push(tokio::spawn(Arc::clone(node).claim_due()));
     }
+    let Some(hints) = hints else { return running };
+    running.push(tokio::spawn(Arc::clone(node).beat(member)));
+    running.push(tokio::spawn(Arc::clone(node).follow_others()));
+    running.push(tokio::spawn(announce(Arc::clone(&store.db), hints)));
+    if config.roles.sweep {
+        running.push(tokio::spawn(Arc::clone(node).sweep()));
+    }
+    running
 }
 
 /// Gives the memory of closed sessions back while the server runs.

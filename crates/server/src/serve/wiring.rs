@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::foundation::{Foundation, ServeError};
 use crate::api::{App, ModelCatalog, Readiness, router};
@@ -16,6 +16,7 @@ use crate::fanout::Hub;
 use crate::http::{Authenticator, Edge, FileLinks, HostRules, LinkBase, RateLimiter};
 use crate::observe::{Counted, Log, Metrics};
 use crate::outgoing::{Outgoing, Webhooks};
+use crate::store::Hint;
 
 /// The parts of a server.
 pub(super) struct Parts {
@@ -25,6 +26,17 @@ pub(super) struct Parts {
     pub(super) webhooks: Arc<Webhooks>,
     pub(super) app: Arc<App>,
     pub(super) router: Router,
+    /// Hints for other nodes, where there can be some.
+    pub(super) hints: Option<mpsc::UnboundedReceiver<Hint>>,
+}
+
+/// A hub, and the hints that it gives to other nodes.
+fn hub(foundation: &Foundation) -> (Arc<Hub>, Option<mpsc::UnboundedReceiver<Hint>>) {
+    if !foundation.store.db.is_shared() {
+        return (Arc::new(Hub::default()), None);
+    }
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (Arc::new(Hub::among_others(sender)), Some(receiver))
 }
 
 pub(super) fn wire(
@@ -33,13 +45,14 @@ pub(super) fn wire(
     stop: watch::Receiver<bool>,
     log: Log,
 ) -> Result<Parts, ServeError> {
-    let hub = Arc::new(Hub::default());
+    let (hub, hints) = hub(foundation);
     let runtime = runtime_settings(config)?;
     let models = ModelCatalog::new(runtime.clone());
     let settings = NodeSettings {
         runtime,
         private_addresses: config.private_addresses.clone(),
         most_seats: config.most_seats,
+        drives: config.roles.drive,
         storage_quota: config.storage_quota,
     };
     let outgoing = Outgoing::new(config.environment.clone(), config.private_addresses.clone());
@@ -48,7 +61,7 @@ pub(super) fn wire(
         foundation.store.clone(),
         Arc::clone(&hub),
         (foundation.keys.clone(), Arc::clone(&credentials)),
-        LocalEnvironments::new(&config.workspaces()),
+        LocalEnvironments::new(&config.workspaces),
         settings,
         log.clone(),
     );
@@ -57,7 +70,7 @@ pub(super) fn wire(
         foundation.keys.clone(),
         outgoing,
         config.webhooks,
-        (node.id, log.clone()),
+        (node.id(), log.clone()),
     );
     let metrics = Arc::new(Metrics::new(counted(foundation, &node, &hub, &webhooks)));
     let tokens = Authenticator::new(foundation.store.clone(), foundation.cluster.clone());
@@ -94,7 +107,8 @@ pub(super) fn wire(
         streams: Mutex::new(HashMap::new()),
     };
     let app = Arc::new(app);
-    Ok(Parts { node, tokens, readiness, webhooks, router: router(Arc::clone(&app)), app })
+    let router = router(Arc::clone(&app), config.roles.api);
+    Ok(Parts { node, tokens, readiness, webhooks, app, router, hints })
 }
 
 /// What every session is opened with.
@@ -128,6 +142,11 @@ fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>, webhooks: 
             ("fenced_appends", "Commits that another node had overtaken", statistics.fenced.clone()),
             ("webhooks_delivered", "Notices that endpoints took", webhooks.statistics.delivered.clone()),
             ("webhooks_failed", "Notices that failed", webhooks.statistics.failed.clone()),
+            (
+                "contact_losses",
+                "Times that the node lost contact with the database",
+                statistics.losses.clone(),
+            ),
             ("session_failures", "Sessions whose seat failed", statistics.failures.clone()),
         ],
         shared: vec![

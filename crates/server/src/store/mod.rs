@@ -4,9 +4,13 @@
 mod archive;
 mod blobs;
 mod error;
+mod head;
+mod health;
 mod lines;
 pub mod migrations;
+mod parts;
 mod port;
+pub mod postgres;
 pub mod sqlite;
 
 use std::sync::Arc;
@@ -16,6 +20,7 @@ use futures::StreamExt;
 pub use archive::{pack, unpack, write_files};
 pub use blobs::{BlobReader, BlobWriter, Blobs, FolderBlobs, SPILL};
 pub use error::DbError;
+pub use health::Health;
 pub use lines::{decode, encode};
 pub use port::*;
 

@@ -1,6 +1,7 @@
 //! A server under test: the real program on a free port with a scripted model, and a client that speaks plain HTTP. Deadlines
 //! guard against hanging and nothing else.
 
+mod cluster;
 mod document;
 mod http;
 mod stream;
@@ -10,11 +11,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
+use qoder_testkit::{PostgresServer, Reply, Sandbox, Script, ScriptedServer};
 use serde_json::{Value, json};
 
+pub use cluster::Cluster;
 pub use http::Answer;
 use http::{read_answer, read_body, read_head};
 pub use stream::Stream;
@@ -23,16 +26,24 @@ pub use values::{bash, confirm, custom, id, kind, message, pending, result, resu
 /// A guard against hanging.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_qodercli");
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Where a server finds its database.
+const DATABASE: &str = "QODER_SERVE_DATABASE_URL";
+/// When it is set, every behaviour runs on PostgreSQL: `QODER_TEST_POSTGRES=1 cargo nextest run -p qodercli serve::`.
+const ON_POSTGRES: &str = "QODER_TEST_POSTGRES";
 
 /// A server that runs.
 pub struct Server {
     pub sandbox: Sandbox,
-    pub model: Option<ScriptedServer>,
+    pub model: Option<Arc<ScriptedServer>>,
     pub token: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     child: Child,
     address: String,
+    /// The database that is this server's alone; it ends after it.
+    own_database: Option<PostgresServer>,
 }
 
 impl Server {
@@ -53,14 +64,36 @@ impl Server {
 
     /// A server with further arguments and variables.
     pub fn with(script: Option<Script>, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let model = script.map(|script| Arc::new(ScriptedServer::start(script)));
+        let is_given = environment.iter().any(|(name, _)| *name == DATABASE);
+        if is_given || std::env::var_os(ON_POSTGRES).is_none() {
+            return Self::node(model, None, arguments, environment);
+        }
+        let postgres = PostgresServer::start();
+        let url = postgres.url();
+        let environment = [environment, &[(DATABASE, &url)]].concat();
+        let mut server = Self::node(model, None, arguments, &environment);
+        server.own_database = Some(postgres);
+        server
+    }
+
+    /// A server with a model that others use too, and a token that is there already.
+    fn node(
+        model: Option<Arc<ScriptedServer>>,
+        token: Option<&str>,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let sandbox = Sandbox::new();
-        let model = script.map(ScriptedServer::start);
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         let environment: Vec<(String, String)> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let token = create_token(&sandbox, &["--user", "ana"]);
-        let (child, address) = start(&sandbox, model.as_ref(), &arguments, &environment);
-        Self { sandbox, model, token, arguments, environment, child, address }
+        let token = match token {
+            Some(token) => token.to_owned(),
+            None => create_token(&sandbox, &environment, &["--user", "ana"]),
+        };
+        let (child, address) = start(&sandbox, model.as_deref(), ANY_PORT, &arguments, &environment);
+        Self { sandbox, model, token, arguments, environment, child, address, own_database: None }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -77,12 +110,12 @@ impl Server {
 
     /// Another token for this server.
     pub fn token(&self, arguments: &[&str]) -> String {
-        create_token(&self.sandbox, arguments)
+        create_token(&self.sandbox, &self.environment, arguments)
     }
 
     /// Runs `qodercli serve` with these arguments to its end.
     pub fn operate(&self, arguments: &[&str]) -> std::process::Output {
-        operate(&self.sandbox, arguments)
+        operate(&self.sandbox, &self.environment, arguments)
     }
 
     /// Kills the server, as a crash does.
@@ -93,15 +126,29 @@ impl Server {
 
     /// Starts the server again, after it was killed or stopped.
     pub fn start_again(&mut self) {
-        let (child, address) = start(&self.sandbox, self.model.as_ref(), &self.arguments, &self.environment);
-        (self.child, self.address) = (child, address);
+        self.start_at(ANY_PORT);
+    }
+
+    /// The same, where its clients know it.
+    pub fn start_at_the_same_address(&mut self) {
+        self.start_at(&self.address.clone());
+    }
+
+    fn start_at(&mut self, listen: &str) {
+        let (model, arguments) = (self.model.as_deref(), &self.arguments);
+        (self.child, self.address) = start(&self.sandbox, model, listen, arguments, &self.environment);
     }
 
     /// Asks the server to stop, and waits for it.
     pub fn stop(&mut self) -> ExitStatus {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         wait(&mut self.child)
+    }
+
+    /// Sends a signal to the server.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     pub fn get(&self, path: &str) -> Answer {
@@ -252,6 +299,7 @@ impl Drop for Server {
 fn start(
     sandbox: &Sandbox,
     model: Option<&ScriptedServer>,
+    listen: &str,
     arguments: &[String],
     environment: &[(String, String)],
 ) -> (Child, String) {
@@ -259,7 +307,7 @@ fn start(
         Some(model) => sandbox.command_with(PROGRAM, model),
         None => sandbox.command(PROGRAM),
     };
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(sandbox.home().join("data"));
+    command.args(["serve", "--listen", listen, "--data-dir"]).arg(sandbox.home().join("data"));
     command.args(arguments).envs(environment.iter().cloned());
     let log =
         std::fs::OpenOptions::new().create(true).append(true).open(sandbox.home().join("serve.log")).unwrap();
@@ -274,14 +322,15 @@ fn start(
     (child, address.to_owned())
 }
 
-fn operate(sandbox: &Sandbox, arguments: &[&str]) -> std::process::Output {
+fn operate(sandbox: &Sandbox, environment: &[(String, String)], arguments: &[&str]) -> std::process::Output {
     let mut command: Command = sandbox.command(PROGRAM);
+    command.envs(environment.iter().cloned());
     command.arg("serve").args(arguments).arg("--data-dir").arg(sandbox.home().join("data"));
     Sandbox::finish(command)
 }
 
-fn create_token(sandbox: &Sandbox, arguments: &[&str]) -> String {
-    let output = operate(sandbox, &[&["token", "create"], arguments].concat());
+fn create_token(sandbox: &Sandbox, environment: &[(String, String)], arguments: &[&str]) -> String {
+    let output = operate(sandbox, environment, &[&["token", "create"], arguments].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     text.split_whitespace().last().unwrap().to_owned()

@@ -42,14 +42,14 @@ pub async fn run_schedules(app: Arc<App>) {
 
 async fn claim(app: &App, released: &mut bool) -> Result<Vec<DueRun>, DbError> {
     if !*released {
-        app.store.db.void_runs(app.node.id).await?;
+        app.store.db.void_runs(app.node.id()).await?;
         *released = true;
     }
     // A read that most often spares a write.
     if app.store.db.next_run().await?.is_none_or(|next| next > Time::now()) {
         return Ok(Vec::new());
     }
-    app.store.db.claim_runs(app.node.id, MOST).await
+    app.store.db.claim_runs(app.node.id(), MOST).await
 }
 
 /// Carries out one run. While the database does not work it is tried again.

@@ -25,7 +25,7 @@ use crate::model::time::Time;
 /// Events that are read from the store at once.
 const READ_TOGETHER: usize = 200;
 /// How often a quiet stream says that it is there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+const COMMENT_PAUSE: Duration = Duration::from_secs(15);
 /// How often it is looked whether the token is still good.
 const RECHECK: Duration = Duration::from_secs(3);
 /// How long the store may fail before a stream ends.
@@ -74,7 +74,7 @@ pub(super) async fn follow(
         dialect: request.dialect,
         token,
         waiting: vec![fanout::retry(RETRY_MS)],
-        beat_at: Instant::now() + HEARTBEAT,
+        beat_at: Instant::now() + COMMENT_PAUSE,
         check_at: Instant::now() + RECHECK,
         is_over: false,
         _counted: counted,
@@ -220,7 +220,7 @@ impl EventStream {
                 None
             }
             () = sleep_until(self.beat_at) => {
-                self.beat_at = Instant::now() + HEARTBEAT;
+                self.beat_at = Instant::now() + COMMENT_PAUSE;
                 Some(fanout::comment("heartbeat"))
             }
         }

@@ -22,17 +22,15 @@ use crate::http::{self as edge, ApiError, pass};
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document::write(&routes(), &outside()));
 
-/// Every route, behind the edge.
-pub fn router(app: Arc<App>) -> Router {
+/// Every route, behind the edge. A node that does not answer clients only says how it is.
+pub fn router(app: Arc<App>, answers: bool) -> Router {
     let entry = Arc::clone(&app.edge);
     let api =
         routes().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler));
     let outside =
         outside().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler));
-    outside
-        .nest("/api/v1/cloud", api.clone())
-        .nest("/v1", api)
-        .fallback(|| async { ApiError::not_found("There is no such path.") })
+    let all = if answers { outside.nest("/api/v1/cloud", api.clone()).nest("/v1", api) } else { outside };
+    all.fallback(|| async { ApiError::not_found("There is no such path.") })
         .layer(from_fn_with_state(entry, pass))
         .with_state(app)
 }

@@ -6,6 +6,7 @@ use crate::model::agent::{AgentBody, ModelChoice};
 use crate::model::dialect::Dialect;
 use crate::model::ids::AgentId;
 use crate::model::names::SkillChoice;
+use crate::model::refusal::Refusal;
 use crate::model::roster::{Role, team};
 use crate::model::session::Session;
 use crate::model::time::Time;
@@ -27,6 +28,32 @@ pub struct AgentVersion {
     pub archived_at: Option<Time>,
     /// What it is made of.
     pub body: AgentBody,
+}
+
+impl AgentVersion {
+    /// The next body of the agent; `None` when the change changes nothing. `expected` is the version that the caller has seen.
+    ///
+    /// # Errors
+    /// When the agent is archived or has another version, or the change is refused.
+    pub fn changed(
+        &self,
+        expected: Option<u64>,
+        change: impl FnOnce(&Self) -> Result<AgentBody, Refusal>,
+    ) -> Result<Option<AgentBody>, Refusal> {
+        if self.archived_at.is_some() {
+            let message = format!("The agent `{}` is archived and cannot be changed.", self.id);
+            return Err(Refusal::conflict(message));
+        }
+        if let Some(expected) = expected.filter(|expected| *expected != self.version) {
+            let message = format!(
+                "The agent is at version {}, and the request is for version {expected}. Read it again and repeat the change.",
+                self.version
+            );
+            return Err(Refusal::conflict(message));
+        }
+        let body = change(self)?;
+        Ok((body != self.body).then_some(body))
+    }
 }
 
 /// An agent as the resource that it is.

@@ -3,6 +3,15 @@
 
 use sha2::{Digest, Sha256};
 
+/// How far a database is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MigrationState {
+    /// The schema that it has; 0 when it is not there.
+    pub found: u32,
+    /// The schema that this program knows.
+    pub known: u32,
+}
+
 /// One step of the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Migration {
@@ -34,14 +43,20 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 8, name: "deployments", sql: include_str!("sqlite/0008_deployments.sql") },
 ];
 
+/// The schema of PostgreSQL. `meta` and `migrations` are made before the first one.
+pub const POSTGRES: &[Migration] =
+    &[Migration { number: 1, name: "first", sql: include_str!("postgres/0001_first.sql") }];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_have_no_gaps() {
-        for (index, migration) in SQLITE.iter().enumerate() {
-            assert_eq!(migration.number as usize, index + 1, "{}", migration.name);
+        for migrations in [SQLITE, POSTGRES] {
+            for (index, migration) in migrations.iter().enumerate() {
+                assert_eq!(migration.number as usize, index + 1, "{}", migration.name);
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What nodes need of the database: claiming sessions, appending to their logs, parking them, and taking over what others left.
 
+use std::time::Duration;
+
 use qoder_types::InboxEntry;
 
 use crate::model::environment::EnvironmentBody;
@@ -117,6 +119,8 @@ pub struct Rest {
 pub struct Append {
     /// The session.
     pub key: i64,
+    /// The session, as clients name it.
+    pub session: SessionId,
     /// Its tenant.
     pub tenant: TenantId,
     /// The lease.
@@ -143,6 +147,8 @@ pub struct Append {
     pub is_progress: bool,
     /// Set when nothing is left to do.
     pub rest: Option<Rest>,
+    /// True when it was tried before and it is not known whether that counts.
+    pub is_repeated: bool,
 }
 
 /// What a commit came to.
@@ -192,10 +198,10 @@ pub trait DriveDb {
     fn release(&self, key: i64, fence: i64, failed: bool) -> DbFuture<'_, Vec<Event>>;
     /// Ends the work of a session with an error: its inbox is dropped and it is idle.
     fn fail(&self, key: i64, fence: i64, error: String) -> DbFuture<'_, Vec<Event>>;
-    /// Voids the leases of every node but this one; their sessions are due.
+    /// Voids the leases of nodes that are gone; their sessions are due. With SQLite every node but this one is gone.
     fn void_leases(&self, node: NodeId) -> DbFuture<'_, Vec<Recovered>>;
-    /// When the next session is due that no node has.
-    fn next_due(&self) -> DbFuture<'_, Option<Time>>;
+    /// How long until the next session is due that no node has, by the clock of the database.
+    fn next_due(&self) -> DbFuture<'_, Option<Duration>>;
     /// Sessions that are quarantined.
     fn quarantined(&self) -> DbFuture<'_, Vec<Stranded>>;
     /// Lets a quarantined session continue. False when it is not quarantined.

@@ -5,6 +5,7 @@ mod deployments;
 mod drive;
 mod files;
 mod memory;
+mod nodes;
 mod operations;
 mod resources;
 mod sessions;
@@ -25,7 +26,8 @@ pub use drive::{
 };
 pub use files::{FileQuery, FilesDb, FoundFile, NewFile, UnusedFile};
 pub use memory::{MemoryChange, MemoryDb, MemoryStoreChange, MemoryVersionQuery};
-pub use operations::{MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
+pub use nodes::{Hint, Hints, LeaseRow, NodeRow, NodesDb};
+pub use operations::{MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
 pub use resources::{AgentChange, AgentQuery, EnvironmentChange, ListQuery, ListedPage, Place, ResourcesDb};
 pub use sessions::{
     Admit, ChangeSession, CreateSession, EventQuery, MakeSession, NewSessionRow, PendingRow, SendInputs,
@@ -53,6 +55,7 @@ pub trait Db:
     + DeploymentsDb
     + SessionsDb
     + DriveDb
+    + NodesDb
     + OperationsDb
     + std::fmt::Debug
     + Send
@@ -71,6 +74,7 @@ impl<T> Db for T where
         + DeploymentsDb
         + SessionsDb
         + DriveDb
+        + NodesDb
         + OperationsDb
         + std::fmt::Debug
         + Send
@@ -86,6 +90,9 @@ pub struct KeptAnswer {
     /// The body.
     pub body: Vec<u8>,
 }
+
+/// Milliseconds for which an answer is kept.
+pub(super) const KEPT_ANSWER: i64 = 24 * 60 * 60 * 1000;
 
 /// What makes a request count once: the token, the key that the client chose, and what it asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Tokens, tenants, nodes and the care of the database.
+//! Tokens, tenants and the care of the database.
 
 use std::path::PathBuf;
 
-use crate::model::ids::{NodeId, TenantId};
+use crate::model::ids::TenantId;
 use crate::model::time::Time;
 
 use super::DbFuture;
@@ -58,27 +58,10 @@ pub struct TenantRow {
     pub data_key: Vec<u8>,
 }
 
-/// A node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeRow {
-    /// The run of the process.
-    pub id: NodeId,
-    /// Where it listens.
-    pub address: String,
-    /// Its version.
-    pub version: String,
-    /// Since when.
-    pub started_at: Time,
-    /// Until when it counts as alive.
-    pub expires_at: Time,
-    /// True while it takes no more work.
-    pub is_draining: bool,
-}
-
 /// Makes the sealed key of a new tenant.
 pub type MakeDataKey = Box<dyn FnOnce(TenantId) -> Vec<u8> + Send>;
 
-/// Tokens, tenants, nodes and the care of the database.
+/// Tokens, tenants and the care of the database.
 pub trait OperationsDb {
     /// A value of the database as a whole; `make` gives it when it has none. The first one counts.
     fn meta_or(&self, name: &'static str, make: Vec<u8>) -> DbFuture<'_, Vec<u8>>;
@@ -98,12 +81,6 @@ pub trait OperationsDb {
     fn list_tenants(&self) -> DbFuture<'_, Vec<TenantRow>>;
     /// Replaces the sealed keys of tenants.
     fn set_data_keys(&self, keys: Vec<(TenantId, Vec<u8>)>) -> DbFuture<'_, ()>;
-    /// Says that a node is there.
-    fn register_node(&self, node: NodeRow) -> DbFuture<'_, ()>;
-    /// Says that a node is gone.
-    fn remove_node(&self, id: NodeId) -> DbFuture<'_, ()>;
-    /// Every node.
-    fn list_nodes(&self) -> DbFuture<'_, Vec<NodeRow>>;
     /// Tries whether the database can be written.
     fn probe(&self) -> DbFuture<'_, ()>;
     /// The version of the schema.

@@ -2,13 +2,13 @@
 //! lease can append nothing.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use qoder_types::InboxEntry;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::SqliteDb;
 use super::columns::{json, number, raw, stored};
-use super::heads::Head;
 use super::{heads, inputs, recover, sessions, threads};
 use crate::model::event::Event;
 use crate::model::ids::{EventId, NodeId, SessionId, TenantId};
@@ -16,13 +16,12 @@ use crate::model::refusal::Refusal;
 use crate::model::status::Status;
 use crate::model::time::Time;
 use crate::store::error::DbError;
+use crate::store::head::{Head, running};
+use crate::store::parts;
 use crate::store::port::{
     Append, Appended, Claim, DbFuture, DriveDb, InboxRow, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
 };
-
-/// The bytes of one reference to a part: where it belongs and its hash.
-const REFERENCE: usize = 4 + 32;
 
 pub(super) fn insert_records(
     connection: &Connection,
@@ -35,13 +34,10 @@ pub(super) fn insert_records(
     )?;
     let mut part = connection.prepare_cached("INSERT OR IGNORE INTO parts VALUES (?1, ?2, ?3)")?;
     for record in records {
-        let mut references = Vec::with_capacity(record.parts.len() * REFERENCE);
-        for (place, hash, body) in &record.parts {
-            references.extend_from_slice(&place.to_be_bytes());
-            references.extend_from_slice(hash);
+        for (_, hash, body) in &record.parts {
             part.execute(params![tenant.0, hash, body])?;
         }
-        let references = (!references.is_empty()).then_some(references);
+        let references = parts::references(record);
         insert.execute(params![
             log,
             stored(record.seq),
@@ -64,48 +60,41 @@ pub(super) fn records(
     let mut statement = connection
         .prepare_cached("SELECT seq, body, refs, blob FROM records WHERE log_key = ?1 ORDER BY seq")?;
     let mut rows = statement.query([log])?;
-    let mut parts: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+    let mut known: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let (seq, body): (u64, Vec<u8>) = (number(row, 0)?, row.get(1)?);
         let references: Option<Vec<u8>> = row.get(2)?;
         let line = match references {
             None => body,
-            Some(references) => assemble(connection, tenant, &body, &references, &mut parts)?,
+            Some(references) => {
+                read_parts(connection, tenant, &references, &mut known)?;
+                parts::assemble(&body, &references, &known)?
+            }
         };
         found.push(RecordRow { seq, line, blob: row.get(3)? });
     }
     Ok(found)
 }
 
-/// Puts parts back where they belong.
-fn assemble(
+/// Reads the parts that references name, unless they are known.
+fn read_parts(
     connection: &Connection,
     tenant: TenantId,
-    body: &[u8],
     references: &[u8],
     known: &mut HashMap<Vec<u8>, Vec<u8>>,
-) -> Result<Vec<u8>, DbError> {
-    let mut line = Vec::with_capacity(body.len());
-    let mut at = 0;
-    for reference in references.chunks_exact(REFERENCE) {
-        let (place, hash) = reference.split_at(4);
-        let place = place.iter().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));
-        let before = body.get(at..place).ok_or_else(|| DbError::Corrupt("a part has no place".to_owned()))?;
-        line.extend_from_slice(before);
-        at = place;
-        if !known.contains_key(hash) {
-            let part: Option<Vec<u8>> = connection
-                .prepare_cached("SELECT body FROM parts WHERE tenant_id = ?1 AND sha256 = ?2")?
-                .query_row(params![tenant.0, hash], |row| row.get(0))
-                .optional()?;
-            known
-                .insert(hash.to_vec(), part.ok_or_else(|| DbError::Corrupt("a part is missing".to_owned()))?);
+) -> Result<(), DbError> {
+    for hash in parts::hashes(references) {
+        if known.contains_key(hash) {
+            continue;
         }
-        line.extend_from_slice(known.get(hash).map_or(&[][..], Vec::as_slice));
+        let part: Option<Vec<u8>> = connection
+            .prepare_cached("SELECT body FROM parts WHERE tenant_id = ?1 AND sha256 = ?2")?
+            .query_row(params![tenant.0, hash], |row| row.get(0))
+            .optional()?;
+        known.extend(part.map(|part| (hash.to_vec(), part)));
     }
-    line.extend_from_slice(body.get(at..).unwrap_or_default());
-    Ok(line)
+    Ok(())
 }
 
 fn claim(
@@ -131,11 +120,11 @@ fn claim(
         head.lease_to(node);
         if head.status == Status::Rescheduling {
             head.become_status(Status::Running);
-            let events = head.add(connection, vec![inputs::running()])?;
+            let events = heads::add(connection, &mut head, vec![running()])?;
             recovered.push(Recovered { key, events });
         }
-        head.save(connection)?;
-        claims.push(head.claim(connection)?);
+        heads::save(connection, &head)?;
+        claims.push(heads::claim(connection, &head)?);
     }
     Ok((claims, recovered))
 }
@@ -192,9 +181,9 @@ fn append(connection: &Connection, append: Append) -> Result<Appended, DbError> 
     let mut events = Vec::new();
     if append.begins && head.status == Status::Idle {
         head.become_status(Status::Running);
-        events.extend(head.add(connection, vec![inputs::running()])?);
+        events.extend(heads::add(connection, &mut head, vec![running()])?);
     }
-    events.extend(head.add(connection, append.events)?);
+    events.extend(heads::add(connection, &mut head, append.events)?);
     open_actions(connection, &head, append.tenant, append.actions, &events)?;
     mark_processed(connection, &head, &append.processed)?;
     if append.taken > 0 {
@@ -216,18 +205,16 @@ fn append(connection: &Connection, append: Append) -> Result<Appended, DbError> 
         }
         Some(rest) => (false, inbox_after(connection, key, rest.seen)?),
     };
-    head.save(connection)?;
+    heads::save(connection, &head)?;
     Ok(Appended { events, rests, inbox, inbox_seq: head.inbox_seq })
 }
 
 fn let_rest(connection: &Connection, head: &mut Head, rest: Rest) -> Result<Vec<Event>, DbError> {
-    let is_news = head.status != Status::Idle || head.stop.as_ref() != Some(&rest.stop);
-    head.become_status(Status::Idle);
-    head.stop = Some(rest.stop);
-    if rest.releases {
-        head.release(None);
+    if head.rest(rest.stop, rest.releases) {
+        heads::add(connection, head, rest.events)
+    } else {
+        Ok(Vec::new())
     }
-    if is_news { head.add(connection, rest.events) } else { Ok(Vec::new()) }
 }
 
 fn open_actions(
@@ -293,12 +280,12 @@ impl DriveDb for SqliteDb {
         self.write(move |connection| recover::void_leases(connection, node))
     }
 
-    fn next_due(&self) -> DbFuture<'_, Option<Time>> {
+    fn next_due(&self) -> DbFuture<'_, Option<Duration>> {
         self.read(move |connection| {
             let sql = "SELECT min(wake_at) FROM heads
                 WHERE wake_at IS NOT NULL AND lease_node IS NULL AND quarantined_at IS NULL";
             let due: Option<i64> = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-            Ok(due.map(Time))
+            Ok(due.map(|due| Duration::from_millis(Time(due).since(Time::now()))))
         })
     }
 

@@ -1,12 +1,9 @@
 //! Inputs on their way into a session: the events that report them, the inbox entries that the session takes, the actions that
 //! they answer and the status that follows are one transaction.
 
-use qoder_types::{InboxBody, InboxEntry};
 use rusqlite::{Connection, params};
 
 use super::columns::stored;
-use super::heads::Head;
-use super::recover::LAST_TRY;
 use super::{events, heads, sessions, threads};
 use crate::model::admission::{self, Action, ActionKind, ActionState, Admission, Follows, Taken};
 use crate::model::event::{Event, NewEvent};
@@ -15,6 +12,7 @@ use crate::model::inputs::{Effect, Input};
 use crate::model::status::Status;
 use crate::model::time::Time;
 use crate::store::error::DbError;
+use crate::store::head::{Head, NewInboxRow, running};
 use crate::store::port::{NewAction, SendInputs, Sender, Sent};
 
 /// The outcome of a request that sends nothing.
@@ -104,7 +102,8 @@ fn apply(
             Taken::Stored { input, is_processed, entries, thread } => {
                 close_action(connection, head, &input, &sender.token)?;
                 for (index, body) in entries.into_iter().enumerate() {
-                    leave(connection, head, (&input, index, &sender.by), body)?;
+                    let row = head.leave((input.id, index), &sender.by, body)?;
+                    leave(connection, key, &row)?;
                 }
                 let Input { id, kind, body, blob, .. } = input.for_thread(thread);
                 let event = NewEvent {
@@ -117,7 +116,7 @@ fn apply(
                     thread,
                     is_posted: thread.is_some(),
                 };
-                let stored = head.add(connection, vec![event])?;
+                let stored = heads::add(connection, head, vec![event])?;
                 answered.extend(stored.iter().cloned());
                 added.extend(stored);
             }
@@ -127,22 +126,17 @@ fn apply(
         None => {}
         Some(Follows::Running) => {
             head.become_status(Status::Running);
-            added.extend(head.add(connection, vec![running()])?);
+            added.extend(heads::add(connection, head, vec![running()])?);
         }
         Some(Follows::Idle(stop)) => {
             let event = NewEvent::new("session.status_idle", &stop.idle_event());
-            added.extend(head.add(connection, vec![event])?);
+            added.extend(heads::add(connection, head, vec![event])?);
             head.stop = Some(stop);
         }
     }
     let sent = wake(connection, head, admission.wakes, sender.node, (answered, added))?;
-    head.save(connection)?;
+    heads::save(connection, head)?;
     Ok(sent)
-}
-
-/// The event that reports that a turn runs.
-pub(super) fn running() -> NewEvent {
-    NewEvent::new("session.status_running", &serde_json::json!({ "status": "running" }))
 }
 
 /// Has a node take the session up: the one that drives it, the one that has room, or any.
@@ -154,19 +148,7 @@ fn wake(
     (inputs, events): (Vec<Event>, Vec<Event>),
 ) -> Result<Sent, DbError> {
     let leased_by = head.lease;
-    let mut claim = None;
-    if wakes && leased_by.is_none() {
-        if head.quarantined_at.take().is_some() {
-            head.attempts = LAST_TRY;
-        }
-        match node {
-            Some(node) => {
-                head.lease_to(node);
-                claim = Some(head.claim(connection)?);
-            }
-            None => head.wake_at = Some(head.wake_at.map_or(head.now, |at| at.min(head.now))),
-        }
-    }
+    let claim = if wakes && head.wake(node) { Some(heads::claim(connection, head)?) } else { None };
     let is_due = wakes && leased_by.is_none() && claim.is_none();
     Ok(Sent { key: head.key, inputs, events, claim, leased_by, is_due })
 }
@@ -186,30 +168,11 @@ fn close_action(connection: &Connection, head: &Head, input: &Input, token: &str
     Ok(())
 }
 
-fn leave(
-    connection: &Connection,
-    head: &mut Head,
-    (input, index, by): (&Input, usize, &str),
-    body: InboxBody,
-) -> Result<(), DbError> {
-    let id = if index == 0 { input.id.to_string() } else { format!("{}:{index}", input.id) };
-    let entry = InboxEntry { id, at: head.now.to_string(), by: by.to_owned(), body };
-    insert(connection, head, &entry)
-}
-
 /// Leaves an entry in the inbox of a session.
-pub(super) fn insert(connection: &Connection, head: &mut Head, entry: &InboxEntry) -> Result<(), DbError> {
-    let kind = match &entry.body {
-        InboxBody::Input { .. } => "message",
-        InboxBody::Answer { .. } | InboxBody::Result { .. } => "answer",
-        InboxBody::Interrupt {} => "interrupt",
-        InboxBody::Request { .. } => "request",
-    };
-    let body = serde_json::to_vec(entry).map_err(|error| DbError::Corrupt(error.to_string()))?;
-    head.inbox_seq += 1;
+fn leave(connection: &Connection, key: i64, row: &NewInboxRow) -> Result<(), DbError> {
     connection
         .prepare_cached("INSERT INTO inbox (session_key, seq, id, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![head.key, stored(head.inbox_seq), entry.id, kind, body])?;
+        .execute(params![key, stored(row.seq), row.id, row.kind, row.body])?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, pa
 
 use crate::model::time::Time;
 use crate::store::error::DbError;
-use crate::store::migrations::SQLITE;
+use crate::store::migrations::{MigrationState, SQLITE};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS migrations (
     number     INTEGER PRIMARY KEY,
@@ -18,15 +18,6 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS migrations (
 /// The newest schema that this program knows.
 pub(super) fn known() -> u32 {
     SQLITE.last().map_or(0, |migration| migration.number)
-}
-
-/// How far a database is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MigrationState {
-    /// The schema that it has; 0 when it is not there.
-    pub found: u32,
-    /// The schema that this program knows.
-    pub known: u32,
 }
 
 /// How far the database in a file is, without changing it.

@@ -8,13 +8,13 @@ mod heads;
 mod inputs;
 mod lists;
 mod migrate;
+mod nodes;
 mod once;
 mod operations;
 mod recover;
 mod resources;
 mod sessions;
 mod threads;
-mod tokens;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,11 +22,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use rusqlite::{Connection, ErrorCode};
 
-pub use connections::Health;
-pub use migrate::{MigrationState, state as migration_state};
+pub use migrate::state as migration_state;
 
 use self::connections::{Readers, Writer};
 use crate::store::error::DbError;
+use crate::store::health::Health;
 
 /// How long one process waits for another that writes.
 const BUSY: Duration = Duration::from_secs(5);

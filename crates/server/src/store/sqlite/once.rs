@@ -5,10 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
 use crate::store::error::DbError;
-use crate::store::port::{Done, KeptAnswer, Once};
-
-/// How long an answer is kept.
-pub(super) const KEPT: i64 = 24 * 60 * 60 * 1000;
+use crate::store::port::{Done, KEPT_ANSWER, KeptAnswer, Once};
 
 /// Does something once.
 pub(super) fn once<T>(
@@ -32,7 +29,7 @@ pub(super) fn once<T>(
         })
         .optional()?;
     match kept {
-        Some((digest, answer, at)) if at.after(KEPT) > now => {
+        Some((digest, answer, at)) if at.after(KEPT_ANSWER) > now => {
             if digest != key.digest {
                 return Err(Refusal::conflict("Idempotency key reused with a different request body.").into());
             }

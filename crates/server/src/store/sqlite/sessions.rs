@@ -161,23 +161,19 @@ fn update(
     let updated = change
         .updated
         .map(|body| NewEvent { body, ..NewEvent::new("session.updated", &serde_json::json!({})) });
-    let events = head.add(connection, updated.into_iter().collect())?;
-    head.save(connection)?;
+    let events = heads::add(connection, &mut head, updated.into_iter().collect())?;
+    heads::save(connection, &head)?;
     let after = by_key(connection, key)?.ok_or(DbError::Fenced(key))?;
     Ok((after, events))
 }
 
-/// A session that ends loses its lease: a node that drives it can append nothing more.
+/// Takes a session from the node that drives it, and drops what is left for it.
 fn cut_off(connection: &Connection, key: i64) -> Result<Time, DbError> {
     let mut head = heads::find(connection, key)?;
-    head.fence += 1;
-    head.release(None);
-    if head.status != Status::Terminated {
-        head.become_status(Status::Idle);
-    }
+    head.cut_off();
     heads::close_actions(connection, key, head.now)?;
     connection.prepare_cached("DELETE FROM inbox WHERE session_key = ?1")?.execute([key])?;
-    head.save(connection)?;
+    heads::save(connection, &head)?;
     Ok(head.now)
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::SqliteDb;
 use super::columns::{json, number, optional_time, raw, stored, time};
 use super::drive::{insert_records, records};
-use super::heads::Head;
+
 use super::once::once;
 use super::sessions;
 use crate::model::ids::{SessionId, TenantId, ThreadId};
@@ -14,6 +14,7 @@ use crate::model::status::Status;
 use crate::model::thread::Thread;
 use crate::model::time::Time;
 use crate::store::error::DbError;
+use crate::store::head::Head;
 use crate::store::port::{DbFuture, Done, Once, ThreadAppend, ThreadRow, ThreadsDb};
 
 /// The log of a thread.

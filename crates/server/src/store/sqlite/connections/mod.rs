@@ -4,5 +4,4 @@ mod readers;
 mod writer;
 
 pub(super) use readers::Readers;
-pub use writer::Health;
 pub(super) use writer::Writer;

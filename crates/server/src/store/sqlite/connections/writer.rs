@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::store::error::DbError;
+use crate::store::health::Health;
 
 /// The most pieces of work in one transaction.
 const MOST_TOGETHER: usize = 256;
@@ -54,24 +55,6 @@ where
     }
 }
 
-/// How the writer is doing.
-#[derive(Debug, Default)]
-pub struct Health {
-    /// False while the last transaction failed.
-    works: AtomicBool,
-    /// Transactions that were committed.
-    pub commits: Arc<AtomicU64>,
-    /// Microseconds that they took together.
-    pub commit_micros: Arc<AtomicU64>,
-}
-
-impl Health {
-    /// False while the last transaction failed.
-    pub fn is_good(&self) -> bool {
-        self.works.load(Ordering::Relaxed)
-    }
-}
-
 /// Hands work to the thread.
 #[derive(Debug)]
 pub(in crate::store::sqlite) struct Writer {
@@ -83,7 +66,7 @@ impl Writer {
     /// Starts the thread. It ends when the writer is dropped, after everything that was handed over.
     pub(in crate::store::sqlite) fn start(connection: Connection) -> Result<Self, DbError> {
         let (sender, receiver) = channel();
-        let health = Arc::new(Health { works: AtomicBool::new(true), ..Health::default() });
+        let health = Arc::new(Health::good());
         let shared = Arc::clone(&health);
         std::thread::Builder::new()
             .name("sqlite-writer".to_owned())
@@ -113,7 +96,7 @@ fn serve(connection: &Connection, receiver: &Receiver<Box<dyn Piece>>, health: &
         together.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(MOST_TOGETHER - 1));
         let begun = Instant::now();
         let committed = transact(connection, &mut together);
-        health.works.store(committed.is_ok(), Ordering::Relaxed);
+        health.set_good(committed.is_ok());
         if committed.is_ok() {
             let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
             health.commits.fetch_add(1, Ordering::Relaxed);

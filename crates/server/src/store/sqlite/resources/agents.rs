@@ -88,24 +88,7 @@ fn update(
     change: AgentChange,
 ) -> Result<AgentVersion, DbError> {
     let before = find(connection, query)?;
-    if before.archived_at.is_some() {
-        return Err(Refusal::conflict(format!(
-            "The agent `{}` is archived and cannot be changed.",
-            before.id
-        ))
-        .into());
-    }
-    if let Some(expected) = expected.filter(|expected| *expected != before.version) {
-        let message = format!(
-            "The agent is at version {}, and the request is for version {expected}. Read it again and repeat the change.",
-            before.version
-        );
-        return Err(Refusal::conflict(message).into());
-    }
-    let body = change(&before)?;
-    if body == before.body {
-        return Ok(before);
-    }
+    let Some(body) = before.changed(expected, change)? else { return Ok(before) };
     let (version, now) = (before.version + 1, Time::now());
     insert_version(connection, before.id, version, &body, now)?;
     connection

@@ -55,14 +55,7 @@ pub(super) fn update(
     change: EnvironmentChange,
 ) -> Result<Environment, DbError> {
     let before = find(connection, tenant, id)?;
-    if before.archived_at.is_some() {
-        let message = format!("The environment `{id}` is archived and cannot be changed.");
-        return Err(Refusal::Conflict { message, code: Some("environment_archived") }.into());
-    }
-    let body = change(&before)?;
-    if body == before.body {
-        return Ok(before);
-    }
+    let Some(body) = before.changed(change)? else { return Ok(before) };
     let now = Time::now();
     connection
         .prepare_cached("UPDATE environments SET name = ?2, body = ?3, updated_at = ?4 WHERE id = ?1")?
@@ -90,7 +83,7 @@ pub(super) fn archive(
 
 /// Sessions keep working in the environment that they were created with, so one that is in use stays.
 pub(super) fn delete(connection: &Connection, tenant: TenantId, id: EnvironmentId) -> Result<(), DbError> {
-    find(connection, tenant, id)?;
+    let environment = find(connection, tenant, id)?;
     let used: Option<i64> = connection
         .prepare_cached(
             "SELECT key FROM sessions WHERE environment_id = ?1 AND deleted_at IS NULL AND archived_at IS NULL LIMIT 1",
@@ -98,9 +91,7 @@ pub(super) fn delete(connection: &Connection, tenant: TenantId, id: EnvironmentI
         .query_row([id.0], |row| row.get(0))
         .optional()?;
     if used.is_some() {
-        let message =
-            format!("Sessions use the environment `{id}`. Archive or delete them first, or archive it.");
-        return Err(Refusal::conflict(message).into());
+        return Err(environment.in_use().into());
     }
     connection
         .prepare_cached("UPDATE environments SET deleted_at = ?2 WHERE id = ?1")?

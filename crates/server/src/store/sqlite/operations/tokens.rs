@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::columns::{optional_time, raw, time};
 use crate::model::ids::TenantId;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::port::{MakeDataKey, NewToken, TenantRow, TokenRow};
+use crate::store::sqlite::columns::{optional_time, raw, time};
 
 const SELECT: &str =
     "SELECT k.id, t.id, t.name, t.data_key, k.user, k.hash, k.scopes, k.created_at, k.expires_at, k.used_at,

@@ -1,4 +1,6 @@
-//! Values of the database as a whole, nodes, and its care.
+//! Values of the database as a whole, and its care.
+
+mod tokens;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,13 +8,13 @@ use std::time::Duration;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::columns::{number, raw, time};
+use super::columns::number;
 use super::resources::deliveries;
-use super::{SqliteDb, migrate, once, tokens};
-use crate::model::ids::{NodeId, TenantId};
+use crate::model::ids::TenantId;
 use crate::model::time::Time;
 use crate::store::error::DbError;
-use crate::store::port::{DbFuture, MakeDataKey, NewToken, NodeRow, OperationsDb, TenantRow, TokenRow};
+use crate::store::port::{DbFuture, KEPT_ANSWER, MakeDataKey, NewToken, OperationsDb, TenantRow, TokenRow};
+use crate::store::sqlite::{SqliteDb, migrate};
 
 /// Pages that a copy takes at a time, and how long it then lets others write.
 const COPIED_PAGES: i32 = 1_024;
@@ -61,7 +63,7 @@ fn clean(connection: &Connection, now: Time) -> Result<u64, DbError> {
         connection.prepare_cached("DELETE FROM logs WHERE session_key = ?1")?.execute([key])?;
         connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([key])?;
     }
-    let old = now.after(-once::KEPT);
+    let old = now.after(-KEPT_ANSWER);
     let answers =
         connection.prepare_cached("DELETE FROM idempotency WHERE created_at < ?1")?.execute([old.0])?;
     let deliveries = deliveries::clean(connection, now)?;
@@ -125,49 +127,6 @@ impl OperationsDb for SqliteDb {
                 update.execute(params![tenant.0, key])?;
             }
             Ok(())
-        })
-    }
-
-    fn register_node(&self, node: NodeRow) -> DbFuture<'_, ()> {
-        self.write(move |connection| {
-            // One process has the database's folder: what others left is of the past.
-            connection.prepare_cached("DELETE FROM nodes")?.execute([])?;
-            connection.prepare_cached("INSERT INTO nodes VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(
-                params![
-                    node.id.0,
-                    node.address,
-                    node.version,
-                    node.started_at.0,
-                    node.expires_at.0,
-                    node.is_draining,
-                ],
-            )?;
-            Ok(())
-        })
-    }
-
-    fn remove_node(&self, id: NodeId) -> DbFuture<'_, ()> {
-        self.write(move |connection| {
-            connection.prepare_cached("DELETE FROM nodes WHERE id = ?1")?.execute([id.0])?;
-            Ok(())
-        })
-    }
-
-    fn list_nodes(&self) -> DbFuture<'_, Vec<NodeRow>> {
-        self.read(|connection| {
-            let mut statement = connection
-                .prepare_cached("SELECT id, address, version, started_at, expires_at, draining FROM nodes")?;
-            let rows = statement.query_map([], |row| {
-                Ok(NodeRow {
-                    id: NodeId(raw(row, 0)?),
-                    address: row.get(1)?,
-                    version: row.get(2)?,
-                    started_at: time(row, 3)?,
-                    expires_at: time(row, 4)?,
-                    is_draining: row.get(5)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 

@@ -1,6 +1,12 @@
 //! A node: one run of the server process, as far as it drives sessions. It claims what is due while it has room, and starts a seat
 //! for each.
 
+mod membership;
+mod others;
+
+pub use membership::Membership;
+pub use others::announce;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +14,7 @@ use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use qoder_mcp::remote::ConnectionPool;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::opening::OpenFailure;
 use super::options::RuntimeSettings;
@@ -17,11 +23,10 @@ use crate::credentials::Credentials;
 use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
 use crate::model::ids::{NodeId, SessionId};
-use crate::model::time::Time;
 use crate::observe::Log;
 use crate::outgoing::PrivateAddresses;
 use crate::secrets::Keys;
-use crate::store::{Claim, DbError, Recovered, Sent, Store};
+use crate::store::{Claim, DbError, Hint, Recovered, Sent, Store};
 
 /// How often sessions that are due are looked for while there are some, and while there are not.
 const BUSY_PAUSE: Duration = Duration::from_millis(250);
@@ -40,6 +45,8 @@ pub struct NodeSettings {
     pub private_addresses: PrivateAddresses,
     /// The most sessions that run at the same time.
     pub most_seats: usize,
+    /// False for a node that only answers clients.
+    pub drives: bool,
     /// The most bytes that the files of a tenant may have.
     pub storage_quota: u64,
 }
@@ -61,6 +68,8 @@ pub struct NodeStatistics {
     pub fenced: Counter,
     /// Sessions whose seat failed.
     pub failures: Counter,
+    /// Times that the node lost contact with the database.
+    pub losses: Counter,
 }
 
 /// What a seat gets.
@@ -71,12 +80,14 @@ pub(super) enum SeatMessage {
     Lease(Claim, OwnedSemaphorePermit),
     /// The node stops.
     Stop,
+    /// The session may be another node's already.
+    Lost,
 }
 
 /// One run of the server process, as far as it drives sessions.
 pub struct Node {
-    /// The node.
-    pub id: NodeId,
+    /// Who it is to others; another one after it lost contact.
+    id: Mutex<NodeId>,
     pub(super) store: Store,
     pub(super) hub: Arc<Hub>,
     pub(super) keys: Keys,
@@ -93,6 +104,8 @@ pub struct Node {
     due: Notify,
     closed: Notify,
     stops: AtomicBool,
+    /// False while others may take its sessions.
+    is_member: watch::Sender<bool>,
 }
 
 impl Node {
@@ -107,7 +120,7 @@ impl Node {
         log: Log,
     ) -> Arc<Self> {
         Arc::new(Self {
-            id: NodeId::random(),
+            id: Mutex::new(NodeId::random()),
             room: Arc::new(Semaphore::new(settings.most_seats)),
             store,
             hub,
@@ -122,6 +135,7 @@ impl Node {
             due: Notify::new(),
             closed: Notify::new(),
             stops: AtomicBool::new(false),
+            is_member: watch::Sender::new(false),
         })
     }
 
@@ -129,10 +143,20 @@ impl Node {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The run of the process, as far as others know it.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_id(&self, id: NodeId) {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+    }
+
     /// Room for one more session that a request is about to wake; the request offers it together with the node's id.
     #[must_use]
     pub fn offer(&self) -> Option<OwnedSemaphorePermit> {
-        if self.stops.load(Ordering::Relaxed) {
+        if self.stops.load(Ordering::Relaxed) || !self.settings.drives || !self.is_member() {
             return None;
         }
         Arc::clone(&self.room).try_acquire_owned().ok()
@@ -145,14 +169,13 @@ impl Node {
             self.statistics.claims.inc();
             self.seat(claim, permit);
         }
-        if sent.leased_by == Some(self.id)
-            && let Some(seat) = self.seats().get(&sent.key)
-        {
-            // A seat that is gone has given its lease back.
-            let _ = seat.send(SeatMessage::Inbox);
+        match sent.leased_by {
+            Some(node) if node == self.id() => self.call_seat(sent.key),
+            Some(node) => self.hub.announce(Hint::Inbox { node, key: sent.key }),
+            None => {}
         }
         if sent.is_due {
-            self.due.notify_one();
+            self.wake();
         }
     }
 
@@ -187,7 +210,7 @@ impl Node {
         while let Ok(message) = messages.try_recv() {
             match message {
                 SeatMessage::Lease(claim, permit) => return Some((claim, permit)),
-                SeatMessage::Inbox | SeatMessage::Stop => {}
+                SeatMessage::Inbox | SeatMessage::Stop | SeatMessage::Lost => {}
             }
         }
         seats.remove(&key);
@@ -235,7 +258,7 @@ impl Node {
         if permits.is_empty() || !self.is_due().await? {
             return Ok(0);
         }
-        let (claims, recovered) = self.store.db.claim(self.id, permits.len()).await?;
+        let (claims, recovered) = self.store.db.claim(self.id(), permits.len()).await?;
         self.publish(recovered);
         let count = claims.len();
         for (claim, permit) in claims.into_iter().zip(permits) {
@@ -247,14 +270,12 @@ impl Node {
 
     /// A read that most often spares a write.
     async fn is_due(&self) -> Result<bool, DbError> {
-        Ok(self.store.db.next_due().await?.is_some_and(|due| due <= Time::now()))
+        Ok(self.store.db.next_due().await?.is_some_and(|until| until.is_zero()))
     }
 
     async fn until_next(&self) -> Duration {
         match self.store.db.next_due().await {
-            Ok(Some(due)) => {
-                Duration::from_millis(due.since(Time::now())).clamp(Duration::from_millis(10), IDLE_PAUSE)
-            }
+            Ok(Some(until)) => until.clamp(Duration::from_millis(10), IDLE_PAUSE),
             Ok(None) | Err(_) => IDLE_PAUSE,
         }
     }
@@ -264,13 +285,15 @@ impl Node {
     /// # Errors
     /// When the database does not work.
     pub async fn take_over(&self) -> Result<usize, DbError> {
-        let recovered = self.store.db.void_leases(self.id).await?;
+        let recovered = self.store.db.void_leases(self.id()).await?;
         let count = recovered.len();
         for _ in 0..count {
             self.statistics.takeovers.inc();
         }
         self.publish(recovered);
-        self.due.notify_one();
+        if count > 0 {
+            self.wake();
+        }
         Ok(count)
     }
 
@@ -301,7 +324,7 @@ impl Node {
         match self.store.db.release(key, fence, failed).await {
             Ok(events) => {
                 self.hub.publish(key, events);
-                self.due.notify_one();
+                self.wake();
                 true
             }
             Err(DbError::Unavailable(_)) => false,
@@ -344,6 +367,12 @@ impl Node {
         let environments = self.environments.clone();
         // A copy that stays harms no one; the next wake removes those that are mounted beside the workspace.
         drop(tokio::task::spawn_blocking(move || environments.unmount(session, &mount_path)).await);
+    }
+
+    /// A session is due: here or on another node.
+    fn wake(&self) {
+        self.due.notify_one();
+        self.hub.announce(Hint::Wake);
     }
 
     /// Stops taking sessions up, ends those that run, and gives their leases back.
