@@ -32,20 +32,20 @@ impl Story {
         self.conversation.fold(&SessionEvent::Message(Box::new(message)), self.now);
     }
 
-    fn says(&mut self, block: Value) {
+    fn says(&mut self, block: &Value) {
         let message: AssistantMessage =
             serde_json::from_value(json!({ "message": { "content": [block] } })).unwrap();
         self.message(StreamMessage::Assistant(Box::new(message)));
     }
 
-    fn calls(&mut self, tool: &str, input: Value) -> String {
+    fn calls(&mut self, tool: &str, input: &Value) -> String {
         self.calls += 1;
         let id = format!("call-{}", self.calls);
-        self.says(json!({ "type": "tool_use", "id": id, "name": tool, "input": input }));
+        self.says(&json!({ "type": "tool_use", "id": id, "name": tool, "input": input }));
         id
     }
 
-    fn result(&mut self, id: &str, text: &str, is_error: bool, structured: Value) {
+    fn result(&mut self, id: &str, text: &str, is_error: bool, structured: &Value) {
         let block =
             json!({ "type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error });
         let message =
@@ -60,29 +60,29 @@ fn story() -> Conversation {
     let mut story = Story { conversation: Conversation::holding_all("s"), now: Instant::now(), calls: 0 };
     let text = "Please look at this, which is a prompt that takes more than one row\nand a second line: 漢字 👩‍👩‍👧 e\u{301}".to_owned();
     story.conversation.submitted(Prompt { uuid: "u".to_owned(), text, images: 2 }, story.now);
-    story.says(json!({ "type": "thinking", "thinking": "This may take a while." }));
-    story.says(json!({ "type": "text", "text": REPLY }));
+    story.says(&json!({ "type": "thinking", "thinking": "This may take a while." }));
+    story.says(&json!({ "type": "text", "text": REPLY }));
     for file in ["src/lib.rs", "src/a/rather/deep/folder/with/a/file.rs"] {
-        let id = story.calls("Read", json!({ "file_path": format!("/work/{file}") }));
-        story.result(&id, "text", false, json!({ "totalLines": 120 }));
+        let id = story.calls("Read", &json!({ "file_path": format!("/work/{file}") }));
+        story.result(&id, "text", false, &json!({ "totalLines": 120 }));
     }
-    let id = story.calls("Bash", json!({ "command": "cargo test --workspace --all-features\necho done" }));
+    let id = story.calls("Bash", &json!({ "command": "cargo test --workspace --all-features\necho done" }));
     let output: String = (1..=9).map(|number| format!("line {number}\n")).collect();
-    story.result(&id, &output, false, json!({ "stdout": output, "stderr": "", "exitCode": 0 }));
-    let id = story.calls("Bash", json!({ "command": "false" }));
+    story.result(&id, &output, false, &json!({ "stdout": output, "stderr": "", "exitCode": 0 }));
+    let id = story.calls("Bash", &json!({ "command": "false" }));
     let failed = "\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}\u{1b}[2Jnot obeyed";
-    story.result(&id, failed, true, json!({ "stdout": failed, "stderr": "", "exitCode": 1 }));
-    let id =
-        story.calls("Edit", json!({ "file_path": "/work/src/lib.rs", "old_string": "a", "new_string": "b" }));
-    story.result(&id, "ok", false, json!({ "diff": DIFF }));
-    let id = story.calls("mcp__weather__forecast", json!({ "city": "Ulm", "days": 3 }));
-    story.result(&id, "sunny", false, Value::Null);
+    story.result(&id, failed, true, &json!({ "stdout": failed, "stderr": "", "exitCode": 1 }));
+    let id = story
+        .calls("Edit", &json!({ "file_path": "/work/src/lib.rs", "old_string": "a", "new_string": "b" }));
+    story.result(&id, "ok", false, &json!({ "diff": DIFF }));
+    let id = story.calls("mcp__weather__forecast", &json!({ "city": "Ulm", "days": 3 }));
+    story.result(&id, "sunny", false, &Value::Null);
     let id = story.calls(
         "Agent",
-        json!({ "subagent_type": "reviewer", "description": "read the change", "prompt": "…" }),
+        &json!({ "subagent_type": "reviewer", "description": "read the change", "prompt": "…" }),
     );
-    story.result(&id, "fine", false, Value::Null);
-    story.calls("Bash", json!({ "command": "sleep 100" }));
+    story.result(&id, "fine", false, &Value::Null);
+    story.calls("Bash", &json!({ "command": "sleep 100" }));
     story.conversation.notice(Level::Info, "For information.");
     story
         .conversation
