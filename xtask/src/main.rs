@@ -2,16 +2,13 @@
 //! the house rules alone, and `cargo xtask bench` the benchmarks. This file reads the arguments and hands them
 //! on.
 
-mod bench;
 mod check;
-mod packages;
-mod process;
 mod suite;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use xtask::{process, repository_root};
 
 const USAGE: &str = "usage: cargo xtask <command>
 
@@ -47,7 +44,7 @@ fn dispatch(words: &[&str]) -> Result<ExitCode> {
         ["test", options @ ..] => suite::run(&repository_root()?, suite::Options::read(options)?),
         ["check"] => check::run(&repository_root()?),
         ["check", "--known"] => check::print_known(&repository_root()?),
-        ["bench", options @ ..] => bench::run(&repository_root()?, options),
+        ["bench", ..] => trials(words),
         ["help"] => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -59,9 +56,10 @@ fn dispatch(words: &[&str]) -> Result<ExitCode> {
     }
 }
 
-/// The workspace's root: the folder above this crate's.
-fn repository_root() -> Result<PathBuf> {
-    let here = std::env::var_os("CARGO_MANIFEST_DIR").context("run me as `cargo xtask`")?;
-    let root = PathBuf::from(here).parent().context("this crate's folder has no parent")?.to_path_buf();
-    Ok(root)
+/// Commands that measure or try the built program are in a program of their own: it needs crates of the product, and no
+/// other command has to wait until they are compiled.
+fn trials(words: &[&str]) -> Result<ExitCode> {
+    let mut command = process::cargo(&repository_root()?, &["run", "--quiet", "--package", "trials", "--"]);
+    let status = command.args(words).status().context("cannot start cargo")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::process;
 
 /// An environment with the Python SDK and what its tests need; `binary` goes into the wheel.
-pub(crate) fn python(root: &Path, name: &str, binary: &Path) -> Result<Environment> {
+pub fn python(root: &Path, name: &str, binary: &Path) -> Result<Environment> {
     let environment = Environment::make(root, name)?;
     let package = root.join("sdks/python");
     // One command builds one wheel; pip installs a folder anew even if its version is there already.
@@ -19,7 +19,7 @@ pub(crate) fn python(root: &Path, name: &str, binary: &Path) -> Result<Environme
 }
 
 /// A copy of the TypeScript SDK that may be built in.
-pub(crate) fn typescript(root: &Path) -> Result<PathBuf> {
+pub fn typescript(root: &Path) -> Result<PathBuf> {
     let package = process::target_directory(root).join("sdks/typescript/package");
     copy(&root.join("sdks/typescript"), &package)?;
     Ok(package)
@@ -38,15 +38,15 @@ const PYTHON_MCP_SERVERS: [&str; 4] =
 const NODE_VERSION: &str = "22";
 
 /// The variable that gives the tests the folder of the servers.
-pub(crate) const MCP_VARIABLE: &str = "QODER_TEST_MCP";
+pub const MCP_VARIABLE: &str = "QODER_TEST_MCP";
 
 /// Where the servers are installed.
-pub(crate) fn mcp_folder(root: &Path) -> PathBuf {
+pub fn mcp_folder(root: &Path) -> PathBuf {
     process::target_directory(root).join("sdks/mcp")
 }
 
 /// A folder with `node_modules` and `venv` that hold the servers; kept between runs.
-pub(crate) fn mcp_servers(root: &Path) -> Result<PathBuf> {
+pub fn mcp_servers(root: &Path) -> Result<PathBuf> {
     let environment = Environment::make(root, "mcp/venv")?;
     process::quietly(environment.pip(&["install"]).args(PYTHON_MCP_SERVERS))?;
     let folder = mcp_folder(root);
@@ -68,10 +68,10 @@ pub(crate) fn mcp_servers(root: &Path) -> Result<PathBuf> {
 const PYRIGHT: &str = "pyright@^1.1.400";
 
 /// The variable that gives the Python tests its path.
-pub(crate) const PYRIGHT_VARIABLE: &str = "QODER_TEST_PYRIGHT";
+pub const PYRIGHT_VARIABLE: &str = "QODER_TEST_PYRIGHT";
 
 /// Installs it, unless it is there, and says where its program is.
-pub(crate) fn pyright(root: &Path) -> Result<PathBuf> {
+pub fn pyright(root: &Path) -> Result<PathBuf> {
     let folder = process::target_directory(root).join("sdks/pyright");
     let program = folder.join("node_modules/.bin/pyright");
     if !program.exists() {
@@ -86,7 +86,7 @@ pub(crate) fn pyright(root: &Path) -> Result<PathBuf> {
 
 /// Programs of the system that tests use: the tracer shows which files the program opens, tmux is a terminal that breaks rows
 /// anew, and PostgreSQL keeps what several servers share. Installed by name where they are missing.
-pub(crate) fn system_programs() -> Result<()> {
+pub fn system_programs() -> Result<()> {
     for name in ["strace", "tmux"] {
         let is_there = Command::new(name).arg("-V").output().is_ok_and(|output| output.status.success());
         if !is_there {
@@ -109,15 +109,15 @@ fn install_program(name: &str) -> Result<()> {
 }
 
 /// A Python environment of its own, kept between runs.
-pub(crate) struct Environment {
+pub struct Environment {
     /// Its folder.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     interpreter: PathBuf,
 }
 
 impl Environment {
     /// Makes it, unless it is there.
-    pub(crate) fn make(root: &Path, name: &str) -> Result<Self> {
+    pub fn make(root: &Path, name: &str) -> Result<Self> {
         let folder = process::target_directory(root).join("sdks").join(name);
         let interpreter = folder.join("bin/python");
         if !interpreter.exists() {
@@ -130,20 +130,20 @@ impl Environment {
     }
 
     /// Whether a package can be imported in it.
-    pub(crate) fn has(&self, package: &str) -> bool {
+    pub fn has(&self, package: &str) -> bool {
         let import = self.python(&["-c", &format!("import {package}")]).output();
         import.is_ok_and(|output| output.status.success())
     }
 
     /// Its interpreter with arguments.
-    pub(crate) fn python(&self, arguments: &[&str]) -> Command {
+    pub fn python(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.interpreter);
         command.args(arguments).env_remove("PYTHONPATH").env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
 
     /// Its installer with arguments.
-    pub(crate) fn pip(&self, arguments: &[&str]) -> Command {
+    pub fn pip(&self, arguments: &[&str]) -> Command {
         let mut command = self.python(&["-m", "pip"]);
         command.args(arguments).args(["--quiet", "--disable-pip-version-check"]);
         command

@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 /// What a finished child left behind.
-pub(crate) struct Finished {
+pub struct Finished {
     /// Its exit code; `None` when a signal ended it or the deadline passed.
-    pub(crate) code: Option<i32>,
+    pub code: Option<i32>,
     /// Standard output and standard error in the order in which they were written.
-    pub(crate) output: String,
+    pub output: String,
 }
 
 impl Finished {
     /// True for exit code 0.
-    pub(crate) fn succeeded(&self) -> bool {
+    pub fn succeeded(&self) -> bool {
         self.code == Some(0)
     }
 }
 
 /// A cargo command in the repository. The variables that `cargo run` set for this program are removed, because a nested
 /// cargo would take them for a change of the build.
-pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
+pub fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
@@ -41,13 +41,13 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Runs a command to its end and captures what it wrote.
-pub(crate) fn capture(command: &mut Command) -> Result<Finished> {
+pub fn capture(command: &mut Command) -> Result<Finished> {
     capture_within(command, Duration::from_secs(3 * 60 * 60))
 }
 
 /// Like [`capture`], but kills the child after `limit`. The output goes through a file: a child that leaves a process
 /// behind with our pipe open could otherwise hold us for ever.
-pub(crate) fn capture_within(command: &mut Command, limit: Duration) -> Result<Finished> {
+pub fn capture_within(command: &mut Command, limit: Duration) -> Result<Finished> {
     let scratch = Scratch::new("output")?;
     let path = scratch.path().join("output");
     let mut file = File::options().create_new(true).append(true).read(true).open(&path)?;
@@ -79,7 +79,7 @@ pub(crate) fn capture_within(command: &mut Command, limit: Duration) -> Result<F
 }
 
 /// Runs a command, lets it write to the terminal, and fails if it fails.
-pub(crate) fn insist(command: &mut Command) -> Result<()> {
+pub fn insist(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     if !status.success() {
         bail!("{command:?} ended with {status}");
@@ -88,7 +88,7 @@ pub(crate) fn insist(command: &mut Command) -> Result<()> {
 }
 
 /// Runs a command and fails if it fails, with what it wrote. Nothing is printed, because other commands run meanwhile.
-pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+pub fn quietly(command: &mut Command) -> Result<()> {
     let finished = capture(command)?;
     if !finished.succeeded() {
         bail!("{command:?} ended with {:?}\n{}", finished.code, finished.output.trim_end());
@@ -97,7 +97,7 @@ pub(crate) fn quietly(command: &mut Command) -> Result<()> {
 }
 
 /// Where cargo puts what it builds.
-pub(crate) fn target_directory(root: &Path) -> PathBuf {
+pub fn target_directory(root: &Path) -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(directory) => root.join(directory),
         None => root.join("target"),
@@ -105,13 +105,13 @@ pub(crate) fn target_directory(root: &Path) -> PathBuf {
 }
 
 /// A folder outside the repository that vanishes with this value.
-pub(crate) struct Scratch {
+pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
     /// Makes a folder with `name` in its name.
-    pub(crate) fn new(name: &str) -> Result<Self> {
+    pub fn new(name: &str) -> Result<Self> {
         use std::sync::atomic::{AtomicU32, Ordering};
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -124,7 +124,7 @@ impl Scratch {
     }
 
     /// The folder.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }

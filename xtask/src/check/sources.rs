@@ -43,7 +43,7 @@ impl Source {
     /// True for what a crate is made of: neither its tests nor its examples.
     pub(super) fn is_of_crate(&self) -> bool {
         (self.path.starts_with("crates/") && self.path.contains("/src/"))
-            || self.path.starts_with("xtask/src/")
+            || ["trials/src/", "xtask/src/"].iter().any(|folder| self.path.starts_with(folder))
     }
 }
 

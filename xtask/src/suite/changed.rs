@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use xtask::process;
 
 /// The changed parts of the workspace.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::newcomer;
 use super::report::Report;
-use crate::process::{self, Finished, Scratch};
+use xtask::process::{self, Finished, Scratch};
 
 /// A guard against an example that hangs.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -18,7 +18,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use crate::{check, packages, process};
+use xtask::{packages, process};
+
+use crate::check;
 use load::Load;
 pub(crate) use options::Options;
 use report::{Report, Tally};

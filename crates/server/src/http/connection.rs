@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use tower_service::Service;
 
 use super::edge::Peer;
-use super::timed_io::{Serving, TimedIo};
+use super::timed_io::{Serving, TimeLimits, TimedIo};
 use crate::observe::Log;
 
 /// The most bytes of a request's head.
@@ -99,7 +99,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut stop: watch::Receiver<bool>,
 ) {
     let serving = Serving::default();
-    let io = TokioIo::new(TimedIo::new(stream, serving.clone()));
+    let io = TokioIo::new(TimedIo::new(stream, serving.clone(), TimeLimits::SERVED));
     let service = service_fn(move |request: Request<Incoming>| {
         let served = serving.begin();
         let mut request = request.map(Body::new);

@@ -5,6 +5,8 @@ mod call;
 mod diff;
 mod export;
 mod render;
+#[cfg(test)]
+mod snapshot_tests;
 mod summary;
 
 pub(crate) use diff::diff_lines;

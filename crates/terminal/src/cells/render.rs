@@ -6,7 +6,7 @@ use super::call::{call_lines, live_call_lines};
 use super::summary::{duration, plural};
 use crate::markdown::Renderer;
 use crate::state::{Cell, CellBody, Level, TodoItem, TodoProgress, TurnEnd};
-use crate::text::{LongWords, ansi, one_line, plain_lines, wrap};
+use crate::text::{LongWords, ansi, one_line, plain_lines, prose_lines, wrap};
 use crate::theme::Ink;
 use crate::theme::{Extent, Look};
 
@@ -104,7 +104,7 @@ pub(crate) fn live_lines(cell: &Cell, look: &Look<'_>) -> Vec<Line<'static>> {
 /// What the person wrote, behind its sign.
 pub(crate) fn prompt_lines(text: &str, look: &Look<'_>) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for (at, text) in plain_lines(text).into_iter().enumerate() {
+    for (at, text) in prose_lines(text).into_iter().enumerate() {
         let sign = if at == 0 { "> " } else { "  " };
         let line = Line::from(vec![look.span(Ink::Prompt, sign), look.span(Ink::Strong, text)]);
         lines.extend(wrap(&line, look.width, &Span::raw("  "), LongWords::Keep));
@@ -124,7 +124,7 @@ fn marked(sign: &str, ink: Ink, text: &str, look: &Look<'_>) -> Vec<Line<'static
 }
 
 fn thinking_lines(text: &str, look: &Look<'_>) -> Vec<Line<'static>> {
-    let lines = plain_lines(text.trim()).into_iter();
+    let lines = prose_lines(text.trim()).into_iter();
     lines
         .flat_map(|line| {
             let line = Line::from(look.span(Ink::Quote, format!("  {line}")));

@@ -5,6 +5,6 @@ mod safe;
 mod width;
 mod wrap;
 
-pub(crate) use safe::{clipped, expand_tabs, one_line, plain_lines, prose};
+pub(crate) use safe::{clipped, expand_tabs, one_line, plain_lines, prose, prose_lines};
 pub(crate) use width::{columns, is_uncertain, line_columns};
 pub(crate) use wrap::{LongWords, wrap};

@@ -17,6 +17,11 @@ pub(crate) fn prose(text: &str) -> String {
     shown
 }
 
+/// Lines of prose of a person or a model.
+pub(crate) fn prose_lines(text: &str) -> Vec<String> {
+    prose(text).split('\n').map(expand_tabs).collect()
+}
+
 /// A name, command or title on one line: newlines and tabs are escaped too.
 pub(crate) fn one_line(text: &str) -> String {
     escaped_line(text)

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Bench;
 use super::table::Row;
-use crate::{packages, process};
+use xtask::{packages, process};
 
 /// All three.
 pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {

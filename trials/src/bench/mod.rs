@@ -19,8 +19,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::process;
 use table::Row;
+use xtask::process;
 
 /// What every benchmark is given.
 struct Bench {
