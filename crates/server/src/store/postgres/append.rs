@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::columns::{number, stored, text, time, uuid};
-use super::resources::deliveries::{Notices, QUEUE, WANTS};
+use super::resources::deliveries::{INSERT, Notices, WANTS};
 use super::sessions::events;
 use super::{DEADLINE, NOW, PostgresDb, checkout, drive, heads, threads, within};
 use crate::model::event::{Event, NewEvent};
@@ -85,7 +85,7 @@ fn statement() -> String {
             UPDATE events SET processed_at = old.now FROM old
             WHERE events.session_key = $1 AND events.id = ANY($24::uuid[]) AND events.processed_at IS NULL),
         n AS (
-            {QUEUE}
+            {INSERT}
             SELECT gen_random_uuid(), $10, w.id, u.id, u.kind, u.body, 'pending', $39, $39
             FROM kept k JOIN unnest($35::uuid[], $36::uuid[], $37::text[], $38::text[]) AS u (event, id, kind, body)
                 ON u.event = k.id
@@ -93,6 +93,15 @@ fn statement() -> String {
         d AS (DELETE FROM inbox USING old WHERE inbox.session_key = $1 AND inbox.seq <= $25)
         SELECT old.now, old.event_seq, old.starts, old.rests, old.rests AND old.is_news, old.inbox_seq FROM old"
     )
+}
+
+/// What the row of an event keeps of its body.
+fn body_of(event: &NewEvent) -> &[u8] {
+    if event.blob.is_some() { &[] } else { event.body.as_bytes() }
+}
+
+fn of_thread(thread: Option<ThreadId>) -> Option<Uuid> {
+    thread.map(|thread| uuid(thread.0))
 }
 
 /// An append with everything that is made once, however often it is tried.
@@ -155,13 +164,9 @@ impl Prepared {
         let types: Vec<&str> = events.iter().map(|(_, event)| event.kind).collect();
         let processed: Vec<bool> = events.iter().map(|(_, event)| event.is_processed).collect();
         let previewed: Vec<bool> = events.iter().map(|(_, event)| event.is_previewed).collect();
-        let event_bodies: Vec<&[u8]> = events
-            .iter()
-            .map(|(_, event)| if event.blob.is_some() { &[][..] } else { event.body.as_bytes() })
-            .collect();
+        let event_bodies: Vec<&[u8]> = events.iter().map(|(_, event)| body_of(event)).collect();
         let event_blobs: Vec<Option<&str>> = events.iter().map(|(_, event)| event.blob.as_deref()).collect();
         let event_parts: Vec<i32> = events.iter().map(|(part, _)| *part).collect();
-        let of_thread = |thread: Option<ThreadId>| thread.map(|thread| uuid(thread.0));
         let event_threads: Vec<Option<Uuid>> =
             events.iter().map(|(_, event)| of_thread(event.thread)).collect();
         let posted: Vec<bool> = events.iter().map(|(_, event)| event.is_posted).collect();

@@ -26,7 +26,7 @@ const SELECT: &str =
     "SELECT d.id, d.endpoint_id, d.event_id, d.type, d.state, d.attempts, d.next_at, d.attempted_at,
     d.response_status, d.error, d.created_at FROM deliveries d";
 /// The columns of a notice that is queued.
-pub(in crate::store::postgres) const QUEUE: &str =
+pub(in crate::store::postgres) const INSERT: &str =
     "INSERT INTO deliveries (id, tenant_id, endpoint_id, event_id, type, body, state, next_at, created_at)";
 /// True when the endpoint `w` wants the notice `u`.
 pub(in crate::store::postgres) const WANTS: &str =
@@ -92,13 +92,13 @@ impl Notices {
         Self::new(tenant, happenings)
     }
 
-    /// Queues them for every endpoint that wants them.
-    async fn queue(&self, client: &impl GenericClient, tenant: TenantId) -> Result<(), DbError> {
+    /// Puts them into the outbox, for every endpoint that wants them.
+    async fn store(&self, client: &impl GenericClient, tenant: TenantId) -> Result<(), DbError> {
         if self.ids.is_empty() {
             return Ok(());
         }
         let sql = format!(
-            "{QUEUE} SELECT gen_random_uuid(), $1, w.id, u.id, u.kind, u.body, 'pending', $5, $5
+            "{INSERT} SELECT gen_random_uuid(), $1, w.id, u.id, u.kind, u.body, 'pending', $5, $5
              FROM unnest($2::uuid[], $3::text[], $4::text[]) AS u (id, kind, body)
                 JOIN webhook_endpoints w ON w.tenant_id = $1 AND w.active AND {WANTS}"
         );
@@ -117,7 +117,7 @@ pub(in crate::store::postgres) async fn notify(
     happening: &Happening,
 ) -> Result<(), DbError> {
     let happenings = [(EventId([0; 16]), happening.clone())].into_iter();
-    Notices::new(tenant, happenings).queue(client, tenant).await
+    Notices::new(tenant, happenings).store(client, tenant).await
 }
 
 /// The same for what events of a session are worth.
@@ -133,7 +133,7 @@ pub(in crate::store::postgres) async fn notify_events(
     let row = client.query_one(&statement, &[&session]).await?;
     let (tenant, session) = (TenantId(raw(&row, 0)?), SessionId(raw(&row, 1)?));
     let events = events.iter().map(|event| (event.id, event.kind.as_str(), event.body.as_str()));
-    Notices::of_events((tenant, session), events).queue(client, tenant).await
+    Notices::of_events((tenant, session), events).store(client, tenant).await
 }
 
 /// Queues a notice for one endpoint.
@@ -145,7 +145,7 @@ pub(super) async fn insert(
     happening: &Happening,
 ) -> Result<(), DbError> {
     let now = Time::now();
-    let sql = format!("{QUEUE} VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $7)");
+    let sql = format!("{INSERT} VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $7)");
     let statement = client.prepare_cached(&sql).await?;
     client
         .execute(
