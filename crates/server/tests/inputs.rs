@@ -13,6 +13,7 @@ behaviours!(
     a_cancel_stops_what_there_is_to_stop,
     a_session_that_ended_takes_nothing,
     all_of_a_request_is_taken_or_nothing,
+    a_session_has_one_outcome_at_a_time,
 );
 
 fn confirm(event: impl std::fmt::Display) -> Value {
@@ -115,4 +116,23 @@ async fn all_of_a_request_is_taken_or_nothing(stage: Stage) {
     assert!(stage.send(id, &[confirm(ask), confirm(unknown)]).await.is_err());
     assert_eq!(stage.kinds(claim.key).await, before);
     assert_eq!(stage.db.pending(stage.tenant, 10).await.unwrap().len(), 1, "the good half does not count");
+}
+
+async fn a_session_has_one_outcome_at_a_time(stage: Stage) {
+    let (id, claim, _) = stage.claimed().await;
+    assert!(stage.db.outcomes(claim.key).await.unwrap().is_empty());
+    let define = serde_json::json!({ "type": "user.define_outcome", "description": "a report",
+        "rubric": { "type": "text", "content": "It has a title." } });
+    stage.send(id, std::slice::from_ref(&define)).await.unwrap();
+    assert!(is_conflict(&stage.send(id, std::slice::from_ref(&define)).await), "the first one lasts");
+    let mut outcomes = stage.db.outcomes(claim.key).await.unwrap();
+    assert_eq!(stage.db.session(stage.tenant, id).await.unwrap().session.outcomes, outcomes);
+    outcomes[0].interrupt(qoder_server::model::time::Time(5));
+    let mut append = stage.append(&claim, 0, 1);
+    append.outcomes = Some(outcomes.clone());
+    stage.db.append(append).await.unwrap();
+    stage.db.append(stage.append(&claim, 1, 1)).await.unwrap();
+    assert_eq!(stage.db.outcomes(claim.key).await.unwrap(), outcomes, "what is not changed stays");
+    stage.send(id, &[define]).await.unwrap();
+    assert_eq!(stage.db.outcomes(claim.key).await.unwrap().len(), 2);
 }

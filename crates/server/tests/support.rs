@@ -257,6 +257,7 @@ impl Stage {
             events: (0..count).map(|number| event("agent.message", number)).collect(),
             actions: Vec::new(),
             threads: Vec::new(),
+            outcomes: None,
             begins: false,
             processed: Vec::new(),
             taken: 0,

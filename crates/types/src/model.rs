@@ -28,6 +28,8 @@ pub enum Purpose {
     Sampling,
     /// Judging an event for a hook that is a prompt.
     HookPrompt,
+    /// Grading work against a rubric.
+    Grading,
     /// Making a picture.
     ImageGen,
 }

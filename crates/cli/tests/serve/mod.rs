@@ -10,6 +10,7 @@ mod isolation;
 mod mcp_server;
 mod memory;
 mod operations;
+mod outcomes;
 mod pages;
 mod pending;
 mod policies;

@@ -97,6 +97,9 @@ fn answer(request: &ModelRequest) -> Decoded {
         Purpose::HookPrompt => {
             Action::Say("{\"ok\": false, \"reason\": \"the offline model judges nothing\"}".to_owned())
         }
+        Purpose::Grading => Action::Say(
+            "{\"result\": \"failed\", \"explanation\": \"the offline model grades nothing\"}".to_owned(),
+        ),
         Purpose::Title => Action::Say(title(request)),
         // It has no idea; and pictures are made elsewhere.
         Purpose::Suggestion | Purpose::ImageGen => Action::Say(String::new()),

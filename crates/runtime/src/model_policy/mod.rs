@@ -311,7 +311,7 @@ impl PolicyMemory {
 
 /// The documented word for a purpose; those that are our own have the nearest one.
 fn word(purpose: Purpose) -> Value {
-    if purpose == Purpose::Classifier {
+    if matches!(purpose, Purpose::Classifier | Purpose::Grading) {
         return json!("utility");
     }
     if purpose == Purpose::Sampling {

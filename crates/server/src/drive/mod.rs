@@ -7,6 +7,7 @@ mod log;
 mod node;
 mod opening;
 mod options;
+mod outcomes;
 mod seat;
 mod shared;
 mod sink;

@@ -24,6 +24,7 @@ use super::threads::{Crew, Threads};
 use crate::environment::Places;
 use crate::model::event::NewEvent;
 use crate::model::ids::{SessionId, TenantId};
+use crate::model::outcome::Outcome;
 use crate::model::session::SessionSecrets;
 use crate::model::toolset::Toolset;
 use crate::project::{Previews, Projector};
@@ -39,6 +40,7 @@ pub(super) struct Open {
     pub(super) credit_usd: f64,
     pub(super) configured_at: crate::model::time::Time,
     pub(super) memories: Memories,
+    pub(super) outcomes: Vec<Outcome>,
 }
 
 /// Why a session could not be opened.
@@ -86,13 +88,18 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let unfinished = projector.is_unfinished();
     let threads = Threads::new(crew, std::mem::take(&mut row.threads))?;
     let shared = Arc::new(Shared::new(&id, projector, threads, last_seq));
+    let is_over = !unfinished && row.inbox.is_empty();
     shared.feed(std::mem::take(&mut row.inbox), row.inbox_seq);
+    if is_over {
+        // Its node was gone between the end of its turn and its rest; the runtime has nothing to do and says nothing.
+        drop(shared.want_commit(true));
+    }
     let budget = session.body.budget.as_ref().map(crate::model::budget::Budget::view);
     let first = if unfinished { FirstPrompt::Continue } else { FirstPrompt::FromHost };
     let (opening, opener, sink_shared) = (Arc::clone(node), Arc::clone(&shared), Arc::clone(&shared));
     let key = claim.key;
     let configured_at = claim.configured_at;
-    let (tenant, id) = (row.tenant, session.id);
+    let (tenant, id, outcomes) = (row.tenant, session.id, session.outcomes.clone());
     let places = prepare(node, session.id).await?;
     let mut facts = mounts::provide(node, &row, &places, &shared).await;
     facts.extend(repositories::provide(node, &row, &places, &secrets, &shared).await);
@@ -128,6 +135,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
         credit_usd: settings.credit_usd,
         configured_at,
         memories,
+        outcomes,
     })
 }
 

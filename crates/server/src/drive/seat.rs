@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::node::{Node, SeatMessage};
 use super::opening::{Open, open};
+use super::outcomes::Outcomes;
 use crate::model::event::NewEvent;
 use crate::store::{Append, Claim, DbError, Rest};
 
@@ -67,13 +68,14 @@ pub(super) async fn serve(node: Arc<Node>, key: i64, mut messages: mpsc::Unbound
         };
         let fence = claim.fence;
         let ending = match open(&node, &claim).await {
-            Ok(open) => {
+            Ok(mut open) => {
                 node.statistics.wakes.inc();
                 let mut seat = Seat {
                     node: Arc::clone(&node),
                     key,
                     holding: Holding::Lease { fence, _permit: permit },
                     rest_at: None,
+                    outcomes: Outcomes::new(&mut open),
                     open,
                 };
                 seat.run(&mut messages).await
@@ -104,6 +106,7 @@ struct Seat {
     holding: Holding,
     /// Set while only background commands keep the session awake.
     rest_at: Option<Instant>,
+    outcomes: Outcomes,
 }
 
 impl Seat {
@@ -125,6 +128,7 @@ impl Seat {
                 },
                 finished = finished.clone() => break Ending::Ended(finished),
                 () = self.open.shared.changed.notified() => {}
+                () = self.outcomes.graded(&self.open) => {}
                 () = sleep_until(wait_until.unwrap_or_else(Instant::now)), if wait_until.is_some() => {
                     if let Some(ending) = self.late().await {
                         break ending;
@@ -214,10 +218,14 @@ impl Seat {
     }
 
     async fn commit(&mut self, fence: i64) -> Result<(), DbError> {
-        let cut = self.open.shared.cut();
+        let mut cut = self.open.shared.cut();
+        self.outcomes.consider(&self.node, self.key, &mut cut).await?;
+        let outcomes = self.outcomes.changed();
         let mut batch = cut.batch;
         let mut threads = cut.threads;
-        if batch.is_empty() && threads.is_empty() && cut.resting.is_none() && cut.taken == 0 {
+        let is_changed = outcomes.is_some() || cut.resting.is_some() || cut.taken > 0;
+        if batch.is_empty() && threads.is_empty() && !is_changed {
+            self.outcomes.committed(&self.node, &self.open);
             return Ok(());
         }
         let store = self.node.store.clone();
@@ -249,6 +257,7 @@ impl Seat {
             threads,
             events: batch.events,
             actions: batch.actions,
+            outcomes,
             begins: batch.begins,
             processed: batch.processed,
             taken: cut.taken,
@@ -260,6 +269,7 @@ impl Seat {
         let appended = self.persist(append).await?;
         self.node.hub.publish(self.key, appended.events);
         self.open.shared.committed(handed);
+        self.outcomes.committed(&self.node, &self.open);
         if appended.rests && releases {
             self.park();
         } else if appended.rests {

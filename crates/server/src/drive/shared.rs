@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use qoder_core::ports::LogStoreError;
 use qoder_store::line::Owner;
-use qoder_types::{InboxEntry, Record};
+use qoder_types::{InboxBody, InboxEntry, Record};
 use tokio::sync::{Notify, watch};
 
 use super::threads::Threads;
@@ -16,6 +16,9 @@ use crate::model::status::StopReason;
 use crate::model::usage::SessionUsage;
 use crate::project::{PreviewFrame, Previews, Projected, Projector, Resting};
 use crate::store::{self, InboxRow, NewAction, NewRecord, ThreadAppend};
+
+/// The sender of messages about an outcome.
+const GRADER: &str = "grader";
 
 /// What is appended and not committed yet.
 #[derive(Debug, Default)]
@@ -73,6 +76,13 @@ struct Inner {
     settled: u64,
     /// The last entry that was seen.
     seen: u64,
+    /// An entry that stops the turn and is not settled.
+    interrupt: Option<u64>,
+    /// A message about its outcome that the session has not read yet.
+    prompt: Option<String>,
+    is_prompted: bool,
+    /// True when what the session works towards may have changed.
+    has_input: bool,
 }
 
 /// What a seat shares.
@@ -103,6 +113,12 @@ pub(super) struct Cut {
     pub(super) usage: Option<String>,
     /// Set when nothing is left to do.
     pub(super) resting: Option<Resting>,
+    /// True when a client stopped what the session does.
+    pub(super) is_interrupted: bool,
+    /// True when a message about its outcome is on record.
+    pub(super) is_prompted: bool,
+    /// True when what the session works towards may have changed.
+    pub(super) has_input: bool,
 }
 
 impl Shared {
@@ -123,6 +139,10 @@ impl Shared {
                 taken: VecDeque::new(),
                 settled: 0,
                 seen: 0,
+                interrupt: None,
+                prompt: None,
+                is_prompted: false,
+                has_input: false,
             }),
             changed: Notify::new(),
             mail: Notify::new(),
@@ -247,7 +267,14 @@ impl Shared {
         let resting = if inner.rests && is_drained { inner.projector.resting(of_agent) } else { None };
         let total = || inner.projector.usage().plus(&inner.threads.usage());
         let usage = batch.is_used.then(|| serde_json::to_string(&total()).ok()).flatten();
+        let is_interrupted = inner.interrupt.is_some_and(|seq| seq <= inner.settled);
+        if is_interrupted {
+            inner.interrupt = None;
+        }
         Cut {
+            is_interrupted,
+            is_prompted: std::mem::take(&mut inner.is_prompted),
+            has_input: std::mem::take(&mut inner.has_input),
             threads: inner.threads.cut(),
             handed: inner.handed,
             expected: inner.appended - batch.records.len() as u64,
@@ -293,6 +320,11 @@ impl Shared {
             if row.seq > inner.seen {
                 inner.seen = row.seq;
                 inner.rests = false;
+                match &row.entry.body {
+                    InboxBody::Interrupt {} => inner.interrupt = Some(row.seq),
+                    InboxBody::Input { .. } => inner.has_input = true,
+                    InboxBody::Answer { .. } | InboxBody::Result { .. } | InboxBody::Request { .. } => {}
+                }
                 inner.entries.push_back((row.seq, row.entry));
             }
         }
@@ -306,6 +338,20 @@ impl Shared {
             drop(inner);
             self.mail.notify_one();
         }
+    }
+
+    /// Sends a message about its outcome to the session, behind what was left for it.
+    pub(super) fn prompt(&self, id: String, text: &str) {
+        let message = qoder_types::Message::user(text.to_owned());
+        let body = InboxBody::Input { message, origin: qoder_types::record::InputOrigin::User };
+        let mut inner = self.lock();
+        let seq = inner.seen;
+        let entry = InboxEntry { id: id.clone(), at: qoder_store::timestamp(), by: GRADER.to_owned(), body };
+        inner.prompt = Some(id);
+        inner.rests = false;
+        inner.entries.push_back((seq, entry));
+        drop(inner);
+        self.mail.notify_one();
     }
 
     /// The last entry that was seen.
@@ -329,7 +375,11 @@ impl Shared {
         let mut inner = self.lock();
         let last = inner.taken.back().map(|(seq, _)| *seq);
         inner.taken.retain(|(_, taken)| taken != id);
-        let first_open = inner.taken.front().map(|(seq, _)| *seq - 1);
+        if inner.prompt.as_deref() == Some(id) {
+            inner.prompt = None;
+            inner.is_prompted = true;
+        }
+        let first_open = inner.taken.front().map(|(seq, _)| seq.saturating_sub(1));
         let settled = first_open.or(last).unwrap_or(inner.settled);
         inner.settled = inner.settled.max(settled);
         // An entry that led to nothing, such as an interrupt without a turn, leaves the session as it was.

@@ -85,6 +85,13 @@ macro_rules! ids {
                 serializer.collect_str(self)
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not such an ID"))
+            }
+        }
     )*};
 }
 
@@ -121,6 +128,8 @@ ids! {
     DeploymentId = "depl_";
     /// A run of a deployment.
     DeploymentRunId = "drun_";
+    /// What a session works towards.
+    OutcomeId = "outc_";
     /// An endpoint that gets notices.
     WebhookEndpointId = "whep_";
     /// Something that endpoints get a notice about.
@@ -145,7 +154,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId DeploymentId DeploymentRunId WebhookEndpointId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId DeploymentId DeploymentRunId OutcomeId WebhookEndpointId NodeId TenantId }
 
 impl ThreadId {
     /// The thread of a session itself.

@@ -19,6 +19,8 @@ mod vaults;
 pub use agents::{agent, agent_view, roster, tools, toolset};
 pub use automation::{delivery, deployment, endpoint, happening, run, schedule};
 pub use memory::{memories, memory_mount, memory_path, memory_store};
-pub use sessions::{admission, budget, content, event, inputs, resources, session, status, thread, usage};
+pub use sessions::{
+    admission, budget, content, event, inputs, outcome, resources, session, status, thread, usage,
+};
 pub use skills::{names, skill, upload};
 pub use vaults::{auth, vault};

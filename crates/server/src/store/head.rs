@@ -7,6 +7,8 @@ use serde_json::json;
 use super::error::DbError;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{EventId, NodeId};
+use crate::model::inputs::Effect;
+use crate::model::outcome::Outcome;
 use crate::model::status::{Status, StopReason};
 use crate::model::time::Time;
 
@@ -36,6 +38,7 @@ pub(super) struct Head {
     pub(super) active_ms: u64,
     pub(super) running_since: Option<Time>,
     pub(super) usage: String,
+    pub(super) outcomes: Vec<Outcome>,
     /// The present moment, never before the last one.
     pub(super) now: Time,
 }
@@ -110,6 +113,18 @@ impl Head {
         let body = serde_json::to_vec(&entry).map_err(|error| DbError::Corrupt(error.to_string()))?;
         self.inbox_seq += 1;
         Ok(NewInboxRow { seq: self.inbox_seq, id: entry.id, kind, body })
+    }
+
+    /// True while the session works towards an outcome.
+    pub(super) fn has_outcome(&self) -> bool {
+        self.outcomes.last().is_some_and(Outcome::is_active)
+    }
+
+    /// Keeps what an input means for the session itself.
+    pub(super) fn keep(&mut self, effect: &Effect) {
+        if let Effect::Outcome(outcome) = effect {
+            self.outcomes.push(Outcome::clone(outcome));
+        }
     }
 
     /// Gives the session to a node.

@@ -2,6 +2,7 @@
 //! itself and once; what cannot be done is an error that says so.
 
 mod desk;
+mod grade;
 mod listing;
 mod plugins;
 mod wire;
@@ -10,7 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use qoder_protocol::control::TokenLine;
 use qoder_protocol::{InterruptReceipt, RequestError};
-use qoder_types::{Actor, PermissionMode, PermissionUpdate, UpdateDestination};
+use qoder_types::{Actor, PermissionMode, PermissionUpdate, UpdateDestination, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -34,6 +35,15 @@ pub trait Request: Send {
 /// The answer to what only had to be done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Done {}
+
+/// What a grader says, and what that cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Grade {
+    /// Its words.
+    pub text: String,
+    /// What it used.
+    pub usage: Usage,
+}
 
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $field:ident: $type:ty),* } -> $answer:ty,
@@ -168,6 +178,10 @@ requests! {
     /// Find a title for the session.
     GenerateTitle { /** What it is about. */ description: String, /** Keep it. */ persist: bool } -> Title, |desk| {
         Ok(Title { title: desk.generate_title(&description, persist).await? })
+    };
+    /// Have the session's model grade work, beside the conversation.
+    GradeWork { /** Its instructions. */ system: String, /** The work. */ prompt: String } -> Grade, |desk| {
+        desk.grade_work(system, prompt).await
     };
     /// Every definition of an agent, with its source.
     ListAgents {} -> Agents, |desk| Ok(Agents { agents: desk.agent_definitions() });

@@ -50,9 +50,11 @@ pub(super) async fn send(State(app): State<Arc<App>>, request: ApiRequest) -> Re
         }
         request.needs(match input.effect {
             Effect::Confirm { .. } => Scope::Approve,
-            Effect::Message(_) | Effect::System(_) | Effect::Interrupt { .. } | Effect::Result { .. } => {
-                Scope::Run
-            }
+            Effect::Message(_)
+            | Effect::Outcome(_)
+            | Effect::System(_)
+            | Effect::Interrupt { .. }
+            | Effect::Result { .. } => Scope::Run,
         })?;
     }
     let tenant = request.principal.tenant_id();

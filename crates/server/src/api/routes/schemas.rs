@@ -76,7 +76,11 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     // Sessions.
     (
         "Session",
-        "id:string type:'session' agent:AgentSnapshot environment_id:string status:SessionStatus title:string? metadata:Metadata resources:[SessionResource] vault_ids:[string] outcome_evaluations:[object] stats:SessionStats usage:Usage budget:Budget? deployment_id:string? created_at:time updated_at:time archived_at:time? agent_id?:string environment_variables?:{string}",
+        "id:string type:'session' agent:AgentSnapshot environment_id:string status:SessionStatus title:string? metadata:Metadata resources:[SessionResource] vault_ids:[string] outcome_evaluations:[OutcomeEvaluation] stats:SessionStats usage:Usage budget:Budget? deployment_id:string? created_at:time updated_at:time archived_at:time? agent_id?:string environment_variables?:{string}",
+    ),
+    (
+        "OutcomeEvaluation",
+        "type:'outcome_evaluation' outcome_id:string description:string result:'running|evaluating|satisfied|max_iterations_reached|failed|interrupted' iteration:integer explanation:string? completed_at:time?",
     ),
     ("SessionStatus", "='idle|running|rescheduling|terminated'"),
     ("SessionStats", "active_seconds:number duration_seconds:number startup_seconds?:number"),

@@ -23,6 +23,8 @@ pub struct Head {
     pub is_archived: bool,
     /// True while a node drives it.
     pub is_leased: bool,
+    /// True while it works towards an outcome.
+    pub has_outcome: bool,
 }
 
 /// What an action waits for.
@@ -173,6 +175,11 @@ impl Taking<'_> {
                 let entry = InboxBody::Input { message: message.clone(), origin: InputOrigin::User };
                 (is_processed, vec![entry])
             }
+            Effect::Outcome(outcome) => {
+                let entry = InboxBody::Input { message: outcome.task(), origin: InputOrigin::User };
+                self.outcome()?;
+                (true, vec![entry])
+            }
             Effect::System(message) => {
                 (false, vec![InboxBody::Input { message: message.clone(), origin: InputOrigin::System }])
             }
@@ -244,6 +251,18 @@ impl Taking<'_> {
                 "The session is being rescheduled. Wait for `session.status_idle`."
             }
         }))
+    }
+
+    /// Takes an outcome. A session has one at a time.
+    fn outcome(&mut self) -> Result<(), Refusal> {
+        if self.head.has_outcome {
+            return Err(Refusal::conflict(
+                "The session works towards an outcome already. Wait until it is over, or stop it with `user.interrupt`.",
+            ));
+        }
+        self.message()?;
+        self.head.has_outcome = true;
+        Ok(())
     }
 
     /// True when there is something to stop.

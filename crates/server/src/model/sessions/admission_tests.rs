@@ -10,7 +10,7 @@ use crate::model::refusal::Refusal;
 use crate::model::status::{Status, StopReason};
 
 fn head(status: Status) -> Head {
-    Head { status, is_archived: false, is_leased: status == Status::Running }
+    Head { status, is_archived: false, is_leased: status == Status::Running, has_outcome: false }
 }
 
 fn event(number: u8) -> EventId {

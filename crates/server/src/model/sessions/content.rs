@@ -52,7 +52,7 @@ pub fn named_files(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().flat_map(named_files).collect(),
         Value::Object(map) => {
-            let source = map.get("source").and_then(Value::as_object);
+            let source = map.get("source").or_else(|| map.get("rubric")).and_then(Value::as_object);
             let file = source.filter(|source| source.get("type").is_some_and(|kind| kind == "file"));
             let id = file.and_then(|source| source.get("file_id")).and_then(Value::as_str);
             id.map(str::to_owned).into_iter().chain(map.values().flat_map(named_files)).collect()

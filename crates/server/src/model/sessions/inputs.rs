@@ -9,6 +9,7 @@ use crate::model::content::{self, Accepts};
 use crate::model::fields::{Fields, each};
 use crate::model::files::GivenFiles;
 use crate::model::ids::{EventId, ThreadId};
+use crate::model::outcome::Outcome;
 use crate::model::problem::Problem;
 
 /// The most events of one request.
@@ -20,6 +21,8 @@ const LONGEST_DENIAL: usize = 16 * 1024;
 pub enum Effect {
     /// A user's message.
     Message(Message),
+    /// What the session works towards from now on.
+    Outcome(Box<Outcome>),
     /// The operator's words.
     System(Message),
     /// The turn shall stop, or the agent of one thread.
@@ -53,7 +56,7 @@ impl Effect {
     pub fn action(&self) -> Option<EventId> {
         match self {
             Self::Confirm { action, .. } | Self::Result { action, .. } => Some(*action),
-            Self::Message(_) | Self::System(_) | Self::Interrupt { .. } => None,
+            Self::Message(_) | Self::Outcome(_) | Self::System(_) | Self::Interrupt { .. } => None,
         }
     }
 }
@@ -109,7 +112,7 @@ pub fn read(body: &Value, files: &GivenFiles) -> Result<Vec<Input>, Problem> {
 pub fn read_initial(fields: Fields<'_>, files: &GivenFiles) -> Result<Vec<Input>, Problem> {
     let inputs = each("initial_events", fields.items("initial_events", 50)?, |item| read_input(item, files))?;
     for (index, input) in inputs.iter().enumerate() {
-        if !matches!(input.effect, Effect::Message(_) | Effect::System(_)) {
+        if !matches!(input.effect, Effect::Message(_) | Effect::Outcome(_) | Effect::System(_)) {
             let field = format!("initial_events[{index}].type");
             return Err(Problem::field(
                 field,
@@ -157,10 +160,8 @@ fn read_input(item: &Value, files: &GivenFiles) -> Result<Input, Problem> {
             ));
         }
         "user.define_outcome" => {
-            return Err(Problem::field(
-                "type",
-                "is `user.define_outcome`, which is not available on this server",
-            ));
+            let (outcome, body) = Outcome::read(fields, files)?;
+            (KINDS[5], body, Effect::Outcome(Box::new(outcome)))
         }
         _ => {
             let content = content::read(fields, Accepts::Text, files)?;

@@ -7,6 +7,7 @@ pub mod budget;
 pub mod content;
 pub mod event;
 pub mod inputs;
+pub mod outcome;
 pub mod resources;
 pub mod session;
 pub mod status;

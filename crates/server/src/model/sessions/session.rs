@@ -15,6 +15,7 @@ use crate::model::ids::{AgentId, DeploymentId, EnvironmentId, SessionId, VaultId
 use crate::model::inputs::{self, Input};
 use crate::model::metadata::{self, EmptyText, Metadata};
 use crate::model::names::SkillChoice;
+use crate::model::outcome::Outcome;
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::resources::{self, NewResource, Resource};
@@ -170,6 +171,8 @@ pub struct Session {
     pub last_at: Time,
     /// The deployment that created it.
     pub deployment: Option<DeploymentId>,
+    /// What it works or worked towards, in order.
+    pub outcomes: Vec<Outcome>,
 }
 
 /// Reads the body of a creation. `files` has the files that its messages may name.
@@ -389,7 +392,7 @@ pub fn view(session: &Session, dialect: Dialect, now: Time, credit_usd: f64) -> 
         "environment_id": session.environment_id, "status": session.status.as_str(), "title": session.title,
         "metadata": session.metadata,
         "resources": body.resources.iter().map(Resource::view).collect::<Vec<_>>(),
-        "vault_ids": body.vault_ids, "outcome_evaluations": [],
+        "vault_ids": body.vault_ids, "outcome_evaluations": session.outcomes.iter().map(Outcome::view).collect::<Vec<_>>(),
         "stats": { "active_seconds": active, "duration_seconds": seconds(end.since(session.created_at)) },
         "usage": session.usage.view(active, credit_usd),
         "budget": body.budget.as_ref().map(Budget::view), "deployment_id": session.deployment,

@@ -41,6 +41,7 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 6, name: "threads", sql: include_str!("sqlite/0006_threads.sql") },
     Migration { number: 7, name: "webhooks", sql: include_str!("sqlite/0007_webhooks.sql") },
     Migration { number: 8, name: "deployments", sql: include_str!("sqlite/0008_deployments.sql") },
+    Migration { number: 9, name: "outcomes", sql: include_str!("sqlite/0009_outcomes.sql") },
 ];
 
 /// The schema of PostgreSQL. `meta` and `migrations` are made before the first one.

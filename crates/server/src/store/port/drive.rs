@@ -7,6 +7,7 @@ use qoder_types::InboxEntry;
 use crate::model::environment::EnvironmentBody;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{EventId, NodeId, SessionId, TenantId, ThreadId};
+use crate::model::outcome::Outcome;
 use crate::model::status::{Status, StopReason};
 use crate::model::time::Time;
 
@@ -135,6 +136,8 @@ pub struct Append {
     pub events: Vec<NewEvent>,
     /// Actions that open with these events.
     pub actions: Vec<NewAction>,
+    /// What the session works or worked towards, when that changes.
+    pub outcomes: Option<Vec<Outcome>>,
     /// True when a turn begins with it.
     pub begins: bool,
     /// Queued inputs that are processed now.
@@ -192,6 +195,8 @@ pub trait DriveDb {
     fn seat(&self, key: i64) -> DbFuture<'_, SeatRow>;
     /// Commits what a seat did.
     fn append(&self, append: Append) -> DbFuture<'_, Appended>;
+    /// What a session works or worked towards, in order.
+    fn outcomes(&self, key: i64) -> DbFuture<'_, Vec<Outcome>>;
     /// What was left for a session behind this entry.
     fn inbox_after(&self, key: i64, seen: u64) -> DbFuture<'_, Vec<InboxRow>>;
     /// Gives a lease back without a rest: the session is due again. `failed` counts an attempt; otherwise none is counted.

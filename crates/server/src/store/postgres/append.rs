@@ -57,6 +57,7 @@ fn statement() -> String {
                 wake_at = CASE WHEN old.rests AND $31 THEN NULL ELSE heads.wake_at END,
                 attempts = CASE WHEN $27 THEN 0 ELSE heads.attempts END,
                 usage = coalesce($26::text::json, heads.usage),
+                outcomes = coalesce($40::text::json, heads.outcomes),
                 last_at = old.now
             FROM old, counted WHERE heads.session_key = old.session_key),
         r AS (
@@ -111,6 +112,7 @@ struct Prepared {
     events: Vec<(i32, NewEvent)>,
     stop: Option<String>,
     notices: Notices,
+    outcomes: Option<String>,
 }
 
 impl Prepared {
@@ -124,7 +126,8 @@ impl Prepared {
         }
         let noted = events.iter().map(|(_, event)| (event.id, event.kind, event.body.as_str()));
         let notices = Notices::of_events((append.tenant, append.session), noted);
-        Ok(Self { append, events, stop, notices })
+        let outcomes = append.outcomes.as_ref().map(text).transpose()?;
+        Ok(Self { append, events, stop, notices, outcomes })
     }
 
     /// Sends it; `None` when the session has another holder, or its log is not where it was.
@@ -170,8 +173,7 @@ impl Prepared {
         let event_threads: Vec<Option<Uuid>> =
             events.iter().map(|(_, event)| of_thread(event.thread)).collect();
         let posted: Vec<bool> = events.iter().map(|(_, event)| event.is_posted).collect();
-        let action_threads: Vec<Option<Uuid>> =
-            append.actions.iter().map(|action| of_thread(action.thread)).collect();
+        let action_threads: Vec<_> = append.actions.iter().map(|action| of_thread(action.thread)).collect();
         let action_events: Vec<Uuid> = append.actions.iter().map(|action| uuid(action.event.0)).collect();
         let calls: Vec<&str> = append.actions.iter().map(|action| action.call_id.as_str()).collect();
         let action_kinds: Vec<&str> = append.actions.iter().map(|action| action.kind).collect();
@@ -220,6 +222,7 @@ impl Prepared {
                     &self.notices.kinds,
                     &self.notices.bodies,
                     &self.notices.at,
+                    &self.outcomes,
                 ],
             )
             .await?;

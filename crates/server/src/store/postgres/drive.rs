@@ -10,6 +10,7 @@ use super::columns::{json, number, raw, stored, uuid};
 use super::{PostgresDb, heads, recover, sessions, threads};
 use crate::model::event::Event;
 use crate::model::ids::{NodeId, SessionId, TenantId};
+use crate::model::outcome::Outcome;
 use crate::model::refusal::Refusal;
 use crate::model::status::Status;
 use crate::store::error::DbError;
@@ -157,6 +158,10 @@ impl DriveDb for PostgresDb {
 
     fn inbox_after(&self, key: i64, seen: u64) -> DbFuture<'_, Vec<InboxRow>> {
         self.read(move |connection| Box::pin(inbox_after(connection, key, seen)))
+    }
+
+    fn outcomes(&self, key: i64) -> DbFuture<'_, Vec<Outcome>> {
+        self.read(move |connection| Box::pin(heads::outcomes(connection, key)))
     }
 
     fn release(&self, key: i64, fence: i64, failed: bool) -> DbFuture<'_, Vec<Event>> {

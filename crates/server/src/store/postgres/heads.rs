@@ -1,17 +1,18 @@
 //! The heads of sessions: locking them, adding events, writing them back. Every transaction that adds events to a session goes
 //! through here, or through the one statement of `append`.
 
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::NOW;
 use super::columns::{
-    number, optional_json, optional_raw, optional_time, raw, status, stored, text, time, uuid,
+    json, number, optional_json, optional_raw, optional_time, raw, status, stored, text, time, uuid,
 };
 use super::resources::deliveries;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{EventId, NodeId};
+use crate::model::outcome::Outcome;
 use crate::model::time::Time;
 use crate::store::error::DbError;
 use crate::store::head::Head;
@@ -22,7 +23,7 @@ pub(super) fn columns() -> String {
     format!(
         "h.session_key, h.status, h.stop_reason::text, h.record_seq, h.event_seq, h.inbox_seq, h.fence, h.lease_node,
          h.wake_at, h.attempts, h.quarantined_at, h.active_ms, h.running_since, h.usage::text,
-         greatest(h.last_at, {NOW})"
+         greatest(h.last_at, {NOW}), h.outcomes::text"
     )
 }
 
@@ -43,6 +44,7 @@ pub(super) fn read(row: &Row) -> Result<Head, DbError> {
         running_since: optional_time(row, 12)?,
         usage: row.try_get(13)?,
         now: time(row, 14)?,
+        outcomes: json(row, 15)?,
     })
 }
 
@@ -52,6 +54,14 @@ pub(super) async fn lock(transaction: &Transaction<'_>, key: i64) -> Result<Head
     let statement = transaction.prepare_cached(&sql).await?;
     let row = transaction.query_opt(&statement, &[&key]).await?;
     read(&row.ok_or(DbError::Fenced(key))?)
+}
+
+/// What a session works or worked towards.
+pub(super) async fn outcomes(connection: &Object, key: i64) -> Result<Vec<Outcome>, DbError> {
+    let sql = "SELECT outcomes::text FROM heads WHERE session_key = $1";
+    let statement = connection.prepare_cached(sql).await?;
+    let row = connection.query_opt(&statement, &[&key]).await?;
+    json(&row.ok_or(DbError::Fenced(key))?, 0)
 }
 
 /// Adds events to a session.
@@ -110,7 +120,7 @@ pub(super) async fn add(
 pub(super) async fn save(transaction: &Transaction<'_>, head: &Head) -> Result<(), DbError> {
     let sql = "UPDATE heads SET status = $2, stop_reason = $3::text::json, record_seq = $4, event_seq = $5, inbox_seq = $6,
             fence = $7, lease_node = $8, wake_at = $9, attempts = $10, quarantined_at = $11, active_ms = $12,
-            running_since = $13, usage = $14::text::json, last_at = $15
+            running_since = $13, usage = $14::text::json, last_at = $15, outcomes = $16::text::json
         WHERE session_key = $1";
     let stop = head.stop.as_ref().map(text).transpose()?;
     let statement = transaction.prepare_cached(sql).await?;
@@ -133,6 +143,7 @@ pub(super) async fn save(transaction: &Transaction<'_>, head: &Head) -> Result<(
                 &head.running_since.map(|time| time.0),
                 &head.usage,
                 &head.now.0,
+                &text(&head.outcomes)?,
             ],
         )
         .await?;

@@ -12,6 +12,7 @@ use super::columns::{json, number, raw, stored};
 use super::{heads, inputs, recover, sessions, threads};
 use crate::model::event::Event;
 use crate::model::ids::{EventId, NodeId, SessionId, TenantId};
+use crate::model::outcome::Outcome;
 use crate::model::refusal::Refusal;
 use crate::model::status::Status;
 use crate::model::time::Time;
@@ -194,6 +195,9 @@ fn append(connection: &Connection, append: Append) -> Result<Appended, DbError> 
     if let Some(usage) = append.usage {
         head.usage = usage;
     }
+    if let Some(outcomes) = append.outcomes {
+        head.outcomes = outcomes;
+    }
     if append.is_progress {
         head.attempts = 0;
     }
@@ -266,6 +270,10 @@ impl DriveDb for SqliteDb {
 
     fn inbox_after(&self, key: i64, seen: u64) -> DbFuture<'_, Vec<InboxRow>> {
         self.read(move |connection| inbox_after(connection, key, seen))
+    }
+
+    fn outcomes(&self, key: i64) -> DbFuture<'_, Vec<Outcome>> {
+        self.read(move |connection| Ok(heads::find(connection, key)?.outcomes))
     }
 
     fn release(&self, key: i64, fence: i64, failed: bool) -> DbFuture<'_, Vec<Event>> {

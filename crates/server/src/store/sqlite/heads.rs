@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::columns::{number, optional_json, optional_raw, optional_time, status, stored, time};
+use super::columns::{json, number, optional_json, optional_raw, optional_time, status, stored, time};
 use super::resources::deliveries;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{EventId, NodeId};
@@ -17,7 +17,7 @@ pub(super) fn find(connection: &Connection, key: i64) -> Result<Head, DbError> {
     let found = connection
         .prepare_cached(
             "SELECT status, stop_reason, record_seq, event_seq, inbox_seq, fence, lease_node, wake_at, attempts,
-                    quarantined_at, active_ms, running_since, usage, last_at
+                    quarantined_at, active_ms, running_since, usage, last_at, outcomes
              FROM heads WHERE session_key = ?1",
         )?
         .query_row([key], |row| {
@@ -36,6 +36,7 @@ pub(super) fn find(connection: &Connection, key: i64) -> Result<Head, DbError> {
                 active_ms: number(row, 10)?,
                 running_since: optional_time(row, 11)?,
                 usage: row.get(12)?,
+                outcomes: json(row, 14)?,
                 now: time(row, 13)?.max(Time::now()),
             })
         })
@@ -81,7 +82,7 @@ pub(super) fn save(connection: &Connection, head: &Head) -> Result<(), DbError> 
         .prepare_cached(
             "UPDATE heads SET status = ?2, stop_reason = ?3, record_seq = ?4, event_seq = ?5, inbox_seq = ?6, fence = ?7,
                 lease_node = ?8, wake_at = ?9, attempts = ?10, quarantined_at = ?11, active_ms = ?12,
-                running_since = ?13, usage = ?14, last_at = ?15
+                running_since = ?13, usage = ?14, last_at = ?15, outcomes = ?16
              WHERE session_key = ?1",
         )?
         .execute(params![
@@ -100,6 +101,7 @@ pub(super) fn save(connection: &Connection, head: &Head) -> Result<(), DbError> 
             head.running_since.map(|time| time.0),
             head.usage,
             head.now.0,
+            serde_json::to_string(&head.outcomes).map_err(|error| DbError::Corrupt(error.to_string()))?,
         ])?;
     Ok(())
 }

@@ -26,7 +26,8 @@ pub(super) fn send(connection: &Connection, send: SendInputs) -> Result<Sent, Db
     let mut head = heads::find(connection, key)?;
     let actions = actions(connection, key, &send.actions)?;
     let is_leased = head.lease.is_some();
-    let view = admission::Head { status: head.status, is_archived, is_leased };
+    let view =
+        admission::Head { status: head.status, is_archived, is_leased, has_outcome: head.has_outcome() };
     let admission = (send.admit)(view, &actions)?;
     apply(connection, &mut head, admission, &send.sender)
 }
@@ -101,6 +102,7 @@ fn apply(
             }
             Taken::Stored { input, is_processed, entries, thread } => {
                 close_action(connection, head, &input, &sender.token)?;
+                head.keep(&input.effect);
                 for (index, body) in entries.into_iter().enumerate() {
                     let row = head.leave((input.id, index), &sender.by, body)?;
                     leave(connection, key, &row)?;
@@ -157,7 +159,9 @@ fn close_action(connection: &Connection, head: &Head, input: &Input, token: &str
     let (action, digest) = match &input.effect {
         Effect::Confirm { action, .. } => (action, None),
         Effect::Result { action, digest, .. } => (action, Some(digest)),
-        Effect::Message(_) | Effect::System(_) | Effect::Interrupt { .. } => return Ok(()),
+        Effect::Message(_) | Effect::Outcome(_) | Effect::System(_) | Effect::Interrupt { .. } => {
+            return Ok(());
+        }
     };
     connection
         .prepare_cached(

@@ -25,7 +25,7 @@ use crate::store::port::{
 
 const SELECT: &str = "SELECT s.key, s.id, s.agent_id, s.agent_version, s.environment_id, s.title, s.metadata, s.body, s.sealed,
     s.created_at, s.updated_at, s.archived_at, h.status, h.usage, h.active_ms, h.running_since, h.last_at, h.stop_reason,
-    s.deployment_id
+    s.deployment_id, h.outcomes
     FROM sessions s JOIN heads h ON h.session_key = s.key";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
@@ -48,6 +48,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         running_since: optional_time(row, 15)?,
         last_at: time(row, 16)?,
         deployment: optional_raw(row, 18)?.map(DeploymentId),
+        outcomes: json(row, 19)?,
     };
     Ok(SessionRow { session, sealed: row.get(8)?, stop: optional_json(row, 17)? })
 }

@@ -116,6 +116,7 @@ CREATE TABLE heads (
     quarantined_at bigint,
     last_at        bigint NOT NULL,
     usage          json NOT NULL DEFAULT '{}',
+    outcomes       json NOT NULL DEFAULT '[]',
     active_ms      bigint NOT NULL DEFAULT 0,
     running_since  bigint,
     workspace      text

@@ -32,7 +32,12 @@ pub(in crate::store::postgres) async fn send(
     // Looked at under the lock: a session that was archived or deleted meanwhile takes nothing.
     let (_, is_archived) = sessions::key(transaction, send.tenant, send.session).await?;
     let actions = actions(transaction, key, &send.actions).await?;
-    let view = admission::Head { status: head.status, is_archived, is_leased: head.lease.is_some() };
+    let view = admission::Head {
+        status: head.status,
+        is_archived,
+        is_leased: head.lease.is_some(),
+        has_outcome: head.has_outcome(),
+    };
     let admission = (send.admit)(view, &actions)?;
     apply(transaction, &mut head, admission, &send.sender).await
 }
@@ -108,6 +113,7 @@ async fn apply(
             }
             Taken::Stored { input, is_processed, entries, thread } => {
                 close_action(transaction, head, &input, &sender.token).await?;
+                head.keep(&input.effect);
                 for (index, body) in entries.into_iter().enumerate() {
                     let row = head.leave((input.id, index), &sender.by, body)?;
                     leave(transaction, key, &row).await?;
@@ -170,7 +176,9 @@ async fn close_action(
     let (action, digest) = match &input.effect {
         Effect::Confirm { action, .. } => (action, None),
         Effect::Result { action, digest, .. } => (action, Some(digest)),
-        Effect::Message(_) | Effect::System(_) | Effect::Interrupt { .. } => return Ok(()),
+        Effect::Message(_) | Effect::Outcome(_) | Effect::System(_) | Effect::Interrupt { .. } => {
+            return Ok(());
+        }
     };
     let sql = "UPDATE pending SET closed_at = $3, answer = $4, answered_by = $5, digest = $6
         WHERE session_key = $1 AND event_id = $2";

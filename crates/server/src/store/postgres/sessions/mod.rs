@@ -32,7 +32,7 @@ use crate::store::port::{
 const SELECT: &str =
     "SELECT s.key, s.id, s.agent_id, s.agent_version, s.environment_id, s.title, s.metadata::text, s.body::text, s.sealed,
     s.created_at, s.updated_at, s.archived_at, h.status, h.usage::text, h.active_ms, h.running_since, h.last_at,
-    h.stop_reason::text, s.deployment_id
+    h.stop_reason::text, s.deployment_id, h.outcomes::text
     FROM sessions s JOIN heads h ON h.session_key = s.key";
 
 fn read(row: &Row) -> Result<SessionRow, DbError> {
@@ -55,6 +55,7 @@ fn read(row: &Row) -> Result<SessionRow, DbError> {
         running_since: optional_time(row, 15)?,
         last_at: time(row, 16)?,
         deployment: optional_raw(row, 18)?.map(DeploymentId),
+        outcomes: json(row, 19)?,
     };
     Ok(SessionRow { session, sealed: row.try_get(8)?, stop: optional_json(row, 17)? })
 }
