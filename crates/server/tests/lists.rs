@@ -103,6 +103,7 @@ async fn sessions_are_listed_by_agent_and_status(stage: Stage) {
         list: stage.list(),
         agent,
         agent_version: version,
+        deployment: None,
         memory_store: None,
         statuses: statuses.to_vec(),
     };

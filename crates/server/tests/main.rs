@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod appending;
+mod automation;
 mod claiming;
 mod inputs;
 mod lists;

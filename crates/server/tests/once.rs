@@ -21,6 +21,7 @@ async fn a_second_request_gets_the_first_answer(stage: Stage) {
         list: stage.list(),
         agent: None,
         agent_version: None,
+        deployment: None,
         memory_store: None,
         statuses: Vec::new(),
     };

@@ -1,6 +1,7 @@
 //! A database with a tenant, an agent and an environment, and what seats and clients do with it.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -53,9 +54,11 @@ pub fn on_sqlite(behaviours: &[Behaviour]) {
     for (name, behaviour) in behaviours {
         println!("{name}");
         let folder = tempfile::tempdir().unwrap();
-        let db = SqliteDb::open(&folder.path().join("server.db")).unwrap();
+        let file = folder.path().join("server.db");
+        let db = SqliteDb::open(&file).unwrap();
         let blobs = FolderBlobs::new(&folder.path().join("blobs"));
-        block_on(async { behaviour(Stage::new(Arc::new(db), Arc::new(blobs)).await).await });
+        let raw = Raw::Sqlite(file);
+        block_on(async { behaviour(Stage::new(Arc::new(db), Arc::new(blobs), raw).await).await });
     }
 }
 
@@ -63,13 +66,22 @@ pub fn on_postgres(behaviours: &[Behaviour]) {
     let server = PostgresServer::start();
     for (name, behaviour) in behaviours {
         println!("{name}");
-        let url = DatabaseUrl::parse(&server.database(name)).unwrap();
+        let address = server.database(name);
+        let url = DatabaseUrl::parse(&address).unwrap();
         block_on(async {
             let db = PostgresDb::open(&url, None).await.unwrap();
             let blobs = db.blobs();
-            behaviour(Stage::new(Arc::new(db), Arc::new(blobs)).await).await;
+            let raw = Raw::Postgres(address);
+            behaviour(Stage::new(Arc::new(db), Arc::new(blobs), raw).await).await;
         });
     }
+}
+
+/// Where the database is, to change what no method changes.
+#[derive(Clone)]
+enum Raw {
+    Sqlite(PathBuf),
+    Postgres(String),
 }
 
 /// A database with something in it.
@@ -80,6 +92,7 @@ pub struct Stage {
     pub tenant: TenantId,
     pub agent: AgentId,
     pub environment: EnvironmentId,
+    raw: Raw,
 }
 
 /// A request without a key, answered with nothing.
@@ -136,7 +149,7 @@ pub fn node_row(id: NodeId, home: NodeId) -> NodeRow {
 }
 
 impl Stage {
-    async fn new(db: Arc<dyn Db>, blobs: Arc<dyn Blobs>) -> Self {
+    async fn new(db: Arc<dyn Db>, blobs: Arc<dyn Blobs>, raw: Raw) -> Self {
         let token = NewToken {
             id: "token1".to_owned(),
             tenant: "ana".to_owned(),
@@ -150,7 +163,20 @@ impl Stage {
         let agent = now(db.create_agent(tenant, body, plain()).await.unwrap()).id;
         let body = EnvironmentBody::create(&json!({ "name": "here" })).unwrap();
         let environment = now(db.create_environment(tenant, body, plain()).await.unwrap()).id;
-        Self { db, blobs, tenant, agent, environment }
+        Self { db, blobs, tenant, agent, environment, raw }
+    }
+
+    /// Runs SQL that both kinds of database understand.
+    pub async fn sql(&self, sql: &str) {
+        match &self.raw {
+            Raw::Sqlite(file) => rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap(),
+            Raw::Postgres(address) => {
+                let (client, connection) =
+                    tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
+                tokio::spawn(connection);
+                client.batch_execute(sql).await.unwrap();
+            }
+        }
     }
 
     pub fn list(&self) -> ListQuery {
@@ -189,6 +215,7 @@ impl Stage {
             }),
             inputs,
             sender: sender(None),
+            run: None,
         }
     }
 
@@ -222,6 +249,7 @@ impl Stage {
     pub fn append(&self, claim: &Claim, expected: u64, count: u64) -> Append {
         Append {
             key: claim.key,
+            session: SessionId([0; 16]),
             tenant: self.tenant,
             fence: claim.fence,
             expected,

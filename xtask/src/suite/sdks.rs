@@ -18,7 +18,13 @@ const THIRD_PARTY: [&str; 5] =
     ["--no-binary", "claude-agent-sdk", "claude-agent-sdk==0.2.182", "pytest>=8", "anyio>=4"];
 
 /// Clients of the cloud agents API, one of each dialect.
-const SERVER_CLIENTS: [&str; 4] = ["anthropic==2.9.0", "qca-sdk==0.11.0", "pytest>=8", "mypy>=1.15"];
+const SERVER_CLIENTS: [&str; 5] = [
+    "anthropic[webhooks]==2.9.0",
+    "qca-sdk==0.11.0",
+    "openapi-spec-validator>=0.7",
+    "pytest>=8",
+    "mypy>=1.15",
+];
 
 /// Names the folder in which runs of pytest claim files.
 const CLAIMS_VARIABLE: &str = "QODER_TEST_CLAIMS";

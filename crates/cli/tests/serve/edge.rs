@@ -316,3 +316,20 @@ fn a_connection_serves_many_requests() {
     }
     assert_eq!(answers.matches("HTTP/1.1 200").count(), 5);
 }
+
+#[test]
+fn the_document_of_the_interface_needs_no_token() {
+    let server = Server::offline();
+    let answer = server.bare("GET", "/openapi.json", &[], b"");
+    let document = answer.ok();
+    assert_eq!(document, *qoder_server::api::openapi());
+    assert_eq!(document["servers"], json!([{ "url": "/api/v1/cloud" }, { "url": "/v1" }]));
+    // One table makes the router and the document; a path that the router did not have would be unknown here.
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    assert!(paths.len() > 50, "{paths:?}");
+    for path in paths {
+        let prefix = if document["paths"][path]["servers"].is_null() { "/v1" } else { "" };
+        let answer = server.request("OPTIONS", &format!("{prefix}{path}"), &[], b"");
+        assert_eq!(answer.status, 405, "{path}");
+    }
+}

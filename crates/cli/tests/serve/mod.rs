@@ -1,6 +1,7 @@
 //! `qodercli serve` as clients and operators meet it.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod automation;
 mod crash;
 mod edge;
 mod files;
@@ -13,8 +14,10 @@ mod pages;
 mod pending;
 mod policies;
 mod postgres;
+mod repositories;
 mod resources;
 mod seed_examples;
+mod setup_scripts;
 mod skills;
 mod streams;
 pub mod support;

@@ -47,6 +47,7 @@ mod model;
 mod options;
 mod permissions;
 mod prompt;
+mod script;
 mod servers;
 mod telemetry;
 mod tools;
@@ -57,6 +58,7 @@ pub use qoder_core::OptionNames;
 pub use qoder_core::ports::Thinking;
 pub use qoder_types::RuleSource;
 pub use qoder_types::tool::TOOL_NAMES;
+pub use script::{ScriptEnd, ScriptError};
 
 type Tools = Vec<Arc<dyn Tool>>;
 

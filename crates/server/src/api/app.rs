@@ -13,6 +13,7 @@ use crate::fanout::Hub;
 use crate::http::{ApiError, ApiRequest, Edge, FileLinks};
 use crate::model::session::{Session, SessionSecrets};
 use crate::observe::Metrics;
+use crate::outgoing::PrivateAddresses;
 use crate::secrets::{DataKey, Keys};
 use crate::store::{SessionRow, Store};
 
@@ -59,6 +60,8 @@ pub struct App {
     pub links: FileLinks,
     /// The most bytes that the files of a tenant may have.
     pub storage_quota: u64,
+    /// Which addresses endpoints may have besides public ones.
+    pub private_addresses: PrivateAddresses,
     /// Whether the server takes work.
     pub readiness: Arc<Readiness>,
     /// Says when streams end.

@@ -2,13 +2,14 @@
 
 mod agents;
 mod app;
+mod automation;
 mod credentials;
 mod environments;
 mod events;
 mod files;
 mod memory;
 mod models;
-mod router;
+mod routes;
 mod session_resources;
 mod sessions;
 mod skills;
@@ -16,5 +17,6 @@ mod status;
 mod vaults;
 
 pub use app::{App, Readiness};
+pub use automation::run_schedules;
 pub use models::ModelCatalog;
-pub use router::router;
+pub use routes::{openapi, router};

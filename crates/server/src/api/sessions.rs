@@ -5,16 +5,18 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::{self, App};
 use super::{files, memory, skills, vaults};
 use crate::http::{self as edge, ApiError, ApiRequest, PageRequest, Scope};
 use crate::model::admission::{self, Action, Head};
 use crate::model::agent_view::AgentVersion;
+use crate::model::dialect::Dialect;
 use crate::model::environment::{Environment, EnvironmentConfig};
 use crate::model::fields::Fields;
-use crate::model::ids::{AgentId, EventId, MemoryStoreId, SessionId, TenantId};
+use crate::model::ids::{AgentId, DeploymentId, EventId, MemoryStoreId, SessionId, TenantId};
 use crate::model::inputs::{Effect, Input};
 use crate::model::names::SkillChoice;
 use crate::model::problem::Problem;
@@ -40,7 +42,7 @@ pub(super) fn id(request: &ApiRequest) -> Result<SessionId, ApiError> {
 fn renderer(
     app: &App,
     request: &ApiRequest,
-) -> Result<impl Fn(&SessionRow) -> serde_json::Value + Send + Sync + Clone + 'static, ApiError> {
+) -> Result<impl Fn(&SessionRow) -> Value + Send + Sync + Clone + 'static, ApiError> {
     let (key, dialect, credit_usd) = (app.data_key(request)?, request.dialect, app.credit_usd);
     Ok(move |row: &SessionRow| session::view(&app::opened(row, &key), dialect, Time::now(), credit_usd))
 }
@@ -56,8 +58,11 @@ pub(super) fn sender(app: &App, request: &ApiRequest, is_offered: bool) -> Sende
 
 /// Decides what is taken of the inputs of a request.
 pub(super) fn admit(request: &ApiRequest, inputs: Vec<Input>) -> (Admit, Vec<EventId>) {
+    admit_from((request.dialect, request.principal.token_id.clone()), inputs)
+}
+
+fn admit_from((dialect, token): (Dialect, String), inputs: Vec<Input>) -> (Admit, Vec<EventId>) {
     let actions = inputs.iter().filter_map(|input| input.effect.action()).collect();
-    let (dialect, token) = (request.dialect, request.principal.token_id.clone());
     let admit =
         move |head: Head, actions: &[Action]| admission::admit(head, actions, (dialect, &token), inputs);
     (Box::new(admit), actions)
@@ -65,20 +70,60 @@ pub(super) fn admit(request: &ApiRequest, inputs: Vec<Input>) -> (Admit, Vec<Eve
 
 pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> Result<Response, ApiError> {
     request.needs(Scope::Run)?;
-    let (tenant, body) = (request.principal.tenant_id(), request.json()?);
-    let given = files::given(&app, tenant, &body).await?;
-    let mut new = session::create(&body, Time::now(), &given)?;
-    files::check(&app, tenant, new.resources.iter().filter_map(|new| new.resource.file())).await?;
-    memory::complete(&app, tenant, &mut new.resources, Vec::new()).await?;
-    vaults::check(&app, tenant, &new.vaults).await?;
-    let pinned = pinned(&app, tenant, &new).await?;
-    let (roster, members) = members(&app, tenant, &new).await?;
+    let creator = Creator {
+        tenant: request.principal.tenant_id(),
+        key: app.data_key(&request)?,
+        user: request.principal.user.clone(),
+        token: request.principal.token_id.clone(),
+        dialect: request.dialect,
+    };
+    let (create, offered) = prepare(&app, &creator, &request.json()?).await?;
+    let render = renderer(&app, &request)?;
+    let once = edge::once(&request, move |(row, _): &(SessionRow, Sent)| edge::kept(&render(row)));
+    match app.store.db.create_session(create, once).await? {
+        Done::Now((_, sent), answer) => {
+            app.node.sent(sent, offered);
+            Ok(edge::rendered(answer))
+        }
+        Done::Before(answer) => Ok(edge::rendered(answer)),
+    }
+}
+
+/// Who creates a session.
+pub(super) struct Creator {
+    /// Whose it is.
+    pub(super) tenant: TenantId,
+    /// Seals what is secret of it.
+    pub(super) key: DataKey,
+    /// Who it is, as records name it.
+    pub(super) user: String,
+    /// The token.
+    pub(super) token: String,
+    /// How the session's first inputs are read.
+    pub(super) dialect: Dialect,
+}
+
+/// Looks up everything that a session is created with, and room for it when it begins with a message.
+pub(super) async fn prepare(
+    app: &App,
+    creator: &Creator,
+    body: &Value,
+) -> Result<(CreateSession, Option<OwnedSemaphorePermit>), ApiError> {
+    let tenant = creator.tenant;
+    let given = files::given(app, tenant, body).await?;
+    let mut new = session::create(body, Time::now(), &given)?;
+    files::check(app, tenant, new.resources.iter().filter_map(|new| new.resource.file())).await?;
+    memory::complete(app, tenant, &mut new.resources, Vec::new()).await?;
+    vaults::check(app, tenant, &new.vaults).await?;
+    let pinned = pinned(app, tenant, &new).await?;
+    let (roster, members) = members(app, tenant, &new).await?;
     let mut inputs = std::mem::take(&mut new.inputs);
     app.store.spill_inputs(tenant, &mut inputs).await?;
     let offered = if inputs.is_empty() { None } else { app.node.offer() };
-    let inputs = (!inputs.is_empty()).then(|| admit(&request, inputs));
+    let from = (creator.dialect, creator.token.clone());
+    let inputs = (!inputs.is_empty()).then(|| admit_from(from, inputs));
     let (agent, agent_version, environment) = (new.agent.id, new.agent.version, new.environment);
-    let (key, models) = (app.data_key(&request)?, app.models.clone());
+    let (key, models) = (creator.key.clone(), app.models.clone());
     let make = move |agent: &AgentVersion, environment: &Environment| {
         let mut row = make(new, agent, environment, &key)?;
         SkillChoice::pin(&mut row.body.agent.skills, &pinned);
@@ -102,17 +147,14 @@ pub(super) async fn create(State(app): State<Arc<App>>, request: ApiRequest) -> 
         environment,
         make: Box::new(make),
         inputs,
-        sender: sender(&app, &request, offered.is_some()),
+        sender: Sender {
+            by: creator.user.clone(),
+            token: creator.token.clone(),
+            node: offered.is_some().then(|| app.node.id()),
+        },
+        run: None,
     };
-    let render = renderer(&app, &request)?;
-    let once = edge::once(&request, move |(row, _): &(SessionRow, Sent)| edge::kept(&render(row)));
-    match app.store.db.create_session(create, once).await? {
-        Done::Now((_, sent), answer) => {
-            app.node.sent(sent, offered);
-            Ok(edge::rendered(answer))
-        }
-        Done::Before(answer) => Ok(edge::rendered(answer)),
-    }
+    Ok((create, offered))
 }
 
 /// The versions of the skills that a session uses from its creation on.
@@ -191,11 +233,9 @@ fn check_environment(environment: &Environment) -> Result<(), Problem> {
     };
     match &environment.body.config {
         EnvironmentConfig::SelfHosted { .. } => wrong("is self-hosted"),
-        EnvironmentConfig::Cloud { setup_script: Some(_), .. } => wrong("has a setup script"),
         EnvironmentConfig::Cloud { packages, .. } => {
-            let has_packages =
-                packages.values().any(|list| list.as_array().is_some_and(|list| !list.is_empty()));
-            if has_packages { wrong("installs packages") } else { Ok(()) }
+            let has_apt = packages.get("apt").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+            if has_apt { wrong("installs packages of `apt`, which needs a container") } else { Ok(()) }
         }
     }
 }
@@ -225,7 +265,7 @@ pub(super) async fn update(State(app): State<Arc<App>>, request: ApiRequest) -> 
     let (body, key, id) = (request.json()?, app.data_key(&request)?, id(&request)?);
     let named = session::vaults(Fields::of_body(&body)?)?;
     vaults::check(&app, request.principal.tenant_id(), &named).await?;
-    let agent = body.get("agent").unwrap_or(&serde_json::Value::Null);
+    let agent = body.get("agent").unwrap_or(&Value::Null);
     let pinned = skills::pin_body(&app, request.principal.tenant_id(), agent).await?;
     let (dialect, credit_usd, models) = (request.dialect, app.credit_usd, app.models.clone());
     let change = move |row: &SessionRow| {
@@ -279,13 +319,14 @@ pub(super) async fn list(State(app): State<Arc<App>>, request: ApiRequest) -> Re
     }
     // What names an agent, deployment or memory store that is not there lists nothing.
     let memory_store = query.one("memory_store_id")?.map(MemoryStoreId::parse);
-    let names_nothing =
-        agent == Some(None) || memory_store == Some(None) || query.one("deployment_id")?.is_some();
+    let deployment = query.one("deployment_id")?.map(DeploymentId::parse);
+    let names_nothing = agent == Some(None) || memory_store == Some(None) || deployment == Some(None);
     let wanted = SessionQuery {
         list: ListQuery { ascending, ..list },
         agent: agent.flatten(),
         agent_version,
         memory_store: memory_store.flatten(),
+        deployment: deployment.flatten(),
         statuses: session::statuses(&query.all("statuses"))?,
     };
     let render = renderer(&app, &request)?;

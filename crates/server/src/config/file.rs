@@ -8,6 +8,16 @@ use serde_json::{Map, Value};
 
 use super::{ConfigError, Rates};
 
+/// How often webhook endpoints are tried.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebhookRetries {
+    /// Milliseconds before the second try; each further pause is four times as long.
+    pub first_pause_ms: Option<u32>,
+    /// The most tries.
+    pub tries: Option<u32>,
+}
+
 /// What a file may say.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -48,6 +58,8 @@ pub struct ConfigFile {
     pub master_key_file: Option<PathBuf>,
     /// A command that prints the master key.
     pub master_key_command: Option<String>,
+    /// How often webhook endpoints are tried.
+    pub webhooks: WebhookRetries,
     /// Private hosts that sessions may reach.
     pub private_hosts: Vec<String>,
     /// What a credit costs in dollars.

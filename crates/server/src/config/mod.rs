@@ -11,10 +11,11 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-pub use file::ConfigFile;
+pub use file::{ConfigFile, WebhookRetries};
 pub use rates::Rates;
 pub use roles::Roles;
 
+use crate::model::delivery::RetrySchedule;
 use crate::observe::Level;
 use crate::outgoing::PrivateAddresses;
 use crate::secrets::MasterSource;
@@ -148,6 +149,8 @@ pub struct Config {
     pub master_key: Option<MasterSource>,
     /// Which addresses sessions may reach besides public ones.
     pub private_addresses: PrivateAddresses,
+    /// When webhook endpoints are tried.
+    pub webhooks: RetrySchedule,
     /// Settings of the runtime, such as providers.
     pub settings: Map<String, Value>,
     /// What a credit costs in dollars.
@@ -224,6 +227,7 @@ impl Config {
             allow_origins: [options.allow_origins, file.allow_origins].concat(),
             trusted_proxies: [options.trusted_proxies, file.trusted_proxies].concat(),
             storage_quota: file.max_storage_bytes.unwrap_or(MOST_STORAGE),
+            webhooks: retry_schedule(&file.webhooks)?,
             settings: file.settings,
             listen,
             data_dir,
@@ -270,6 +274,18 @@ impl Config {
     pub fn home_file(&self) -> PathBuf {
         self.data_dir.join("node.id")
     }
+}
+
+fn retry_schedule(webhooks: &WebhookRetries) -> Result<RetrySchedule, ConfigError> {
+    let default = RetrySchedule::default();
+    let schedule = RetrySchedule {
+        first_pause_ms: webhooks.first_pause_ms.map_or(default.first_pause_ms, i64::from),
+        tries: webhooks.tries.map_or(default.tries, u64::from),
+    };
+    if schedule.first_pause_ms == 0 || schedule.tries == 0 {
+        return Err(ConfigError::option("webhooks", "must have a pause and a number of tries above 0"));
+    }
+    Ok(schedule)
 }
 
 fn database_url(option: &'static str, text: Option<String>) -> Result<Option<DatabaseUrl>, ConfigError> {
@@ -365,6 +381,7 @@ mod tests {
             ("credit_usd: 0", "credit_usd"),
             ("max_running_sessions: 0", "max_running_sessions"),
             ("rates: { writes_per_minute: 1, x: 2 }", "x"),
+            ("webhooks: { tries: 0 }", "webhooks"),
             ("database_url: mysql://h/d", "--database-url"),
             ("listen_url: postgres://h/d", "needs `--database-url`"),
             ("roles: [cook]", "--roles"),

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::auth::{Auth, Secrets};
+use crate::model::happening::Happening;
 use crate::model::ids::{CredentialId, TenantId, VaultId};
 use crate::model::time::Time;
 use crate::model::vault::Credential;
@@ -132,8 +133,12 @@ impl Credentials {
             // Another one has renewed or replaced it meanwhile.
             return Self::open(key, row).map_err(sealed);
         }
-        let (auth, secrets) =
-            renewal::renewed(&self.outgoing, &row.credential.body.auth, &opened.secrets).await?;
+        let renewed = renewal::renewed(&self.outgoing, &row.credential.body.auth, &opened.secrets).await;
+        if renewed.is_err() {
+            let failed = Happening::new("vault_credential.refresh_failed", id).in_vault(vault);
+            self.store.db.notify(tenant, failed).await.map_err(stored)?;
+        }
+        let (auth, secrets) = renewed?;
         let mut body = row.credential.body.clone();
         body.auth = auth;
         let content = Self::seal(key, id, &secrets).map_err(sealed)?;

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::given::artifacts::{DeliverArtifacts, Delivery};
 use super::given::memory::Memories;
 use super::given::vaults::{self, Tokens};
-use super::given::{mounts, servers, skills};
+use super::given::{mounts, repositories, servers, setup, skills};
 use super::node::Node;
 use super::options::{Given, secret_values};
 use super::shared::Shared;
@@ -34,6 +34,7 @@ pub(super) struct Open {
     pub(super) opened: OpenedSession,
     pub(super) shared: Arc<Shared>,
     pub(super) tenant: TenantId,
+    pub(super) session: SessionId,
     pub(super) budget: Option<serde_json::Value>,
     pub(super) credit_usd: f64,
     pub(super) configured_at: crate::model::time::Time,
@@ -91,10 +92,12 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let (opening, opener, sink_shared) = (Arc::clone(node), Arc::clone(&shared), Arc::clone(&shared));
     let key = claim.key;
     let configured_at = claim.configured_at;
-    let tenant = row.tenant;
+    let (tenant, id) = (row.tenant, session.id);
     let places = prepare(node, session.id).await?;
     let mut facts = mounts::provide(node, &row, &places, &shared).await;
+    facts.extend(repositories::provide(node, &row, &places, &secrets, &shared).await);
     let tokens = vaults::open(node, &row, &mut secrets, &shared).await?;
+    setup::provide(node, &row, (&secrets, &toolset), &places, &shared).await;
     let memories = Memories::new(node, &row, &places, secret_values(&secrets));
     memories.synchronise().await.into_iter().for_each(|event| shared.report(event));
     facts.extend(memories.facts());
@@ -116,7 +119,16 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
         )
     });
     let opened = opened.await.map_err(|error| OpenFailure::Session(format!("internal error: {error}")))??;
-    Ok(Open { opened, shared, tenant, budget, credit_usd: settings.credit_usd, configured_at, memories })
+    Ok(Open {
+        opened,
+        shared,
+        tenant,
+        session: id,
+        budget,
+        credit_usd: settings.credit_usd,
+        configured_at,
+        memories,
+    })
 }
 
 /// The folders of a session.

@@ -111,7 +111,7 @@ impl RuntimeSettings {
             cwd: places.workspace.clone(),
             additional_directories: vec![places.session.clone()],
             environment: variables,
-            command_environment: self.command_environment(secrets, places),
+            command_environment: self.command_environment(secrets, places, environment),
             secrets: secret_values(secrets),
             model: Some(model),
             effort: agent.model.effort.clone(),
@@ -148,10 +148,17 @@ impl RuntimeSettings {
         &self,
         secrets: &SessionSecrets,
         places: &Places,
+        environment: &EnvironmentBody,
     ) -> BTreeMap<String, Option<String>> {
         let hidden = self.environment.keys().filter(|name| !KEPT_VARIABLES.contains(&name.as_str()));
         let mut changed: BTreeMap<String, Option<String>> = hidden.map(|name| (name.clone(), None)).collect();
         changed.insert("HOME".to_owned(), Some(places.home.to_string_lossy().into_owned()));
+        if environment.setup().is_some() {
+            // Where package managers put programs.
+            let programs = places.home.join(".local/bin");
+            let path = self.environment.get("PATH").map_or("/usr/bin:/bin", String::as_str);
+            changed.insert("PATH".to_owned(), Some(format!("{}:{path}", programs.display())));
+        }
         for (name, value) in &secrets.variables {
             changed.insert(name.clone(), Some(value.clone()));
         }

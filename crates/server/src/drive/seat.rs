@@ -241,6 +241,7 @@ impl Seat {
         let handed = cut.handed;
         let append = Append {
             key: self.key,
+            session: self.open.session,
             tenant: self.open.tenant,
             fence,
             expected: cut.expected,

@@ -2,8 +2,10 @@
 
 mod local;
 mod mounts;
+mod repository;
 mod text_folder;
 
 pub use local::{LocalEnvironments, Places};
 pub use mounts::MountPoint;
+pub use repository::{Checkout, CloneError, RepositoryClone};
 pub use text_folder::{FoundText, Stamp, TextFolder};

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, open, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, open, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 /// The folders of the interface that are inside of the workspace.
@@ -86,6 +86,21 @@ impl MountPoint {
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(&folder, name, flags, Mode::from_raw_mode(mode))?.into())
+    }
+
+    /// Moves a folder there. A path that is taken stays as it is, unless it is an empty folder.
+    ///
+    /// # Errors
+    /// When the path is taken, or a folder on the way is a link or a file, or cannot be written.
+    pub fn place(&self, folder: &Path) -> io::Result<()> {
+        let (target, name) = self.folder(true)?;
+        let from = open(
+            folder.parent().ok_or(io::ErrorKind::InvalidInput)?,
+            OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let source = folder.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(renameat(&from, source, &target, name)?)
     }
 
     /// Removes the file, if it is there.

@@ -23,7 +23,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const OTHER_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const LONGEST_REQUEST_ID: usize = 128;
 /// Routes without a token; links to files carry their own signature.
-const OPEN: [&str; 3] = ["/health", "/ready", "/files/{id}/{ticket}"];
+const OPEN: [&str; 4] = ["/health", "/ready", "/openapi.json", "/files/{id}/{ticket}"];
 
 /// The address of the connection that a request came by.
 #[derive(Debug, Clone, Copy)]

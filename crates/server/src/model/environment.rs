@@ -215,7 +215,14 @@ fn read_packages(value: &Value) -> Result<Map<String, Value>, Problem> {
     fields.word("type", &["packages"])?;
     let mut packages = Map::new();
     for manager in MANAGERS {
-        packages.insert(manager.to_owned(), json!(fields.texts(manager, MOST_PACKAGES)?));
+        let names = fields.texts(manager, MOST_PACKAGES)?;
+        if let Some(wrong) = names.iter().find(|name| name.is_empty() || name.starts_with('-')) {
+            return Err(Problem::field(
+                manager,
+                format!("has `{wrong}`, which is not the name of a package"),
+            ));
+        }
+        packages.insert(manager.to_owned(), json!(names));
     }
     Ok(packages)
 }
@@ -233,6 +240,37 @@ pub struct Environment {
     pub archived_at: Option<Time>,
     /// What it is made of.
     pub body: EnvironmentBody,
+}
+
+impl EnvironmentBody {
+    /// What is run in a session of it before the session first runs: its packages are installed into the session's home, then its
+    /// script runs. None when there is nothing to set up.
+    #[must_use]
+    pub fn setup(&self) -> Option<String> {
+        let EnvironmentConfig::Cloud { packages, setup_script, .. } = &self.config else { return None };
+        let installers = [
+            ("pip", "PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --user --quiet"),
+            ("npm", "npm install --global --no-fund --no-audit --loglevel=error --prefix \"$HOME/.local\""),
+            ("cargo", "cargo install --quiet --root \"$HOME/.local\""),
+            ("gem", "gem install --quiet --no-document --user-install --bindir \"$HOME/.local/bin\""),
+            ("go", "GOBIN=\"$HOME/.local/bin\" go install"),
+        ];
+        let mut lines = Vec::new();
+        for (manager, install) in installers {
+            let names = packages.get(manager).and_then(Value::as_array).into_iter().flatten();
+            let names: Vec<String> = names.filter_map(Value::as_str).map(quoted).collect();
+            if !names.is_empty() {
+                lines.push(format!("{install} {} || exit", names.join(" ")));
+            }
+        }
+        lines.extend(setup_script.clone().filter(|script| !script.trim().is_empty()));
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+/// A word that bash takes as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 impl Environment {
@@ -353,5 +391,22 @@ mod tests {
             assert_eq!(shown["config"]["packages"][manager], json!([]));
         }
         assert_eq!(shown["config"]["networking"], json!({ "type": "unrestricted" }));
+    }
+
+    #[test]
+    fn packages_are_installed_into_the_home_before_the_script_runs() {
+        let body = |config: Value| EnvironmentBody::create(&json!({ "name": "e", "config": config }));
+        let config = json!({ "type": "cloud", "setup_script": "make", "packages": { "pip": ["pandas==2.0", "it's"],
+            "npm": ["left-pad@1"], "go": ["example.com/tool@latest"] } });
+        let script = body(config).unwrap().setup().unwrap();
+        let lines: Vec<&str> = script.lines().collect();
+        assert_eq!(
+            lines[0],
+            "PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --user --quiet 'pandas==2.0' 'it'\\''s' || exit"
+        );
+        assert!(lines[1].starts_with("npm install --global") && lines[1].ends_with("'left-pad@1' || exit"));
+        assert!(lines[2].contains("go install") && lines[3] == "make");
+        assert_eq!(body(json!({ "type": "cloud" })).unwrap().setup(), None);
+        assert!(body(json!({ "type": "cloud", "packages": { "gem": ["--help"] } })).is_err(), "an option");
     }
 }

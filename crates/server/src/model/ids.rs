@@ -117,6 +117,16 @@ ids! {
     CredentialId = "vcrd_";
     /// A resource of a session: a file, a repository.
     ResourceId = "sesrsc_";
+    /// A deployment.
+    DeploymentId = "depl_";
+    /// A run of a deployment.
+    DeploymentRunId = "drun_";
+    /// An endpoint that gets notices.
+    WebhookEndpointId = "whep_";
+    /// Something that endpoints get a notice about.
+    WebhookEventId = "whe_";
+    /// A notice on its way to an endpoint.
+    DeliveryId = "whd_";
     /// One run of the server process.
     NodeId = "node_";
     /// A tenant.
@@ -135,7 +145,7 @@ macro_rules! random_ids {
     )*};
 }
 
-random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId NodeId TenantId }
+random_ids! { AgentId EnvironmentId SessionId FileId SkillId SkillVersionId MemoryStoreId MemoryId MemoryVersionId VaultId CredentialId ResourceId DeploymentId DeploymentRunId WebhookEndpointId NodeId TenantId }
 
 impl ThreadId {
     /// The thread of a session itself.
@@ -183,6 +193,22 @@ impl EventId {
         }
         let (seconds, nanoseconds) = uuid.get_timestamp()?.to_unix();
         Some(seconds * 1000 + u64::from(nanoseconds) / 1_000_000)
+    }
+}
+
+impl WebhookEventId {
+    /// The id of something that happens now.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(uuid::Uuid::now_v7().into_bytes())
+    }
+}
+
+impl DeliveryId {
+    /// The id of a delivery that is queued now.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(uuid::Uuid::now_v7().into_bytes())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rules without IO: what the things of the interface are made of, what may be done with them when, and how clients read them.
 
 mod agents;
+mod automation;
 pub mod dialect;
 pub mod environment;
 pub mod fields;
@@ -16,6 +17,7 @@ pub mod time;
 mod vaults;
 
 pub use agents::{agent, agent_view, roster, tools, toolset};
+pub use automation::{delivery, deployment, endpoint, happening, run, schedule};
 pub use memory::{memories, memory_mount, memory_path, memory_store};
 pub use sessions::{admission, budget, content, event, inputs, resources, session, status, thread, usage};
 pub use skills::{names, skill, upload};

@@ -1,8 +1,11 @@
 //! Which addresses the server may send to on behalf of a tenant.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use url::{Host, Url};
+
+use super::OutgoingError;
 
 /// Which addresses sessions may reach besides public ones.
 #[derive(Debug, Clone, Default)]
@@ -14,8 +17,43 @@ pub struct PrivateAddresses {
 }
 
 impl PrivateAddresses {
+    /// True when names that are not listed have to lead to public addresses.
+    pub(super) fn checks(&self, url: &Url) -> bool {
+        !self.all && !self.hosts.iter().any(|allowed| Some(allowed.as_str()) == url.host_str())
+    }
+
+    /// Where the host of an address leads, as curl writes it, when its name has to lead to public addresses; nothing when any
+    /// address will do, or a proxy looks the name up.
+    ///
+    /// # Errors
+    /// When the address is refused, or its name leads nowhere public.
+    pub async fn resolve(
+        &self,
+        url: &Url,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Option<String>, OutgoingError> {
+        let host = url.host_str().unwrap_or_default();
+        if self.refuses(url.as_str()) {
+            return Err(OutgoingError::Refused(host.to_owned()));
+        }
+        let (Some(Host::Domain(name)), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            return Ok(None);
+        };
+        if !self.checks(url) || !qoder_http::proxies(environment).is_empty() {
+            return Ok(None);
+        }
+        let found = tokio::net::lookup_host((name, port)).await;
+        let found = found.map_err(|error| OutgoingError::Failed(format!("{name}: {error}")))?;
+        let public = found.map(|address| address.ip()).find(|address| !is_private(*address));
+        let address = public.ok_or_else(|| OutgoingError::Refused(host.to_owned()))?;
+        Ok(Some(match address {
+            IpAddr::V4(address) => format!("{name}:{port}:{address}"),
+            IpAddr::V6(address) => format!("{name}:{port}:[{address}]"),
+        }))
+    }
+
     /// True for an address on this machine or in a private network that no one has listed. A name is looked at as it is written; what
-    /// it resolves to is for the network's own rules.
+    /// it resolves to is checked when a request is sent.
     #[must_use]
     pub fn refuses(&self, url: &str) -> bool {
         is_refused(url, self)
@@ -46,7 +84,8 @@ fn is_refused(url: &str, private: &PrivateAddresses) -> bool {
     }
 }
 
-fn is_private(address: IpAddr) -> bool {
+/// True for an address on this machine or in a private network.
+pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();

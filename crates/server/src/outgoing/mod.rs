@@ -1,9 +1,13 @@
-//! Requests that the server sends on behalf of a tenant: to token endpoints and to MCP servers that are tried out. Their answers are
+//! Requests that the server sends on behalf of a tenant: to token endpoints, to MCP servers that are tried out and to
+//! webhook endpoints. Their answers are
 //! bounded, and addresses inside of the operator's network are refused unless they are listed.
 
 mod addresses;
+mod resolver;
+mod webhooks;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -11,7 +15,9 @@ use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use url::Url;
 
+use self::resolver::PublicNames;
 pub use addresses::PrivateAddresses;
+pub use webhooks::{WebhookStatistics, Webhooks};
 
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -66,8 +72,11 @@ impl Outgoing {
         if self.private.refuses(url) {
             return Err(OutgoingError::Refused(parsed.host_str().unwrap_or_default().to_owned()));
         }
-        let client =
+        let mut client =
             qoder_http::builder(&parsed, &self.environment).map_err(|error| failed(error.to_string()))?;
+        if self.private.checks(&parsed) {
+            client = client.dns_resolver(Arc::new(PublicNames::new(&self.environment)));
+        }
         let client =
             client.timeout(PATIENCE).build().map_err(|error| failed(qoder_http::innermost(&error)))?;
         let sent = client.request(Method::POST, parsed).headers(headers).body(body).send().await;

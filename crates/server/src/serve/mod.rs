@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 pub use foundation::{Foundation, ServeError, Use};
 
+use crate::api::run_schedules;
 use crate::config::Config;
 use crate::drive::{Membership, Node, announce};
 use crate::http::{Acceptor, Authenticator, serve_connections};
@@ -53,6 +54,10 @@ pub async fn serve(
     let member = Membership { home: foundation.home, address: address.to_string() };
     parts.node.join(&member).await?;
     let mut running = run_node(&config, &parts.node, member, &store, parts.hints);
+    if config.roles.sweep {
+        running.push(tokio::spawn(run_schedules(Arc::clone(&parts.app))));
+        running.push(tokio::spawn(Arc::clone(&parts.webhooks).deliver()));
+    }
     running.push(tokio::spawn(care(store.clone(), Arc::clone(&parts.tokens), log.clone())));
     running.push(tokio::spawn(tidy_up(Arc::clone(&parts.node), tidy)));
     let accepting = tokio::spawn(serve_connections(listener, acceptor, parts.router, stops, log.clone()));

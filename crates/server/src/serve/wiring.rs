@@ -15,7 +15,7 @@ use crate::environment::LocalEnvironments;
 use crate::fanout::Hub;
 use crate::http::{Authenticator, Edge, FileLinks, HostRules, LinkBase, RateLimiter};
 use crate::observe::{Counted, Log, Metrics};
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Outgoing, Webhooks};
 use crate::store::Hint;
 
 /// The parts of a server.
@@ -23,6 +23,8 @@ pub(super) struct Parts {
     pub(super) node: Arc<Node>,
     pub(super) tokens: Arc<Authenticator>,
     pub(super) readiness: Arc<Readiness>,
+    pub(super) webhooks: Arc<Webhooks>,
+    pub(super) app: Arc<App>,
     pub(super) router: Router,
     /// Hints for other nodes, where there can be some.
     pub(super) hints: Option<mpsc::UnboundedReceiver<Hint>>,
@@ -54,7 +56,7 @@ pub(super) fn wire(
         storage_quota: config.storage_quota,
     };
     let outgoing = Outgoing::new(config.environment.clone(), config.private_addresses.clone());
-    let credentials = Arc::new(Credentials::new(foundation.store.clone(), outgoing));
+    let credentials = Arc::new(Credentials::new(foundation.store.clone(), outgoing.clone()));
     let node = Node::new(
         foundation.store.clone(),
         Arc::clone(&hub),
@@ -63,7 +65,14 @@ pub(super) fn wire(
         settings,
         log.clone(),
     );
-    let metrics = Arc::new(Metrics::new(counted(foundation, &node, &hub)));
+    let webhooks = Webhooks::new(
+        foundation.store.clone(),
+        foundation.keys.clone(),
+        outgoing,
+        config.webhooks,
+        (node.id(), log.clone()),
+    );
+    let metrics = Arc::new(Metrics::new(counted(foundation, &node, &hub, &webhooks)));
     let tokens = Authenticator::new(foundation.store.clone(), foundation.cluster.clone());
     let readiness = Arc::new(Readiness::default());
     let edge = Arc::new(Edge {
@@ -92,12 +101,14 @@ pub(super) fn wire(
             },
         ),
         storage_quota: config.storage_quota,
+        private_addresses: config.private_addresses.clone(),
         readiness: Arc::clone(&readiness),
         stop,
         streams: Mutex::new(HashMap::new()),
     };
-    let router = router(Arc::new(app), config.roles.api);
-    Ok(Parts { node, tokens, readiness, router, hints })
+    let app = Arc::new(app);
+    let router = router(Arc::clone(&app), config.roles.api);
+    Ok(Parts { node, tokens, readiness, webhooks, app, router, hints })
 }
 
 /// What every session is opened with.
@@ -116,7 +127,7 @@ fn runtime_settings(config: &Config) -> Result<RuntimeSettings, ServeError> {
     Ok(settings)
 }
 
-fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>) -> Counted {
+fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>, webhooks: &Webhooks) -> Counted {
     let statistics = &node.statistics;
     let health = &foundation.health;
     let (running, resting, watched) = (Arc::clone(node), Arc::clone(node), Arc::clone(hub));
@@ -129,6 +140,8 @@ fn counted(foundation: &Foundation, node: &Arc<Node>, hub: &Arc<Hub>) -> Counted
             ("session_parks", "Sessions that came to rest", statistics.parks.clone()),
             ("session_takeovers", "Sessions whose node was gone", statistics.takeovers.clone()),
             ("fenced_appends", "Commits that another node had overtaken", statistics.fenced.clone()),
+            ("webhooks_delivered", "Notices that endpoints took", webhooks.statistics.delivered.clone()),
+            ("webhooks_failed", "Notices that failed", webhooks.statistics.failed.clone()),
             (
                 "contact_losses",
                 "Times that the node lost contact with the database",

@@ -2,6 +2,7 @@
 //! guard against hanging and nothing else.
 
 mod cluster;
+mod document;
 mod http;
 mod stream;
 mod values;
@@ -192,7 +193,9 @@ impl Server {
         stream.write_all(b"\r\n").unwrap();
         // A server that refuses a body does not read all of it.
         let _ = stream.write_all(body);
-        read_answer(&mut BufReader::new(stream))
+        let answer = read_answer(&mut BufReader::new(stream));
+        document::check(method, path, &answer);
+        answer
     }
 
     /// Sends bytes and reads everything that comes back.

@@ -11,7 +11,7 @@ use crate::model::budget::Budget;
 use crate::model::dialect::Dialect;
 use crate::model::fields::{Change, Fields, each};
 use crate::model::files::GivenFiles;
-use crate::model::ids::{AgentId, EnvironmentId, SessionId, VaultId};
+use crate::model::ids::{AgentId, DeploymentId, EnvironmentId, SessionId, VaultId};
 use crate::model::inputs::{self, Input};
 use crate::model::metadata::{self, EmptyText, Metadata};
 use crate::model::names::SkillChoice;
@@ -168,6 +168,8 @@ pub struct Session {
     pub running_since: Option<Time>,
     /// When something last happened in it.
     pub last_at: Time,
+    /// The deployment that created it.
+    pub deployment: Option<DeploymentId>,
 }
 
 /// Reads the body of a creation. `files` has the files that its messages may name.
@@ -390,7 +392,7 @@ pub fn view(session: &Session, dialect: Dialect, now: Time, credit_usd: f64) -> 
         "vault_ids": body.vault_ids, "outcome_evaluations": [],
         "stats": { "active_seconds": active, "duration_seconds": seconds(end.since(session.created_at)) },
         "usage": session.usage.view(active, credit_usd),
-        "budget": body.budget.as_ref().map(Budget::view), "deployment_id": null,
+        "budget": body.budget.as_ref().map(Budget::view), "deployment_id": session.deployment,
         "created_at": session.created_at, "updated_at": session.updated_at, "archived_at": session.archived_at,
     });
     if dialect == Dialect::Qoder {

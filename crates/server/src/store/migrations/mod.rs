@@ -39,6 +39,8 @@ pub const SQLITE: &[Migration] = &[
     Migration { number: 4, name: "skills", sql: include_str!("sqlite/0004_skills.sql") },
     Migration { number: 5, name: "memory", sql: include_str!("sqlite/0005_memory.sql") },
     Migration { number: 6, name: "threads", sql: include_str!("sqlite/0006_threads.sql") },
+    Migration { number: 7, name: "webhooks", sql: include_str!("sqlite/0007_webhooks.sql") },
+    Migration { number: 8, name: "deployments", sql: include_str!("sqlite/0008_deployments.sql") },
 ];
 
 /// The schema of PostgreSQL. `meta` and `migrations` are made before the first one.

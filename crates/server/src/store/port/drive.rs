@@ -119,6 +119,8 @@ pub struct Rest {
 pub struct Append {
     /// The session.
     pub key: i64,
+    /// The session, as clients name it.
+    pub session: SessionId,
     /// Its tenant.
     pub tenant: TenantId,
     /// The lease.

@@ -1,6 +1,7 @@
 //! The port of the database: one method a use case. Each is one transaction, or one read. Both SQL kinds implement it; rules
 //! that decide inside of a transaction are pure functions of `model` that are passed in.
 
+mod deployments;
 mod drive;
 mod files;
 mod memory;
@@ -11,9 +12,14 @@ mod sessions;
 mod skills;
 mod threads;
 mod vaults;
+mod webhooks;
 
 use futures::future::BoxFuture;
 
+pub use deployments::{
+    DeploymentChange, DeploymentQuery, DeploymentRow, DeploymentsDb, DueRun, NewDeployment, NextDeployment,
+    RunQuery,
+};
 pub use drive::{
     Append, Appended, Claim, DriveDb, InboxRow, LogKey, NewAction, NewRecord, RecordRow, Recovered, Rest,
     SeatRow, Stranded,
@@ -30,6 +36,7 @@ pub use sessions::{
 pub use skills::{NewSkillVersion, SkillQuery, SkillVersionQuery, SkillsDb, UnusedArchive};
 pub use threads::{ThreadAppend, ThreadRow, ThreadsDb};
 pub use vaults::{CredentialChange, CredentialQuery, CredentialRow, NewCredential, VaultChange, VaultsDb};
+pub use webhooks::{ClaimDeliveries, DeliveryQuery, DueDelivery, EndpointChange, NewEndpoint, WebhooksDb};
 
 use super::error::DbError;
 
@@ -44,6 +51,8 @@ pub trait Db:
     + VaultsDb
     + MemoryDb
     + ThreadsDb
+    + WebhooksDb
+    + DeploymentsDb
     + SessionsDb
     + DriveDb
     + NodesDb
@@ -61,6 +70,8 @@ impl<T> Db for T where
         + VaultsDb
         + MemoryDb
         + ThreadsDb
+        + WebhooksDb
+        + DeploymentsDb
         + SessionsDb
         + DriveDb
         + NodesDb

@@ -5,10 +5,11 @@ use crate::model::agent_view::AgentVersion;
 use crate::model::environment::Environment;
 use crate::model::event::Event;
 use crate::model::ids::{
-    AgentId, EnvironmentId, EventId, MemoryStoreId, NodeId, SessionId, TenantId, ThreadId,
+    AgentId, DeploymentId, EnvironmentId, EventId, MemoryStoreId, NodeId, SessionId, TenantId, ThreadId,
 };
 use crate::model::metadata::Metadata;
 use crate::model::refusal::Refusal;
+use crate::model::run::Run;
 use crate::model::session::{Session, SessionBody};
 use crate::model::status::{Status, StopReason};
 use crate::model::time::Time;
@@ -65,6 +66,8 @@ pub struct CreateSession {
     pub inputs: Option<(Admit, Vec<EventId>)>,
     /// Who creates it.
     pub sender: Sender,
+    /// The run of a deployment that ends with it.
+    pub run: Option<Run>,
 }
 
 /// A session, with what is sealed of it.
@@ -138,6 +141,8 @@ pub struct SessionQuery {
     pub agent_version: Option<u64>,
     /// With this memory store.
     pub memory_store: Option<MemoryStoreId>,
+    /// Created by this deployment.
+    pub deployment: Option<DeploymentId>,
     /// In one of these states.
     pub statuses: Vec<Status>,
 }

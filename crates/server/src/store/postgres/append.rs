@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::columns::{number, stored, text, time, uuid};
+use super::resources::deliveries::{INSERT, Notices, WANTS};
 use super::sessions::events;
 use super::{DEADLINE, NOW, PostgresDb, checkout, drive, heads, threads, within};
 use crate::model::event::{Event, NewEvent};
@@ -83,9 +84,24 @@ fn statement() -> String {
         m AS (
             UPDATE events SET processed_at = old.now FROM old
             WHERE events.session_key = $1 AND events.id = ANY($24::uuid[]) AND events.processed_at IS NULL),
+        n AS (
+            {INSERT}
+            SELECT gen_random_uuid(), $10, w.id, u.id, u.kind, u.body, 'pending', $39, $39
+            FROM kept k JOIN unnest($35::uuid[], $36::uuid[], $37::text[], $38::text[]) AS u (event, id, kind, body)
+                ON u.event = k.id
+                JOIN webhook_endpoints w ON w.tenant_id = $10 AND w.active AND {WANTS}),
         d AS (DELETE FROM inbox USING old WHERE inbox.session_key = $1 AND inbox.seq <= $25)
         SELECT old.now, old.event_seq, old.starts, old.rests, old.rests AND old.is_news, old.inbox_seq FROM old"
     )
+}
+
+/// What the row of an event keeps of its body.
+fn body_of(event: &NewEvent) -> &[u8] {
+    if event.blob.is_some() { &[] } else { event.body.as_bytes() }
+}
+
+fn of_thread(thread: Option<ThreadId>) -> Option<Uuid> {
+    thread.map(|thread| uuid(thread.0))
 }
 
 /// An append with everything that is made once, however often it is tried.
@@ -94,6 +110,7 @@ struct Prepared {
     /// Events with the part that each belongs to, in order.
     events: Vec<(i32, NewEvent)>,
     stop: Option<String>,
+    notices: Notices,
 }
 
 impl Prepared {
@@ -105,16 +122,18 @@ impl Prepared {
             events.extend(std::mem::take(&mut rest.events).into_iter().map(|event| (OF_REST, event)));
             stop = Some(text(&rest.stop)?);
         }
-        Ok(Self { append, events, stop })
+        let noted = events.iter().map(|(_, event)| (event.id, event.kind, event.body.as_str()));
+        let notices = Notices::of_events((append.tenant, append.session), noted);
+        Ok(Self { append, events, stop, notices })
     }
 
     /// Sends it; `None` when the session has another holder, or its log is not where it was.
     async fn send(&self, connection: &mut Object) -> Result<Option<Appended>, DbError> {
-        if self.append.threads.is_empty() {
+        let append = &self.append;
+        if append.threads.is_empty() {
             return self.execute(connection).await;
         }
         let transaction = connection.transaction().await?;
-        let append = &self.append;
         let head = heads::lock(&transaction, append.key).await?;
         if head.fence != append.fence || head.record_seq != append.expected {
             return Ok(None);
@@ -145,13 +164,9 @@ impl Prepared {
         let types: Vec<&str> = events.iter().map(|(_, event)| event.kind).collect();
         let processed: Vec<bool> = events.iter().map(|(_, event)| event.is_processed).collect();
         let previewed: Vec<bool> = events.iter().map(|(_, event)| event.is_previewed).collect();
-        let event_bodies: Vec<&[u8]> = events
-            .iter()
-            .map(|(_, event)| if event.blob.is_some() { &[][..] } else { event.body.as_bytes() })
-            .collect();
+        let event_bodies: Vec<&[u8]> = events.iter().map(|(_, event)| body_of(event)).collect();
         let event_blobs: Vec<Option<&str>> = events.iter().map(|(_, event)| event.blob.as_deref()).collect();
         let event_parts: Vec<i32> = events.iter().map(|(part, _)| *part).collect();
-        let of_thread = |thread: Option<ThreadId>| thread.map(|thread| uuid(thread.0));
         let event_threads: Vec<Option<Uuid>> =
             events.iter().map(|(_, event)| of_thread(event.thread)).collect();
         let posted: Vec<bool> = events.iter().map(|(_, event)| event.is_posted).collect();
@@ -200,6 +215,11 @@ impl Prepared {
                     &event_threads,
                     &posted,
                     &action_threads,
+                    &self.notices.of,
+                    &self.notices.ids,
+                    &self.notices.kinds,
+                    &self.notices.bodies,
+                    &self.notices.at,
                 ],
             )
             .await?;

@@ -9,6 +9,7 @@ use super::NOW;
 use super::columns::{
     number, optional_json, optional_raw, optional_time, raw, status, stored, text, time, uuid,
 };
+use super::resources::deliveries;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{EventId, NodeId};
 use crate::model::time::Time;
@@ -101,6 +102,7 @@ pub(super) async fn add(
             ],
         )
         .await?;
+    deliveries::notify_events(transaction, head.key, &added).await?;
     Ok(added)
 }
 

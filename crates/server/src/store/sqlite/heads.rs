@@ -4,6 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::{number, optional_json, optional_raw, optional_time, status, stored, time};
+use super::resources::deliveries;
 use crate::model::event::{Event, NewEvent};
 use crate::model::ids::{EventId, NodeId};
 use crate::model::time::Time;
@@ -69,6 +70,7 @@ pub(super) fn add(
             event.is_posted,
         ])?;
     }
+    deliveries::notify_events(connection, head.key, &added)?;
     Ok(added)
 }
 

@@ -4,13 +4,14 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SqliteDb;
-use super::columns::{json, number, optional_json, optional_time, raw, status, stored, time};
+use super::columns::{json, number, optional_json, optional_raw, optional_time, raw, status, stored, time};
 use super::lists::{List, page};
 use super::once::once;
-use super::resources::{agents, environments, memory_stores};
+use super::resources::{agents, deliveries, environments, memory_stores, runs};
 use super::{events, heads, inputs};
 use crate::model::event::{Event, NewEvent};
-use crate::model::ids::{AgentId, EnvironmentId, EventId, SessionId, TenantId};
+use crate::model::happening::Happening;
+use crate::model::ids::{AgentId, DeploymentId, EnvironmentId, EventId, SessionId, TenantId};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
 use crate::model::session::{Session, SessionSecrets};
@@ -23,7 +24,8 @@ use crate::store::port::{
 };
 
 const SELECT: &str = "SELECT s.key, s.id, s.agent_id, s.agent_version, s.environment_id, s.title, s.metadata, s.body, s.sealed,
-    s.created_at, s.updated_at, s.archived_at, h.status, h.usage, h.active_ms, h.running_since, h.last_at, h.stop_reason
+    s.created_at, s.updated_at, s.archived_at, h.status, h.usage, h.active_ms, h.running_since, h.last_at, h.stop_reason,
+    s.deployment_id
     FROM sessions s JOIN heads h ON h.session_key = s.key";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
@@ -45,6 +47,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         active_ms: number(row, 14)?,
         running_since: optional_time(row, 15)?,
         last_at: time(row, 16)?,
+        deployment: optional_raw(row, 18)?.map(DeploymentId),
     };
     Ok(SessionRow { session, sealed: row.get(8)?, stop: optional_json(row, 17)? })
 }
@@ -74,7 +77,7 @@ pub(super) fn key(connection: &Connection, tenant: TenantId, id: SessionId) -> R
 }
 
 fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow, Sent), DbError> {
-    let CreateSession { tenant, agent, agent_version, environment, make, inputs, sender } = create;
+    let CreateSession { tenant, agent, agent_version, environment, make, inputs, sender, run } = create;
     let agent = agents::find(connection, AgentQuery { tenant, id: agent, version: agent_version })?;
     if agent.archived_at.is_some() {
         let problem = format!("is `{}`, which is archived; use another agent", agent.id);
@@ -98,7 +101,7 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
     connection
         .prepare_cached(
             "INSERT INTO sessions (key, id, tenant_id, agent_id, agent_version, environment_id, title, metadata, body, sealed,
-                created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)",
+                created_at, updated_at, deployment_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)",
         )?
         .execute(params![
             key,
@@ -112,11 +115,16 @@ fn create(connection: &Connection, create: CreateSession) -> Result<(SessionRow,
             body,
             row.sealed,
             now.0,
+            run.as_ref().map(|run| run.deployment.0),
         ])?;
+    if let Some(run) = run {
+        runs::succeed(connection, &run, row.id)?;
+    }
     memory_stores::mount(connection, key, &row.body)?;
     connection
         .prepare_cached("INSERT INTO heads (session_key, status, last_at) VALUES (?1, ?2, ?3)")?
         .execute(params![key, Status::Idle.as_str(), now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("session.created", row.id))?;
     let sent = match inputs {
         None => inputs::nothing_sent(key),
         Some((admit, actions)) => {
@@ -178,6 +186,7 @@ fn archive(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<S
     connection
         .prepare_cached("UPDATE sessions SET archived_at = ?2, updated_at = ?2 WHERE key = ?1")?
         .execute(params![row.session.key, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("session.archived", id))?;
     by_key(connection, row.session.key)?.ok_or(DbError::Fenced(row.session.key))
 }
 
@@ -187,6 +196,7 @@ fn delete(connection: &Connection, tenant: TenantId, id: SessionId) -> Result<i6
     connection
         .prepare_cached("UPDATE sessions SET deleted_at = ?2 WHERE key = ?1")?
         .execute(params![key, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("session.deleted", id))?;
     Ok(key)
 }
 
@@ -197,6 +207,9 @@ fn list(connection: &Connection, query: &SessionQuery) -> Result<ListedPage<Sess
     }
     if let Some(version) = query.agent_version {
         conditions.push(("s.agent_version = ?".to_owned(), vec![Value::Integer(stored(version))]));
+    }
+    if let Some(deployment) = query.deployment {
+        conditions.push(("s.deployment_id = ?".to_owned(), vec![Value::Blob(deployment.0.to_vec())]));
     }
     if let Some(store) = query.memory_store {
         let sql =

@@ -331,6 +331,78 @@ CREATE TABLE session_memory_stores (
 );
 CREATE INDEX session_memory_stores_of ON session_memory_stores (store_id);
 
+-- Endpoints that get notices of what happens, and the outbox of notices. A notice that is being sent belongs to a node; it is due again
+-- when that node has not reported by then.
+CREATE TABLE webhook_endpoints (
+    id              uuid PRIMARY KEY,
+    tenant_id       uuid NOT NULL REFERENCES tenants (id),
+    body            json NOT NULL,
+    sealed          bytea NOT NULL,
+    active          boolean NOT NULL,
+    disabled_reason text,
+    failures        bigint NOT NULL DEFAULT 0,
+    last_success_at bigint,
+    last_failure_at bigint,
+    created_at      bigint NOT NULL,
+    updated_at      bigint NOT NULL
+);
+CREATE INDEX webhook_endpoints_listed ON webhook_endpoints (tenant_id, created_at DESC, id DESC);
+
+CREATE TABLE deliveries (
+    id              uuid PRIMARY KEY,
+    tenant_id       uuid NOT NULL,
+    endpoint_id     uuid NOT NULL,
+    event_id        uuid NOT NULL,
+    type            text NOT NULL,
+    body            text NOT NULL,
+    state           text NOT NULL,
+    attempts        bigint NOT NULL DEFAULT 0,
+    next_at         bigint,
+    claimed_by      uuid,
+    attempted_at    bigint,
+    response_status integer,
+    error           text,
+    created_at      bigint NOT NULL
+);
+CREATE INDEX deliveries_due ON deliveries (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX deliveries_of_endpoint ON deliveries (endpoint_id, created_at DESC, id DESC);
+CREATE INDEX deliveries_by_age ON deliveries (created_at);
+
+-- Deployments with schedules, and their runs. A run that a schedule began is there before its session, once for each time; it is
+-- finished by a node that finds it unfinished.
+CREATE TABLE deployments (
+    id          uuid PRIMARY KEY,
+    tenant_id   uuid NOT NULL REFERENCES tenants (id),
+    agent_id    uuid NOT NULL,
+    body        json NOT NULL,
+    sealed      bytea NOT NULL,
+    paused      json,
+    next_at     bigint,
+    last_run_at bigint,
+    created_at  bigint NOT NULL,
+    updated_at  bigint NOT NULL,
+    archived_at bigint
+);
+CREATE INDEX deployments_listed ON deployments (tenant_id, created_at DESC, id DESC);
+CREATE INDEX deployments_due ON deployments (next_at) WHERE next_at IS NOT NULL;
+
+CREATE TABLE deployment_runs (
+    id            uuid PRIMARY KEY,
+    tenant_id     uuid NOT NULL,
+    deployment_id uuid NOT NULL REFERENCES deployments (id),
+    agent_id      uuid NOT NULL,
+    agent_version bigint NOT NULL,
+    scheduled_at  bigint,
+    session_id    uuid,
+    error         json,
+    claimed_by    uuid,
+    created_at    bigint NOT NULL
+);
+CREATE UNIQUE INDEX deployment_runs_once ON deployment_runs (deployment_id, scheduled_at) WHERE scheduled_at IS NOT NULL;
+CREATE INDEX deployment_runs_listed ON deployment_runs (tenant_id, created_at DESC, id DESC);
+CREATE INDEX deployment_runs_unfinished ON deployment_runs (created_at) WHERE session_id IS NULL AND error IS NULL;
+CREATE INDEX sessions_of_deployment ON sessions (deployment_id) WHERE deployment_id IS NOT NULL;
+
 -- `home` is the data directory of the process: one that starts there again replaces its predecessor at once.
 CREATE TABLE nodes (
     id         uuid PRIMARY KEY,

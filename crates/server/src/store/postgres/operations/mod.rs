@@ -9,6 +9,7 @@ use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::Row;
 
 use super::columns::{number, uuid};
+use super::resources::deliveries;
 use super::{LONG_DEADLINE, PostgresDb, connections};
 
 use crate::model::ids::TenantId;
@@ -70,7 +71,8 @@ async fn clean(transaction: &Transaction<'_>, now: Time) -> Result<u64, DbError>
     let old = now.after(-KEPT_ANSWER).0;
     let answers = transaction.execute(&transaction.prepare_cached(sql).await?, &[&old]).await?;
     let uploads = clean_uploads(transaction, now).await?;
-    Ok(keys.len() as u64 + answers + uploads)
+    let deliveries = deliveries::clean(transaction, now).await?;
+    Ok(keys.len() as u64 + answers + uploads + deliveries)
 }
 
 /// Removes content whose writer was killed before it was finished.

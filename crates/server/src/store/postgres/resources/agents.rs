@@ -3,10 +3,11 @@
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::Row;
 
-use super::environments;
+use super::{deliveries, environments};
 use crate::model::agent::AgentBody;
 use crate::model::agent_view::AgentVersion;
 use crate::model::environment::{Environment, EnvironmentBody};
+use crate::model::happening::Happening;
 use crate::model::ids::{AgentId, EnvironmentId, TenantId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
@@ -84,6 +85,7 @@ async fn create(
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&uuid(id.0), &uuid(tenant.0), &body.name, &now.0]).await?;
     insert_version(transaction, id, 1, &body, now).await?;
+    deliveries::notify(transaction, tenant, &Happening::new("agent.created", id)).await?;
     Ok(AgentVersion { id, version: 1, created_at: now, updated_at: now, archived_at: None, body })
 }
 
@@ -100,6 +102,7 @@ async fn update(
     let sql = "UPDATE agents SET name = $2, head_version = $3, updated_at = $4 WHERE id = $1";
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&uuid(before.id.0), &body.name, &stored(version), &now.0]).await?;
+    deliveries::notify(transaction, query.tenant, &Happening::new("agent.updated", before.id)).await?;
     Ok(AgentVersion { version, updated_at: now, body, ..before })
 }
 
@@ -111,6 +114,7 @@ async fn archive(transaction: &Transaction<'_>, query: AgentQuery) -> Result<Age
         let statement = transaction.prepare_cached(sql).await?;
         transaction.execute(&statement, &[&uuid(agent.id.0), &now.0]).await?;
         agent.archived_at = Some(now);
+        deliveries::notify(transaction, query.tenant, &Happening::new("agent.archived", agent.id)).await?;
     }
     Ok(agent)
 }

@@ -3,7 +3,9 @@
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::Row;
 
+use super::deliveries;
 use crate::model::environment::{Environment, EnvironmentBody};
+use crate::model::happening::Happening;
 use crate::model::ids::{EnvironmentId, TenantId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
@@ -65,6 +67,7 @@ pub(super) async fn create(
     transaction
         .execute(&statement, &[&uuid(id.0), &uuid(tenant.0), &body.name, &text(&body)?, &now.0])
         .await?;
+    deliveries::notify(transaction, tenant, &Happening::new("environment.created", id)).await?;
     Ok(Environment { id, created_at: now, updated_at: now, archived_at: None, body })
 }
 
@@ -80,6 +83,7 @@ pub(super) async fn update(
     let sql = "UPDATE environments SET name = $2, body = $3::text::json, updated_at = $4 WHERE id = $1";
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&uuid(id.0), &body.name, &text(&body)?, &now.0]).await?;
+    deliveries::notify(transaction, tenant, &Happening::new("environment.updated", id)).await?;
     Ok(Environment { body, updated_at: now, ..before })
 }
 
@@ -95,6 +99,7 @@ pub(super) async fn archive(
         let statement = transaction.prepare_cached(sql).await?;
         transaction.execute(&statement, &[&uuid(id.0), &now.0]).await?;
         environment.archived_at = Some(now);
+        deliveries::notify(transaction, tenant, &Happening::new("environment.archived", id)).await?;
     }
     Ok(environment)
 }
@@ -114,7 +119,7 @@ pub(super) async fn delete(
     let statement =
         transaction.prepare_cached("UPDATE environments SET deleted_at = $2 WHERE id = $1").await?;
     transaction.execute(&statement, &[&uuid(id.0), &Time::now().0]).await?;
-    Ok(())
+    deliveries::notify(transaction, tenant, &Happening::new("environment.deleted", id)).await
 }
 
 pub(super) async fn list(connection: &Object, query: &ListQuery) -> Result<ListedPage<Environment>, DbError> {

@@ -3,6 +3,8 @@
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::Row;
 
+use super::deliveries;
+use crate::model::happening::Happening;
 use crate::model::ids::{MemoryStoreId, TenantId};
 use crate::model::memory_store::{MemoryStore, MemoryStoreBody};
 use crate::model::refusal::Refusal;
@@ -80,6 +82,7 @@ pub(super) async fn create(
     transaction
         .execute(&statement, &[&uuid(id.0), &uuid(tenant.0), &body.name, &text(&body)?, &now.0])
         .await?;
+    deliveries::notify(transaction, tenant, &Happening::new("memory_store.created", id)).await?;
     Ok(MemoryStore { id, body, count: 0, size: 0, created_at: now, updated_at: now, archived_at: None })
 }
 
@@ -114,6 +117,7 @@ pub(super) async fn archive(
     let sql = "UPDATE memory_stores SET archived_at = $2, updated_at = $2 WHERE id = $1";
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&uuid(id.0), &now.0]).await?;
+    deliveries::notify(transaction, tenant, &Happening::new("memory_store.archived", id)).await?;
     Ok(MemoryStore { archived_at: Some(now), updated_at: now, ..store })
 }
 
@@ -131,7 +135,7 @@ pub(super) async fn delete(
     ] {
         transaction.execute(&transaction.prepare_cached(sql).await?, &[&uuid(id.0)]).await?;
     }
-    Ok(())
+    deliveries::notify(transaction, tenant, &Happening::new("memory_store.deleted", id)).await
 }
 
 pub(super) async fn list(

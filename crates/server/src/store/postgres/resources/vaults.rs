@@ -3,6 +3,8 @@
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::Row;
 
+use super::deliveries;
+use crate::model::happening::Happening;
 use crate::model::ids::{CredentialId, TenantId, VaultId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
@@ -89,6 +91,7 @@ async fn create_vault(
     transaction
         .execute(&statement, &[&uuid(id.0), &uuid(tenant.0), &text(&body)?, &now.0, &body.display_name])
         .await?;
+    deliveries::notify(transaction, tenant, &Happening::new("vault.created", id)).await?;
     Ok(Vault { id, body, created_at: now, updated_at: now, archived_at: None })
 }
 
@@ -138,6 +141,7 @@ async fn archive_vault(
         "UPDATE credentials SET archived_at = coalesce(archived_at, $2), updated_at = $2, sealed = '' WHERE vault_id = $1",
     ];
     each(transaction, &statements, uuid(id.0), now).await?;
+    deliveries::notify(transaction, tenant, &Happening::new("vault.archived", id)).await?;
     Ok(Vault { archived_at: Some(now), updated_at: now, ..vault })
 }
 
@@ -147,7 +151,8 @@ async fn delete_vault(transaction: &Transaction<'_>, tenant: TenantId, id: Vault
         r#"UPDATE vaults SET deleted_at = $2, body = '{"display_name":""}' WHERE id = $1"#,
         "UPDATE credentials SET deleted_at = $2, sealed = '' WHERE vault_id = $1",
     ];
-    each(transaction, &statements, uuid(id.0), Time::now()).await
+    each(transaction, &statements, uuid(id.0), Time::now()).await?;
+    deliveries::notify(transaction, tenant, &Happening::new("vault.deleted", id)).await
 }
 
 fn named(alias: &str, name: Option<String>) -> Conditions {
@@ -225,7 +230,9 @@ async fn create_credential(transaction: &Transaction<'_>, new: NewCredential) ->
             ],
         )
         .await?;
-    let NewCredential { id, vault, body, .. } = new;
+    let NewCredential { tenant, id, vault, body, .. } = new;
+    let happening = Happening::new("vault_credential.created", id).in_vault(vault);
+    deliveries::notify(transaction, tenant, &happening).await?;
     Ok(Credential { id, vault, body, created_at: now, updated_at: now, archived_at: None })
 }
 
@@ -271,13 +278,17 @@ async fn archive_credential(
     let now = Time::now();
     let sql = "UPDATE credentials SET archived_at = $2, updated_at = $2, sealed = '' WHERE id = $1";
     each(transaction, &[sql], uuid(query.id.0), now).await?;
+    let happening = Happening::new("vault_credential.archived", query.id).in_vault(query.vault);
+    deliveries::notify(transaction, query.tenant, &happening).await?;
     Ok(Credential { archived_at: Some(now), updated_at: now, ..credential })
 }
 
 async fn delete_credential(transaction: &Transaction<'_>, query: CredentialQuery) -> Result<(), DbError> {
     lock_credential(transaction, query).await?;
     let sql = "UPDATE credentials SET deleted_at = $2, sealed = '' WHERE id = $1";
-    each(transaction, &[sql], uuid(query.id.0), Time::now()).await
+    each(transaction, &[sql], uuid(query.id.0), Time::now()).await?;
+    let happening = Happening::new("vault_credential.deleted", query.id).in_vault(query.vault);
+    deliveries::notify(transaction, query.tenant, &happening).await
 }
 
 async fn list_credentials(

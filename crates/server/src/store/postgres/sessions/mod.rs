@@ -6,15 +6,19 @@ mod inputs;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::Row;
 
-use super::columns::{json, number, optional_json, optional_time, raw, status, stored, text, time, uuid};
+use super::columns::{
+    json, number, optional_json, optional_raw, optional_time, raw, status, stored, text, time, uuid,
+};
 use super::lists::{Conditions, List, page};
 use super::once::once;
-use super::resources::{agents, environments, memory_stores};
+use super::resources::{agents, deliveries, environments, memory_stores, runs};
 use super::{NOW, PostgresDb, heads};
 use crate::model::event::{Event, NewEvent};
-use crate::model::ids::{AgentId, EnvironmentId, EventId, SessionId, TenantId};
+use crate::model::happening::Happening;
+use crate::model::ids::{AgentId, DeploymentId, EnvironmentId, EventId, SessionId, TenantId};
 use crate::model::problem::Problem;
 use crate::model::refusal::Refusal;
+use crate::model::run::Run;
 use crate::model::session::{Session, SessionSecrets};
 use crate::model::status::Status;
 use crate::model::time::Time;
@@ -28,7 +32,7 @@ use crate::store::port::{
 const SELECT: &str =
     "SELECT s.key, s.id, s.agent_id, s.agent_version, s.environment_id, s.title, s.metadata::text, s.body::text, s.sealed,
     s.created_at, s.updated_at, s.archived_at, h.status, h.usage::text, h.active_ms, h.running_since, h.last_at,
-    h.stop_reason::text
+    h.stop_reason::text, s.deployment_id
     FROM sessions s JOIN heads h ON h.session_key = s.key";
 
 fn read(row: &Row) -> Result<SessionRow, DbError> {
@@ -50,6 +54,7 @@ fn read(row: &Row) -> Result<SessionRow, DbError> {
         active_ms: number(row, 14)?,
         running_since: optional_time(row, 15)?,
         last_at: time(row, 16)?,
+        deployment: optional_raw(row, 18)?.map(DeploymentId),
     };
     Ok(SessionRow { session, sealed: row.try_get(8)?, stop: optional_json(row, 17)? })
 }
@@ -91,7 +96,7 @@ pub(in crate::store::postgres) async fn key(
 }
 
 async fn create(transaction: &Transaction<'_>, create: CreateSession) -> Result<(SessionRow, Sent), DbError> {
-    let CreateSession { tenant, agent, agent_version, environment, make, inputs, sender } = create;
+    let CreateSession { tenant, agent, agent_version, environment, make, inputs, sender, run } = create;
     let agent = agents::find(transaction, AgentQuery { tenant, id: agent, version: agent_version }).await?;
     if agent.archived_at.is_some() {
         let problem = format!("is `{}`, which is archived; use another agent", agent.id);
@@ -103,7 +108,12 @@ async fn create(transaction: &Transaction<'_>, create: CreateSession) -> Result<
         return Err(Problem::field("environment_id", problem).with_code("environment_archived").into());
     }
     let row = make(&agent, &environment)?;
-    let key = insert(transaction, tenant, &row, (agent.id, agent.version), environment.id).await?;
+    let agent = (agent.id, agent.version);
+    let key = insert(transaction, tenant, &row, agent, environment.id, run.as_ref()).await?;
+    if let Some(run) = &run {
+        runs::succeed(transaction, run, row.id).await?;
+    }
+    deliveries::notify(transaction, tenant, &Happening::new("session.created", row.id)).await?;
     let sent = match inputs {
         None => inputs::nothing_sent(key),
         Some((admit, actions)) => {
@@ -121,6 +131,7 @@ async fn insert(
     row: &NewSessionRow,
     (agent, agent_version): (AgentId, u64),
     environment: EnvironmentId,
+    run: Option<&Run>,
 ) -> Result<i64, DbError> {
     let sql = format!("SELECT nextval(pg_get_serial_sequence('logs', 'log_key')), {NOW}");
     let statement = transaction.prepare_cached(&sql).await?;
@@ -129,8 +140,8 @@ async fn insert(
     let sql = "WITH l AS (INSERT INTO logs (log_key, session_key, created_at) OVERRIDING SYSTEM VALUE VALUES ($1, $1, $11)),
             h AS (INSERT INTO heads (session_key, status, last_at) VALUES ($1, $12, $11))
         INSERT INTO sessions (key, id, tenant_id, agent_id, agent_version, environment_id, title, metadata, body, sealed,
-            created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::json, $9::text::json, $10, $11, $11)";
+            created_at, updated_at, deployment_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::json, $9::text::json, $10, $11, $11, $13)";
     let statement = transaction.prepare_cached(sql).await?;
     transaction
         .execute(
@@ -148,6 +159,7 @@ async fn insert(
                 &row.sealed,
                 &now.0,
                 &Status::Idle.as_str(),
+                &run.map(|run| uuid(run.deployment.0)),
             ],
         )
         .await?;
@@ -224,6 +236,7 @@ async fn archive(
     let sql = "UPDATE sessions SET archived_at = $2, updated_at = $2 WHERE key = $1";
     let statement = transaction.prepare_cached(sql).await?;
     transaction.execute(&statement, &[&row.session.key, &now.0]).await?;
+    deliveries::notify(transaction, tenant, &Happening::new("session.archived", id)).await?;
     by_key(transaction, row.session.key).await
 }
 
@@ -232,6 +245,7 @@ async fn delete(transaction: &Transaction<'_>, tenant: TenantId, id: SessionId) 
     let now = cut_off(transaction, head).await?;
     let statement = transaction.prepare_cached("UPDATE sessions SET deleted_at = $2 WHERE key = $1").await?;
     transaction.execute(&statement, &[&row.session.key, &now.0]).await?;
+    deliveries::notify(transaction, tenant, &Happening::new("session.deleted", id)).await?;
     Ok(row.session.key)
 }
 
@@ -243,6 +257,9 @@ async fn list(connection: &Object, query: &SessionQuery) -> Result<ListedPage<Se
     }
     if let Some(version) = query.agent_version {
         conditions.with("s.agent_version = ?", vec![Box::new(stored(version))]);
+    }
+    if let Some(deployment) = query.deployment {
+        conditions.with("s.deployment_id = ?", vec![Box::new(uuid(deployment.0))]);
     }
     if let Some(store) = query.memory_store {
         let sql =

@@ -2,10 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::environments;
+use super::{deliveries, environments};
 use crate::model::agent::AgentBody;
 use crate::model::agent_view::AgentVersion;
 use crate::model::environment::{Environment, EnvironmentBody};
+use crate::model::happening::Happening;
 use crate::model::ids::{AgentId, EnvironmentId, TenantId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
@@ -76,6 +77,7 @@ fn create(connection: &Connection, tenant: TenantId, body: AgentBody) -> Result<
         .prepare_cached("INSERT INTO agents VALUES (?1, ?2, ?3, 1, ?4, ?4, NULL)")?
         .execute(params![id.0, tenant.0, body.name, now.0])?;
     insert_version(connection, id, 1, &body, now)?;
+    deliveries::notify(connection, tenant, &Happening::new("agent.created", id))?;
     Ok(AgentVersion { id, version: 1, created_at: now, updated_at: now, archived_at: None, body })
 }
 
@@ -92,6 +94,7 @@ fn update(
     connection
         .prepare_cached("UPDATE agents SET name = ?2, head_version = ?3, updated_at = ?4 WHERE id = ?1")?
         .execute(params![before.id.0, body.name, stored(version), now.0])?;
+    deliveries::notify(connection, query.tenant, &Happening::new("agent.updated", before.id))?;
     Ok(AgentVersion { version, updated_at: now, body, ..before })
 }
 
@@ -103,6 +106,7 @@ fn archive(connection: &Connection, query: AgentQuery) -> Result<AgentVersion, D
             .prepare_cached("UPDATE agents SET archived_at = ?2, updated_at = ?2 WHERE id = ?1")?
             .execute(params![agent.id.0, now.0])?;
         agent.archived_at = Some(now);
+        deliveries::notify(connection, query.tenant, &Happening::new("agent.archived", agent.id))?;
     }
     Ok(agent)
 }

@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::deliveries;
 use crate::model::environment::{Environment, EnvironmentBody};
+use crate::model::happening::Happening;
 use crate::model::ids::{EnvironmentId, TenantId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
@@ -42,6 +44,7 @@ pub(super) fn create(
     connection
         .prepare_cached("INSERT INTO environments VALUES (?1, ?2, ?3, ?4, ?5, ?5, NULL, NULL)")?
         .execute(params![id.0, tenant.0, body.name, text(&body)?, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("environment.created", id))?;
     Ok(Environment { id, created_at: now, updated_at: now, archived_at: None, body })
 }
 
@@ -57,6 +60,7 @@ pub(super) fn update(
     connection
         .prepare_cached("UPDATE environments SET name = ?2, body = ?3, updated_at = ?4 WHERE id = ?1")?
         .execute(params![id.0, body.name, text(&body)?, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("environment.updated", id))?;
     Ok(Environment { body, updated_at: now, ..before })
 }
 
@@ -72,6 +76,7 @@ pub(super) fn archive(
             .prepare_cached("UPDATE environments SET archived_at = ?2, updated_at = ?2 WHERE id = ?1")?
             .execute(params![id.0, now.0])?;
         environment.archived_at = Some(now);
+        deliveries::notify(connection, tenant, &Happening::new("environment.archived", id))?;
     }
     Ok(environment)
 }
@@ -91,7 +96,7 @@ pub(super) fn delete(connection: &Connection, tenant: TenantId, id: EnvironmentI
     connection
         .prepare_cached("UPDATE environments SET deleted_at = ?2 WHERE id = ?1")?
         .execute(params![id.0, Time::now().0])?;
-    Ok(())
+    deliveries::notify(connection, tenant, &Happening::new("environment.deleted", id))
 }
 
 pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<ListedPage<Environment>, DbError> {

@@ -3,6 +3,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::deliveries;
+use crate::model::happening::Happening;
 use crate::model::ids::{MemoryStoreId, TenantId};
 use crate::model::memory_store::{MemoryStore, MemoryStoreBody};
 use crate::model::refusal::Refusal;
@@ -70,6 +72,7 @@ pub(super) fn create(
             "INSERT INTO memory_stores (id, tenant_id, name, body, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
         )?
         .execute(params![id.0, tenant.0, body.name, text(&body)?, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("memory_store.created", id))?;
     Ok(MemoryStore { id, body, count: 0, size: 0, created_at: now, updated_at: now, archived_at: None })
 }
 
@@ -104,6 +107,7 @@ pub(super) fn archive(
     connection
         .prepare_cached("UPDATE memory_stores SET archived_at = ?2, updated_at = ?2 WHERE id = ?1")?
         .execute(params![id.0, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("memory_store.archived", id))?;
     Ok(MemoryStore { archived_at: Some(now), updated_at: now, ..store })
 }
 
@@ -117,7 +121,7 @@ pub(super) fn delete(connection: &Connection, tenant: TenantId, id: MemoryStoreI
     ] {
         connection.prepare_cached(sql)?.execute([id.0])?;
     }
-    Ok(())
+    deliveries::notify(connection, tenant, &Happening::new("memory_store.deleted", id))
 }
 
 pub(super) fn list(

@@ -4,6 +4,8 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
+use super::deliveries;
+use crate::model::happening::Happening;
 use crate::model::ids::{CredentialId, TenantId, VaultId};
 use crate::model::refusal::Refusal;
 use crate::model::time::Time;
@@ -74,6 +76,7 @@ fn create_vault(connection: &Connection, tenant: TenantId, body: VaultBody) -> R
             "INSERT INTO vaults (id, tenant_id, body, created_at, updated_at, name) VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
         )?
         .execute(params![id.0, tenant.0, text(&body)?, now.0, body.display_name])?;
+    deliveries::notify(connection, tenant, &Happening::new("vault.created", id))?;
     Ok(Vault { id, body, created_at: now, updated_at: now, archived_at: None })
 }
 
@@ -109,6 +112,7 @@ fn archive_vault(connection: &Connection, tenant: TenantId, id: VaultId) -> Resu
             "UPDATE credentials SET archived_at = coalesce(archived_at, ?2), updated_at = ?2, sealed = x'' WHERE vault_id = ?1",
         )?
         .execute(params![id.0, now.0])?;
+    deliveries::notify(connection, tenant, &Happening::new("vault.archived", id))?;
     Ok(Vault { archived_at: Some(now), updated_at: now, ..vault })
 }
 
@@ -121,7 +125,7 @@ fn delete_vault(connection: &Connection, tenant: TenantId, id: VaultId) -> Resul
     connection
         .prepare_cached("UPDATE credentials SET deleted_at = ?2, sealed = x'' WHERE vault_id = ?1")?
         .execute(params![id.0, now.0])?;
-    Ok(())
+    deliveries::notify(connection, tenant, &Happening::new("vault.deleted", id))
 }
 
 fn named(alias: &str, name: Option<String>) -> Vec<(String, Vec<Value>)> {
@@ -189,6 +193,7 @@ fn create_credential(connection: &Connection, new: NewCredential) -> Result<Cred
             new.body.display_name.as_deref().unwrap_or_default(),
             subject,
         ])?;
+    notify(connection, "vault_credential.created", new.tenant, new.vault, new.id)?;
     let NewCredential { id, vault, body, .. } = new;
     Ok(Credential { id, vault, body, created_at: now, updated_at: now, archived_at: None })
 }
@@ -236,6 +241,7 @@ fn archive_credential(connection: &Connection, query: CredentialQuery) -> Result
             "UPDATE credentials SET archived_at = ?2, updated_at = ?2, sealed = x'' WHERE id = ?1",
         )?
         .execute(params![query.id.0, now.0])?;
+    notify(connection, "vault_credential.archived", query.tenant, query.vault, query.id)?;
     Ok(Credential { archived_at: Some(now), updated_at: now, ..credential })
 }
 
@@ -244,7 +250,17 @@ fn delete_credential(connection: &Connection, query: CredentialQuery) -> Result<
     connection
         .prepare_cached("UPDATE credentials SET deleted_at = ?2, sealed = x'' WHERE id = ?1")?
         .execute(params![query.id.0, Time::now().0])?;
-    Ok(())
+    notify(connection, "vault_credential.deleted", query.tenant, query.vault, query.id)
+}
+
+fn notify(
+    connection: &Connection,
+    kind: &'static str,
+    tenant: TenantId,
+    vault: VaultId,
+    id: CredentialId,
+) -> Result<(), DbError> {
+    deliveries::notify(connection, tenant, &Happening::new(kind, id).in_vault(vault))
 }
 
 fn list_credentials(

@@ -1,0 +1,5 @@
+//! What the server does without a client that waits.
+
+mod deployments;
+mod receiver;
+mod webhooks;
