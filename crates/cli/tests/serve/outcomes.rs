@@ -8,14 +8,17 @@ use serde_json::{Value, json};
 
 use super::support::{Cluster, Server, id, kind};
 
-/// A model that writes these, and that grades as `grade` says of what it reads.
+/// What a model answers that writes these, and that grades as `grade` says of what it reads.
+fn answer(texts: &[&str], grade: impl Fn(&str) -> Reply, request: &Value) -> Reply {
+    if request["system"].to_string().contains("You grade the work") {
+        return grade(&request["messages"].to_string());
+    }
+    Reply::text(*texts.get(assistant_count(request)).unwrap_or(&"nothing is left"))
+}
+
+/// Such a model.
 fn working(texts: &'static [&'static str], grade: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Script {
-    Script::by(move |request, _| {
-        if request["system"].to_string().contains("You grade the work") {
-            return grade(&request["messages"].to_string());
-        }
-        Reply::text(*texts.get(assistant_count(request)).unwrap_or(&"nothing is left"))
-    })
+    Script::by(move |request, _| answer(texts, &grade, request))
 }
 
 fn verdict(result: &str, explanation: &str) -> Reply {
@@ -193,4 +196,73 @@ fn a_session_begins_with_an_outcome_and_what_is_wrong_is_named() {
         assert!(refused.error(400).1.contains(named), "{named}");
     }
     assert_eq!(kind(&server.ask(&session, "hello")), "session.status_idle");
+}
+
+#[test]
+fn an_interrupt_while_it_works_ends_the_outcome_without_an_evaluation() {
+    let server = Server::scripted(Script::by(|_, _| Reply::SlowFirstByte {
+        ms: 120_000,
+        reply: Box::new(Reply::text("late")),
+    }));
+    let session = server.session(&json!([]));
+    let mut stream = server.stream(&session, None);
+    server.send(&session, &json!([outcome(3)])).ok();
+    stream.until("span.model_request_start");
+    server.send(&session, &json!([{ "type": "user.interrupt" }])).ok();
+    stream.until_end_of_turn();
+    assert_eq!(evaluations(&server, &session)[0]["result"], "interrupted");
+    assert!(find(&server.events(&session), "span.outcome_evaluation_end").is_empty());
+}
+
+#[test]
+fn a_killed_server_continues_a_revision() {
+    let is_slow = Arc::new(AtomicBool::new(true));
+    let slow = Arc::clone(&is_slow);
+    let mut server = Server::scripted(Script::by(move |request, _| {
+        let is_revision = assistant_count(request) == 1;
+        match answer(&["some words", "# A title"], until_titled, request) {
+            reply if is_revision && slow.load(Ordering::SeqCst) => {
+                Reply::SlowFirstByte { ms: 120_000, reply: Box::new(reply) }
+            }
+            reply => reply,
+        }
+    }));
+    let session = server.session(&json!([]));
+    let mut stream = server.stream(&session, None);
+    server.send(&session, &json!([outcome(3)])).ok();
+    stream.until("span.outcome_evaluation_end");
+    let again = stream.until("span.model_request_start");
+    server.kill();
+    is_slow.store(false, Ordering::SeqCst);
+    server.start_again();
+    server.stream(&session, Some(&id(&again))).until_end_of_turn();
+    let events = server.events(&session);
+    let ends: Vec<_> = find(&events, "span.outcome_evaluation_end");
+    assert_eq!(
+        ends.iter().map(|end| end["result"].clone()).collect::<Vec<_>>(),
+        ["needs_revision", "satisfied"]
+    );
+    assert_eq!(find(&events, "agent.message").len(), 2, "the session reads once that it has to revise");
+}
+
+#[test]
+fn a_deployment_has_an_outcome_whose_rubric_is_a_file() {
+    let server = Server::scripted(working(&["# A title"], |work| {
+        let knows = work.contains("The title is short.");
+        verdict(if knows { "satisfied" } else { "failed" }, "read")
+    }));
+    let body = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"rubric.md\"\r\n\r\nThe title is short.\r\n--b--\r\n";
+    let headers = [("content-type", "multipart/form-data; boundary=b")];
+    let file = id(&server.request("POST", "/v1/files", &headers, body.as_bytes()).ok());
+    let mut event = outcome(1);
+    event["rubric"] = json!({ "type": "file", "file_id": file });
+    let body = json!({ "name": "nightly", "agent": server.agent(&json!([])), "environment_id": server.environment(),
+        "initial_events": [event] });
+    let deployment = id(&server.post("/v1/deployments", &body).ok());
+    let run = server.post(&format!("/v1/deployments/{deployment}/run"), &json!({})).ok();
+    let session = run["session_id"].as_str().unwrap_or_else(|| panic!("{run}")).to_owned();
+    let events = server.events(&session);
+    assert_eq!(events[0]["rubric"], json!({ "type": "file", "file_id": file }));
+    server.stream(&session, Some(&id(&events[0]))).until_end_of_turn();
+    assert_eq!(evaluations(&server, &session)[0]["result"], "satisfied");
 }
