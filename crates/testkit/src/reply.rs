@@ -51,6 +51,15 @@ pub enum Reply {
         /// The reply that stalls.
         reply: Box<Reply>,
     },
+    /// The stream is silent for a while after every so many events, as a model that takes its time.
+    PacedStream {
+        /// How many events arrive together.
+        events: usize,
+        /// How long each silence lasts.
+        ms: u64,
+        /// The reply that is paced.
+        reply: Box<Reply>,
+    },
     /// A stream whose first event is not JSON.
     Malformed,
     /// Nothing arrives for a while, and then the reply.
@@ -88,7 +97,9 @@ impl Reply {
         match self {
             Self::ToolCalls(calls) => !calls.is_empty(),
             Self::Blocks { tools, .. } => !tools.is_empty(),
-            Self::SlowFirstByte { reply, .. } | Self::StalledStream { reply, .. } => reply.calls_tools(),
+            Self::SlowFirstByte { reply, .. }
+            | Self::StalledStream { reply, .. }
+            | Self::PacedStream { reply, .. } => reply.calls_tools(),
             Self::Text(_)
             | Self::HttpError { .. }
             | Self::CutStream { .. }

@@ -11,6 +11,7 @@ mod server;
 mod startup;
 mod stream;
 mod table;
+mod terminal;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -69,6 +70,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("sdks", Subject::Checkout, sdks::run),
     ("mcp", Subject::Program, mcp::run),
     ("server", Subject::Program, server::run),
+    ("terminal", Subject::Program, terminal::run),
 ];
 
 #[derive(Default)]

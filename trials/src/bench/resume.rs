@@ -10,15 +10,15 @@ use super::table::{Row, size as megabytes, time};
 use super::turns::{run_loop, text_of};
 use super::{Bench, measure};
 
-const SESSION: &str = "22222222-2222-4222-8222-222222222222";
+pub(super) const SESSION: &str = "22222222-2222-4222-8222-222222222222";
 /// Few rounds with many calls: the log grows by calls, and the requests stay few.
 const ROUNDS: usize = 50;
 const CALLS: usize = 98;
 /// With its line numbers and its typed output a read takes about twice its size in the log.
 const FILE_BYTES: usize = 1_900;
 
-/// Makes the session and resumes it.
-pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
+/// Makes the session in a sandbox of its own.
+pub(super) fn long_session(bench: &Bench) -> Result<Sandbox> {
     let sandbox = Sandbox::new();
     for number in 0..ROUNDS * CALLS {
         sandbox.write(format!("files/{number}.txt"), text_of(FILE_BYTES, number));
@@ -31,6 +31,12 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
         };
         Reply::ToolCalls((0..CALLS).map(call).collect())
     })?;
+    Ok(sandbox)
+}
+
+/// Makes the session and resumes it.
+pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
+    let sandbox = long_session(bench)?;
     let log = sandbox.session_files().pop().context("the session was not kept")?;
     let text = std::fs::read_to_string(&log)?;
     let entry =

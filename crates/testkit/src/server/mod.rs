@@ -276,6 +276,7 @@ impl ModelCall {
         let mut reply = &self.reply;
         let mut cut = None;
         let mut stall = None;
+        let mut pace = None;
         loop {
             match reply {
                 Reply::SlowFirstByte { ms, reply: inner } => {
@@ -288,6 +289,10 @@ impl ModelCall {
                 }
                 Reply::StalledStream { after_events, ms, reply: inner } => {
                     stall = Some((*after_events, Duration::from_millis(*ms)));
+                    reply = inner;
+                }
+                Reply::PacedStream { events, ms, reply: inner } => {
+                    pace = Some(((*events).max(1), Duration::from_millis(*ms)));
                     reply = inner;
                 }
                 Reply::HttpError { status, headers, body } => {
@@ -320,6 +325,11 @@ impl ModelCall {
                 break;
             }
             if let Some((_, duration)) = stall.filter(|(after, _)| *after == index) {
+                writer.flush()?;
+                shared.pause(duration);
+            }
+            if let Some((_, duration)) = pace.filter(|(events, _)| index > 0 && index.is_multiple_of(*events))
+            {
                 writer.flush()?;
                 shared.pause(duration);
             }

@@ -133,6 +133,7 @@ impl Answer {
             Reply::HttpError { .. }
             | Reply::CutStream { .. }
             | Reply::StalledStream { .. }
+            | Reply::PacedStream { .. }
             | Reply::Malformed
             | Reply::SlowFirstByte { .. }
             | Reply::Html(_) => return None,
