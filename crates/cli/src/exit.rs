@@ -73,7 +73,14 @@ impl Fault {
     /// The same with the names that options have for its reader.
     pub fn reworded(self, names: OptionNames) -> Self {
         let message = names.reword(&self.message).into_owned();
-        let hint = names.reword(&self.hint).into_owned();
+        // A program that sets options has no use for the help of the command line.
+        let hint = match names {
+            OptionNames::Flags => self.hint,
+            OptionNames::SnakeCase | OptionNames::CamelCase if self.hint.contains("`qodercli --help`") => {
+                String::new()
+            }
+            OptionNames::SnakeCase | OptionNames::CamelCase => names.reword(&self.hint).into_owned(),
+        };
         Self { exit: self.exit, message, hint }
     }
 }

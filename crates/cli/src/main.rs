@@ -25,7 +25,7 @@ use qoder_runtime::setup::Setup;
 
 use command_line::arguments::{self, Arguments};
 use command_line::environment::environment;
-use command_line::nearest;
+use command_line::{nearest, repeated};
 use commands::{Command, CommandLine};
 use exit::{Exit, Fault};
 use first_steps::{completions, init, login};
@@ -63,7 +63,7 @@ fn run(words: &[std::ffi::OsString]) -> Result<Exit, Fault> {
     if let Some(mistake) = nearest::mistaken(words) {
         return Err(mistake);
     }
-    let mut arguments = match Arguments::try_parse_from(words) {
+    let mut arguments = match repeated::parse(words) {
         Ok(arguments) => arguments,
         Err(error) => return Ok(usage(&error)),
     };

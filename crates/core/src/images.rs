@@ -108,6 +108,7 @@ impl ImageFailure {
             Self::Model(failure) => match failure.class {
                 ModelFailureClass::Authentication => "image_authentication",
                 ModelFailureClass::Permission => "image_permission",
+                ModelFailureClass::Quota => "image_quota",
                 ModelFailureClass::NotFound => "image_model_not_found",
                 ModelFailureClass::RateLimit => "image_rate_limit",
                 ModelFailureClass::Overloaded => "image_overloaded",
@@ -139,6 +140,9 @@ impl ImageFailure {
             Self::Model(failure) => match failure.class {
                 ModelFailureClass::Authentication | ModelFailureClass::Permission => {
                     "Tell the user to check the key of the image model's provider."
+                }
+                ModelFailureClass::Quota => {
+                    "Tell the user to check the plan and billing of the image model's provider."
                 }
                 ModelFailureClass::NotFound | ModelFailureClass::Configuration => {
                     "Tell the user to check `model.image` and the provider it names."

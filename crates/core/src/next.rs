@@ -2,7 +2,7 @@
 //! functions in [`next`]; the first that answers decides.
 
 use qoder_types::record::{TerminalReason, TurnEnded, TurnSubtype};
-use qoder_types::{Actor, Behavior, ModelFailureClass, PermissionMode, StopReason};
+use qoder_types::{Actor, Behavior, ModelFailureClass, PermissionMode, Role, StopReason};
 
 use crate::option_names::OptionNames;
 use crate::recover::{CloseReason, Recovery, recovery};
@@ -228,7 +228,7 @@ fn replied(state: &State, turn: &Turn) -> Option<Step> {
         return Some(if turn.empty_replies < MAX_EMPTY_REPLIES {
             Step::Notice("Your last reply was empty. Continue with the task, or say that it is finished.")
         } else {
-            Step::End(EndReason::EmptyReplies)
+            Step::End(if has_spoken(state) { EndReason::Completed } else { EndReason::EmptyReplies })
         });
     }
     if reply.stop_reason == Some(StopReason::MaxTokens) && turn.continuations <= MAX_CONTINUATIONS {
@@ -237,6 +237,11 @@ fn replied(state: &State, turn: &Turn) -> Option<Step> {
         ));
     }
     Some(missing_answer(state, turn).unwrap_or(Step::End(EndReason::Completed)))
+}
+
+/// True when the model has said or done something in this conversation; then it may have nothing to add.
+fn has_spoken(state: &State) -> bool {
+    state.prompt.iter().any(|message| message.message.role == Role::Assistant)
 }
 
 /// True when an empty reply is the end that the model wanted: its tools have done the work, and it stopped by itself.
@@ -411,9 +416,10 @@ fn failure_code(class: ModelFailureClass) -> Option<u32> {
         | ModelFailureClass::Overloaded
         | ModelFailureClass::MalformedStream
         | ModelFailureClass::RateLimit => Some(10_500),
-        ModelFailureClass::Permission | ModelFailureClass::NotFound | ModelFailureClass::Configuration => {
-            None
-        }
+        ModelFailureClass::Permission
+        | ModelFailureClass::Quota
+        | ModelFailureClass::NotFound
+        | ModelFailureClass::Configuration => None,
     }
 }
 

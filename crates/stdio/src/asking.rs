@@ -15,7 +15,7 @@ use qoder_types::AskKind;
 
 use crate::console::Console;
 use crate::control::Channel;
-use crate::output::JsonLines;
+use crate::output::{ChangedCut, JsonLines, Shown};
 
 /// Who answers what the gate leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +77,8 @@ impl AskingSink {
 
     fn ask_program(&self, question: Arc<Question>) -> BoxFuture<'static, Option<Answer>> {
         let mut request = question.to_request();
-        let (sent, cut) = self.lines.bounded(std::mem::take(&mut request.input));
-        request.input = sent.clone();
+        let shown = Shown::new(std::mem::take(&mut request.input));
+        request.input = shown.sent().clone();
         let asked = self.channel.request(RuntimeRequest::CanUseTool(Box::new(request)));
         let console = Arc::clone(&self.console);
         async move {
@@ -87,7 +87,9 @@ impl AskingSink {
                 Err(problem) => (Answer::denial(problem), Vec::new()),
             };
             problems.iter().for_each(|problem| console.tell(&format!("warning: {problem}")));
-            Some(answer.keep_original(&question.input, cut.then_some(&sent)))
+            let answer =
+                restored(answer, &shown).unwrap_or_else(|changed| Answer::denial(changed.to_string()));
+            Some(answer.keep_original(&question.input))
         }
         .boxed()
     }
@@ -102,6 +104,12 @@ impl AskingSink {
         }
         .boxed()
     }
+}
+
+/// The answer with the input that it stands for.
+fn restored(answer: Answer, shown: &Shown) -> Result<Answer, ChangedCut> {
+    let updated_input = answer.updated_input.map(|input| shown.restore(input)).transpose()?;
+    Ok(Answer { updated_input, ..answer })
 }
 
 impl Sink for AskingSink {

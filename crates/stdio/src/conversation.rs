@@ -122,10 +122,11 @@ impl Conversation {
             Arc::clone(&refused),
         ));
         let serves = self.sink.is_none();
+        let names = setup.options.option_names;
         let opened = self.open(setup, callbacks, (&asking, &output, &console), handshake.is_some());
         let OpenedSession { handle, attachment: _attached } = opened.map_err(|error| {
             if let (Some(id), OpenError::Setup(error)) = (&handshake, &error) {
-                channel.respond(id, Err(format!("{error}. {}", error.hint())));
+                channel.respond(id, Err(names.reword(&format!("{error}. {}", error.hint())).into_owned()));
             }
             StdioError::Open(error)
         })?;
@@ -189,9 +190,11 @@ impl Conversation {
             }
             Some(_) | None => (None, Callbacks::default()),
         };
+        let names = setup.options.option_names;
         let agents = self.agents.clone().inspect_err(|refusal| {
             if let Some(id) = &handshake {
-                channel.respond(id, Err(format!("{}. {}", refusal.message, refusal.hint)));
+                let text = format!("{}. {}", refusal.message, refusal.hint);
+                channel.respond(id, Err(names.reword(&text).into_owned()));
             }
         })?;
         for (name, definition) in agents {

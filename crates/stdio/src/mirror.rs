@@ -21,7 +21,7 @@ pub(crate) fn mirror(output: &Arc<JsonLines>, console: &Arc<dyn Console>) -> Mir
         for line in lines {
             let Err(error) = send(line) else { continue };
             // Without an entry the ones before it would be lost to a reader that follows the chain.
-            let (short, _) = output.bounded(line.clone());
+            let short = output.bounded(line.clone());
             let outcome = if send(&short).is_ok() { "cut" } else { "not repeated" };
             console.tell(&format!("warning: a line of the session's log was {outcome}: {error}"));
         }

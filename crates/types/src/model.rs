@@ -174,8 +174,10 @@ pub struct ModelReply {
 pub enum ModelFailureClass {
     /// The key is missing, wrong or expired (401).
     Authentication,
-    /// The key may not do this (403), or the account cannot pay (402).
+    /// The key may not do this (403).
     Permission,
+    /// The quota or credit of the account is used up (402), which no retry mends.
+    Quota,
     /// No such model or address (404).
     NotFound,
     /// Too many requests (429).

@@ -31,7 +31,7 @@ function withCompiler() {
   for (const name of ['src', 'tsconfig.json']) cpSync(join(packageDirectory, name), join(staging, name), { recursive: true });
   const { devDependencies } = JSON.parse(readFileSync(join(packageDirectory, 'package.json'), 'utf8'));
   writeFileSync(join(staging, 'package.json'), JSON.stringify({ private: true, type: 'module', devDependencies }));
-  run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'], staging);
+  run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error', '--no-json'], staging);
   return staging;
 }
 

@@ -24,10 +24,14 @@ if (!values.out) {
 const out = resolve(values.out);
 mkdirSync(out, { recursive: true });
 
-/** What a command prints; ends this program with its code when it fails. */
-function run(command, args, cwd) {
+/** What a command prints; ends this program with its code when it fails. `missing` says what to do without the command. */
+function run(command, args, cwd, missing) {
   const outcome = spawnSync(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28 });
-  if (outcome.error) throw outcome.error;
+  if (outcome.error) {
+    const reason = outcome.error.code === 'ENOENT' ? `\`${command}\` was not found` : `\`${command}\`: ${outcome.error.message}`;
+    console.error(`pack.mjs: ${reason}. ${missing}`);
+    process.exit(1);
+  }
   if (outcome.status !== 0) process.exit(outcome.status ?? 1);
   return outcome.stdout.toString();
 }
@@ -35,7 +39,8 @@ function run(command, args, cwd) {
 /** Builds the runtime; cargo says where it is. */
 function built() {
   const flags = ['build', '--release', '--locked', '-p', 'qodercli', '--message-format', 'json-render-diagnostics'];
-  const lines = run('cargo', flags, repository).split('\n').filter((line) => line.startsWith('{'));
+  const missing = 'Install Rust from https://rustup.rs, or set QODERCLI_BINARY to a qodercli that is built already.';
+  const lines = run('cargo', flags, repository, missing).split('\n').filter((line) => line.startsWith('{'));
   const made = lines.map((line) => JSON.parse(line)).find(({ executable, target }) => executable && target.name === 'qodercli');
   return made.executable;
 }
@@ -48,9 +53,9 @@ cpSync(packageDirectory, copy, {
   recursive: true,
   filter: (path) => dirname(path) !== packageDirectory || !left.has(basename(path)),
 });
-const listing = run('npm', ['pack', '--json', '--pack-destination', out], copy);
+const listing = run('npm', ['pack', '--json', '--pack-destination', out], copy, 'npm comes with Node.js; add its folder to PATH.');
 console.log(join(out, JSON.parse(listing.slice(listing.indexOf('[')))[0].filename));
 
 const binary = values.binary ?? process.env.QODERCLI_BINARY ?? built();
 const platform = join(packageDirectory, 'scripts/platform-package.mjs');
-process.stdout.write(run(process.execPath, [platform, '--binary', binary, '--out', out], packageDirectory));
+process.stdout.write(run(process.execPath, [platform, '--binary', binary, '--out', out], packageDirectory, ''));

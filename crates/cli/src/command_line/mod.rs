@@ -4,3 +4,4 @@ pub mod arguments;
 pub mod environment;
 pub mod nearest;
 pub mod place;
+pub mod repeated;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use qoder_config::home;
 use qoder_config::server_config::without_credentials;
-use qoder_config::settings::{KNOWN_KEYS, holds_secret};
+use qoder_config::settings::{KNOWN_KEYS, holds_secret, is_known_key};
 use qoder_runtime::error::SessionError;
 use qoder_runtime::setup::Setup;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub fn show(
             .iter()
             .map(|(key, value, origin)| {
                 let mut row = json!({ "key": key, "value": value, "origin": origin });
-                if !has_effect(key) {
+                if note(key, origin).is_some() {
                     row["hasEffect"] = json!(false);
                 }
                 row
@@ -52,7 +52,7 @@ pub fn show(
         screen::say_row(&format!("config: {}", setup.config.config_root.display()))?;
     }
     for (key, value, origin) in rows {
-        let note = if has_effect(&key) { "" } else { "  (no effect yet)" };
+        let note = note(&key, &origin).map(|note| format!("  ({note})")).unwrap_or_default();
         screen::say_row(&format!("{key} = {value}  [{origin}]{note}"))?;
     }
     Ok(Exit::Success)
@@ -104,6 +104,15 @@ fn profile_rows(setup: &Setup) -> Result<Vec<(String, Value, String)>, Fault> {
     }
     qoder_models::check_compat(options).map_err(fault)?;
     Ok(rows)
+}
+
+/// What a reader of a setting has to know: it changes nothing. Rows of profiles come from no file.
+fn note(key: &str, origin: &str) -> Option<&'static str> {
+    let is_row_of_profile = key.ends_with(".profile") && !origin.contains(".json");
+    if !is_known_key(key) && !is_row_of_profile {
+        return Some("unknown setting: no effect");
+    }
+    (!has_effect(key)).then_some("no effect yet")
 }
 
 /// False for keys that are accepted and change nothing.

@@ -237,6 +237,7 @@ fn exit_of(report: &CheckReport) -> Exit {
             None
             | Some(
                 ModelFailureClass::Permission
+                | ModelFailureClass::Quota
                 | ModelFailureClass::NotFound
                 | ModelFailureClass::RateLimit
                 | ModelFailureClass::Overloaded

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use qoder_config::trust::Trust;
 use qoder_core::State;
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::sessions::SessionChoice;
@@ -77,13 +78,14 @@ async fn one_turn(
     (choice, first): (&SessionChoice, FirstPrompt),
     format: OutputFormat,
 ) -> Result<Exit, Fault> {
-    let sink = host::make(View {
+    let view = View {
         format,
         partial: arguments.include_partial_messages,
         verbose: arguments.verbose || arguments.debug,
         hook_events: arguments.protocol.include_hook_events,
         last_result: true,
-    });
+    };
+    let sink = host::attended(view, setup.config.trust != Trust::No);
     let about = arguments.debug.then(|| debug_setup(&setup));
     let opened = Sessions::default().open(OpenRequest {
         setup,

@@ -2,6 +2,7 @@
 //! passes unescaped. Names, lists and errors are escaped wherever they go; a model's answer is data when it is piped and
 //! is escaped on a terminal. `cargo xtask check` rejects other ways out.
 
+mod keyboard;
 mod paint;
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::exit::Fault;
 
+pub use keyboard::Keyboard;
 pub use paint::{Ink, Paint, Painted};
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
@@ -86,20 +88,6 @@ pub fn prompt(text: &str) {
     let _ = out.flush();
 }
 
-/// The lines that are typed from now on. They are read on a thread of their own, which ends with the terminal.
-pub fn typed_lines() -> tokio::sync::mpsc::UnboundedReceiver<String> {
-    let (sender, lines) = tokio::sync::mpsc::unbounded_channel();
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lines() {
-            let Ok(line) = line else { return };
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
 /// A line that is typed without being shown.
 pub fn typed_secret(label: &str) -> Result<String, Fault> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -117,12 +105,6 @@ pub fn typed_secret(label: &str) -> Result<String, Fault> {
     tell("");
     read.map_err(wrong)?;
     Ok(line)
-}
-
-/// Forgets what was typed and not yet read.
-pub fn forget_typed() {
-    // A terminal that does not obey has nothing to forget.
-    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
 /// True when stdin is a terminal.

@@ -48,6 +48,54 @@ fn a_question_about_a_large_input_fits_into_a_line_and_runs_whole() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), content);
 }
 
+#[test]
+fn a_host_changes_a_large_input_without_losing_what_had_no_room_in_the_line() {
+    let sandbox = Sandbox::new();
+    let content = "y".repeat(3 * 1024 * 1024);
+    let given = json!({ "file_path": sandbox.project().join("asked.txt"), "content": content });
+    let replies = json!([call(1, "Write", &given), call(2, "Write", &given), say("done")]);
+    let mut host = Host::connect(
+        &sandbox,
+        &replies,
+        &["--permission-prompt-tool", "stdio", "--settings", ROOMY],
+        json!({}),
+    );
+    host.prompt("write");
+    let question = host.asked("can_use_tool");
+    let mut changed = question["request"]["input"].clone();
+    changed["file_path"] = json!(sandbox.project().join("ran.txt"));
+    host.respond(&question, &json!({ "behavior": "allow", "updatedInput": changed }));
+    let question = host.asked("can_use_tool");
+    let mut changed = question["request"]["input"].clone();
+    changed["content"] = json!(format!("// {}", changed["content"].as_str().unwrap()));
+    host.respond(&question, &json!({ "behavior": "allow", "updatedInput": changed }));
+    assert_eq!(host.result()["permission_denials"].as_array().unwrap().len(), 1);
+    assert_eq!(std::fs::read_to_string(sandbox.project().join("ran.txt")).unwrap(), content);
+    assert!(!sandbox.project().join("asked.txt").exists());
+}
+
+#[test]
+fn a_hook_that_hands_a_large_input_back_changes_nothing_of_it() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.project().join("large.txt");
+    let content = "y".repeat(3 * 1024 * 1024);
+    let replies = json!([call(1, "Write", &json!({ "file_path": file, "content": content })), say("done")]);
+    let hooks = json!({ "hooks": { "PreToolUse": [{ "matcher": "Write", "hookCallbackIds": ["hook_0"] }] } });
+    let mut host =
+        Host::connect(&sandbox, &replies, &["--allowed-tools", "Write", "--settings", ROOMY], hooks);
+    host.prompt("write");
+    let fired = host.asked("hook_callback");
+    let mut input = fired["request"]["input"]["tool_input"].clone();
+    assert!(input["content"].as_str().unwrap().len() < content.len());
+    input["file_path"] = json!(sandbox.project().join("moved.txt"));
+    host.respond(
+        &fired,
+        &json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "updatedInput": input } }),
+    );
+    host.result();
+    assert_eq!(std::fs::read_to_string(sandbox.project().join("moved.txt")).unwrap(), content);
+}
+
 /// All that the pieces of one turn say: text and arguments. The host refuses lines that are too long for a reader.
 fn pieces_of(sandbox: &Sandbox, replies: &Value) -> (String, String) {
     let arguments = ["--include-partial-messages", "--allowed-tools", "Write", "--settings", ROOMY];

@@ -103,6 +103,15 @@ fn a_failed_call_is_told_in_the_models_place() {
     let cases = [
         (fault(401, "authentication_error", "who are you"), "authentication_failed", "who are you"),
         (fault(402, "billing_error", "pay first"), "billing_error", "pay first"),
+        (
+            fault(
+                400,
+                "invalid_request_error",
+                "Your credit balance is too low to access the Anthropic API.",
+            ),
+            "billing_error",
+            "credit balance",
+        ),
         (fault(429, "rate_limit_error", "slow down"), "rate_limit", "slow down"),
         (fault(400, "invalid_request_error", "not this"), "invalid_request", "not this"),
         (fault(500, "api_error", "oops"), "server_error", "oops"),

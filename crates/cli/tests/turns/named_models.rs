@@ -23,6 +23,8 @@ fn a_named_model_without_a_provider_is_an_error() {
             (vec!["--model", name], vec![]),
             (vec![], vec![("QODER_MODEL", name)]),
             (vec!["--model", "offline", "--fallback-model", name], vec![]),
+            (vec![], vec![("ANTHROPIC_MODEL", name)]),
+            (vec![], vec![("OPENAI_MODEL", name)]),
         ];
         for (arguments, environment) in arguments {
             let finished = asked(&arguments, &environment);

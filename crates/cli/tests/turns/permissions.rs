@@ -262,3 +262,20 @@ fn removing_everything_is_never_automatic() {
     assert!(attempt.made("notes.txt"));
     assert_eq!(attempt.denied(), ["toolu_2", "toolu_3"]);
 }
+
+#[test]
+fn an_advice_names_the_rule_that_helps_and_claims_nothing_else() {
+    let sandbox = sandbox();
+    let outside = sandbox.home().join("outside.txt");
+    let wanted = [
+        ("toolu_1", "Write", json!({ "file_path": outside, "content": "x" })),
+        ("toolu_2", "Bash", json!({ "command": "sudo ls" })),
+        ("toolu_3", "Bash", json!({ "command": "echo x >> .git/config" })),
+    ];
+    let attempt = attempt_in(sandbox, &wanted, &["--allowed-tools", "Bash"]);
+    let texts: Vec<&str> = attempt.results.iter().map(|(text, _)| text.as_str()).collect();
+    assert!(texts[0].contains(&format!("--allowed-tools 'Edit(/{})'", outside.display())), "{}", texts[0]);
+    assert!(texts[1].contains("--allowed-tools 'Bash(sudo ls)'"), "{}", texts[1]);
+    assert!(texts[2].contains("A person can run it by hand"), "{}", texts[2]);
+    assert!(texts.iter().all(|text| !text.contains("no rule")), "{texts:?}");
+}

@@ -17,9 +17,14 @@ struct Terminal {
 
 impl Terminal {
     fn start(sandbox: &Sandbox, server: &ScriptedServer, flags: &str) -> Self {
+        Self::line(sandbox, server, &format!("{} -p go {flags}", env!("CARGO_BIN_EXE_qodercli")))
+    }
+
+    /// A whole line of a shell.
+    fn line(sandbox: &Sandbox, server: &ScriptedServer, line: &str) -> Self {
         let plain = command(sandbox, server, Wire::Messages);
         let mut shown = Command::new("script");
-        shown.arg("-qec").arg(format!("{} -p go {flags}", env!("CARGO_BIN_EXE_qodercli"))).arg("/dev/null");
+        shown.arg("-qec").arg(line).arg("/dev/null");
         shown.env_clear().current_dir(sandbox.project()).stdin(Stdio::piped()).stdout(Stdio::piped());
         for (name, value) in plain.get_envs() {
             if let Some(value) = value {
@@ -144,4 +149,43 @@ fn a_question_of_the_model_is_answered_with_a_number() {
     let requests = server.requests();
     let told = requests.last().unwrap().json()["messages"].to_string();
     assert!(told.contains("blue"), "{told}");
+}
+
+#[test]
+fn the_person_is_asked_where_stdin_brings_text_and_in_every_format() {
+    let binary = env!("CARGO_BIN_EXE_qodercli");
+    for line in [
+        format!("echo text | {binary} -p go"),
+        format!("echo text > in.txt; {binary} -p go < in.txt"),
+        format!("{binary} -p go --output-format json"),
+        format!("{binary} -p go --output-format stream-json | cat"),
+    ] {
+        let (sandbox, server) = (Sandbox::new(), touches(&["one"]));
+        let mut terminal = Terminal::line(&sandbox, &server, &line);
+        terminal.until(QUESTION).types("y");
+        let (shown, code) = terminal.end();
+        assert_eq!(code, 0, "{line}: {shown}");
+        assert!(sandbox.project().join("one").exists(), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn no_one_is_asked_where_stdin_is_closed_on_purpose() {
+    let binary = env!("CARGO_BIN_EXE_qodercli");
+    for line in [format!("{binary} -p go < /dev/null"), format!("{binary} -p go 2> said.txt")] {
+        let (sandbox, server) = (Sandbox::new(), touches(&["one"]));
+        let (shown, code) = Terminal::line(&sandbox, &server, &line).end();
+        assert_eq!(code, 1, "{line}: {shown}");
+        assert!(!shown.contains(QUESTION) && !sandbox.project().join("one").exists(), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_trusted_keeps_nothing_and_the_question_says_so() {
+    let (sandbox, server) = (Sandbox::new(), touches(&["one"]));
+    let mut terminal = Terminal::start(&sandbox, &server, "");
+    terminal.until("yes, and in this session: Bash(touch one)").until(QUESTION).types("always");
+    let (shown, code) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(!sandbox.project().join(".qoder").exists(), "{shown}");
 }

@@ -114,11 +114,8 @@ fn an_empty_reply_after_tools_have_done_the_work_ends_the_turn() {
         assert_eq!(server.requests().len(), 2, "the model is not asked again");
         assert!(sandbox.project().join("made").exists());
         let again = ["and now?", "--resume", result["session_id"].as_str().unwrap()];
-        assert_eq!(
-            stream(&sandbox, &server, &again).code,
-            1,
-            "a turn that says and does nothing is an error"
-        );
+        let silent = stream(&sandbox, &server, &again).success();
+        assert_eq!(silent["result"], "", "a conversation that has done something may have nothing to add");
     }
 }
 

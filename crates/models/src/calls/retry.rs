@@ -113,11 +113,11 @@ impl RetryPolicy {
 fn is_outage(class: ModelFailureClass) -> bool {
     use ModelFailureClass as Class;
     match class {
-        Class::Overloaded | Class::Server | Class::Network | Class::Timeout => true,
+        Class::Overloaded | Class::Server | Class::Network | Class::Timeout | Class::MalformedStream => true,
         Class::RateLimit
-        | Class::MalformedStream
         | Class::Authentication
         | Class::Permission
+        | Class::Quota
         | Class::NotFound
         | Class::ContextTooLong
         | Class::InvalidRequest
@@ -137,6 +137,7 @@ pub(crate) fn is_retryable(class: ModelFailureClass) -> bool {
         | Class::MalformedStream => true,
         Class::Authentication
         | Class::Permission
+        | Class::Quota
         | Class::NotFound
         | Class::ContextTooLong
         | Class::InvalidRequest
@@ -146,9 +147,8 @@ pub(crate) fn is_retryable(class: ModelFailureClass) -> bool {
 
 /// True for failures after which another model may do better.
 pub(crate) fn deserves_fallback(failure: &ModelFailure) -> bool {
-    let is_spent =
-        failure.class == ModelFailureClass::Permission && matches!(failure.status, Some(402 | 429));
-    is_retryable(failure.class) || failure.class == ModelFailureClass::NotFound || is_spent
+    is_retryable(failure.class)
+        || matches!(failure.class, ModelFailureClass::NotFound | ModelFailureClass::Quota)
 }
 
 #[cfg(test)]
@@ -211,7 +211,9 @@ mod tests {
     fn another_model_takes_over_after_three_outages_in_a_row() {
         use ModelFailureClass as Class;
         let policy = policy(10).with_fallback();
-        for class in [Class::Overloaded, Class::Server, Class::Network, Class::Timeout] {
+        for class in
+            [Class::Overloaded, Class::Server, Class::Network, Class::Timeout, Class::MalformedStream]
+        {
             let mut attempts = Attempts::default();
             for number in 1..=3 {
                 let verdict = policy.verdict(&mut attempts, failure(class, "no").into());
@@ -222,7 +224,7 @@ mod tests {
             }
         }
         let mut attempts = Attempts::default();
-        for class in [Class::Server, Class::Server, Class::RateLimit, Class::Server, Class::MalformedStream] {
+        for class in [Class::Server, Class::Server, Class::RateLimit, Class::Server, Class::Timeout] {
             let verdict = policy.verdict(&mut attempts, failure(class, "no").into());
             assert!(matches!(verdict, Verdict::Wait(..)), "they are not in a row: {class:?}");
         }

@@ -29,8 +29,16 @@ use crate::settings::catalog::Entry;
 use crate::wires::reply::{Decoded, Sink};
 
 /// Response headers that matter for reading a response again.
-const KEPT_HEADERS: &[&str] =
-    &["content-type", "request-id", "x-request-id", "retry-after", "retry-after-ms", "x-should-retry"];
+const KEPT_HEADERS: &[&str] = &[
+    "content-type",
+    "content-length",
+    "transfer-encoding",
+    "request-id",
+    "x-request-id",
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+];
 
 /// One line of a recording.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -49,22 +49,32 @@ pub(crate) async fn read(
         let text = String::from_utf8_lossy(&body::collect(body).await.unwrap_or_default()).into_owned();
         return Err(failure::from_status(status, &headers, &text, route));
     }
+    let is_ended = is_framed(&headers);
     let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("");
     let (first, body) = body::open(body).await?;
     let Some(first) = first else { return Err(empty(status, route)) };
     // An error or a whole reply may call itself a stream; no event starts like one.
     let is_document = matches!(first, b'{' | b'[' | b'<');
     let mut decoded = if !is_document && (content_type.is_empty() || content_type.contains("event-stream")) {
-        read_events(body, route.protocol.decoder(sink, profile)).await?
+        read_events(body, route.protocol.decoder(sink, profile), is_ended).await?
     } else {
         let bytes = body::collect(body).await?;
-        read_whole(bytes, content_type, route, profile, sink).await?
+        read_whole(bytes, (content_type, is_ended), route, profile, sink).await?
     };
     decoded.request_id = request_id;
     Ok(decoded)
 }
 
-async fn read_events(body: Body, mut decoder: Box<dyn Decoder>) -> Result<Decoded, AttemptFailure> {
+/// True when the length of the body is known or said by its last piece: its end is the server's doing then.
+fn is_framed(headers: &HeaderMap) -> bool {
+    ["transfer-encoding", "content-length"].iter().any(|name| headers.contains_key(*name))
+}
+
+async fn read_events(
+    body: Body,
+    mut decoder: Box<dyn Decoder>,
+    is_ended: bool,
+) -> Result<Decoded, AttemptFailure> {
     let mut events = body::by_event(body).eventsource();
     loop {
         let next = if decoder.may_end() {
@@ -85,7 +95,7 @@ async fn read_events(body: Body, mut decoder: Box<dyn Decoder>) -> Result<Decode
             Some(Err(EventStreamError::Parser(_))) => {
                 return Err(malformed("the stream does not consist of server-sent events").into());
             }
-            None if decoder.is_said() => return Ok(decoder.finish()),
+            None if decoder.is_said(is_ended) => return Ok(decoder.finish()),
             None => return Err(malformed("the stream ended before the reply was complete").into()),
         };
         if event.data.trim().is_empty() {
@@ -126,7 +136,7 @@ fn is_truncated(text: &str) -> bool {
 /// An answer with status 200 that does not call itself a stream.
 async fn read_whole(
     bytes: Vec<u8>,
-    content_type: &str,
+    (content_type, is_ended): (&str, bool),
     route: &Route,
     profile: &Profile,
     sink: Option<Sink>,
@@ -136,7 +146,7 @@ async fn read_whole(
     if start.starts_with("data:") || start.starts_with("event:") {
         // A stream behind a wrong content type, as some gateways send it.
         let body = stream::iter([Ok(Bytes::from(bytes))]).boxed();
-        return read_events(body, route.protocol.decoder(sink, profile)).await;
+        return read_events(body, route.protocol.decoder(sink, profile), is_ended).await;
     }
     if let Some(decoded) = route.protocol.whole(&text, profile) {
         if let Some(sink) = sink {

@@ -36,7 +36,7 @@ const MEANINGS: [Meaning; 5] = [
         ],
     },
     Meaning {
-        class: Class::Permission,
+        class: Class::Quota,
         statuses: &[400, 403, 429],
         words: &[
             "insufficient_quota",

@@ -127,10 +127,11 @@ fn class_of_kind(kind: &str) -> Option<ModelFailureClass> {
     use ModelFailureClass as Class;
     Some(match kind {
         "authentication_error" | "invalid_api_key" => Class::Authentication,
-        "permission_error" | "billing_error" => Class::Permission,
+        "permission_error" => Class::Permission,
+        "billing_error" => Class::Quota,
         "not_found_error" | "model_not_found" => Class::NotFound,
         "rate_limit_error" | "rate_limit_exceeded" => Class::RateLimit,
-        "insufficient_quota" => Class::Permission,
+        "insufficient_quota" => Class::Quota,
         "overloaded_error" | "server_is_overloaded" | "slow_down" => Class::Overloaded,
         "request_too_large" | "context_length_exceeded" | "exceed_context_size_error" => {
             Class::ContextTooLong
@@ -183,7 +184,8 @@ pub(crate) fn class_of_status(status: u16, text: &str) -> ModelFailureClass {
         413 => Class::ContextTooLong,
         400 | 422 | 500 if says_too_long(text) => Class::ContextTooLong,
         401 => Class::Authentication,
-        402 | 403 => Class::Permission,
+        402 => Class::Quota,
+        403 => Class::Permission,
         404 => Class::NotFound,
         408 => Class::Timeout,
         429 => Class::RateLimit,
@@ -199,9 +201,7 @@ pub(crate) fn from_status(status: u16, headers: &HeaderMap, body: &str, route: &
     let hint = retry_after(headers).or_else(|| retry_hint(body));
     let class = match class_of_words(status, body, route.profile().error_words) {
         // A quota that comes back by itself is a limit on the rate.
-        Some(ModelFailureClass::Permission) if status == 429 && hint.is_some() => {
-            ModelFailureClass::RateLimit
-        }
+        Some(ModelFailureClass::Quota) if status == 429 && hint.is_some() => ModelFailureClass::RateLimit,
         Some(meant) => meant,
         None => class_of_status(status, body),
     };
@@ -244,7 +244,7 @@ fn advice(class: ModelFailureClass, status: u16, headers: &HeaderMap, route: &Ro
             .get("location")
             .and_then(|value| value.to_str().ok())
             .map(|target| format!("It redirects to {target}; put the final address into the base URL")),
-        Class::Permission if matches!(status, 402 | 429) => Some(
+        Class::Quota => Some(
             "The quota or credit of the account is used up, which no retry mends. Check its plan and billing, or use another \
              model"
                 .to_owned(),

@@ -80,7 +80,7 @@ const CLAUDE: Profile = Profile {
     think_tags: false,
     empty_text: false,
     error_words: &[
-        says("credit balance is too low", Class::Permission),
+        says("credit balance is too low", Class::Quota),
         says("exceeds the maximum size", Class::ContextTooLong),
     ],
     ..UNKNOWN_MESSAGES
@@ -142,7 +142,7 @@ pub(super) static PROFILES: &[Profile] = &[
         images: Images::Everywhere,
         unsigned_reasoning: false,
         error_words: &[
-            says("exceeded your current quota", Class::Permission),
+            says("exceeded your current quota", Class::Quota),
             says("incorrect api key provided", Class::Authentication),
         ],
         ..STRICT_CHAT
@@ -169,7 +169,7 @@ pub(super) static PROFILES: &[Profile] = &[
         error_words: &[
             says("is not a valid model id", Class::NotFound),
             says("no endpoints found for", Class::NotFound),
-            says("insufficient credits", Class::Permission),
+            says("insufficient credits", Class::Quota),
             says("user not found", Class::Authentication),
         ],
         ..STRICT_CHAT
@@ -199,10 +199,7 @@ pub(super) static PROFILES: &[Profile] = &[
         images: Images::None,
         reasoning: ReasoningBack::ReasoningContent,
         reasoning_required: true,
-        error_words: &[
-            says("insufficient balance", Class::Permission),
-            says("model not exist", Class::NotFound),
-        ],
+        error_words: &[says("insufficient balance", Class::Quota), says("model not exist", Class::NotFound)],
         ..STRICT_CHAT
     },
     Profile {
@@ -214,7 +211,7 @@ pub(super) static PROFILES: &[Profile] = &[
         empty_text: false,
         error_words: &[
             says("not found the model", Class::NotFound),
-            says("exceeded_current_quota", Class::Permission),
+            says("exceeded_current_quota", Class::Quota),
             says("engine is currently overloaded", Class::Overloaded),
         ],
         ..STRICT_CHAT
@@ -232,7 +229,7 @@ pub(super) static PROFILES: &[Profile] = &[
         never_sent: &["presence_penalty", "frequency_penalty"],
         error_words: &[
             says("incorrect api key provided", Class::Authentication),
-            says("used all available credits", Class::Permission),
+            says("used all available credits", Class::Quota),
             says("maximum prompt length is", Class::ContextTooLong),
         ],
         ..STRICT_CHAT
@@ -292,8 +289,8 @@ pub(super) static PROFILES: &[Profile] = &[
         reasoning: ReasoningBack::ThinkingBlocks,
         error_words: &[
             says("contextwindowexceedederror", Class::ContextTooLong),
-            says("budget has been exceeded", Class::Permission),
-            says("exceededbudget", Class::Permission),
+            says("budget has been exceeded", Class::Quota),
+            says("exceededbudget", Class::Quota),
             says("invalid model name passed in", Class::NotFound),
             says("llm provider not provided", Class::NotFound),
             says("authentication error", Class::Authentication),

@@ -89,6 +89,14 @@ pub fn unpriced_model(options: &ModelOptions) -> Option<String> {
     catalog::lookup(options, &route.model).price.is_none().then_some(route.model)
 }
 
+/// The model that was named, by this name or by a variable of a provider that is not there; `None` when any may answer.
+fn model_named<'a>(options: &'a ModelOptions, name: &'a str) -> Option<&'a str> {
+    if name != "auto" {
+        return Some(name);
+    }
+    ["ANTHROPIC_MODEL", "OPENAI_MODEL"].into_iter().find_map(|variable| options.variable(variable))
+}
+
 fn endpoint(
     options: &ModelOptions,
     name: Option<&str>,
@@ -113,7 +121,9 @@ fn endpoint(
             Ok(Arc::new(HttpEndpoint::new(route, entry, options, recorder.cloned())))
         }
         // A model that was named is never another one.
-        None if name != "auto" => Err(ModelConfigError::NoProvider { model: name.to_owned() }),
-        None => Ok(Arc::new(Offline::new(catalog::lookup(options, "offline")))),
+        None => match model_named(options, name) {
+            None => Ok(Arc::new(Offline::new(catalog::lookup(options, "offline")))),
+            Some(model) => Err(ModelConfigError::NoProvider { model: model.to_owned() }),
+        },
     }
 }

@@ -27,8 +27,10 @@ pub(crate) trait Decoder: Send {
     fn may_end(&self) -> bool {
         false
     }
-    /// True when everything was said although no event says so: the last one came, or the connection ended behind it.
-    fn is_said(&mut self) -> bool {
+    /// True when everything was said although no event says so: the last one came, or the response ended behind it.
+    /// `is_ended` says that the server ended it; a connection that was only closed may have been cut.
+    fn is_said(&mut self, is_ended: bool) -> bool {
+        let _ = is_ended;
         false
     }
     /// The reply. Only called when it is complete.

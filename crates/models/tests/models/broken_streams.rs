@@ -82,7 +82,7 @@ async fn errors_of_gateways_are_understood_and_never_quote_the_key() {
     let mut options = server.options();
     options.max_attempts = 1;
     let model = resolve(&options).unwrap();
-    assert_eq!(ask(&model, request(vec![user("a")])).await.failure().class, ModelFailureClass::Permission);
+    assert_eq!(ask(&model, request(vec![user("a")])).await.failure().class, ModelFailureClass::Quota);
     let told = ask(&model, request(vec![user("b")])).await;
     assert!(told.failure().message.contains("model not loaded for key ***"), "{}", told.failure().message);
 }

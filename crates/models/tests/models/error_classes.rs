@@ -15,7 +15,7 @@ fn body(kind: &str, message: &str) -> String {
 async fn statuses_and_bodies_have_classes() {
     let cases = [
         (401, body("authentication_error", "invalid x-api-key"), Class::Authentication, false),
-        (402, body("billing_error", "pay first"), Class::Permission, false),
+        (402, body("billing_error", "pay first"), Class::Quota, false),
         (403, body("permission_error", "not yours"), Class::Permission, false),
         (404, body("not_found_error", "model: x"), Class::NotFound, false),
         (400, body("invalid_request_error", "messages.0: wrong"), Class::InvalidRequest, false),
@@ -205,19 +205,19 @@ const MEANINGS: &[(u16, &str, Class, &str)] = &[
     (
         429,
         r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-        Class::Permission,
+        Class::Quota,
         "https://platform.openai.com/docs/guides/error-codes",
     ),
     (
         402,
         r#"{"error":{"message":"Insufficient Balance","type":"unknown_error"}}"#,
-        Class::Permission,
+        Class::Quota,
         "https://api-docs.deepseek.com/quick_start/error_codes",
     ),
     (
         400,
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API"}}"#,
-        Class::Permission,
+        Class::Quota,
         "https://docs.claude.com/en/api/errors",
     ),
     (

@@ -4,7 +4,7 @@
 
 use qoder_types::{ContentBlock, ModelFailureClass};
 
-use crate::support::{Server, anthropic_text, ask_once, events, status};
+use crate::support::{Server, Step, anthropic_text, ask_once, events, status, stream_text};
 
 #[tokio::test]
 async fn an_overloaded_main_model_gives_way() {
@@ -41,6 +41,28 @@ async fn a_missing_model_gives_way_at_once_and_a_bad_request_does_not() {
     let told = ask_once(&options).await;
     assert_eq!(told.failure().class, ModelFailureClass::InvalidRequest);
     assert!(told.fallbacks.is_empty());
+}
+
+#[tokio::test]
+async fn a_stream_that_always_ends_early_gives_way() {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec();
+    let start = stream_text(&anthropic_text("half")[..3]).into_bytes();
+    let mut answers = vec![vec![Step::Send(head), Step::Send(start), Step::Close]; 3];
+    answers.push(events(&anthropic_text("from the second")));
+    let server = Server::start(answers).await;
+    let mut options = server.options();
+    options.fallback_model = Some("claude-haiku-4-5".into());
+    let told = ask_once(&options).await;
+    assert_eq!(told.reply().content, [ContentBlock::text("from the second")]);
+}
+
+#[tokio::test]
+async fn a_used_up_quota_gives_way_whatever_its_status() {
+    let words = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
+    let server = Server::start(vec![status(400, &[], words), events(&anthropic_text("ok"))]).await;
+    let mut options = server.options();
+    options.fallback_model = Some("other".into());
+    assert!(ask_once(&options).await.result.is_ok());
 }
 
 #[tokio::test]

@@ -76,6 +76,19 @@ async fn a_last_word_without_a_stop_reason_is_not_enough() {
     assert!(told.failure().message.contains("[DONE]"), "{}", told.failure().message);
 }
 
+#[tokio::test]
+async fn items_are_not_all_of_a_response_that_a_closed_connection_ends() {
+    let item = json!({"type": "message", "content": [{"type": "output_text", "text": "I write two files."}]});
+    let item = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec();
+    let cut = vec![Step::Send(head), Step::Send(stream_text(&[item]).into_bytes()), Step::Close];
+    let server = Server::start(vec![cut]).await;
+    let mut options = server.styled("openai-responses", "m");
+    options.max_attempts = 1;
+    let told = ask_once(&options).await;
+    assert!(told.failure().message.contains("before the reply was complete"), "{}", told.failure().message);
+}
+
 // https://github.com/vllm-project/vllm/issues/27572 and https://github.com/waybarrios/vllm-mlx/issues/628: no reason at the end.
 #[tokio::test]
 async fn everything_said_without_a_formal_end_is_taken_and_noted() {

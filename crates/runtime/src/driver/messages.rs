@@ -87,7 +87,7 @@ impl Driver<'_> {
     /// A model call failed for good: the host gets a message in the model's place, in the words of the failure. It is not
     /// part of the conversation.
     pub(super) fn emit_failed_call(&self, reason: &EndReason) -> Result<(), DriveError> {
-        let EndReason::ModelFailed { message, status, class } = reason else { return Ok(()) };
+        let EndReason::ModelFailed { message, class, .. } = reason else { return Ok(()) };
         let text = self.session.redactor().text(message).into_owned();
         let synthetic = AssistantContent {
             id: format!("msg_{}", new_id().replace('-', "")),
@@ -101,7 +101,7 @@ impl Driver<'_> {
             message: synthetic,
             session_id: Some(self.session.id.clone()),
             uuid: Some(new_id()),
-            error: Some(failure_kind(*class, *status).to_owned()),
+            error: Some(failure_kind(*class).to_owned()),
             ..AssistantMessage::default()
         })))
     }

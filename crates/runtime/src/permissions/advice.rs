@@ -2,7 +2,7 @@
 //! and directories is put to the gate before it is given: what would not let the call run is not advised.
 
 use qoder_core::ports::{Access, Tool};
-use qoder_policy::{FileSystem, is_protected};
+use qoder_policy::FileSystem;
 use qoder_types::{Behavior, Decision, DecisionLayer, PermissionUpdate, RuleValue, UpdateDestination};
 use serde_json::Value;
 
@@ -75,8 +75,9 @@ impl Gate {
         let advice = self
             .by_suggestions(question.suggestions, tool, input, call)
             .or_else(|| self.by_naming_the_file(tool, input, call))
-            .or_else(|| self.by_whole_tool(tool, input, call));
-        advice.unwrap_or_else(|| "run it by hand: no rule lets it run here".to_owned())
+            .or_else(|| self.by_whole_tool(tool, input, call))
+            .or_else(|| self.by_naming_the_command(tool, input, call));
+        advice.unwrap_or_else(|| "run it by hand".to_owned())
     }
 
     /// The changes that are offered with the question.
@@ -119,19 +120,31 @@ impl Gate {
         (!ways.is_empty()).then(|| ways.join(", and "))
     }
 
-    /// A protected file is covered by a rule that names it.
+    /// A protected file, and one outside the workspace, is covered by a rule that names it.
     fn by_naming_the_file(&self, tool: &dyn Tool, input: &Value, call: &CallInPlace<'_>) -> Option<String> {
         let accesses = tool.accesses(input);
         let [Access::Edit(path)] = accesses.as_slice() else { return None };
         let file = LocalFiles.real(&call.cwd.join(path)).ok()?;
-        if !is_protected(&file, &self.workspace) {
-            return None;
-        }
         let content = format!("/{}", file.display());
         let rule = allow("Edit", Some(content.clone()));
         let text = RuleValue { tool_name: "Edit".to_owned(), rule_content: Some(content) }.text();
         self.helps(&[rule], tool, input, call)
             .then(|| format!("{}, a rule that names the file", self.allowing(&[text])))
+    }
+
+    /// What is never automatic for the whole tool may be for this one command.
+    fn by_naming_the_command(
+        &self,
+        tool: &dyn Tool,
+        input: &Value,
+        call: &CallInPlace<'_>,
+    ) -> Option<String> {
+        let accesses = tool.accesses(input);
+        let [Access::Command(command)] = accesses.as_slice() else { return None };
+        let name = &tool.definition().name;
+        let rule = RuleValue { tool_name: name.clone(), rule_content: Some(command.trim().to_owned()) };
+        self.helps(&[allow(name, rule.rule_content.clone())], tool, input, call)
+            .then(|| format!("{}, a rule that names exactly this command", self.allowing(&[rule.text()])))
     }
 
     fn by_whole_tool(&self, tool: &dyn Tool, input: &Value, call: &CallInPlace<'_>) -> Option<String> {

@@ -26,10 +26,7 @@ pub async fn ask_tool(servers: &McpServers, tool: &str, question: &Question) -> 
     match serde_json::from_str::<Value>(&text) {
         Ok(answer) => {
             let (answer, problems) = Answer::read(&answer);
-            (
-                Answer { by: Actor::Tool(tool.to_owned()), ..answer }.keep_original(&question.input, None),
-                problems,
-            )
+            (Answer { by: Actor::Tool(tool.to_owned()), ..answer }.keep_original(&question.input), problems)
         }
         Err(error) => (Answer::denial(format!("{tool} did not answer with JSON: {error}")), Vec::new()),
     }

@@ -28,6 +28,7 @@ pub(super) fn model_error(failure: &ModelFailure) -> Value {
     let kind = match failure.class {
         ModelFailureClass::Overloaded => "model_overloaded_error",
         ModelFailureClass::RateLimit => "model_rate_limited_error",
+        ModelFailureClass::Quota => "billing_error",
         ModelFailureClass::Authentication
         | ModelFailureClass::Permission
         | ModelFailureClass::NotFound

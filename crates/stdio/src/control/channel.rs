@@ -105,11 +105,11 @@ impl Channel {
         let response = match answer {
             Ok(response) => {
                 // A long answer loses the middle of its texts; a lost one would leave the other side waiting.
-                let (response, _) = self.output.bounded(response);
+                let response = self.output.bounded(response);
                 ControlResponse::Success { request_id, response }
             }
             Err(error) => {
-                let (error, _) = self.output.bounded(Value::String(error));
+                let error = self.output.bounded(Value::String(error));
                 let error = error.as_str().unwrap_or_default().to_owned();
                 ControlResponse::Error { request_id, error }
             }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::channel::Channel;
 use super::error::HandshakeError;
-use super::servers;
+use super::{hooks, servers};
 
 /// What the program declares.
 pub(crate) fn declared(
@@ -115,30 +115,13 @@ impl Handshake<'_> {
                     name: id.clone(),
                     timeout,
                     on_failure,
-                    action: Action::Function(hook(channel, id)),
+                    action: Action::Function(hooks::function(channel, id)),
                     traits: Traits::default(),
                 }));
             }
         }
         Ok(hooks)
     }
-}
-
-fn hook(channel: &Arc<Channel>, id: &str) -> qoder_runtime::config::hooks::HookFunction {
-    let (channel, id) = (Arc::clone(channel), id.to_owned());
-    Arc::new(move |call| {
-        let (input, _) = channel.output().bounded(call.input);
-        let last = input.get("hook_event_name").and_then(Value::as_str) == Some("SessionEnd");
-        let request =
-            RuntimeRequest::HookCallback { callback_id: id.clone(), input, tool_use_id: call.tool_use_id };
-        // At the end of a session the other side has usually closed its own; it still reads, and nothing hangs on its
-        // answer.
-        if last && !channel.is_open() {
-            channel.tell(request);
-            return std::future::ready(Ok(Value::Object(serde_json::Map::new()))).boxed();
-        }
-        channel.request(request)
-    })
 }
 
 fn model_policy(channel: &Arc<Channel>) -> ModelPolicy {

@@ -3,6 +3,7 @@
 mod channel;
 mod error;
 mod handshake;
+mod hooks;
 mod serve;
 mod servers;
 

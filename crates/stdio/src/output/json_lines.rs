@@ -81,9 +81,9 @@ impl JsonLines {
         self.console.write_line(&mut lines.buffer)
     }
 
-    /// The value as it fits into a line, and whether something had to be cut.
-    pub fn bounded(&self, value: Value) -> (Value, bool) {
-        line_length::bounded(value)
+    /// The value as it fits into a line.
+    pub fn bounded(&self, value: Value) -> Value {
+        line_length::cut(&value).unwrap_or(value)
     }
 
     fn message(&self, message: &StreamMessage) -> std::io::Result<()> {

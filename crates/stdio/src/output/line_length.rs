@@ -1,6 +1,6 @@
 //! The length of a line. Readers of the protocol stop at 1 MiB, so no line passes that: pieces of replies are split into
 //! smaller ones, and a message loses its typed output first, then the middle of its long texts, then the ends of its lists.
-//! What counts is the line as it is written, with its characters escaped.
+//! Each cut leaves a mark. What counts is the line as it is written, with its characters escaped.
 
 use qoder_types::display::escape_json;
 use serde_json::{Value, json};
@@ -11,8 +11,11 @@ pub(super) const LONGEST_LINE: usize = 1024 * 1024 - 1;
 const WRAPPING: usize = 1024;
 /// The most bytes of text in one piece of a reply. Escaped it has up to six times as many.
 const PIECE: usize = 128 * 1024;
-/// The shortest limit for texts; below it, lists are cut.
+/// The limits for texts that are tried, from the longest to the shortest; then lists are cut.
+const LONGEST_TEXT: usize = 256 * 1024;
 const SHORTEST_TEXT: usize = 64;
+/// The longest list when lists are cut.
+const LONGEST_LIST: usize = 4096;
 
 /// Escapes a line, and shortens it if it is too long then.
 pub(super) fn fit(line: &mut Vec<u8>) {
@@ -24,15 +27,36 @@ pub(super) fn fit(line: &mut Vec<u8>) {
     }
 }
 
-/// The value as it fits into a line with something around it, and whether something had to be cut.
-pub(super) fn bounded(mut value: Value) -> (Value, bool) {
+/// The value cut so that it fits into a line with something around it; `None` when it fits as it is.
+pub(super) fn cut(value: &Value) -> Option<Value> {
     let room = LONGEST_LINE - WRAPPING;
-    if escaped(&value).len() <= room {
-        return (value, false);
+    if escaped(value).len() <= room {
+        return None;
     }
+    let mut value = value.clone();
     shortened(&mut value, room);
-    (value, true)
+    Some(value)
 }
+
+/// True for what is left in the place of something that was cut.
+pub(super) fn is_mark(text: &str) -> bool {
+    text.strip_suffix(MARK_END)
+        .and_then(|text| text.rfind(MARK_START).map(|at| &text[at + MARK_START.len()..]))
+        .is_some_and(|inside| {
+            inside.split_once(' ').is_some_and(|(count, _)| {
+                !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        })
+}
+
+fn mark(count: usize, what: &str) -> String {
+    format!("{MARK_START}{count} {what}{MARK_END}")
+}
+
+const MARK_START: &str = "[… ";
+const MARK_END: &str = " left out of this line …]";
+/// The key of an object that lost some of its keys.
+pub(super) const LEFT_OUT: &str = "…";
 
 /// A piece of a reply, as pieces that fit into a line each.
 pub(super) fn pieces(event: &str) -> Vec<String> {
@@ -102,26 +126,34 @@ fn escaped(value: &Value) -> Vec<u8> {
     text
 }
 
-/// Cuts until the value fits, and returns its text.
+/// Cuts until the value fits, and returns its text. Each round cuts the whole value anew, so that a mark counts everything
+/// that was left out.
 fn shortened(value: &mut Value, longest: usize) -> Vec<u8> {
     if let Some(object) = value.as_object_mut() {
         object.remove("tool_use_result");
     }
-    let mut limit = 256 * 1024;
-    let mut most = 4096;
-    loop {
-        let text = escaped(value);
-        if text.len() <= longest || most == 0 {
+    let texts = std::iter::successors(Some(LONGEST_TEXT), |limit| {
+        Some(limit / 4).filter(|limit| *limit >= SHORTEST_TEXT)
+    });
+    let lists = std::iter::successors(Some(LONGEST_LIST), |most| Some(most / 8).filter(|most| *most > 0));
+    let rounds = texts.map(|limit| (limit, None)).chain(lists.map(|most| (SHORTEST_TEXT, Some(most))));
+    let mut text = escaped(value);
+    for (limit, most) in rounds {
+        if text.len() <= longest {
             return text;
         }
-        if limit >= SHORTEST_TEXT {
-            cut_strings(value, limit);
-            limit /= 4;
-        } else {
-            cut_lists(value, most, true);
-            most /= 8;
+        let mut cut = value.clone();
+        cut_strings(&mut cut, limit);
+        if let Some(most) = most {
+            cut_lists(&mut cut, most, true);
+        }
+        text = escaped(&cut);
+        if text.len() <= longest || most == Some(1) {
+            *value = cut;
+            return text;
         }
     }
+    text
 }
 
 fn cut_strings(value: &mut Value, limit: usize) {
@@ -130,7 +162,7 @@ fn cut_strings(value: &mut Value, limit: usize) {
             let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             let left_out = text.len() - end;
             text.truncate(end);
-            text.push_str(&format!("[… {left_out} bytes left out of this line …]"));
+            text.push_str(&mark(left_out, "bytes"));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| cut_strings(item, limit)),
         Value::Object(map) => map.values_mut().for_each(|item| cut_strings(item, limit)),
@@ -138,16 +170,25 @@ fn cut_strings(value: &mut Value, limit: usize) {
     }
 }
 
-/// Keeps the first entries of every list and of every object but the message itself.
+/// Keeps the first entries of every list and of every object but the message itself. A list of objects of a kind, such
+/// as the blocks of a message, gets no mark: its readers expect that kind in every entry.
 fn cut_lists(value: &mut Value, most: usize, is_message: bool) {
     match value {
         Value::Array(items) => {
-            items.truncate(most);
+            if items.len() > most {
+                let left_out = items.len() - most;
+                items.truncate(most);
+                if !items.iter().all(|item| item.get("type").is_some_and(Value::is_string)) {
+                    items.push(Value::String(mark(left_out, "entries")));
+                }
+            }
             items.iter_mut().for_each(|item| cut_lists(item, most, false));
         }
         Value::Object(map) => {
             if !is_message && map.len() > most {
+                let left_out = map.len() - most;
                 *map = std::mem::take(map).into_iter().take(most).collect();
+                map.insert(LEFT_OUT.to_owned(), Value::String(mark(left_out, "fields")));
             }
             map.values_mut().for_each(|item| cut_lists(item, most, false));
         }

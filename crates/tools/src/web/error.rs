@@ -22,9 +22,9 @@ pub(crate) enum WebError {
     Unknown { host: String, problem: String },
     #[error("{host} redirected more than {limit} times. Try the address of the page itself.")]
     Redirects { host: String, limit: usize },
-    #[error("{host} did not answer completely within {seconds} seconds. Try later, or another page.")]
+    #[error("{host} did not answer completely within {seconds} seconds. Try again later.")]
     TimedOut { host: String, seconds: u64 },
-    #[error("The request to {host} failed: {problem}. Try later, or another page.")]
+    #[error("The request to {host} failed: {problem}. Try again later.")]
     Network { host: String, problem: String },
     #[error("The answer of {host} is larger than {limit} bytes and was not read. Look for a smaller page.")]
     TooLarge { host: String, limit: usize },

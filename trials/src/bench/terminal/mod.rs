@@ -97,7 +97,7 @@ fn type_keys(pty: &mut Pty, strokes: usize) -> Result<(Vec<Duration>, Vec<usize>
         let begun = pty.send(&typed[typed.len() - 1..])?;
         times.push(pty.until(&typed, begun, |screen| prompt(screen).as_deref() == Some(typed.as_str()))?);
         bytes.push(pty.written() - before);
-        // Nobody types faster than this.
+        // No person types faster than this.
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok((times, bytes))

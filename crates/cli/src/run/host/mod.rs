@@ -11,6 +11,7 @@ use qoder_protocol::messages::StreamMessage;
 use qoder_runtime::events::Sink;
 use qoder_stdio::{JsonLines, Wanted};
 
+use self::terminal::{Attended, Person};
 use crate::command_line::arguments::OutputFormat;
 use crate::screen::{Streams, tell};
 
@@ -36,8 +37,29 @@ pub struct View {
     pub last_result: bool,
 }
 
-/// The host for a view.
+/// The host for a view, with the person at the terminal where there is one. `keeps` says whether answers that are to last
+/// are written into the settings of the folder.
+pub fn attended(view: View, keeps: bool) -> Arc<dyn Sink> {
+    let (sink, spinner): (Box<dyn Sink>, _) = match view.format {
+        OutputFormat::Text => {
+            let text = text::Text::new(view.verbose);
+            let spinner = text.spinner();
+            (Box::new(text), spinner)
+        }
+        OutputFormat::Json | OutputFormat::StreamJson => (boxed(view), None),
+    };
+    match Person::at_terminal(spinner, keeps) {
+        Some(person) => Arc::new(Attended::new(sink, person)),
+        None => Arc::from(sink),
+    }
+}
+
+/// The host for a view, which asks no one.
 pub fn make(view: View) -> Arc<dyn Sink> {
+    Arc::from(boxed(view))
+}
+
+fn boxed(view: View) -> Box<dyn Sink> {
     match view.format {
         OutputFormat::StreamJson => {
             let wanted = Wanted {
@@ -47,9 +69,9 @@ pub fn make(view: View) -> Arc<dyn Sink> {
                 first_retry: true,
                 ..Wanted::default()
             };
-            Arc::new(JsonLines::new(wanted, Arc::new(Streams)))
+            Box::new(JsonLines::new(wanted, Arc::new(Streams)))
         }
-        OutputFormat::Json => Arc::new(result_only::ResultOnly::new(view.verbose, view.last_result)),
-        OutputFormat::Text => Arc::new(text::Text::new(view.verbose)),
+        OutputFormat::Json => Box::new(result_only::ResultOnly::new(view.verbose, view.last_result)),
+        OutputFormat::Text => Box::new(text::Text::new(view.verbose)),
     }
 }

@@ -1,22 +1,80 @@
-//! Questions to the person at the terminal: what a call would do is shown whole, and y, always or n is read. One question
-//! at a time; what was typed before a question was shown does not answer it.
+//! Questions to the person at the terminal, whatever the format of the output: what a call would do is shown whole, and y,
+//! always or n is read. One question at a time; what was typed before a question was shown does not answer it.
 
 use std::sync::{Arc, OnceLock};
 
+use futures::future::BoxFuture;
 use qoder_protocol::{Answer, Question};
-use qoder_types::{Actor, PermissionUpdate, Place, RuleValue};
+use qoder_runtime::events::{Answering, Event, Sink, Wants};
+use qoder_types::{Actor, AskKind, PermissionUpdate, Place, RuleValue};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, mpsc};
 
 use super::text::Spinner;
-use crate::screen;
+use crate::screen::{self, Keyboard};
 
 /// The person at the terminal.
 pub struct Person {
     name: Actor,
+    keyboard: Keyboard,
+    /// True when answers that are to last are written into the settings of the folder.
+    keeps: bool,
     /// The lines that the user types, read from the first question on.
     lines: OnceLock<Mutex<mpsc::UnboundedReceiver<String>>>,
     spinner: Option<Arc<Spinner>>,
+}
+
+/// A sink whose questions go to the person.
+pub struct Attended {
+    inner: Box<dyn Sink>,
+    person: Arc<Person>,
+    answering: Answering,
+}
+
+impl Attended {
+    /// Adds the person to a sink.
+    pub fn new(inner: Box<dyn Sink>, person: Arc<Person>) -> Self {
+        Self { inner, person, answering: Answering::default() }
+    }
+}
+
+impl Sink for Attended {
+    fn wants(&self) -> Wants {
+        self.inner.wants()
+    }
+
+    fn take(&self, event: Event<'_>) -> std::io::Result<()> {
+        match &event {
+            // The result of a call that runs outside is not the person's to give.
+            Event::Asked(asking) if asking.question.kind == AskKind::Permission => {
+                let answer = Arc::clone(&self.person).ask(Arc::clone(&asking.question));
+                self.answering.begin(asking, Box::pin(answer));
+            }
+            Event::Resolved { action, .. } => self.answering.resolved(action),
+            Event::Asked(_)
+            | Event::Message(_)
+            | Event::Partial { .. }
+            | Event::ToolOutput { .. }
+            | Event::Warning(_) => {}
+        }
+        self.inner.take(event)
+    }
+
+    fn answers(&self) -> bool {
+        true
+    }
+
+    fn ready(&self) -> BoxFuture<'static, ()> {
+        self.inner.ready()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.inner.is_ready()
+    }
+
+    fn end(&self) -> std::io::Result<()> {
+        self.inner.end()
+    }
 }
 
 /// What a line says about a call.
@@ -27,21 +85,22 @@ enum Word {
 }
 
 impl Person {
-    /// The person who can be asked here; `None` unless both what is asked and what is answered pass a terminal.
-    pub fn at_terminal(spinner: Option<Arc<Spinner>>) -> Option<Arc<Self>> {
-        let attended = screen::stdin_is_terminal() && screen::stderr_is_terminal();
+    /// The person who can be asked here; `None` unless both what is asked and what is answered pass a terminal. `keeps`
+    /// says whether answers that are to last are written into the settings of the folder.
+    pub fn at_terminal(spinner: Option<Arc<Spinner>>, keeps: bool) -> Option<Arc<Self>> {
+        let keyboard = screen::stderr_is_terminal().then(Keyboard::open).flatten()?;
         let environment = crate::command_line::environment::environment();
         let name = environment.get("USER").or_else(|| environment.get("LOGNAME"));
         let name = name.map_or("the user", String::as_str).to_owned();
         let name = Actor::Person { name, place: Place::Terminal };
-        attended.then(|| Arc::new(Self { name, lines: OnceLock::new(), spinner }))
+        Some(Arc::new(Self { name, keyboard, keeps, lines: OnceLock::new(), spinner }))
     }
 
     /// Puts a question; `None` when the terminal is gone.
     pub async fn ask(self: Arc<Self>, question: Arc<Question>) -> Option<Answer> {
-        let mut lines = self.lines.get_or_init(|| Mutex::new(screen::typed_lines())).lock().await;
+        let mut lines = self.lines.get_or_init(|| Mutex::new(self.keyboard.lines())).lock().await;
         let _quiet = self.spinner.as_ref().map(Spinner::hush);
-        screen::forget_typed();
+        self.keyboard.forget();
         while lines.try_recv().is_ok() {}
         screen::tell("");
         if question.tool_name == "AskUserQuestion" {
@@ -50,7 +109,8 @@ impl Person {
         print_call(&question);
         let always = always(&question.suggestions);
         let choices = match &always {
-            Some(kept) => format!("[y] yes  [always] yes, and keep: {kept}  [n] no"),
+            Some(kept) if self.keeps => format!("[y] yes  [always] yes, and keep: {kept}  [n] no"),
+            Some(kept) => format!("[y] yes  [always] yes, and in this session: {kept}  [n] no"),
             None => "[y] yes  [n] no".to_owned(),
         };
         loop {

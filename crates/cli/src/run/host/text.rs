@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use qoder_protocol::messages::{StreamMessage, SystemMessage};
-use qoder_runtime::events::{Answering, Event, Sink, Wants};
+use qoder_runtime::events::{Event, Sink, Wants};
 use qoder_types::display::escaped_line;
-use qoder_types::{AskKind, ContentBlock, StopReason};
+use qoder_types::{ContentBlock, StopReason};
 
 use super::tell_first_retry;
-use super::terminal::Person;
 use crate::screen::{self, Answer, Ink, Paint, tell};
 
 /// Text on stdout.
@@ -20,8 +19,6 @@ pub struct Text {
     paint: Paint,
     verbose: bool,
     spinner: Option<Arc<Spinner>>,
-    person: Option<Arc<Person>>,
-    answering: Answering,
     state: Mutex<Shown>,
 }
 
@@ -45,8 +42,6 @@ impl Text {
             progress: err || verbose,
             verbose,
             paint: Paint::of_stderr(&crate::command_line::environment::environment()),
-            person: Person::at_terminal(spinner.clone()),
-            answering: Answering::default(),
             spinner,
             state: Mutex::new(Shown {
                 answer: Answer::new(),
@@ -55,6 +50,11 @@ impl Text {
                 streamed: false,
             }),
         }
+    }
+
+    /// What shows that the run is not stuck, if anything does.
+    pub fn spinner(&self) -> Option<Arc<Spinner>> {
+        self.spinner.clone()
     }
 
     fn progress(&self, text: &str) {
@@ -212,25 +212,9 @@ impl Sink for Text {
         Wants { partial: self.streams, tool_output: self.verbose, ..Wants::default() }
     }
 
-    fn answers(&self) -> bool {
-        self.person.is_some()
-    }
-
     fn take(&self, event: Event<'_>) -> std::io::Result<()> {
         match event {
-            Event::Asked(asking) => {
-                // The result of a call that runs outside comes from the program that declared its tool.
-                let person = self.person.as_ref().filter(|_| asking.question.kind == AskKind::Permission);
-                if let Some(person) = person {
-                    let answer = Arc::clone(person).ask(Arc::clone(&asking.question));
-                    self.answering.begin(asking, Box::pin(answer));
-                }
-                Ok(())
-            }
-            Event::Resolved { action, .. } => {
-                self.answering.resolved(action);
-                Ok(())
-            }
+            Event::Asked(_) | Event::Resolved { .. } => Ok(()),
             Event::Message(message) => self.message(message),
             Event::Partial { event, parent_tool_use_id: None } => self.partial(event),
             // What agents say is not the answer.

@@ -360,7 +360,7 @@ impl crate::wires::reply::Decoder for Decoder {
         self.finish.is_some()
     }
 
-    fn is_said(&mut self) -> bool {
+    fn is_said(&mut self, _is_ended: bool) -> bool {
         self.is_counted && self.is_whole()
     }
 

@@ -268,7 +268,7 @@ impl Decoder {
 impl crate::wires::reply::Decoder for Decoder {
     fn event(&mut self, data: String) -> Result<bool, ModelFailure> {
         if data.trim() == "[DONE]" {
-            return if self.is_said() {
+            return if self.is_said(true) {
                 Ok(true)
             } else {
                 Err(malformed("the stream said [DONE] before the response was finished"))
@@ -287,8 +287,9 @@ impl crate::wires::reply::Decoder for Decoder {
         }
     }
 
-    fn is_said(&mut self) -> bool {
-        let said = self.items.all_done() && self.assembly.says_something();
+    /// Each item says that it is complete, but none says that it is the last.
+    fn is_said(&mut self, is_ended: bool) -> bool {
+        let said = is_ended && self.items.all_done() && self.assembly.says_something();
         if said && self.assembly.has_tool_calls() {
             self.stop_reason = StopReason::ToolUse;
         }

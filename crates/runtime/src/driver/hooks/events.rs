@@ -187,7 +187,7 @@ impl Driver<'_> {
     /// The turn ends because the model failed.
     pub(in crate::driver) async fn tell_failure(&mut self, reason: &EndReason) -> Result<(), DriveError> {
         let (kind, message, status) = if let EndReason::ModelFailed { message, status, class } = reason {
-            (failure_kind(*class, *status), message.as_str(), *status)
+            (failure_kind(*class), message.as_str(), *status)
         } else if *reason == EndReason::Completed && self.is_cut_off() {
             ("max_output_tokens", "The output limit cut the reply off, again and again.", None)
         } else {
@@ -274,10 +274,10 @@ fn config_source(source: RuleSource) -> &'static str {
 }
 
 /// What kind of failure it was, in the words of hooks and messages.
-pub(in crate::driver) fn failure_kind(class: ModelFailureClass, status: Option<u16>) -> &'static str {
+pub(in crate::driver) fn failure_kind(class: ModelFailureClass) -> &'static str {
     match class {
         ModelFailureClass::RateLimit => "rate_limit",
-        ModelFailureClass::Permission if matches!(status, Some(402 | 429)) => "billing_error",
+        ModelFailureClass::Quota => "billing_error",
         ModelFailureClass::Authentication | ModelFailureClass::Permission => "authentication_failed",
         ModelFailureClass::NotFound
         | ModelFailureClass::ContextTooLong

@@ -124,7 +124,7 @@ fn ask(decider: CanUseTool, question: Arc<Question>) -> BoxFuture<'static, Optio
     async move {
         let (name, input) = (question.tool_name.clone(), question.input.clone());
         let result = decide(&decider, name, input, |signal| context(&question, signal)).await;
-        Some(answer(result).keep_original(&question.input, None))
+        Some(answer(result).keep_original(&question.input))
     }
     .boxed()
 }

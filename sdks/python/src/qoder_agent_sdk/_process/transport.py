@@ -25,7 +25,7 @@ import anyio.lowlevel
 from anyio.abc import Process
 
 from .._backend import BackgroundTask, spawn
-from .._errors import CLIConnectionError, CLINotFoundError, OptionTypeError, QoderCliProcessError
+from .._errors import CLIConnectionError, CLINotFoundError, OptionTypeError, OptionValueError, QoderCliProcessError
 from .launch_files import LaunchFiles
 from .lines import LineSplitter, decode_line, decode_rest
 
@@ -89,6 +89,8 @@ class ProcessTransport:
                 env=launch.environment,
                 **extra,
             )
+        except KeyError as error:
+            raise OptionValueError(f"options.user: there is no user `{launch.user}` on this machine") from error
         except FileNotFoundError as error:
             raise CLINotFoundError(f"{launch.arguments[0]} cannot be started: {error}") from error
         except (OSError, ValueError) as error:
