@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use qoder_types::Actor;
-use qoder_types::record::InputAdmitted;
+use qoder_types::record::{InputAdmitted, InputProblem};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,6 +29,9 @@ pub enum RequestError {
     /// It cannot be done.
     #[error("{0}")]
     Refused(String),
+    /// No model would take the message.
+    #[error(transparent)]
+    Input(#[from] InputProblem),
 }
 
 impl RequestError {
@@ -43,6 +46,7 @@ impl RequestError {
         match self {
             Self::Ended => "session_ended",
             Self::Refused(_) => "request_refused",
+            Self::Input(problem) => problem.code(),
         }
     }
 }

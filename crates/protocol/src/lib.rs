@@ -18,7 +18,7 @@ pub use elicitation::{Elicitation, ElicitationAction, ElicitationAnswer};
 pub use event::{SessionEvent, Wants};
 pub use project::{Projector, denial_text};
 /// Nouns of the interface.
-pub use qoder_types::record::InputAdmitted;
+pub use qoder_types::record::{InputAdmitted, InputProblem};
 pub use qoder_types::{
     Actor, AskKind, Behavior, Message, PermissionMode, PermissionUpdate, RuleValue, UpdateDestination,
 };

@@ -284,6 +284,7 @@ fn session_hint(error: &SessionError) -> String {
             | StoreError::BadId { .. }
             | StoreError::Ambiguous { .. }
             | StoreError::Corrupt { .. }
+            | StoreError::Later { .. }
             | StoreError::Io { .. }
             | StoreError::Log(_),
         )

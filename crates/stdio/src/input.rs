@@ -133,20 +133,13 @@ fn parse(bytes: &[u8]) -> Option<Line> {
             let Some(message) = line.message else {
                 return Some(Line::Refused("a user message has no `message.content`".to_owned()));
             };
-            if message.role.is_some_and(|role| role != Role::User) {
-                return Some(Line::Refused("a user message has another role than `user`".to_owned()));
-            }
-            let text = message.content.to_text();
-            let blocks = matches!(&message.content, MessageContent::Blocks(blocks) if !blocks.is_empty());
-            if text.trim().is_empty() && !blocks {
-                return Some(Line::Refused("a user message is empty".to_owned()));
-            }
-            if text.contains('\0') {
-                return Some(Line::Refused("a user message contains a NUL character".to_owned()));
-            }
             let input_id = line.uuid.filter(|id| !id.trim().is_empty()).unwrap_or_else(new_id);
-            let message = Message { role: Role::User, content: message.content };
-            Some(Line::User(InputAdmitted::user(input_id, message)))
+            let message = Message { role: message.role.unwrap_or(Role::User), content: message.content };
+            let input = InputAdmitted::user(input_id, message);
+            Some(match input.check() {
+                Ok(()) => Line::User(input),
+                Err(problem) => Line::Refused(problem.to_string()),
+            })
         }
         "control_request" => Some(match line.request_id {
             Some(id) => Line::Control { id, request: line.request.unwrap_or_default() },

@@ -55,6 +55,16 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A later release wrote to the log.
+    #[error("the session log {} has records of a later release (schema {version}, from line {line} on)", path.display())]
+    Later {
+        /// The log.
+        path: PathBuf,
+        /// The first such line, from 1.
+        line: u64,
+        /// Its version of the schema.
+        version: u32,
+    },
     /// The system refused.
     #[error("cannot {what} {}: {problem}", path.display())]
     Io {
@@ -91,6 +101,7 @@ impl StoreError {
             Self::Ambiguous { .. } => "session_ambiguous_id",
             Self::Locked { .. } => "session_locked",
             Self::Corrupt { .. } => "session_corrupt",
+            Self::Later { .. } => "session_later_release",
             Self::Io { .. } => "session_io",
             Self::Log(LogStoreError::Fenced { .. }) => "session_fenced",
             Self::Log(LogStoreError::Failed { .. } | LogStoreError::Ended { .. }) => "session_store",
@@ -120,6 +131,11 @@ impl StoreError {
             }
             Self::Corrupt { .. } => {
                 "nothing was changed; `qodercli sessions repair ID` saves what is readable as a new session".to_owned()
+            }
+            Self::Later { .. } => {
+                "nothing was changed; continue it with the release that wrote it, or use --fork-session to continue a copy of \
+                 its conversation"
+                    .to_owned()
             }
             Self::Io { .. } => {
                 "check that the directory exists, is writable and the disk has room; QODER_CONFIG_DIR moves it".to_owned()

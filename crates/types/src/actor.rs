@@ -67,7 +67,20 @@ impl Place {
     }
 }
 
+/// What precedes a name that would read as someone else.
+const NAMED: &str = "named ";
+
 impl Actor {
+    /// Someone who says who they are: a person on the command line or a name, and never a part of the runtime, whatever
+    /// the text.
+    #[must_use]
+    pub fn claimed(text: &str) -> Self {
+        match Self::parse(text) {
+            person @ Self::Person { place: Place::CommandLine, .. } => person,
+            _ => Self::Named(text.to_owned()),
+        }
+    }
+
     /// True for the program that opened the session.
     #[must_use]
     pub fn is_host(&self) -> bool {
@@ -91,12 +104,10 @@ impl Actor {
         if let Some(word) = text.strip_prefix("host (").and_then(|rest| rest.strip_suffix(')')) {
             return Self::HostClassified(word.to_owned());
         }
-        for place in [Place::Terminal, Place::CommandLine] {
-            if let Some(name) = text.strip_suffix(place.suffix()) {
-                return Self::Person { name: name.to_owned(), place };
-            }
-        }
         let named = |prefix: &str| text.strip_prefix(prefix).map(str::to_owned);
+        if let Some(name) = named(NAMED) {
+            return Self::Named(name);
+        }
         if let Some(name) = named("tool ") {
             return Self::Tool(name);
         }
@@ -108,6 +119,11 @@ impl Actor {
         }
         if let Some(id) = named("parent ") {
             return Self::Parent(id);
+        }
+        for place in [Place::Terminal, Place::CommandLine] {
+            if let Some(name) = text.strip_suffix(place.suffix()) {
+                return Self::Person { name: name.to_owned(), place };
+            }
         }
         match text {
             "SIGTERM" | "SIGHUP" => Self::Ending(text.to_owned()),
@@ -133,7 +149,11 @@ impl fmt::Display for Actor {
             Self::Interrupt => formatter.write_str("interrupt"),
             Self::ChangedTool => formatter.write_str("changed tool"),
             Self::Nobody => formatter.write_str("nobody"),
-            Self::Ending(name) | Self::Named(name) => formatter.write_str(name),
+            Self::Ending(name) => formatter.write_str(name),
+            Self::Named(name) if matches!(Self::parse(name), Self::Named(same) if same == *name) => {
+                formatter.write_str(name)
+            }
+            Self::Named(name) => write!(formatter, "{NAMED}{name}"),
         }
     }
 }
@@ -199,6 +219,15 @@ mod tests {
         for text in texts {
             assert_eq!(Actor::parse(text).to_string(), text);
         }
+        // A name is never taken for someone else.
+        for text in texts.iter().chain(&["named x", "ana", "hook x on the terminal"]) {
+            let named = Actor::Named((*text).to_owned());
+            assert_eq!(Actor::parse(&named.to_string()), named);
+            assert!(!Actor::claimed(text).is_host());
+        }
+        assert_eq!(Actor::Named("ana".to_owned()).to_string(), "ana");
+        let on_the_command_line = Actor::claimed("ana on the command line");
+        assert!(matches!(on_the_command_line, Actor::Person { place: Place::CommandLine, .. }));
         assert!(Actor::parse("host (x)").is_host() && Actor::parse("host").is_host());
         assert!(!Actor::parse("hostile").is_host());
     }

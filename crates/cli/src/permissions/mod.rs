@@ -177,7 +177,7 @@ fn answer(environment: BTreeMap<String, String>, given: &AnswerArguments) -> Res
     let options = Options { cwd: cwd.into(), environment, ..Options::default() };
     let setup = Setup::prepare(options)?;
     let target = pending::find(&paths, &given.tool_use_id, given.agent.as_deref())?;
-    let by = given.by.as_deref().map_or_else(|| inbox::user(&setup.options.environment), Actor::parse);
+    let by = given.by.as_deref().map_or_else(|| inbox::user(&setup.options.environment), Actor::claimed);
     let body = Answered {
         tool_use_id: target.tool_use_id.clone(),
         allow,

@@ -3,6 +3,7 @@
 
 mod cut;
 mod inputs;
+mod prompts;
 mod tasks;
 
 use std::sync::Arc;
@@ -245,7 +246,7 @@ impl State {
                     self.system_inputs.retain(|input| input.input_id != *id);
                 }
                 self.memory.extend(entry.memory.iter().cloned());
-                self.push_message(entry.message.clone());
+                self.push_message(prompts::readable(&entry.message));
                 if let Some(turn) = &mut self.turn {
                     turn.interrupt_noted |= turn.interrupted.is_some();
                     turn.structured.is_fresh = false;
@@ -271,7 +272,7 @@ impl State {
             self.cwd.clone_from(&entry.cwd);
         }
         self.calls.clear();
-        self.push_message(entry.message.clone());
+        self.push_message(prompts::readable(&entry.message));
         self.turn = Some(Turn { model: entry.turn_model.clone(), ..Turn::default() });
     }
 

@@ -51,8 +51,9 @@ impl SessionHandle {
     /// Submits a user's message. It starts a turn, or waits for the one that runs; the same id again is the same message.
     ///
     /// # Errors
-    /// When the session has ended.
+    /// When no model would take it, or the session has ended.
     pub fn submit(&self, input: InputAdmitted) -> Result<(), RequestError> {
+        input.check()?;
         self.driver.submit(input)
     }
 

@@ -131,7 +131,7 @@ impl Clerk {
 
     /// What became of an entry; `None` when it waits for a question that is not open yet.
     async fn take(&self, entry: &InboxEntry) -> Result<Option<InboxReply>, RequestError> {
-        let by = Actor::Named(entry.by.clone());
+        let by = Actor::claimed(&entry.by);
         let reply = |outcome, message: String, details| {
             Some(InboxReply { id: entry.id.clone(), outcome, message, details })
         };
@@ -139,6 +139,10 @@ impl Clerk {
             InboxBody::Input { message, origin } => {
                 let (input_id, message) = (entry.id.clone(), message.clone());
                 let input = InputAdmitted { input_id, message, origin: *origin };
+                if let Err(problem) = input.check() {
+                    let details = json!({ "code": problem.code() });
+                    return Ok(reply(InboxOutcome::Refused, problem.to_string(), details));
+                }
                 self.session.run(move |driver| driver.admit_once(input)).await?;
                 reply(InboxOutcome::Accepted, "the message is on record".to_owned(), Value::Null)
             }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 pub use prompt::Prompt;
-pub(crate) use prompt::complaint;
+pub(crate) use prompt::{check, refused};
 pub use qoder_protocol::messages::{
     AssistantContent, AssistantMessage, ContentBlock, ImageSource, InitMessage, MessageContent, ModelUsage,
     PermissionDenial, PromptSuggestion, ResultMessage, Role, StopReason, StreamEvent, SubagentAccount,

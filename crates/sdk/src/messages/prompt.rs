@@ -3,7 +3,10 @@
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 
-use super::{Role, UserMessage};
+use qoder_protocol::{InputAdmitted, InputProblem};
+
+use super::UserMessage;
+use crate::error::{Error, Result};
 
 /// What a query asks. A text is one turn; of a stream each message is a turn, and the query ends after the last.
 ///
@@ -54,14 +57,20 @@ impl std::fmt::Debug for Prompt {
     }
 }
 
-/// Why a message cannot be a prompt, if so.
-pub(crate) fn complaint(message: &UserMessage) -> Option<&'static str> {
-    let text = message.text();
-    if message.message.role != Role::User {
-        return Some("a user message has another role than `user`");
-    }
-    if text.trim().is_empty() && message.content().is_empty() {
-        return Some("a user message is empty");
-    }
-    text.contains('\0').then_some("a user message contains a NUL character")
+/// Whether a model would take a message.
+///
+/// # Errors
+/// When it would not, with the reason.
+pub(crate) fn check(message: &UserMessage) -> Result<()> {
+    let input = InputAdmitted::user(String::new(), message.message.clone().into());
+    input.check().map_err(refused)
+}
+
+/// The error for a message that no model would take.
+pub(crate) fn refused(problem: InputProblem) -> Error {
+    let hint = match problem {
+        InputProblem::Empty => "say what the model shall do",
+        _ => problem.hint(),
+    };
+    Error::option("prompt", problem.to_string(), hint)
 }

@@ -21,7 +21,7 @@ pub(crate) use private_files::{LONGEST_ARGUMENT, PrivateFiles};
 pub(crate) use restoring::restored;
 
 use crate::error::{Error, Result};
-use crate::messages::{Prompt, UserMessage, complaint};
+use crate::messages::{Prompt, UserMessage, check};
 use crate::options::QoderAgentOptions;
 
 /// What a program sends to a session.
@@ -95,9 +95,7 @@ impl Link {
 
     /// Sends a prompt.
     pub(crate) fn submit(&self, message: UserMessage) -> Result<()> {
-        if let Some(problem) = complaint(&message) {
-            return Err(Error::option("prompt", problem, "say what the model shall do"));
-        }
+        check(&message)?;
         self.orders.send(Order::Input(Box::new(message))).map_err(|_| Error::Closed)
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::callback::panic_text;
 use crate::error::{Error, Result};
-use crate::messages::{Prompt, UserMessage, complaint};
+use crate::messages::{Prompt, UserMessage, check};
 use crate::options::QoderAgentOptions;
 use crate::session::{Connection, Link, PrivateFiles, Ready, Start, begin, channel, restored};
 use crate::session_store::SharedSessionStore;
@@ -26,10 +26,8 @@ pub(crate) fn start(
     one_shot: bool,
 ) -> Result<Connection> {
     options.validate()?;
-    if let Some(Prompt::Text(text)) = &prompt
-        && let Some(problem) = complaint(&UserMessage::new(text.as_str()))
-    {
-        return Err(Error::option("prompt", problem, "say what the model shall do"));
+    if let Some(Prompt::Text(text)) = &prompt {
+        check(&UserMessage::new(text.as_str()))?;
     }
     let (orders, order_receiver) = mpsc::unbounded_channel();
     let (messages, message_receiver) = channel();

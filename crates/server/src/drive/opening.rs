@@ -164,6 +164,11 @@ fn read_log(row: &SeatRow, projector: &mut Projector) -> Result<Vec<Line>, OpenF
     let mut lines = Vec::with_capacity(row.records.len());
     for (index, record) in row.records.iter().enumerate() {
         let line = crate::store::decode(record)?;
+        if let Some(version) = qoder_store::line::later_version(&record.line) {
+            // A node of that release takes it when this one gives it back.
+            let problem = format!("record {} is of a later release (schema {version})", record.seq);
+            return Err(DbError::Corrupt(problem).into());
+        }
         match &line {
             Line::Record(record) if record.seq == index as u64 + 1 => {
                 projector.project(record, &mut previews);

@@ -19,6 +19,8 @@ pub fn timestamp() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
+/// How the content of a line of this version ends.
+const OWN_VERSION: &[u8] = b",\"v\":1";
 const CRC_KEY: &[u8] = b",\"crc\":\"";
 /// `,"crc":"` + eight digits + `"}`.
 const CRC_TAIL: usize = CRC_KEY.len() + 8 + 2;
@@ -203,6 +205,18 @@ pub fn number(line: &[u8]) -> Result<Option<u64>, LineError> {
     let head: Head<'_> =
         serde_json::from_slice(line).map_err(|error| LineError::NotJson(error.to_string()))?;
     Ok(numbered(&head))
+}
+
+/// The version of the schema that a record's line names, when it is later than the one this program writes. Ours are told
+/// by their last bytes; only other lines are read for it.
+#[must_use]
+pub fn later_version(line: &[u8]) -> Option<u32> {
+    let content = line.len().checked_sub(CRC_TAIL).map_or(line, |at| &line[..at]);
+    if content.ends_with(OWN_VERSION) {
+        return None;
+    }
+    let head: Head<'_> = serde_json::from_slice(line).ok()?;
+    head.v.filter(|version| *version > RECORD_VERSION && numbered(&head).is_some())
 }
 
 /// A line that was copied from another session has that one's number.

@@ -116,6 +116,9 @@ impl JsonlStore {
         let mut notes = Notes::default();
         if !created {
             let mut scan = scan(paths, visit)?;
+            if let Some((line, version)) = scan.later {
+                return Err(StoreError::Later { path: paths.log.clone(), line, version });
+            }
             let length = tear::repair(&mut file, paths, &scan)
                 .map_err(|error| StoreError::io("repair", &paths.log, &error))?;
             notes = std::mem::take(&mut scan.notes);

@@ -26,6 +26,8 @@ pub struct Scan {
     pub open_end: bool,
     /// Titles and tags.
     pub notes: Notes,
+    /// The first line that a later release wrote, and its version of the schema.
+    pub later: Option<(u64, u32)>,
 }
 
 impl Scan {
@@ -92,6 +94,9 @@ pub fn scan(paths: &SessionPaths, mut visit: impl FnMut(line::Line)) -> Result<S
             (Ok(decoded), _) => {
                 scan.take(&decoded, text, read)
                     .map_err(|problem| Scan::corrupt(paths, scan.lines, problem))?;
+                if scan.later.is_none() {
+                    scan.later = line::later_version(text).map(|version| (scan.lines, version));
+                }
                 visit(decoded);
                 scan.open_end = buffer.last() != Some(&b'\n');
                 continue;

@@ -25,7 +25,7 @@ pub use crate::answer::{
 };
 pub use crate::model::ModelNoticed;
 pub use cut::Cut;
-pub use input::{InputAdmitted, InputOrigin, InputWithdrawn};
+pub use input::{InputAdmitted, InputOrigin, InputProblem, InputWithdrawn};
 pub use rewound::{FileKept, FilesRewound};
 pub use turn::{PermissionDenial, TerminalReason, TurnEnded, TurnSubtype};
 

@@ -13,16 +13,18 @@ use qoder_protocol::InputAdmitted;
 use qoder_runtime::session::{Mirror, new_id};
 use qoder_runtime::sessions::requests::Greeting;
 use qoder_runtime::sessions::retention::{self, Retention};
-use qoder_runtime::sessions::{FirstPrompt, OpenRequest, OpenedSession, SessionHandle, Sessions};
+use qoder_runtime::sessions::{
+    FirstPrompt, OpenRequest, OpenedSession, RequestError, SessionHandle, Sessions,
+};
 use qoder_runtime::setup::Setup;
 use tokio::sync::mpsc;
 
 pub(crate) use setup::settings;
 
-use crate::error::Result;
-use crate::messages::{Prompt, UserMessage};
+use crate::error::{Error, Result};
+use crate::messages::{Prompt, UserMessage, refused};
 use crate::options::{OnStderr, QoderAgentOptions};
-use crate::session::{Order, Start};
+use crate::session::{MessageSender, Order, Start};
 use crate::transport::next_prompt;
 
 /// Runs a session to its end.
@@ -61,11 +63,12 @@ pub(crate) async fn run(start: &mut Start) -> Result<()> {
     let prompt = start.prompt.take();
     if start.one_shot {
         // A query has no controls, and its session ends when the last handle is gone.
-        tokio::spawn(ask_all(prompt, handle));
+        tokio::spawn(ask_all(prompt, handle, start.messages.clone()));
     } else {
         let (_, nobody) = mpsc::unbounded_channel();
         let orders = std::mem::replace(&mut start.orders, nobody);
-        tokio::spawn(take_orders(prompt, orders, obey::Obeying::new(handle, own)));
+        let obeying = obey::Obeying::new(handle, own);
+        tokio::spawn(take_orders(prompt, orders, obeying, start.messages.clone()));
     }
     let finished = tokio::select! {
         biased;
@@ -108,12 +111,29 @@ fn tidy(config_root: &Path, retention: Option<Retention>, hear: Option<OnStderr>
 }
 
 /// Sends every prompt of a query. The session ends after the last, because it cannot get another one.
-async fn ask_all(mut prompt: Option<Prompt>, handle: SessionHandle) {
+async fn ask_all(mut prompt: Option<Prompt>, handle: SessionHandle, messages: MessageSender) {
     while prompt.is_some() {
         if let Some(message) = next_prompt(&mut prompt).await
-            && handle.submit(admitted(message)).is_err()
+            && !is_open_after(&handle, message, &messages)
         {
             return;
+        }
+    }
+}
+
+/// Submits a message. What no model would take is an error on the stream, and the session continues without it. False when
+/// the session has ended.
+fn is_open_after(handle: &SessionHandle, message: UserMessage, messages: &MessageSender) -> bool {
+    match handle.submit(admitted(message)) {
+        Ok(()) => true,
+        Err(RequestError::Ended) => false,
+        Err(RequestError::Input(problem)) => {
+            messages.send(Err(refused(problem)));
+            true
+        }
+        Err(RequestError::Refused(problem)) => {
+            messages.send(Err(Error::option("prompt", problem, "send it again, or something else")));
+            true
         }
     }
 }
@@ -123,6 +143,7 @@ async fn take_orders(
     mut prompt: Option<Prompt>,
     mut orders: mpsc::UnboundedReceiver<Order>,
     obeying: obey::Obeying,
+    messages: MessageSender,
 ) {
     let obeying = Arc::new(obeying);
     loop {
@@ -141,7 +162,7 @@ async fn take_orders(
                 }
             },
         };
-        if obeying.handle().submit(admitted(message)).is_err() {
+        if !is_open_after(obeying.handle(), message, &messages) {
             return;
         }
     }

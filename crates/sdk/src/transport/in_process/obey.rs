@@ -101,6 +101,7 @@ impl Obeying {
         answer.map_err(|error| match error {
             RequestError::Ended => Error::Closed,
             RequestError::Refused(message) => failed(message),
+            RequestError::Input(problem) => failed(problem.to_string()),
         })
     }
 
