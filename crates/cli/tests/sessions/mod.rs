@@ -15,6 +15,8 @@ mod hang_up;
 #[cfg(test)]
 mod hostile_folders;
 #[cfg(test)]
+mod later_release;
+#[cfg(test)]
 mod lock;
 #[cfg(test)]
 mod memory;
@@ -56,3 +58,5 @@ mod telemetry;
 mod timeline;
 #[cfg(test)]
 mod trust;
+#[cfg(test)]
+mod unreadable_messages;

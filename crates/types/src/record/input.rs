@@ -74,13 +74,13 @@ pub enum InputProblem {
     #[error("a user message contains a NUL character")]
     Nul,
     /// It has a block that only a model writes.
-    #[error("a user message has a `{kind}` block, which only a model writes")]
+    #[error("a user message has a block of the type `{kind}`, which only a model writes")]
     OfModel {
         /// The block's type.
         kind: String,
     },
     /// It has a block that no provider can read.
-    #[error("a user message has a `{kind}` block that cannot be read: {problem}")]
+    #[error("a user message has a block of the type `{kind}` that cannot be read: {problem}")]
     Malformed {
         /// The block's type.
         kind: String,
