@@ -21,7 +21,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   check [--known]                           the house rules alone; --known prints the table of known exceptions
                                             as it is now
   bench [--only NAME] [--quick]             the benchmarks; --write puts the table into docs/benchmarks.md,
-        [--against PROGRAM | --write]       --against measures another program in the same run";
+        [--against PROGRAM | --write]       --against measures another program in the same run, and --program one
+        [--program PATH]                    that is there already instead of the release build of this checkout";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

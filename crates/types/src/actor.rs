@@ -71,12 +71,11 @@ impl Place {
 const NAMED: &str = "named ";
 
 impl Actor {
-    /// Someone who says who they are: a person on the command line or a name, and never a part of the runtime, whatever
-    /// the text.
+    /// Someone who says who they are: a person or a name, and never a part of the runtime, whatever the text.
     #[must_use]
     pub fn claimed(text: &str) -> Self {
         match Self::parse(text) {
-            person @ Self::Person { place: Place::CommandLine, .. } => person,
+            person @ Self::Person { .. } => person,
             _ => Self::Named(text.to_owned()),
         }
     }

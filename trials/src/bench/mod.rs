@@ -80,6 +80,18 @@ struct Options {
     write: bool,
     /// Another program to measure in the same run: an earlier release.
     against: Option<PathBuf>,
+    /// A program that is there already, instead of the release build of this checkout.
+    program: Option<PathBuf>,
+}
+
+/// The program that an option names.
+fn program(option: &str, path: Option<&&str>) -> Result<PathBuf> {
+    let program =
+        std::path::absolute(path.with_context(|| format!("{option} needs the path of a program"))?)?;
+    if !program.is_file() {
+        bail!("{option}: {} is not a program", program.display());
+    }
+    Ok(program)
 }
 
 fn read_options(words: &[&str]) -> Result<Options> {
@@ -97,21 +109,15 @@ fn read_options(words: &[&str]) -> Result<Options> {
                 }
                 options.only = Some((*name).to_owned());
             }
-            "--against" => {
-                let program = words.next().context("--against needs the path of a program")?;
-                let program = std::path::absolute(program)?;
-                if !program.is_file() {
-                    bail!("--against: {} is not a program", program.display());
-                }
-                options.against = Some(program);
-            }
+            "--against" => options.against = Some(program("--against", words.next())?),
+            "--program" => options.program = Some(program("--program", words.next())?),
             other => bail!(
-                "unknown option {other:?}; there are --only NAME, --quick, --against PROGRAM and --write"
+                "unknown option {other:?}; there are --only NAME, --quick, --program PATH, --against PROGRAM and --write"
             ),
         }
     }
-    if options.write && options.against.is_some() {
-        bail!("--write and --against exclude each other: the page has the figures of one program");
+    if options.write && (options.against.is_some() || options.program.is_some()) {
+        bail!("--write writes the figures of this checkout; leave out --against and --program");
     }
     Ok(options)
 }
@@ -119,11 +125,19 @@ fn read_options(words: &[&str]) -> Result<Options> {
 /// Runs the benchmarks that the options choose.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<ExitCode> {
     let options = read_options(words)?;
-    process::insist(&mut process::cargo(root, &["build", "--release", "--locked", "-p", "qodercli"]))?;
     let target = process::target_directory(root);
     let work = target.join("bench");
     std::fs::create_dir_all(&work)?;
-    let binary = target.join("release").join("qodercli");
+    let binary = match &options.program {
+        Some(program) => program.clone(),
+        None => {
+            process::insist(&mut process::cargo(
+                root,
+                &["build", "--release", "--locked", "-p", "qodercli"],
+            ))?;
+            target.join("release").join("qodercli")
+        }
+    };
     let bench = Bench { root: root.to_path_buf(), binary, work: work.clone(), quick: options.quick };
     let other = options.against.as_ref().map(|program| Bench {
         root: root.to_path_buf(),

@@ -225,19 +225,19 @@ fn lines_of_other_programs_are_tolerated_and_kept() {
 }
 
 #[test]
-fn records_of_a_newer_version_are_kept() {
+fn records_of_unknown_kinds_are_kept() {
     let sandbox = Sandbox::new();
     let server = session(&sandbox);
     let seq = records(&sandbox, ID).len() as u64 + 1;
     let newer = sealed(&json!({"type": "from-the-future", "what": {"any": 1}, "sessionId": ID,
         "timestamp": "2030-01-01T00:00:00.000Z", "seq": seq, "v": 99}));
-    let changed = sealed(&json!({"type": "decision", "shape": "not ours", "sessionId": ID,
-        "timestamp": "2030-01-01T00:00:00.000Z", "seq": seq + 1, "v": 99}));
-    append(&sandbox, ID, &format!("{newer}{changed}"));
+    let same = sealed(&json!({"type": "also-unknown", "sessionId": ID,
+        "timestamp": "2030-01-01T00:00:00.000Z", "seq": seq + 1, "v": 1}));
+    append(&sandbox, ID, &format!("{newer}{same}"));
     let resumed = run_with(&sandbox, &server, &["-p", "second", "--resume", ID, "--output-format", "json"]);
     assert_success(&resumed.exits(0).json(), ID, "second answer");
     let log = log_text(&sandbox, ID);
-    assert!(log.contains(&newer) && log.contains(&changed));
+    assert!(log.contains(&newer) && log.contains(&same));
     let numbers: Vec<u64> =
         records(&sandbox, ID).iter().map(|record| record["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());

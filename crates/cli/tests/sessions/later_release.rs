@@ -1,4 +1,4 @@
-//! A log that a later release has written to is shown and copied, never continued: what its records mean may have changed.
+//! A log in which a later release has changed what a record means is shown and copied, never continued.
 
 use qoder_testkit::{Reply, Sandbox};
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ fn it_is_refused_with_its_line_and_left_alone() {
     let sandbox = Sandbox::new();
     let server = server(vec![Reply::text("first answer"), Reply::text("second answer")]);
     run_with(&sandbox, &server, &["-p", "first prompt", "--session-id", ID]).exits(0);
+    // A record of a kind that exists, such as the end of a turn.
     let count = records(&sandbox, ID).len();
     let mut later: Value = records(&sandbox, ID).pop().unwrap();
     later.as_object_mut().unwrap().remove("crc");
     later["seq"] = json!(count + 1);
     later["uuid"] = json!("33333333-3333-4333-8333-333333333333");
-    later["type"] = json!("new-kind");
     later["v"] = json!(2);
     append(&sandbox, ID, &sealed(&later));
     let before = std::fs::read(log_of(&sandbox, ID)).unwrap();

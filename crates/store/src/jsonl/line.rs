@@ -207,8 +207,9 @@ pub fn number(line: &[u8]) -> Result<Option<u64>, LineError> {
     Ok(numbered(&head))
 }
 
-/// The version of the schema that a record's line names, when it is later than the one this program writes. Ours are told
-/// by their last bytes; only other lines are read for it.
+/// The version of the schema that a record's line names, when it is later than the one this program writes and the kind is
+/// one of ours, whose meaning may have changed. Records of unknown kinds are kept and mean nothing here. Lines of this
+/// version are recognised by their last bytes; only others are read.
 #[must_use]
 pub fn later_version(line: &[u8]) -> Option<u32> {
     let content = line.len().checked_sub(CRC_TAIL).map_or(line, |at| &line[..at]);
@@ -216,7 +217,9 @@ pub fn later_version(line: &[u8]) -> Option<u32> {
         return None;
     }
     let head: Head<'_> = serde_json::from_slice(line).ok()?;
-    head.v.filter(|version| *version > RECORD_VERSION && numbered(&head).is_some())
+    let version = head.v.filter(|version| *version > RECORD_VERSION && numbered(&head).is_some())?;
+    let is_unknown = matches!(body(&head.kind, line), Ok(RecordBody::Unknown(_)));
+    (!is_unknown).then_some(version)
 }
 
 /// A line that was copied from another session has that one's number.
