@@ -37,8 +37,8 @@ pub use profile::{
     SystemRole, Word, Wordings, Words, profiles,
 };
 pub use resolve::{
-    ListedModel, SECRET_ENVIRONMENT, check_compat, configured_secrets, list_models, profile_in_force,
-    provider_profiles, resolve, unpriced_model,
+    ListedModel, SECRET_ENVIRONMENT, check_compat, configured_secrets, is_tier, list_models,
+    profile_in_force, provider_profiles, resolve, unpriced_model,
 };
 pub use routes::HttpClients;
 pub use settings::{ModelOptions, ModelSettings, Price, ProviderSettings};

@@ -25,6 +25,26 @@ fn without_any_configuration_the_offline_model_answers() {
 }
 
 #[test]
+fn without_a_provider_a_model_that_was_named_is_an_error() {
+    let server = Server::offline();
+    let session_with = |model: &str| {
+        let agent = id(&server.post("/v1/agents", &json!({ "name": "helper", "model": model })).ok());
+        let body = json!({ "agent": agent, "environment_id": server.environment() });
+        id(&server.post("/v1/sessions", &body).ok())
+    };
+    let named = session_with("claude-opus-4-8");
+    server.ask(&named, "hello");
+    let events = server.events(&named);
+    let error = events.iter().find(|event| kind(event) == "session.error").unwrap();
+    let text = error["error"]["message"].as_str().unwrap();
+    assert!(text.contains("claude-opus-4-8") && text.contains("ANTHROPIC_API_KEY"), "{text}");
+    assert!(!events.iter().any(|event| kind(event) == "agent.message"));
+    let tier = session_with("ultimate");
+    server.ask(&tier, "hello");
+    assert!(server.events(&tier).iter().any(|event| kind(event) == "agent.message"));
+}
+
+#[test]
 fn one_server_has_the_folder_and_commands_work_beside_it() {
     let server = Server::offline();
     let second = server.operate(&["--listen", "127.0.0.1:0"]);

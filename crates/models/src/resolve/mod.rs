@@ -23,6 +23,7 @@ use crate::settings::{ModelOptions, catalog};
 
 pub(crate) use list::ask as list_of;
 pub use list::{ListedModel, list_models};
+pub use providers::is_tier;
 pub(crate) use providers::{find_route, named, provider_model, with_options};
 pub use secrets::{SECRET_ENVIRONMENT, configured_secrets};
 

@@ -9,12 +9,17 @@ const TIERS: &[&str] = &["auto", "ultimate", "performance", "efficient", "lite"]
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
 const OPENAI_URL: &str = "https://api.openai.com";
 
+/// True for a name that stands for whichever model the configuration chooses.
+#[must_use]
+pub fn is_tier(name: &str) -> bool {
+    TIERS.contains(&name.trim())
+}
 /// The name that counts, and the tier when it is one that the settings do not map.
 pub(crate) fn named<'a>(options: &'a ModelOptions, name: Option<&'a str>) -> (&'a str, Option<&'a str>) {
     let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or("auto");
-    let mapped = options.settings.tiers.get(name).filter(|_| TIERS.contains(&name));
+    let mapped = options.settings.tiers.get(name).filter(|_| is_tier(name));
     let name = mapped.map_or(name, String::as_str);
-    (name, TIERS.contains(&name).then_some(name))
+    (name, is_tier(name).then_some(name))
 }
 
 /// The path of the setting that changes the profile of a provider.

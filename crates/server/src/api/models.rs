@@ -91,11 +91,12 @@ impl ModelCatalog {
         let options = self.settings.model_options(&model.id).ok();
         let facts =
             options.and_then(|options| qoder_models::resolve(&options).ok()).map(|model| model.facts());
+        let is_enabled = facts.is_some();
         let (window, output) = facts.map_or((0, 0), |facts| (facts.context_window, facts.max_output_tokens));
         json!({
             "id": model.id, "type": "model", "display_name": model.display_name.as_deref().unwrap_or(&model.id),
             "created_at": "2026-01-01T00:00:00Z", "max_input_tokens": window, "max_tokens": output,
-            "capabilities": {}, "lifecycle": { "status": "active" }, "source": model.provider, "is_enabled": true,
+            "capabilities": {}, "lifecycle": { "status": "active" }, "source": model.provider, "is_enabled": is_enabled,
             "is_new": false, "price_factor": 1.0, "efforts": ["low", "medium", "high", "xhigh", "max"],
             "default_effort": null, "default_context_window": window, "available_context_windows": [window],
         })

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use qoder_runtime::callbacks::Callbacks;
 use qoder_runtime::config::servers::Flags;
-use qoder_runtime::sessions::{FirstPrompt, OpenRequest, OpenedSession, SessionChoice, Sessions};
-use qoder_runtime::setup::{HostTools, Setup};
+use qoder_runtime::sessions::{FirstPrompt, OpenError, OpenRequest, OpenedSession, SessionChoice, Sessions};
+use qoder_runtime::setup::{HostTools, Setup, SetupError};
 use qoder_store::line::Line;
 use qoder_store::{SessionKey, SessionLocation, SessionStore};
 use serde_json::json;
@@ -71,7 +71,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     let agent = &session.body.agent;
     let toolset = team::toolset(agent, agent.multiagent.is_some());
     // Names and tools of agents do not depend on what is mounted.
-    let known = Team::new(&session.body, &[], settings.is_offline).map_err(OpenFailure::Session)?;
+    let known = Team::new(&session.body, &[], settings).map_err(OpenFailure::Session)?;
     let crew = Crew {
         session: session.id,
         name: agent.name.clone(),
@@ -110,8 +110,7 @@ pub(super) async fn open(node: &Arc<Node>, claim: &Claim) -> Result<Open, OpenFa
     facts.extend(memories.facts());
     let delivery = Delivery::new(node, (tenant, session.id), Arc::clone(&shared));
     let skills = skills::provide(node, &row, &places, &shared).await;
-    let team =
-        Team::new(&row.session.session.body, &facts, settings.is_offline).map_err(OpenFailure::Session)?;
+    let team = Team::new(&row.session.session.body, &facts, settings).map_err(OpenFailure::Session)?;
     let given =
         Given { facts, skills, team, tools: HostTools(vec![Arc::new(DeliverArtifacts::new(delivery))]) };
     let opened = tokio::task::spawn_blocking(move || {
@@ -194,7 +193,7 @@ fn open_session(
     let runtime = &node.settings.runtime;
     let (agents, together) = (given.team.agents.clone(), given.team.together.clone());
     let options = runtime.options(session, &row.environment, secrets, (toolset, &places), given);
-    let setup = Setup::prepare(options).map_err(|error| OpenFailure::Session(error.to_string()))?;
+    let setup = Setup::prepare(options).map_err(|error| cannot_open(error.into()))?;
     let private = &node.settings.private_addresses;
     let (servers, refused) = servers::servers(&session.body.servers(), &together, private, &tokens);
     for name in refused {
@@ -224,5 +223,17 @@ fn open_session(
         mirror: None,
         report: Arc::new(|_: &str| ()),
     };
-    Sessions::default().open(request).map_err(|error| OpenFailure::Session(error.to_string()))
+    Sessions::default().open(request).map_err(cannot_open)
+}
+
+/// Problems with the model are the operator's to solve, who reads how in the session's events.
+fn cannot_open(error: OpenError) -> OpenFailure {
+    let hint = match &error {
+        OpenError::Setup(SetupError::Model(problem)) => format!("; {}", problem.hint()),
+        OpenError::Setup(SetupError::Settings(_) | SetupError::Option { .. })
+        | OpenError::NoPrompt
+        | OpenError::Session(_)
+        | OpenError::Begin { .. } => String::new(),
+    };
+    OpenFailure::Session(format!("{error}{hint}"))
 }

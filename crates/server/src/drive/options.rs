@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use qoder_models::ModelOptions;
+use qoder_models::{ModelOptions, is_tier};
 use qoder_runtime::config::settings::holds_secret;
 use qoder_runtime::setup::{HostTools, Options, Setup, SetupError};
 use qoder_types::server::{ToolPolicies, ToolPolicy};
@@ -71,6 +71,13 @@ pub(super) struct Given {
 }
 
 impl RuntimeSettings {
+    /// What the runtime is asked for when an agent has this model. Without a provider the offline model stands in for tiers;
+    /// a model that was named is never another one.
+    #[must_use]
+    pub fn model_for<'a>(&self, name: &'a str) -> &'a str {
+        if self.is_offline && is_tier(name) { "offline" } else { name }
+    }
+
     /// How a model of this name is reached.
     ///
     /// # Errors
@@ -81,7 +88,7 @@ impl RuntimeSettings {
         let setup = Setup::prepare(Options {
             cwd: self.config_root.clone(),
             environment,
-            model: Some(if self.is_offline { "offline".to_owned() } else { model.to_owned() }),
+            model: Some(self.model_for(model).to_owned()),
             settings: Some(Value::Object(self.settings.clone()).to_string()),
             setting_sources: Some(Vec::new()),
             ..Options::default()
@@ -103,7 +110,7 @@ impl RuntimeSettings {
         let config_root = self.config_root.to_string_lossy().into_owned();
         variables.insert("QODER_CONFIG_DIR".to_owned(), config_root);
         let budget = session.body.budget.as_ref().map(|budget| budget.dollars(self.credit_usd));
-        let model = if self.is_offline { "offline".to_owned() } else { agent.model.id.clone() };
+        let model = self.model_for(&agent.model.id).to_owned();
         let cwd = agent.system.as_ref().map(|_| format!("Working directory: {}", places.workspace.display()));
         let facts: Vec<String> = cwd.into_iter().chain(given.facts).collect();
         let isolation = Isolation::new(vec![places.workspace.clone(), places.session.clone()]);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use qoder_runtime::config::agents::AgentDefinition;
 use qoder_runtime::config::sources::Origin;
 
-use super::options::{offered, policies};
+use super::options::{RuntimeSettings, offered, policies};
 use crate::model::agent::AgentBody;
 use crate::model::roster::{Role, team, tools_together};
 use crate::model::session::SessionBody;
@@ -34,9 +34,12 @@ pub(super) fn toolset(body: &AgentBody, has_team: bool) -> Toolset {
 }
 
 impl Team {
-    /// The team of a session. `facts` is what every agent reads about the session's places; without a provider all agents
-    /// have the session's model.
-    pub(super) fn new(body: &SessionBody, facts: &[String], is_offline: bool) -> Result<Self, String> {
+    /// The team of a session. `facts` is what every agent reads about the session's places.
+    pub(super) fn new(
+        body: &SessionBody,
+        facts: &[String],
+        settings: &RuntimeSettings,
+    ) -> Result<Self, String> {
         let members = team(&body.agent, &body.members);
         let together = tools_together(&body.agent, &body.members).map_err(|problem| problem.message)?;
         let mut all = Self { together: together.with_team(!members.is_empty()), ..Self::default() };
@@ -47,7 +50,7 @@ impl Team {
                 Role::Advisor(model) => {
                     let definition = AgentDefinition {
                         tools: Some(READING.map(str::to_owned).to_vec()),
-                        model: (!is_offline).then(|| model.to_owned()),
+                        model: Some(settings.model_for(model).to_owned()),
                         ..AgentDefinition::new("Gives advice on hard questions.", ADVICE, Origin::Flag)
                     };
                     all.toolsets.insert(member.name.clone(), reading());
@@ -56,7 +59,7 @@ impl Team {
                 }
             };
             let definition = definition(body, &toolset, &all.together, facts);
-            let model = definition.model.clone().filter(|_| !is_offline);
+            let model = definition.model.as_deref().map(|model| settings.model_for(model).to_owned());
             all.agents.insert(member.name.clone(), AgentDefinition { model, ..definition });
             all.toolsets.insert(member.name, toolset);
         }
