@@ -1,5 +1,6 @@
 //! The sink of a program that answers questions: messages go out as lines, and what the gate leaves open goes out as a
-//! `can_use_tool` request. No answer, an error and an answer that cannot be read are all denials.
+//! `can_use_tool` request. An error and an answer that cannot be read are denials; when the program closes its side, no one is
+//! attached any more.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -80,10 +81,12 @@ impl AskingSink {
         let shown = Shown::new(std::mem::take(&mut request.input));
         request.input = shown.sent().clone();
         let asked = self.channel.request(RuntimeRequest::CanUseTool(Box::new(request)));
-        let console = Arc::clone(&self.console);
+        let (channel, console) = (Arc::clone(&self.channel), Arc::clone(&self.console));
         async move {
             let (answer, problems) = match asked.await {
                 Ok(answer) => Answer::read(&answer),
+                // The program is gone: the posture decides, which the session applies, and withdraws the question.
+                Err(_) if !channel.is_open() => std::future::pending().await,
                 Err(problem) => (Answer::denial(problem), Vec::new()),
             };
             problems.iter().for_each(|problem| console.tell(&format!("warning: {problem}")));

@@ -36,6 +36,7 @@ impl Reader {
         }
         // No further answer can come. The session ends when the last request is served and its turns are done.
         self.channel.close();
+        self.handle.attendance_changed();
     }
 
     fn take(&mut self, line: Line) {

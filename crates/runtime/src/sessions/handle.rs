@@ -91,6 +91,11 @@ impl SessionHandle {
         self.request(super::requests::Interrupt { by }).await
     }
 
+    /// A sink that is attached can answer questions from now on, or no longer.
+    pub fn attendance_changed(&self) {
+        self.engine.common.hub.attendance_changed();
+    }
+
     /// Attaches a sink that takes events as they happen, before the effect that they announce.
     #[must_use]
     pub fn attach(&self, sink: Arc<dyn Sink>) -> AttachedSink {

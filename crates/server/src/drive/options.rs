@@ -71,7 +71,7 @@ pub(super) struct Given {
 }
 
 impl RuntimeSettings {
-    /// What the runtime is asked for when an agent has this model. Without a provider the offline model stands in for tiers;
+    /// What the runtime is asked for when an agent has this model. Without a provider the offline model answers for tiers;
     /// a model that was named is never another one.
     #[must_use]
     pub fn model_for<'a>(&self, name: &'a str) -> &'a str {
