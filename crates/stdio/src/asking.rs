@@ -1,6 +1,6 @@
 //! The sink of a program that answers questions: messages go out as lines, and what the gate leaves open goes out as a
 //! `can_use_tool` request. An error and an answer that cannot be read are denials; when the program closes its side, no one is
-//! attached any more.
+//! attached any longer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
