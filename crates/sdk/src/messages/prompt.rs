@@ -63,11 +63,11 @@ impl std::fmt::Debug for Prompt {
 /// When it would not, with the reason.
 pub(crate) fn check(message: &UserMessage) -> Result<()> {
     let input = InputAdmitted::user(String::new(), message.message.clone().into());
-    input.check().map_err(refused)
+    input.check().map_err(|problem| refused(&problem))
 }
 
 /// The error for a message that no model would take.
-pub(crate) fn refused(problem: InputProblem) -> Error {
+pub(crate) fn refused(problem: &InputProblem) -> Error {
     let hint = match problem {
         InputProblem::Empty => "say what the model shall do",
         _ => problem.hint(),

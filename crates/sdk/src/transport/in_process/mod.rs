@@ -128,7 +128,7 @@ fn is_open_after(handle: &SessionHandle, message: UserMessage, messages: &Messag
         Ok(()) => true,
         Err(RequestError::Ended) => false,
         Err(RequestError::Input(problem)) => {
-            messages.send(Err(refused(problem)));
+            messages.send(Err(refused(&problem)));
             true
         }
         Err(RequestError::Refused(problem)) => {
