@@ -193,7 +193,7 @@ fn open_session(
     let runtime = &node.settings.runtime;
     let (agents, together) = (given.team.agents.clone(), given.team.together.clone());
     let options = runtime.options(session, &row.environment, secrets, (toolset, &places), given);
-    let setup = Setup::prepare(options).map_err(|error| cannot_open(error.into()))?;
+    let setup = Setup::prepare(options).map_err(|error| cannot_open(&error.into()))?;
     let private = &node.settings.private_addresses;
     let (servers, refused) = servers::servers(&session.body.servers(), &together, private, &tokens);
     for name in refused {
@@ -223,12 +223,12 @@ fn open_session(
         mirror: None,
         report: Arc::new(|_: &str| ()),
     };
-    Sessions::default().open(request).map_err(cannot_open)
+    Sessions::default().open(request).map_err(|error| cannot_open(&error))
 }
 
 /// Problems with the model are the operator's to solve, who reads how in the session's events.
-fn cannot_open(error: OpenError) -> OpenFailure {
-    let hint = match &error {
+fn cannot_open(error: &OpenError) -> OpenFailure {
+    let hint = match error {
         OpenError::Setup(SetupError::Model(problem)) => format!("; {}", problem.hint()),
         OpenError::Setup(SetupError::Settings(_) | SetupError::Option { .. })
         | OpenError::NoPrompt
