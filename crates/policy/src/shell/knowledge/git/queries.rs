@@ -133,8 +133,8 @@ pub(crate) const TABLE: &[Subcommand] = &[
     query("worktree list", &["porcelain, v verbose, z, expire="], no_operand),
     query("cat-file", &["p, t, s, e, textconv!!, filters!!, batch=?!!, batch-check=?!!"], object),
     query("config", &[CONFIG], configuration),
-    query("config get", &[CONFIG], names),
-    query("config list", &[CONFIG], no_operand),
+    query("config get", &[CONFIG], only_of_repository),
+    query("config list", &[CONFIG], configured),
     query("grep", &[GREP], grep),
     query("merge-base", &["a all, octopus, independent, is-ancestor, fork-point"], names),
     query("name-rev", &["name-only, tags, refs=, exclude=, all, always, no-undefined"], names),
@@ -203,6 +203,20 @@ fn object(arguments: &Arguments<'_>, effects: &mut Effects) {
 fn configuration(arguments: &Arguments<'_>, effects: &mut Effects) {
     if !arguments.has(&["get", "get-all", "get-regexp", "get-urlmatch", "l"]) {
         effects.not_read_only("without `--get` or `--list` it may set a value");
+    }
+    only_of_repository(arguments, effects);
+}
+
+/// All settings.
+fn configured(arguments: &Arguments<'_>, effects: &mut Effects) {
+    no_operand(arguments, effects);
+    only_of_repository(arguments, effects);
+}
+
+/// The files of the user and of the machine lie outside the workspace and may hold credentials.
+fn only_of_repository(arguments: &Arguments<'_>, effects: &mut Effects) {
+    if arguments.has(&["global", "system"]) {
+        effects.not_read_only("it prints settings that are outside the workspace");
     }
 }
 
