@@ -54,14 +54,19 @@ pub enum Actor {
 pub enum Place {
     /// At the terminal of the process that drives the session.
     Terminal,
+    /// At the terminal of another process that is attached to the session.
+    OtherTerminal,
     /// On the command line of another process.
     CommandLine,
 }
 
 impl Place {
+    const ALL: [Self; 3] = [Self::Terminal, Self::OtherTerminal, Self::CommandLine];
+
     fn suffix(self) -> &'static str {
         match self {
             Self::Terminal => " on the terminal",
+            Self::OtherTerminal => " on another terminal",
             Self::CommandLine => " on the command line",
         }
     }
@@ -71,10 +76,14 @@ impl Place {
 const NAMED: &str = "named ";
 
 impl Actor {
-    /// Someone who says who they are: a person or a name, and never a part of the runtime, whatever the text.
+    /// Someone in another process who says who they are: a person or a name, and never a part of the runtime, whatever
+    /// the text.
     #[must_use]
     pub fn claimed(text: &str) -> Self {
         match Self::parse(text) {
+            Self::Person { name, place: Place::Terminal } => {
+                Self::Person { name, place: Place::OtherTerminal }
+            }
             person @ Self::Person { .. } => person,
             _ => Self::Named(text.to_owned()),
         }
@@ -119,7 +128,7 @@ impl Actor {
         if let Some(id) = named("parent ") {
             return Self::Parent(id);
         }
-        for place in [Place::Terminal, Place::CommandLine] {
+        for place in Place::ALL {
             if let Some(name) = text.strip_suffix(place.suffix()) {
                 return Self::Person { name: name.to_owned(), place };
             }
@@ -199,6 +208,7 @@ mod tests {
             "host",
             "host (user_temporary)",
             "ana on the terminal",
+            "ana on another terminal",
             "ana on the command line",
             "tool mcp__gate__ask",
             "hook guard",
@@ -227,6 +237,8 @@ mod tests {
         assert_eq!(Actor::Named("ana".to_owned()).to_string(), "ana");
         let on_the_command_line = Actor::claimed("ana on the command line");
         assert!(matches!(on_the_command_line, Actor::Person { place: Place::CommandLine, .. }));
+        // The terminal of the process that drives the session is never another process's.
+        assert_eq!(Actor::claimed("ana on the terminal").to_string(), "ana on another terminal");
         assert!(Actor::parse("host (x)").is_host() && Actor::parse("host").is_host());
         assert!(!Actor::parse("hostile").is_host());
     }

@@ -29,7 +29,7 @@ fn the_first_answer_counts_and_the_other_front_says_so() {
     let server = wants_to_touch();
     let (mut first, mut second) = two_fronts(&sandbox, &server);
     second.send(FOCUS_QUESTION).until("Enter chooses").send("y");
-    first.until("The question was answered by ana").until("all done").until_idle();
+    first.until("The question was answered by ana on another terminal").until("all done").until_idle();
     second.until("all done").until_idle();
     assert!(!second.text().contains("was answered by"), "{}", second.text());
     assert!(sandbox.project().join("made").exists());
@@ -143,6 +143,6 @@ fn a_question_of_an_agent_is_answered_from_the_other_front() {
     let mut second = Start::new(&sandbox).with(&server).arguments(&["attach", &id]).size(100, 50).run();
     second.until("Bash needs permission").until("asked by agent").until("Agent general-purpose: look");
     second.send(FOCUS_QUESTION).until("Enter chooses").send("y").until("all done");
-    first.until("The question was answered by ana").until("all done");
+    first.until("The question was answered by ana on another terminal").until("all done");
     assert!(sandbox.project().join("made").exists());
 }
