@@ -23,14 +23,14 @@ pub struct CommandLine {
 /// What a subcommand does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The sessions on this machine.
+    /// Manage the sessions on this machine.
     Sessions {
         #[command(subcommand)]
         action: SessionsAction,
     },
-    /// Effective settings and the file each came from.
+    /// Print effective settings and the file that each came from.
     Config {
-        /// A key such as model.name; all without it.
+        /// Key, such as `model.name`. Default: all keys.
         key: Option<String>,
         #[command(flatten)]
         place: PlaceArguments,
@@ -51,7 +51,7 @@ pub enum Command {
         #[command(subcommand)]
         action: PermissionsAction,
     },
-    /// Hooks: what runs around the steps of a turn, and who wrote it. docs/hooks.md has the rest.
+    /// List the hooks that run around the steps of a turn. See docs/hooks.md.
     Hooks {
         #[command(subcommand)]
         action: crate::listings::hooks::HooksAction,
@@ -64,13 +64,13 @@ pub enum Command {
         #[command(subcommand)]
         action: AgentsAction,
     },
-    /// Models: list what the configured providers offer, and try one for real.
+    /// List the models of the configured providers, and test one.
     #[command(after_help = crate::listings::models::HELP)]
     Models {
         #[command(subcommand)]
         action: crate::listings::models::ModelsAction,
     },
-    /// MCP servers: describe them, see how they are doing, approve those of a folder, sign in.
+    /// MCP servers: add them, print their status, approve those of a folder, sign in.
     ///
     /// Their tools are offered to the model as `mcp__server__tool` and pass the same permissions as all others. docs/mcp.md
     /// has the rest.
@@ -88,12 +88,12 @@ pub enum Command {
         #[command(subcommand)]
         action: crate::plugins::PluginsAction,
     },
-    /// Skills: instructions for a kind of work that the model loads when it needs them. docs/skills.md explains them.
+    /// List skills: instructions that the model loads when it needs them. See docs/skills.md.
     Skills {
         #[command(subcommand)]
         action: DefinitionsAction,
     },
-    /// Commands: prompts that are called for with `/name`. docs/commands.md explains them.
+    /// List commands: prompts that are called with `/name`. See docs/commands.md.
     Commands {
         #[command(subcommand)]
         action: DefinitionsAction,
@@ -102,25 +102,25 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_help = crate::serve::HELP)]
     Serve(Box<crate::serve::ServeArguments>),
-    /// Show a session that another process or a server drives, in the interactive terminal: read along, send messages, answer.
+    /// Attach the interactive terminal to a session that another process or a server drives.
     ///
-    /// A server is asked with the token in QODER_ACCESS_TOKEN.
+    /// For a session on a server, set QODER_ACCESS_TOKEN to a token.
     Attach {
         /// The session's ID or its first characters, or its address on a server: http://HOST:PORT/v1/sessions/ID.
         #[arg(value_name = "ID_OR_URL")]
         session: String,
-        /// Print lines with labels and move no cursor, for screen readers.
+        /// Print labelled lines without cursor movement, for screen readers.
         #[arg(long)]
         screen_reader: bool,
     },
-    /// Write a draft of AGENTS.md, from what the build files of the folder say.
+    /// Write a draft of AGENTS.md, based on the build files of the folder.
     Init {
-        /// The folder; the current one without it.
+        /// Folder. Default: the current one.
         folder: Option<PathBuf>,
     },
-    /// Store an API key, which is read from stdin: in the keychain, else in a file that only you can read.
+    /// Store an API key, read from stdin, in the keychain or in a file that only you can read.
     ///
-    /// A variable of the environment counts before a stored key.
+    /// An environment variable overrides a stored key.
     Login {
         /// anthropic, openai, qoder, or a provider of your settings that has `apiKeyEnv`.
         provider: String,
@@ -135,9 +135,9 @@ pub enum Command {
     /// Print the man page.
     #[command(hide = true)]
     Man,
-    /// Trust a folder: its settings, AGENTS.md, rules and hooks are used from now on. Shows the hooks it has.
+    /// Trust a folder, and print its hooks: its settings, AGENTS.md, rules and hooks take effect.
     Trust {
-        /// The folder; the current one without it.
+        /// Folder. Default: the current one.
         folder: Option<PathBuf>,
     },
 }

@@ -18,7 +18,7 @@ Commands (each has its own --help):
   qodercli skills list                              skills that a session here has
   qodercli commands list                            /commands that a session here has
   qodercli models list|check [NAME]                 models of the configured providers; try one for real
-  qodercli mcp add|list|get|remove|approve|auth     MCP servers: describe them, see how they are doing, sign in
+  qodercli mcp add|list|get|remove|approve|auth     MCP servers: add them, print their status, sign in
   qodercli plugins list|install|enable|validate     plugins: commands, agents, skills, hooks and servers in one folder
   qodercli serve                                    serve the cloud agents API over HTTP
   qodercli trust [DIR]                              trust a folder: its settings, AGENTS.md and rules are used
@@ -44,7 +44,7 @@ Signals: SIGINT (Ctrl+C) ends the turn, a second one the program; SIGUSR2 moves 
 Exit codes: 0 ok, 1 error, 41 authentication, 42 bad input, 44 sandbox, 52 configuration, 53 turn limit,
 54 a call waits for an answer, 55 session, 130 interrupted, 141 output closed.";
 
-/// How the answer is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// The answer alone.
@@ -81,11 +81,11 @@ pub struct Arguments {
     #[arg(short = 'v', long, action = clap::ArgAction::Version)]
     pub version: Option<bool>,
 
-    /// How the answer is printed.
+    /// Output format.
     #[arg(short, long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub output_format: Option<OutputFormat>,
 
-    /// How input arrives: text, or one JSON message a line.
+    /// Input format.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub input_format: InputFormat,
 
@@ -97,15 +97,15 @@ pub struct Arguments {
     #[arg(long, help_heading = "Output")]
     pub replay_user_messages: bool,
 
-    /// Say more on stderr: tool calls, retries, warnings.
+    /// Print tool calls, retries and warnings to stderr.
     #[arg(long, overrides_with = "verbose", help_heading = "Output")]
     pub verbose: bool,
 
-    /// Talk in labelled lines without cursor movement (also QODER_SCREEN_READER=1).
+    /// Print labelled lines without cursor movement (also QODER_SCREEN_READER=1).
     #[arg(long, help_heading = "Output")]
     pub screen_reader: bool,
 
-    /// Write a log of what the program does to stderr.
+    /// Print a debug log to stderr.
     #[arg(short, long, help_heading = "Output")]
     pub debug: bool,
 
@@ -114,7 +114,7 @@ pub struct Arguments {
     #[arg(short, long, help_heading = "Model")]
     pub model: Option<String>,
 
-    /// Asked when the main model fails.
+    /// Model to use when the main model fails.
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub fallback_model: Option<String>,
 
@@ -122,7 +122,7 @@ pub struct Arguments {
     #[arg(long, help_heading = "Model")]
     pub list_models: bool,
 
-    /// Endpoint to use, whatever the settings say.
+    /// Endpoint to use in place of the configured one.
     #[arg(long, value_name = "URL", help_heading = "Model")]
     pub base_url: Option<String>,
 
@@ -134,7 +134,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub api_key_env: Option<String>,
 
-    /// How hard to think: low, medium, high, xhigh or max.
+    /// Reasoning effort: low, medium, high, xhigh or max.
     #[arg(long, visible_alias = "reasoning-effort", value_name = "LEVEL", help_heading = "Model")]
     pub effort: Option<String>,
 
@@ -146,7 +146,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_thinking_tokens: Option<u32>,
 
-    /// Most tokens of one reply.
+    /// Maximum output tokens of one reply.
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_output_tokens: Option<u32>,
 
@@ -162,7 +162,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TEXT", help_heading = "Prompt")]
     pub system_prompt: Option<String>,
 
-    /// Replace the system prompt by a file's content.
+    /// Replace the system prompt with the content of a file.
     #[arg(long, value_name = "FILE", conflicts_with = "system_prompt", help_heading = "Prompt")]
     pub system_prompt_file: Option<PathBuf>,
 
@@ -170,8 +170,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TEXT", help_heading = "Prompt")]
     pub append_system_prompt: Option<String>,
 
-    /// The agent that the main conversation runs as: its prompt, model and tools are used. `qodercli agents list` shows
-    /// those there are.
+    /// Run the main conversation as this agent, with its prompt, model and tools. `qodercli agents list` lists agents.
     #[arg(long, value_name = "NAME", help_heading = "Prompt")]
     pub agent: Option<String>,
 
@@ -179,23 +178,23 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON", help_heading = "Prompt")]
     pub agents: Option<String>,
 
-    /// Model calls per turn; 0 is unlimited.
+    /// Maximum model calls per turn; 0 is unlimited.
     #[arg(long, value_name = "N", help_heading = "Prompt")]
     pub max_turns: Option<u64>,
 
-    /// Money that this run may spend, in dollars, agents included. Checked before each call of a model.
+    /// Maximum cost of this run in dollars, agents included. Checked before each model call.
     #[arg(long, value_name = "USD", help_heading = "Prompt")]
     pub max_budget_usd: Option<String>,
 
-    /// Tokens that one turn may use, agents included; what the provider's cache had is not counted.
+    /// Maximum tokens of one turn, agents included; cached input is not counted.
     #[arg(long, value_name = "N", help_heading = "Prompt")]
     pub task_budget: Option<String>,
 
-    /// The answer must match this JSON Schema of an object; the result has it as `structured_output`.
+    /// JSON Schema of an object that the answer must match; the result has the answer as `structured_output`.
     #[arg(long, value_name = "SCHEMA", help_heading = "Output")]
     pub json_schema: Option<String>,
 
-    /// What happens to calls that no rule decides: default, acceptEdits, plan, dontAsk, auto or bypassPermissions.
+    /// Mode for calls that no rule decides: default, acceptEdits, plan, dontAsk, auto or bypassPermissions.
     ///
     /// default asks about everything but reading, acceptEdits also lets files of the workspace be edited, plan only reads,
     /// dontAsk denies what default would ask, auto accepts edits and denies the rest or lets a model judge it,
@@ -212,11 +211,11 @@ pub struct Arguments {
     )]
     pub dangerously_skip_permissions: bool,
 
-    /// Rules that allow: Edit, 'Bash(npm test:*)', 'Edit(src/**)', 'WebFetch(domain:example.com)'. Comma-separated.
+    /// Allow rules: Edit, 'Bash(npm test:*)', 'Edit(src/**)', 'WebFetch(domain:example.com)'. Comma-separated.
     #[arg(long, alias = "allowedTools", value_name = "RULES", help_heading = "Permissions")]
     pub allowed_tools: Vec<String>,
 
-    /// Rules that deny, such as 'Bash(git push:*)' or 'Read(.env)'. They win over everything.
+    /// Deny rules, such as 'Bash(git push:*)' or 'Read(.env)'. They override everything else.
     #[arg(long, alias = "disallowedTools", value_name = "RULES", help_heading = "Permissions")]
     pub disallowed_tools: Vec<String>,
 
@@ -224,7 +223,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES", help_heading = "Permissions")]
     pub tools: Option<Vec<String>>,
 
-    /// Another directory to work in, besides the working directory.
+    /// Additional working directory. May be repeated.
     #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub add_dir: Vec<PathBuf>,
 
@@ -244,7 +243,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = "Settings")]
     pub config_dir: Option<PathBuf>,
 
-    /// A settings file, or JSON, above all other layers.
+    /// Settings file, or JSON, that overrides all other layers.
     #[arg(long, value_name = "FILE|JSON", help_heading = "Settings")]
     pub settings: Option<String>,
 
@@ -252,35 +251,35 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", help_heading = "Settings")]
     pub setting_sources: Option<String>,
 
-    /// A plugin for this run: its folder. May be repeated; it wins over an installed one of the same name.
+    /// Folder of a plugin to load for this run. Overrides an installed plugin of the same name. May be repeated.
     #[arg(long, value_name = "DIR", help_heading = "Settings")]
     pub plugin_dir: Vec<PathBuf>,
 
-    /// Use this session id (a UUID).
+    /// Use this session ID (a UUID).
     #[arg(long, value_name = "ID", help_heading = "Session")]
     pub session_id: Option<String>,
 
-    /// Continue a session. Without a prompt, continue its unfinished turn.
+    /// Resume a session. Without a prompt, resume its unfinished turn.
     #[arg(short, long, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = "Session")]
     pub resume: Option<String>,
 
-    /// Continue the newest session of this directory.
+    /// Resume the newest session of this directory.
     #[arg(short, long, conflicts_with = "resume", help_heading = "Session")]
     pub r#continue: bool,
 
-    /// Continue the resumed session from this entry; what came after it is left out of the conversation.
+    /// With --resume: resume from this entry, and leave out what came after it.
     #[arg(long, value_name = "UUID", help_heading = "Session")]
     pub resume_session_at: Option<String>,
 
-    /// With --resume-session-at: refuse unless everything that is left out belongs to the turn of this prompt.
+    /// With --resume-session-at: fail unless everything left out belongs to the turn of this prompt.
     #[arg(long, value_name = "UUID", help_heading = "Session")]
     pub resume_drops_turn: Option<String>,
 
-    /// Work on a copy of the session, under a new id.
+    /// Work on a copy of the session, under a new ID.
     #[arg(long, help_heading = "Session")]
     pub fork_session: bool,
 
-    /// Keep nothing on disk.
+    /// Do not write the session to disk.
     #[arg(long, help_heading = "Session")]
     pub no_session_persistence: bool,
 
@@ -297,7 +296,7 @@ pub struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Programs")]
 pub struct ProtocolArguments {
-    /// Who answers questions: `stdio` puts them to the program that started this one.
+    /// Where permission questions go: `stdio` sends them to the program that started this one.
     #[arg(long, value_name = "HOW")]
     pub permission_prompt_tool: Option<String>,
 
@@ -309,19 +308,19 @@ pub struct ProtocolArguments {
     #[arg(long)]
     pub strict_mcp_config: bool,
 
-    /// Only these MCP servers, separated by commas. Servers in the program itself are not meant.
+    /// Use only these MCP servers, separated by commas. Does not apply to servers of the host program.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_mcp_server_names: Vec<String>,
 
-    /// Repeat every line of the session's log on the stream, for a store elsewhere.
+    /// Copy every line of the session's log to the stream, for a store elsewhere.
     #[arg(long)]
     pub session_mirror: bool,
 
-    /// Tell on the stream when hooks run.
+    /// Add hook events to the stream.
     #[arg(long)]
     pub include_hook_events: bool,
 
-    /// Accepted for SDKs: confirms that bypassPermissions is meant.
+    /// Accepted for SDKs: permits bypassPermissions.
     #[arg(long)]
     pub allow_dangerously_skip_permissions: bool,
 
@@ -329,11 +328,11 @@ pub struct ProtocolArguments {
     #[arg(long)]
     pub disable_builtin_skills: bool,
 
-    /// Beta features to ask Anthropic providers for, separated by commas. Other protocols have none.
+    /// Beta features to request from Anthropic providers, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub betas: Vec<String>,
 
-    /// How thinking is shown: summarized or omitted. Accepted; it is shown as the provider sends it.
+    /// Accepted for SDKs: summarized or omitted. Thinking is shown as the provider sends it.
     #[arg(long, value_name = "HOW")]
     pub thinking_display: Option<String>,
 }

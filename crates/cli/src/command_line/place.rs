@@ -16,13 +16,13 @@ pub struct PlaceArguments {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Another working directory.
+    /// Working directory.
     #[arg(short = 'w', long)]
     pub cwd: Option<PathBuf>,
-    /// A settings file or JSON above all other layers.
+    /// Settings file, or JSON, that overrides all other layers.
     #[arg(long)]
     pub settings: Option<String>,
-    /// Treat the folder as trusted.
+    /// Treat the folder as trusted for this command.
     #[arg(long)]
     pub trust: bool,
 }

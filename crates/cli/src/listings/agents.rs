@@ -19,7 +19,7 @@ use crate::screen::{say, say_json, tell};
 /// What to do with agents.
 #[derive(Debug, Subcommand)]
 pub enum AgentsAction {
-    /// List the agents, those that others of the same name hide included.
+    /// List agents, including shadowed definitions.
     List {
         #[command(flatten)]
         place: PlaceArguments,

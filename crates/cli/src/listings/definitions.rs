@@ -21,7 +21,7 @@ use crate::screen::{say, say_json};
 /// What to do with skills or commands.
 #[derive(Debug, Subcommand)]
 pub enum DefinitionsAction {
-    /// Those that a session here would have, where they come from, and what cannot be used.
+    /// List those that a session here would have, their sources, and problems.
     List(PlaceArguments),
 }
 

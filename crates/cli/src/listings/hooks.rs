@@ -16,7 +16,7 @@ use crate::screen;
 /// What to do about hooks.
 #[derive(Debug, Subcommand)]
 pub enum HooksAction {
-    /// The hooks of the settings in force here, with the file and line each was written in.
+    /// List the hooks in force here, with file and line.
     List(PlaceArguments),
 }
 

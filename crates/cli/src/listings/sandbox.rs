@@ -17,17 +17,17 @@ use crate::screen::{self, Ink, Paint};
 /// What to do with the sandbox.
 #[derive(Debug, Subcommand)]
 pub enum SandboxAction {
-    /// Start a confined process that tries what must fail, and tell what happened.
+    /// Test what the sandbox enforces with a confined process, and print the result.
     ///
     /// Exit code 0 when everything the settings ask for is enforced here, else 44.
     Status {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// Another working directory.
+        /// Working directory.
         #[arg(short = 'w', long)]
         cwd: Option<PathBuf>,
-        /// A settings file or JSON above all other layers.
+        /// Settings file, or JSON, that overrides all other layers.
         #[arg(long)]
         settings: Option<String>,
     },

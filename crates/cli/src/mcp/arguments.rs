@@ -25,7 +25,7 @@ pub enum ScopeName {
     User,
     /// The project's .qoder/settings.local.json: you, in this project.
     Local,
-    /// The project's .mcp.json: everybody who works on it.
+    /// The project's .mcp.json: everyone who works on it.
     Project,
 }
 
@@ -54,13 +54,13 @@ pub enum TransportName {
 /// Where the command looks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Where {
-    /// Another working directory.
+    /// Working directory.
     #[arg(short = 'w', long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// A settings file or JSON above all other layers.
+    /// Settings file, or JSON, that overrides all other layers.
     #[arg(long, value_name = "FILE|JSON")]
     pub settings: Option<String>,
-    /// Treat the folder as trusted.
+    /// Treat the folder as trusted for this command.
     #[arg(long)]
     pub trust: bool,
 }
@@ -68,21 +68,21 @@ pub struct Where {
 /// What to do with servers.
 #[derive(Debug, Subcommand)]
 pub enum McpAction {
-    /// Describe a server: a program with its arguments after `--`, or an address.
+    /// Add a server: a program with its arguments after `--`, or a URL.
     Add(Add),
-    /// Describe a server by JSON, as it stands under `mcpServers`.
+    /// Add a server as JSON, in the form used under `mcpServers`.
     AddJson {
         /// Its name: letters, digits, `-` and `_`.
         name: String,
         /// The description.
         json: String,
-        /// Where to keep it.
+        /// Scope to write to.
         #[arg(short, long, value_enum, default_value = "local")]
         scope: ScopeName,
         #[command(flatten)]
         place: Where,
     },
-    /// Connect to all servers and show how they are doing.
+    /// Connect to all servers and print their status.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -90,7 +90,7 @@ pub enum McpAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Show how a server is described, and where. Connects to nothing.
+    /// Print the configuration of a server and the file it is in, without connecting.
     Get {
         /// The server.
         name: String,
@@ -100,7 +100,7 @@ pub enum McpAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Connect and show everything that is known: what servers say of themselves, their tools, errors in full.
+    /// Connect and print all details: descriptions, tools, errors in full.
     Status {
         /// One server; all without it.
         name: Option<String>,
@@ -110,7 +110,7 @@ pub enum McpAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Remove the description of a server.
+    /// Remove a server.
     Remove {
         /// The server.
         name: String,
@@ -120,7 +120,7 @@ pub enum McpAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Let servers of this folder run, exactly as they are described now. Any change needs approval again.
+    /// Approve servers of this folder as they are configured now. A change needs approval again.
     Approve {
         /// The servers; without one, those that wait are shown.
         names: Vec<String>,
@@ -130,7 +130,7 @@ pub enum McpAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Sign in to a remote server: shows the address to open, and waits until the browser comes back.
+    /// Sign in to a remote server: print the URL to open, and wait for the browser's callback.
     Auth {
         /// The server.
         name: String,
@@ -140,7 +140,7 @@ pub enum McpAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Forget the credentials of a remote server.
+    /// Remove the stored credentials of a remote server.
     Logout {
         /// The server.
         name: String,
@@ -160,25 +160,25 @@ pub struct Add {
     /// The program's arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<String>,
-    /// Where to keep it.
+    /// Scope to write to.
     #[arg(short, long, value_enum, default_value = "local")]
     pub scope: ScopeName,
-    /// How it is reached; without it an address means http and anything else stdio.
+    /// Transport. Default: http for a URL, stdio for a program.
     #[arg(short, long, value_enum)]
     pub transport: Option<TransportName>,
-    /// A variable for the program: NAME=VALUE. May be repeated.
+    /// Environment variable for the program: NAME=VALUE. May be repeated.
     #[arg(short, long, value_name = "NAME=VALUE")]
     pub env: Vec<String>,
-    /// A header for every request: 'Name: value'. May be repeated.
+    /// Header for every request: 'Name: value'. May be repeated.
     #[arg(short = 'H', long, value_name = "HEADER")]
     pub header: Vec<String>,
-    /// Milliseconds that a call may take without progress.
+    /// Timeout of a call without progress, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub timeout: Option<u64>,
-    /// The client that was registered with the server's authorization server.
+    /// OAuth client ID registered with the authorization server.
     #[arg(long, value_name = "ID")]
     pub client_id: Option<String>,
-    /// The port of the sign-in's callback, where the registration fixes it.
+    /// Port of the OAuth callback, when the registration fixes it.
     #[arg(long, value_name = "PORT")]
     pub callback_port: Option<u16>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `qodercli mcp`: describe servers, see how they are doing, approve those of a folder, and sign in.
+//! `qodercli mcp`: adds servers, prints their status, approves those of a folder, and signs in.
 
 mod add;
 mod approve;

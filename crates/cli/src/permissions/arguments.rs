@@ -29,7 +29,7 @@ Exit code 42 when the case cannot be read; the decision is then deny.";
 /// What to do about permissions.
 #[derive(Debug, Subcommand)]
 pub enum PermissionsAction {
-    /// Try a case from stdin without running anything: one JSON object in, one line with `decision` and `reason` out.
+    /// Decide a case from stdin without running anything: one JSON object in, one line with `decision` and `reason` out.
     ///
     /// No settings are read: the case says everything, and all but `tool` may be left out.
     #[command(after_help = CHECK_HELP)]
@@ -41,7 +41,7 @@ pub enum PermissionsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Print why a past call ran or did not: what decided, the rule with file and line, who answered or changed it.
+    /// Explain why a past call ran or did not: the rule with file and line, and who answered.
     ///
     /// Without IDs: the last denied call of the newest session here.
     Explain {
@@ -54,9 +54,9 @@ pub enum PermissionsAction {
         #[arg(long)]
         json: bool,
     },
-    /// The rules in force here, with the file and line each was written in.
+    /// List the rules in force here, with file and line.
     List(PlaceArguments),
-    /// Calls of a session that wait for an answer (after exit code 54), and what `answer --always` would keep.
+    /// List pending calls of a session (after exit code 54), and the rules that `answer --always` would add.
     Pending {
         /// The session.
         session: String,
@@ -64,7 +64,7 @@ pub enum PermissionsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Answer a call that waits; the first answer counts. Then continue with `qodercli -p --resume SESSION`.
+    /// Answer a pending call; the first answer counts. Then resume with `qodercli -p --resume SESSION`.
     Answer(AnswerArguments),
 }
 
@@ -79,16 +79,16 @@ pub struct AnswerArguments {
     /// allow or deny; result for a call that runs outside the runtime.
     #[arg(value_parser = ["allow", "deny", "result"])]
     pub answer: String,
-    /// The agent that made the call, or the first characters of its ID; needed when several agents wait with such a call.
+    /// Agent that made the call: its ID or the first characters. Needed when the call ID is ambiguous.
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
-    /// With allow: also keep what `pending` suggests, so that it is not asked again.
+    /// With allow: also add the rules that `pending` suggests.
     #[arg(long)]
     pub always: bool,
     /// With deny: what the model reads.
     #[arg(long)]
     pub message: Option<String>,
-    /// With allow: the input to use in place of the model's, as JSON. It is judged again.
+    /// With allow: JSON input that replaces the model's. It is checked again.
     #[arg(long, value_name = "JSON")]
     pub input: Option<String>,
     /// With result: what the model reads.
@@ -97,7 +97,7 @@ pub struct AnswerArguments {
     /// With result: the call failed.
     #[arg(long, requires = "content")]
     pub is_error: bool,
-    /// Who answers; the user's name without it.
+    /// Name of the person who answers. Default: the user's name.
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
 }

@@ -21,7 +21,7 @@ Scopes: user is settings.json in your configuration (every project), project is 
 pub enum PluginScope {
     /// Your configuration: every project.
     User,
-    /// The project's .qoder/settings.json: everybody who works on it.
+    /// The project's .qoder/settings.json: everyone who works on it.
     Project,
     /// The project's .qoder/settings.local.json: you, in this project.
     Local,
@@ -30,7 +30,7 @@ pub enum PluginScope {
 /// What to do with plugins.
 #[derive(Debug, Subcommand)]
 pub enum PluginsAction {
-    /// The installed plugins, whether each is on, what it brings, and what is wrong with it.
+    /// List installed plugins: whether each is enabled, its contents, and problems.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -38,7 +38,7 @@ pub enum PluginsAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Install a plugin: copy its folder, show what becomes active, and switch it on.
+    /// Install a plugin: copy its folder, print what becomes active, and enable it.
     Install {
         /// The plugin's folder.
         folder: PathBuf,
@@ -48,14 +48,14 @@ pub enum PluginsAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Remove an installed plugin. What it wrote into its data folder stays.
+    /// Uninstall a plugin. Its data folder stays.
     Uninstall {
         /// Its name, or name@local.
         name: String,
         #[command(flatten)]
         place: Where,
     },
-    /// Switch an installed plugin on.
+    /// Enable an installed plugin.
     Enable {
         /// Its name, or name@local.
         name: String,
@@ -65,7 +65,7 @@ pub enum PluginsAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Switch an installed plugin off.
+    /// Disable an installed plugin.
     Disable {
         /// Its name, or name@local.
         name: String,
@@ -75,14 +75,14 @@ pub enum PluginsAction {
         #[command(flatten)]
         place: Where,
     },
-    /// Show what an installed plugin does now, and approve it as it is: after its files have changed.
+    /// Print what an installed plugin does now, and approve it again after its files changed.
     Approve {
         /// Its name, or name@local.
         name: String,
         #[command(flatten)]
         place: Where,
     },
-    /// Look for mistakes in a plugin's folder, each with file and line, and show what would become active.
+    /// Validate a plugin's folder: print problems with file and line, and what would become active.
     ///
     /// Exit code 42 when there are any.
     Validate {

@@ -49,22 +49,22 @@ pub struct ListenArguments {
     /// Address to listen on; port 0 picks a free one. Default: 127.0.0.1:8400.
     #[arg(long, value_name = "ADDRESS", env = "QODER_SERVE_LISTEN")]
     pub listen: Option<SocketAddr>,
-    /// Same database without a pooler in between, for the connection that listens for news of other nodes.
+    /// Direct URL of the database, without a pooler, for the connection that listens for notifications.
     #[arg(long, value_name = "URL", env = "QODER_SERVE_LISTEN_URL", hide_env_values = true)]
     pub listen_url: Option<String>,
-    /// What this node does: api, drive, sweep. All of them without it.
+    /// Roles of this node: api, drive, sweep. Default: all.
     #[arg(long, value_name = "ROLES", value_delimiter = ',', env = "QODER_SERVE_ROLES")]
     pub roles: Vec<String>,
-    /// Folder for workspaces, for one that all nodes share. Default: `workspaces` in the data directory.
+    /// Folder for workspaces, shared by all nodes. Default: `workspaces` in the data directory.
     #[arg(long, value_name = "DIR", env = "QODER_SERVE_WORKSPACES")]
     pub workspaces: Option<PathBuf>,
     /// Address that clients use, such as `https://agents.example.com`.
     #[arg(long, value_name = "URL", env = "QODER_SERVE_PUBLIC_URL")]
     pub public_url: Option<String>,
-    /// Answer to this name, too. May be repeated.
+    /// Additional host name to accept. May be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',', env = "QODER_SERVE_ALLOW_HOST")]
     pub allow_host: Vec<String>,
-    /// Let pages of this origin call the server. May be repeated.
+    /// Origin whose pages may call the server. May be repeated.
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',', env = "QODER_SERVE_ALLOW_ORIGIN")]
     pub allow_origin: Vec<String>,
     /// Certificate chain (PEM).
@@ -73,13 +73,13 @@ pub struct ListenArguments {
     /// Private key of the certificate (PEM).
     #[arg(long, value_name = "FILE", env = "QODER_SERVE_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// A proxy in front of the server does TLS.
+    /// Expect a proxy in front of the server that terminates TLS.
     #[arg(long, env = "QODER_SERVE_BEHIND_PROXY")]
     pub behind_proxy: bool,
-    /// Believe `X-Forwarded-For` of this address. May be repeated.
+    /// Address whose `X-Forwarded-For` is trusted. May be repeated.
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', env = "QODER_SERVE_TRUSTED_PROXY")]
     pub trusted_proxy: Vec<IpAddr>,
-    /// How much to log: error, warn, info or debug.
+    /// Log level: error, warn, info or debug.
     #[arg(long, value_name = "LEVEL", env = "QODER_SERVE_LOG_LEVEL")]
     pub log_level: Option<String>,
 }
@@ -87,18 +87,18 @@ pub struct ListenArguments {
 /// What an operator does beside a server.
 #[derive(Debug, Subcommand)]
 pub enum ServeAction {
-    /// Tokens: create, list and revoke them.
+    /// Create, list and revoke tokens.
     Token {
         #[command(subcommand)]
         action: TokenAction,
     },
-    /// Check everything that a server needs. Exit code 1 when something does not work.
+    /// Check everything that a server needs. Exits with 1 on a problem.
     Doctor {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Bring the database up to date.
+    /// Migrate the database to the current schema.
     Migrate {
         /// Only print whether there is something to do; exit code 1 when there is.
         #[arg(long)]
@@ -109,14 +109,14 @@ pub enum ServeAction {
         /// The new file.
         file: PathBuf,
     },
-    /// List nodes that serve.
+    /// List the nodes that are serving.
     Nodes,
-    /// Sessions that need an operator.
+    /// List, release and export sessions that need an operator.
     Sessions {
         #[command(subcommand)]
         action: ServeSessionsAction,
     },
-    /// Keys that seal secrets.
+    /// Rotate the keys that seal secrets.
     Keys {
         #[command(subcommand)]
         action: KeysAction,
@@ -128,16 +128,16 @@ pub enum ServeAction {
 pub enum TokenAction {
     /// Create a token and print it, once.
     Create {
-        /// Who gets it. Records and log lines name the user.
+        /// Name of the user, which records and log lines show.
         #[arg(long, value_name = "NAME")]
         user: String,
-        /// Whose agents and sessions it reaches; the user's own without it.
+        /// Tenant whose agents and sessions the token reaches. Default: the user's own.
         #[arg(long, value_name = "NAME")]
         tenant: Option<String>,
-        /// What it may do: read, run, approve, admin. All of them without it.
+        /// Scopes: read, run, approve, admin. Default: all.
         #[arg(long, value_name = "SCOPES", value_delimiter = ',')]
         scopes: Vec<String>,
-        /// When it ends, such as 90d or 12h.
+        /// Lifetime, such as 90d or 12h. Default: no limit.
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
     },

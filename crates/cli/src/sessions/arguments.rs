@@ -7,18 +7,18 @@ use crate::command_line::arguments::OutputFormat;
 /// What to do with sessions.
 #[derive(Debug, Subcommand)]
 pub enum SessionsAction {
-    /// List sessions, newest first, with what each is doing and since when.
+    /// List sessions, newest first, with their state and since when.
     List {
-        /// Of all projects.
+        /// List the sessions of all projects.
         #[arg(long)]
         all: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show what happened in a session: its timeline, with what was decided, how long it took and what it cost.
+    /// Print the timeline of a session, with decisions, durations and cost.
     Show(ShowArguments),
-    /// Delete a session and everything kept for it.
+    /// Delete a session with all its files.
     Delete {
         /// The session.
         id: String,
@@ -31,40 +31,40 @@ pub enum SessionsAction {
         #[arg(long, default_value = "markdown", value_parser = ["markdown", "jsonl"])]
         format: String,
     },
-    /// Save what is readable of a damaged session as a new one.
+    /// Copy what is readable of a damaged session to a new one.
     Repair {
         /// The session.
         id: String,
     },
-    /// Delete sessions that are older than general.sessionRetention says. docs/sessions.md explains it.
+    /// Delete sessions older than `general.sessionRetention`. See docs/sessions.md.
     Prune {
-        /// Only say what would go.
+        /// Only print what would be deleted.
         #[arg(long)]
         dry_run: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Follow a session that another process drives: its messages from the start, then as they come.
+    /// Follow a session that another process drives: past messages, then new ones as they arrive.
     Watch(WatchArguments),
     /// Send a message to a session that another process drives.
     Send {
         /// The session's ID, or its first characters.
         #[arg(value_name = "SESSION")]
         id: String,
-        /// The message; read from stdin without it.
+        /// Message. Default: read from stdin.
         text: Option<String>,
         /// Resume the session here when no process drives it.
         #[arg(long)]
         resume: bool,
     },
-    /// Stop the turn of a session that another process drives. Messages that wait keep their place.
+    /// Interrupt the turn of a session that another process drives. Queued messages stay queued.
     Interrupt {
         /// The session's ID, or its first characters.
         #[arg(value_name = "SESSION")]
         id: String,
     },
-    /// Take a session back to one of its messages: files, conversation, or both. docs/checkpoints.md explains it.
+    /// Rewind a session to one of its messages: files, conversation, or both. See docs/checkpoints.md.
     Rewind(RewindArguments),
 }
 
@@ -74,10 +74,10 @@ pub struct WatchArguments {
     /// The session's ID, or its first characters.
     #[arg(value_name = "SESSION")]
     pub id: String,
-    /// Begin after this record; the first is 1.
+    /// Begin after this record number; the first record is 1.
     #[arg(long, value_name = "N")]
     pub after: Option<u64>,
-    /// Wait for a process when none drives the session.
+    /// Wait until a process drives the session.
     #[arg(long)]
     pub follow: bool,
     /// text or stream-json.

@@ -38,7 +38,7 @@ pub struct Options {
     pub secrets: Vec<String>,
     /// Model or tier.
     pub model: Option<String>,
-    /// Asked when the main model fails.
+    /// Model to use when the main model fails.
     pub fallback_model: Option<String>,
     /// Endpoint from the command line.
     pub base_url: Option<String>,

@@ -81,7 +81,7 @@ setters! {
     some permission_prompt_tool_name: String,
     /// Model or tier.
     some model: String,
-    /// Asked when the main model fails.
+    /// Model to use when the main model fails.
     some fallback_model: String,
     /// How long `resolve_model` may take, in milliseconds.
     plain resolve_model_timeout_ms: u64,

@@ -72,7 +72,7 @@ pub struct QoderAgentOptions {
     pub permission_prompt_tool_name: Option<String>,
     /// Model or tier; `scripted:FILE` plays a playbook.
     pub model: Option<String>,
-    /// Asked when the main model fails.
+    /// Model to use when the main model fails.
     pub fallback_model: Option<String>,
     /// Chooses the model before each call.
     pub resolve_model: Option<ModelPolicyProvider>,
