@@ -41,6 +41,7 @@ impl Bench {
         let shared = Arc::clone(&answer);
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).expect("pieces are not held back");
                 tokio::spawn(serve(stream, Arc::clone(&shared)));
             }
         });
