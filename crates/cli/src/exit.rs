@@ -83,6 +83,14 @@ impl Fault {
         };
         Self { exit: self.exit, message, hint }
     }
+
+    /// The same with the session's ID in a hint that says how to resume it.
+    pub fn naming_session(self, id: &str) -> Self {
+        if id.is_empty() {
+            return self;
+        }
+        Self { hint: self.hint.replace("--resume ID", &format!("--resume {id}")), ..self }
+    }
 }
 
 impl From<OpenError> for Fault {

@@ -37,6 +37,9 @@ pub enum HttpSetupError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A variable names a proxy that is not an address. Its value may hold a password.
+    #[error("{0} is not the address of a proxy; write it as http://HOST:PORT, or unset it")]
+    Proxy(&'static str),
     /// The system's certificates cannot be loaded.
     #[error("cannot load the system's certificates: {0}. Install a CA bundle or set SSL_CERT_FILE")]
     System(String),
@@ -60,6 +63,8 @@ pub fn builder(url: &Url, environment: &BTreeMap<String, String>) -> Result<Clie
     if is_loopback(url) && !proxies(environment).iter().any(is_loopback) {
         // A proxy elsewhere cannot reach a server on this machine.
         builder = builder.no_proxy();
+    } else if let Some((variable, None)) = named_proxy(url, environment) {
+        return Err(HttpSetupError::Proxy(variable));
     }
     Ok(builder
         .tls_backend_preconfigured(tls)
@@ -76,9 +81,41 @@ pub fn builder(url: &Url, environment: &BTreeMap<String, String>) -> Result<Clie
 #[must_use]
 pub fn proxies(environment: &BTreeMap<String, String>) -> Vec<Url> {
     let values = PROXIES.iter().filter_map(|name| environment.get(*name)).filter(|value| !value.is_empty());
-    let with_scheme =
-        |value: &String| if value.contains("://") { value.clone() } else { format!("http://{value}") };
-    values.filter_map(|value| Url::parse(&with_scheme(value)).ok()).collect()
+    values.filter_map(|value| proxy_url(value)).collect()
+}
+
+fn proxy_url(value: &str) -> Option<Url> {
+    let value = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+    Url::parse(&value).ok()
+}
+
+/// The variable that names a proxy for `url`, and the proxy where it can be read.
+fn named_proxy(url: &Url, environment: &BTreeMap<String, String>) -> Option<(&'static str, Option<Url>)> {
+    let [http, http_lower, https, https_lower, all, all_lower] = PROXIES;
+    let [first, second] = if url.scheme() == "https" { [https, https_lower] } else { [http, http_lower] };
+    [first, second, all, all_lower].into_iter().find_map(|name| {
+        let value = environment.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())?;
+        Some((name, proxy_url(value)))
+    })
+}
+
+/// The proxy through which `url` is reached, for people: its host and port, and the variable that names it.
+#[must_use]
+pub fn proxy_of(url: &Url, environment: &BTreeMap<String, String>) -> Option<String> {
+    let host = url.host_str()?.to_ascii_lowercase();
+    let excepted = ["NO_PROXY", "no_proxy"].iter().filter_map(|name| environment.get(*name));
+    let is_excepted = excepted
+        .flat_map(|list| list.split(','))
+        .map(|name| name.trim().trim_start_matches('.'))
+        .any(|name| {
+            name == "*"
+                || (!name.is_empty()
+                    && host.strip_suffix(name).is_some_and(|front| front.is_empty() || front.ends_with('.')))
+        });
+    let (variable, proxy) = named_proxy(url, environment).filter(|_| !is_excepted)?;
+    let proxy = proxy.filter(|proxy| !is_loopback(url) || is_loopback(proxy))?;
+    let port = proxy.port_or_known_default().map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{}{port} ({variable})", proxy.host_str()?))
 }
 
 /// True for an address on this machine.

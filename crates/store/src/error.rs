@@ -144,7 +144,9 @@ impl StoreError {
                 "another process took the session over; nothing already written is lost".to_owned()
             }
             Self::Log(LogStoreError::Failed { .. } | LogStoreError::Ended { .. }) => {
-                "check the disk; nothing already written is lost, and --resume continues from there".to_owned()
+                "check the disk and any limit on file sizes (`ulimit -f`); nothing already written is lost, and --resume \
+                 continues from there"
+                    .to_owned()
             }
         }
     }

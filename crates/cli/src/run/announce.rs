@@ -22,7 +22,9 @@ pub fn tell_offline(session: &SessionHandle) {
 /// Programs that read JSON learn of a session that cannot be opened, written or continued by a result message, too. It has
 /// what the unfinished turn came to so far.
 pub fn announce_failure(fault: Fault, format: OutputFormat, session_id: &str, state: &State) -> Fault {
-    let fault = fault.reworded(options::option_names(&crate::command_line::environment::environment()));
+    let fault = fault
+        .reworded(options::option_names(&crate::command_line::environment::environment()))
+        .naming_session(session_id);
     if format != OutputFormat::Text {
         let turn = state.turn.clone().unwrap_or_default();
         let message = serde_json::json!({

@@ -52,7 +52,7 @@ fn begins_soon() -> bool {
     match poll(&mut fds, Some(&wait)) {
         Ok(0) => {
             tell(&format!(
-                "warning: nothing arrived on stdin within {PATIENCE_SECONDS} s; going on without it (redirect it from \
+                "warning: nothing arrived on stdin within {PATIENCE_SECONDS} s; continuing without it (redirect it from \
                  /dev/null to avoid the wait)"
             ));
             false

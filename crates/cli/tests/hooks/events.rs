@@ -274,8 +274,10 @@ fn a_file_that_a_tool_wrote_is_told_once() {
     let stage = noting("FileChanged");
     let write = call(1, "Write", &json!({ "file_path": "new.txt", "content": "x" }));
     let edit = call(2, "Edit", &json!({ "file_path": "new.txt", "old_string": "x", "new_string": "y" }));
-    stage.run(&json!([write, edit, say("done")]), &["--permission-mode", "acceptEdits", "--trust"]).said();
-    assert_eq!(heard(&stage), ["new.txt add", "new.txt change"]);
+    let deep = call(3, "Write", &json!({ "file_path": "deep/er/new.txt", "content": "x" }));
+    let replies = json!([write, edit, deep, say("done")]);
+    stage.run(&replies, &["--permission-mode", "acceptEdits", "--trust"]).said();
+    assert_eq!(heard(&stage), ["new.txt add", "new.txt change", "deep/er/new.txt add"]);
 }
 
 #[test]

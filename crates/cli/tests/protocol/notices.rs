@@ -97,6 +97,21 @@ fn sources_that_the_sdk_implies_vouch_for_nothing() {
 }
 
 #[test]
+fn an_sdk_s_reader_learns_which_option_vouches() {
+    for (entrypoint, option) in [("sdk-py", "`setting_sources`"), ("sdk-ts", "`settingSources`")] {
+        let sandbox = project();
+        let mut command = Host::command(&sandbox, &json!([say("done")]), &[]);
+        command.env("CLAUDE_CODE_ENTRYPOINT", entrypoint);
+        let mut host = Host::spawn(command);
+        host.initialize(json!({}));
+        host.prompt("go");
+        let notice = host.until(|line| line["subtype"] == "notice");
+        let message = notice["message"].as_str().unwrap();
+        assert!(message.contains(option) && !message.contains("--"), "{message}");
+    }
+}
+
+#[test]
 fn the_home_directory_cannot_be_vouched_for() {
     let sandbox = project();
     let mut command = Host::command(&sandbox, &json!([say("done")]), &["--setting-sources=project"]);

@@ -12,11 +12,23 @@ use crate::sessions::support::{
 };
 
 /// Starts the command, sends the signal while the model is asked, and waits for the end.
-fn signalled(mut command: Command, signal: Signal, asked: impl Fn() -> bool) -> Run {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn signalled(command: &Command, signal: Signal, asked: impl Fn() -> bool) -> Run {
+    let child = with_hangup(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for("a request", asked);
     kill_process(Pid::from_child(&child), signal).unwrap();
     end(child)
+}
+
+/// The same command with SIGHUP as usual: tests that `nohup` started hand on that it is ignored, which counts.
+fn with_hangup(command: &Command) -> Command {
+    let mut usual = Command::new("env");
+    usual.arg("--default-signal=HUP").arg(command.get_program()).args(command.get_args());
+    usual.env_clear().stdin(Stdio::null());
+    usual.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        usual.current_dir(folder);
+    }
+    usual
 }
 
 /// The signals that end the program, with their names.
@@ -35,8 +47,9 @@ fn a_turn_that_is_waiting_for_the_model_goes_on_after_a_resume() {
         let server = ScriptedServer::start(Script::list(vec![stalled(), Reply::text("resumed")]));
         let command =
             online(&sandbox, &server, &["-p", "hello", "--session-id", ID, "--output-format", "json"]);
-        let run = signalled(command, signal, || !server.requests().is_empty()).exits(130);
+        let run = signalled(&command, signal, || !server.requests().is_empty()).exits(130);
         assert_failure(&run.json(), &format!("Interrupted by {name}"));
+        assert!(run.stderr.contains(&format!("qodercli -p --resume {ID}")), "{}", run.stderr);
         assert_eq!(interrupts(&sandbox), [name]);
         assert!(!kinds(&sandbox, ID).contains(&"turn-end".to_owned()), "the turn is not over");
         let resumed =
@@ -58,7 +71,7 @@ fn a_command_that_runs_is_stopped_and_its_turn_goes_on_after_a_resume() {
         let command = online(&sandbox, &server, &arguments);
         // The shell makes the file before it writes into it.
         let effects = || std::fs::read_to_string(sandbox.project().join("effects")).unwrap_or_default();
-        let run = signalled(command, signal, || effects() == "once\n").exits(130);
+        let run = signalled(&command, signal, || effects() == "once\n").exits(130);
         let last = run.lines().pop().unwrap();
         assert_failure(&last, &format!("Interrupted by {name}"));
         assert_eq!(run.lines().iter().filter(|line| line["type"] == "result").count(), 1);
@@ -89,7 +102,7 @@ fn an_agent_that_works_is_resumed() {
     let tools = ["--allowed-tools", "Agent,Bash", "--output-format", "stream-json"];
     let arguments = [&["-p", "hello", "--session-id", ID], &tools[..]].concat();
     let command = online(&sandbox, &server, &arguments);
-    signalled(command, Signal::TERM, || sandbox.project().join("effects").exists()).exits(130);
+    signalled(&command, Signal::TERM, || sandbox.project().join("effects").exists()).exits(130);
     assert!(!kinds(&sandbox, ID).contains(&"task-end".to_owned()), "the agent is not over");
     let resume = [&["-p", "--resume", ID], &tools[..]].concat();
     let resumed = run_with(&sandbox, &server, &resume).exits(0);
@@ -110,6 +123,6 @@ fn a_hang_up_that_is_to_be_ignored_is_ignored() {
     command.args(["-c", "trap '' HUP; exec \"$0\" -p hello"]).arg(direct.get_program());
     command.env_clear().envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(sandbox.project()).stdin(Stdio::null());
-    let run = signalled(command, Signal::HUP, || !server.requests().is_empty()).exits(0);
+    let run = signalled(&command, Signal::HUP, || !server.requests().is_empty()).exits(0);
     assert_eq!(run.stdout, "still here\n");
 }

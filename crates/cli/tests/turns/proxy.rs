@@ -5,6 +5,10 @@ use qoder_testkit::{Reply, Sandbox, Script, ScriptedServer};
 
 /// Runs one prompt against `base_url` and answers with what was printed.
 fn ask(base_url: &str, variables: &[(&str, &str)]) -> String {
+    String::from_utf8(run(base_url, variables).stdout).unwrap()
+}
+
+fn run(base_url: &str, variables: &[(&str, &str)]) -> std::process::Output {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(env!("CARGO_BIN_EXE_qodercli"));
     command.env("ANTHROPIC_BASE_URL", base_url).env("ANTHROPIC_API_KEY", "test-key").args(["-p", "hi"]);
@@ -12,7 +16,7 @@ fn ask(base_url: &str, variables: &[(&str, &str)]) -> String {
     for (name, value) in variables {
         command.env(name, value);
     }
-    String::from_utf8(command.output().unwrap().stdout).unwrap()
+    command.output().unwrap()
 }
 
 #[test]
@@ -39,4 +43,17 @@ fn a_server_here_is_reached_through_a_proxy_here_unless_it_is_excepted() {
 fn a_server_here_is_not_asked_for_at_a_proxy_elsewhere() {
     let server = ScriptedServer::start(Script::list(vec![Reply::text("from the server")]));
     assert_eq!(ask(&server.base_url(), &[("HTTP_PROXY", "http://proxy.invalid:3128")]), "from the server\n");
+}
+
+#[test]
+fn a_proxy_that_cannot_be_used_is_named() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (value, said) in [
+        (format!("http://{closed}"), format!("through the proxy {closed} (HTTP_PROXY)")),
+        ("::secret".to_owned(), "HTTP_PROXY is not the address of a proxy".to_owned()),
+    ] {
+        let run = run("http://model.invalid", &[("HTTP_PROXY", &value)]);
+        let stderr = String::from_utf8(run.stderr).unwrap();
+        assert!(stderr.contains(&said) && !stderr.contains("secret"), "{stderr}");
+    }
 }

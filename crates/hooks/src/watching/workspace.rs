@@ -52,6 +52,8 @@ pub struct WorkspaceWatch {
     kernel: KernelWatch,
     /// What the kernel reported and was not looked at yet.
     touched: Touched,
+    /// Files in folders that are not watched yet, as a tool left them.
+    known: BTreeMap<PathBuf, Stamp>,
     /// The limits leave something out, and that was not reported yet.
     untold_limit: bool,
     is_full: bool,
@@ -67,6 +69,7 @@ impl WorkspaceWatch {
             files: BTreeMap::new(),
             kernel: KernelWatch::new(),
             touched: Touched::default(),
+            known: BTreeMap::new(),
             untold_limit: false,
             is_full: false,
         };
@@ -107,6 +110,11 @@ impl WorkspaceWatch {
                 changes.entry(file).or_insert("change");
             }
         }
+        for (file, left) in std::mem::take(&mut self.known) {
+            if self.files.get(&file) == Some(&left) && changes.get(&file) == Some(&"add") {
+                changes.remove(&file);
+            }
+        }
         changes.into_iter().collect()
     }
 
@@ -117,7 +125,9 @@ impl WorkspaceWatch {
         let is_watched = file.parent().is_some_and(|folder| self.folders.contains(folder));
         match stamp(file) {
             Some(stamp) if is_watched => drop(self.files.insert(file.to_path_buf(), stamp)),
-            Some(_) | None => drop(self.files.remove(file)),
+            // The call made the folder too, which the next look finds with this file in it.
+            Some(stamp) => drop(self.known.insert(file.to_path_buf(), stamp)),
+            None => drop(self.files.remove(file)),
         }
     }
 
@@ -337,6 +347,19 @@ mod tests {
         place.write("two", "2");
         watch.is_known(&place.path("two"));
         assert_eq!(changes(&place, &mut watch), told(&[]));
+    }
+
+    #[test]
+    fn a_file_in_a_folder_that_the_same_call_made_is_not_told_again() {
+        let place = Place::new();
+        let mut watch = place.watch();
+        place.write("new/deep/one", "1");
+        watch.is_known(&place.path("new/deep/one"));
+        // What another program puts beside it counts.
+        place.write("new/two", "2");
+        assert_eq!(changes(&place, &mut watch), told(&[("new/two", "add")]));
+        place.write("new/deep/one", "longer");
+        assert_eq!(changes(&place, &mut watch), told(&[("new/deep/one", "change")]));
     }
 
     #[test]

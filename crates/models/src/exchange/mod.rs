@@ -13,6 +13,7 @@ mod unpack;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -28,7 +29,9 @@ use crate::calls::Endpoint;
 use crate::failure::{self, AttemptFailure, failure};
 use crate::learn::lesson::{self, Refusal};
 use crate::learn::{self, Learned};
-use crate::profile::{Profile, choose};
+use crate::profile::Profile;
+use crate::profile::choose::{self, Choice};
+use crate::protocol::Protocol;
 use crate::routes::{HttpClients, Route};
 use crate::settings::catalog::{DEFAULT_OUTPUT, Entry};
 use crate::settings::{ModelOptions, Price};
@@ -41,6 +44,8 @@ pub(crate) use timeouts::Timeouts;
 
 /// The most things that one call may learn; each costs a request.
 const MOST_LESSONS: u32 = 4;
+/// How long to wait for a list of models that may say which server this is.
+const IDENTIFYING: Duration = Duration::from_secs(5);
 
 struct CachedHead {
     system: Arc<[String]>,
@@ -211,7 +216,9 @@ impl HttpEndpoint {
                 Err(failed) => failed,
             };
             lessons += 1;
-            if lessons > MOST_LESSONS || !self.learn(&failed, request, sink) {
+            if lessons > MOST_LESSONS
+                || !(self.learn(&failed, request, sink) || self.identify(&failed, request, sink).await)
+            {
                 return Err(failed);
             }
         }
@@ -248,6 +255,58 @@ impl HttpEndpoint {
             compat: Some(Value::Object(changes)),
         }));
         true
+    }
+
+    /// After a refusal that teaches nothing, asks a server that nothing identified for its list of models, once a session.
+    /// True when the list identifies it, and the request to that kind of server is another one.
+    async fn identify(&self, failed: &AttemptFailure, request: &ModelRequest, sink: &Sink) -> bool {
+        let is_unexplained =
+            failed.response.is_some() && failed.failure.class == ModelFailureClass::InvalidRequest;
+        // Over Messages, the servers that such a list identifies take what an unknown one gets.
+        let is_unknown = self.route.protocol != Protocol::AnthropicMessages
+            && self.route.choice().is_guess
+            && self.profile().name == self.route.profile().name;
+        let server = self.route.server_key();
+        if !is_unexplained || !is_unknown || !self.learned.is_news(&server, "asked for its list of models") {
+            return false;
+        }
+        let before = self.profile();
+        let asked = self.models_profile();
+        let Ok(Some(told)) = tokio::time::timeout(IDENTIFYING, asked).await else { return false };
+        self.learned.recognise(&server, told.profile);
+        let profile = self.profile();
+        if self.body(request, before) == self.body(request, profile) {
+            return false;
+        }
+        let changes = learn::changes(&self.route.profile(), &profile);
+        let text = format!(
+            "{} refused the request, and {}: it was sent again as {} takes it, and so is every later one of this session. \
+             To settle it, put this into the settings: {}",
+            self.route.place(),
+            told.reason,
+            profile.title,
+            self.route.settings_line(&changes),
+        );
+        sink.push(ModelEvent::Notice(ModelNotice {
+            text: self.route.mask(&text),
+            place: self.place.clone(),
+            compat: Some(Value::Object(changes)),
+        }));
+        true
+    }
+
+    /// The profile that the server's list of models shows.
+    async fn models_profile(&self) -> Option<Choice> {
+        let client = self.client().ok()?;
+        let sent = client.get(self.route.models_endpoint()).headers(self.route.request_headers()).send();
+        let response = sent.await.ok().filter(|response| response.status().is_success())?;
+        let headers = response.headers().clone();
+        let route = Arc::clone(&self.route);
+        let pieces = response
+            .bytes_stream()
+            .map(move |piece| piece.map_err(|error| failure::from_network(&error, &route)));
+        let list = serde_json::from_slice(&body::collect(pieces.boxed()).await.ok()?).ok()?;
+        choose::by_headers(&headers).or_else(|| choose::by_models(&list))
     }
 
     /// Reports what the messages that are new here lose on this route.

@@ -249,10 +249,14 @@ fn advice(class: ModelFailureClass, status: u16, headers: &HeaderMap, route: &Ro
              model"
                 .to_owned(),
         ),
+        Class::ContextTooLong => Some(
+            "The conversation does not fit into the context window of the model: shorten the prompt, or use a model with a \
+             larger window"
+                .to_owned(),
+        ),
         Class::Permission
         | Class::RateLimit
         | Class::Overloaded
-        | Class::ContextTooLong
         | Class::InvalidRequest
         | Class::Server
         | Class::Network
@@ -318,6 +322,8 @@ pub(crate) fn from_sending(error: &reqwest::Error, route: &Route) -> AttemptFail
         source = inner.source();
     }
     let should_retry = is_certificate(&innermost(error)).then_some(false);
+    // An address that never takes a connection is as good as one that refuses it, and each try takes half a minute.
+    is_refused |= error.is_connect() && error.is_timeout();
     AttemptFailure { is_refused, should_retry, ..from_network(error, route).into() }
 }
 
@@ -356,13 +362,20 @@ fn innermost(error: &reqwest::Error) -> String {
 /// True when the certificate of the server is not trusted.
 fn is_certificate(cause: &str) -> bool {
     let cause = cause.to_ascii_lowercase();
-    ["certificate", "unknownissuer", "self-signed", "self signed"].iter().any(|word| cause.contains(word))
+    ["certificate", "unknownissuer", "causedasendentity", "self-signed", "self signed"]
+        .iter()
+        .any(|word| cause.contains(word))
 }
 
 /// What to do about a connection that could not be made.
 fn connection_advice(cause: &str, route: &Route) -> String {
     let lower = cause.to_ascii_lowercase();
     let origin = format!("{}://{}", route.base().scheme(), route.place());
+    if lower.contains("causedasendentity") {
+        return "The certificate of the server is that of an authority: sign one for the server with it, or make it again with \
+                `openssl req -x509 -addext basicConstraints=critical,CA:FALSE …`, and name it in SSL_CERT_FILE"
+            .to_owned();
+    }
     if is_certificate(cause) {
         return "The certificate of the server is not trusted: put it, or that of its issuer, into a file and name that in \
                 SSL_CERT_FILE or NODE_EXTRA_CA_CERTS"
@@ -387,7 +400,7 @@ pub(crate) fn from_network(error: &reqwest::Error, route: &Route) -> ModelFailur
     let cause = innermost(error);
     let place = route.place();
     let message = if error.is_connect() {
-        format!("cannot connect to {place}: {cause}. {}", connection_advice(&cause, route))
+        format!("cannot connect to {}: {cause}. {}", route.way(), connection_advice(&cause, route))
     } else {
         format!("the connection to {place} broke: {cause}. Check the network and any proxy in between")
     };

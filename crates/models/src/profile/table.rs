@@ -243,6 +243,7 @@ pub(super) static PROFILES: &[Profile] = &[
         error_words: &[
             says("unable to access model", Class::NotFound),
             says("unable to access non-serverless model", Class::NotFound),
+            says("dedicated_endpoint_not_running", Class::NotFound),
         ],
         ..STRICT_CHAT
     },

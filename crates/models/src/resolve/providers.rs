@@ -249,6 +249,7 @@ pub(crate) fn with_options(mut route: Route, options: &ModelOptions) -> Result<R
     if let Some(proxy) = &options.proxy {
         route.set_proxy(proxy)?;
     }
+    route.note_proxy(&options.environment);
     Ok(route)
 }
 

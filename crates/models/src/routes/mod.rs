@@ -5,6 +5,8 @@
 mod clients;
 pub(crate) mod provider;
 
+use std::collections::BTreeMap;
+
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 use qoder_http::is_loopback;
 use reqwest::Url;
@@ -30,6 +32,8 @@ pub(crate) struct Route {
     headers: HeaderMap,
     betas: Vec<String>,
     proxy: Option<Url>,
+    /// For people: the proxy of the environment that stands between.
+    via: Option<String>,
     key_origin: String,
     choice: Choice,
     /// True for a provider that the settings describe.
@@ -67,6 +71,7 @@ impl Route {
             headers: HeaderMap::new(),
             betas: Vec::new(),
             proxy: None,
+            via: None,
             key_origin: credentials.origin,
             choice,
             is_configured: false,
@@ -168,6 +173,23 @@ impl Route {
     /// The proxy to go through, in place of those that the environment names.
     pub(crate) fn proxy(&self) -> Option<&Url> {
         self.proxy.as_ref()
+    }
+
+    /// Notes the proxy that the environment puts in between.
+    pub(crate) fn note_proxy(&mut self, environment: &BTreeMap<String, String>) {
+        self.via = qoder_http::proxy_of(&self.base, environment);
+    }
+
+    /// For people: what a connection is made to, the proxy in between included.
+    pub(crate) fn way(&self) -> String {
+        let place = self.place();
+        match (&self.proxy, &self.via) {
+            (Some(proxy), _) => {
+                format!("{place} through the proxy {}", proxy.host_str().unwrap_or("?"))
+            }
+            (None, Some(via)) => format!("{place} through the proxy {via}"),
+            (None, None) => place,
+        }
     }
 
     /// The address of the protocol's own path.

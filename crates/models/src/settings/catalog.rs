@@ -32,6 +32,12 @@ const fn price(input: f64, output: f64, cache_read: f64, cache_write: f64) -> Pr
     Price { input, output, cache_read, cache_write, image: 0.0 }
 }
 
+/// An image model: dollars per million tokens, or per picture. Input counts as pictures, which cost more than text.
+const fn images(prefix: &'static str, input: f64, output: f64, image: f64) -> Family {
+    let price = Price { input, output, cache_read: 0.0, cache_write: 0.0, image };
+    family(prefix, UNKNOWN_WINDOW, DEFAULT_OUTPUT, price)
+}
+
 const fn family(prefix: &'static str, context_window: u64, max_output_tokens: u64, price: Price) -> Family {
     Family { prefix, context_window, max_output_tokens, price }
 }
@@ -61,6 +67,11 @@ static FAMILIES: &[Family] = &[
     family("o3-mini", 200_000, 100_000, price(1.1, 4.4, 0.55, 1.1)),
     family("o4-mini", 200_000, 100_000, price(1.1, 4.4, 0.275, 1.1)),
     family("o1", 200_000, 100_000, price(15.0, 60.0, 7.5, 15.0)),
+    images("gpt-image-1", 10.0, 40.0, 0.0),
+    images("gpt-image-1-mini", 2.5, 8.0, 0.0),
+    images("gpt-image-1.5", 8.0, 32.0, 0.0),
+    images("dall-e-3", 0.0, 0.0, 0.04),
+    images("dall-e-2", 0.0, 0.0, 0.02),
 ];
 
 /// What is known about `model`, options first, then settings, then the table.
@@ -112,6 +123,8 @@ mod tests {
         let options = ModelOptions::default();
         assert_eq!(lookup(&options, "gpt-5-mini-2025-08-07").price, Some(price(0.25, 2.0, 0.025, 0.25)));
         assert_eq!(lookup(&options, "claude-opus-4-5-20251101").max_output_tokens, 64_000);
+        assert_eq!(lookup(&options, "gpt-image-1-mini").price.map(|price| price.output), Some(8.0));
+        assert_eq!(lookup(&options, "dall-e-3").price.map(|price| price.image), Some(0.04));
         let unknown = lookup(&options, "o3x-custom");
         assert_eq!(
             (unknown.context_window, unknown.max_output_tokens, unknown.price),

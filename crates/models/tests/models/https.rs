@@ -17,12 +17,16 @@ use crate::support::{Server, anthropic_text, ask_once, events};
 /// Takes TLS off and passes everything on to `target`. Returns the address and the certificate.
 async fn front(target: String) -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    front_with(target, &made.cert, &made.signing_key).await
+}
+
+async fn front_with(target: String, cert: &rcgen::Certificate, key: &rcgen::KeyPair) -> (String, String) {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![cert.der().clone()], key)
         .unwrap();
     // As public servers do: a client that offers HTTP/2 has to speak it.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -39,7 +43,7 @@ async fn front(target: String) -> (String, String) {
             });
         }
     });
-    (address, made.cert.pem())
+    (address, cert.pem())
 }
 
 fn options(base_url: &str, certificates: Option<&str>) -> ModelOptions {
@@ -79,4 +83,18 @@ async fn an_unknown_certificate_is_refused_with_its_cause() {
         assert!(failure.message.contains(variable), "{}", failure.message);
     }
     assert!(server.requests().is_empty());
+}
+
+/// `openssl req -x509` makes such certificates unless it is asked for others.
+#[tokio::test]
+async fn a_certificate_of_an_authority_is_refused_with_what_to_make_instead() {
+    let mut asked = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+    asked.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let (url, pem) = front_with("127.0.0.1:1".to_owned(), &asked.self_signed(&key).unwrap(), &key).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), pem).unwrap();
+    let told = ask_once(&options(&url, file.path().to_str())).await;
+    let message = &told.failure().message;
+    assert!(message.contains("basicConstraints=critical,CA:FALSE"), "{message}");
 }

@@ -66,3 +66,34 @@ async fn a_header_of_the_first_response_tells_the_server() {
     assert!(requests[0].json().get("max_completion_tokens").is_some(), "the careful row goes by the model");
     assert!(requests[1].json().get("max_tokens").is_some(), "llama.cpp calls it so for every model");
 }
+
+// https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html: models are `owned_by: vllm`; its responses carry the
+// name of the web server alone.
+#[tokio::test]
+async fn a_list_of_models_tells_the_server_after_a_refusal_without_a_reason() {
+    let unexplained = || status(400, &[("server", "uvicorn")], r#"{"error":{"message":"Bad Request"}}"#);
+    let list = |owner: &str| {
+        let list = json!({"object": "list", "data": [{"id": "m", "object": "model", "owned_by": owner}]});
+        status(200, &[("content-type", "application/json")], &list.to_string())
+    };
+    let completed = json!({"type": "response.completed",
+        "response": {"id": "r", "status": "completed", "output": []}});
+    let server = Server::start(vec![unexplained(), list("vllm"), events(&[completed]), unexplained()]).await;
+    let model = resolve(&server.styled("openai-responses", "m")).unwrap();
+    let told = ask(&model, request(vec![user("a")])).await;
+    told.reply();
+    assert!(told.notices[0].contains("`owned_by: vllm`"), "{:?}", told.notices);
+    assert!(told.notices[0].contains(r#""compat":{"profile":"vllm"}"#), "{:?}", told.notices);
+    ask(&model, request(vec![user("a")])).await.failure();
+    let requests = server.requests();
+    assert_eq!(requests.len(), 4, "the list is asked for once");
+    assert!(requests[1].head.starts_with("GET /v1/models "), "{}", requests[1].head);
+    assert!(requests[0].json().get("store").is_some() && requests[2].json().get("store").is_none());
+
+    let server = Server::start(vec![unexplained(), list("stranger"), unexplained()]).await;
+    let model = resolve(&server.styled("openai", "m")).unwrap();
+    for _ in 0..2 {
+        ask(&model, request(vec![user("a")])).await.failure();
+    }
+    assert_eq!(server.requests().len(), 3, "the list is asked for once");
+}

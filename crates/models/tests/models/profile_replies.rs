@@ -132,17 +132,39 @@ async fn together_sends_reasoning_under_its_own_name() {
     assert_eq!((thinking_of(blocks), text_of(blocks)), ("17*23 is 391".to_owned(), "391".to_owned()));
 }
 
-// https://github.com/earendil-works/pi/issues/5506 quotes the words for a model that has no shared endpoint.
-#[tokio::test]
-async fn together_refuses_a_model_by_its_own_words() {
-    let refusal = json!({"error": {
-        "message": "Unable to access non-serverless model some-model. Please visit its page to start an endpoint.",
-        "type": "invalid_request_error", "param": null, "code": "model_not_available",
-    }});
+async fn refused(profile: &str, refusal: &Value) -> Class {
     let refusal = refusal.to_string();
     let server = Server::start(vec![status(400, &[("content-type", "application/json")], &refusal)]).await;
     let mut options = server.styled("openai", "some-model");
-    options.compat = json!("together");
-    let told = ask(&resolve(&options).unwrap(), request(vec![user("go")])).await;
-    assert_eq!(told.failure().class, Class::NotFound);
+    options.compat = json!(profile);
+    ask(&resolve(&options).unwrap(), request(vec![user("go")])).await.failure().class
+}
+
+// https://github.com/earendil-works/pi/issues/5506 and https://github.com/HeyPuter/puter/issues/3168 quote the words for a
+// model that has no shared endpoint, and for one whose endpoint does not run.
+#[tokio::test]
+async fn together_refuses_a_model_by_its_own_words() {
+    for (message, code) in [
+        (
+            "Unable to access non-serverless model some-model. Please visit its page to start an endpoint.",
+            "model_not_available",
+        ),
+        (
+            "The dedicated endpoint for some-model is not running. Please visit its page to start the endpoint.",
+            "dedicated_endpoint_not_running",
+        ),
+    ] {
+        let error = json!({"message": message, "type": "invalid_request_error", "param": null, "code": code});
+        let refusal = json!({"id": "okkMWqL-2kFHot", "error": error});
+        assert_eq!(refused("together", &refusal).await, Class::NotFound, "{code}");
+    }
+}
+
+// https://github.com/QwenLM/Qwen3/issues/1321: the error is the whole body, and its code is the status.
+#[tokio::test]
+async fn sglang_says_without_an_envelope_that_a_prompt_is_too_long() {
+    let message = "The input (61709 tokens) is longer than the model's context length (40960 tokens).";
+    let refusal =
+        json!({"object": "error", "message": message, "type": "BadRequestError", "param": null, "code": 400});
+    assert_eq!(refused("sglang", &refusal).await, Class::ContextTooLong);
 }

@@ -122,6 +122,7 @@ impl Sessions {
         }
         let servers = setup.bring_servers(&request.servers, &mut callbacks)?;
         setup.warnings.extend(servers.into_iter().map(Notice::from));
+        setup.reword_warnings(told);
         setup.warnings[told..].iter().for_each(|warning| report(&format!("warning: {warning}")));
         if !request.answers_own_servers {
             callbacks.servers.retain(|server| !matches!(server.config.transport, Transport::Sdk { .. }));

@@ -159,6 +159,14 @@ impl Setup {
         Ok(setup)
     }
 
+    /// Writes the options in warnings as their reader does; those before `from` are done.
+    pub(crate) fn reword_warnings(&mut self, from: usize) {
+        let names = self.options.option_names;
+        for warning in self.warnings.iter_mut().skip(from) {
+            warning.text = names.reword(&warning.text).into_owned();
+        }
+    }
+
     /// The rules of all layers.
     #[must_use]
     pub fn rules(&self) -> &RuleSet {

@@ -85,7 +85,8 @@ impl Driver<'_> {
     }
 
     pub(in crate::driver) fn warn(&self, text: &str) -> Result<(), DriveError> {
-        self.engine.outlet.emit(Event::Warning(text)).map_err(DriveError::Output)
+        let text = self.engine.gate.option_names.reword(text);
+        self.engine.outlet.emit(Event::Warning(&text)).map_err(DriveError::Output)
     }
 
     /// What an observing hook said beyond context.

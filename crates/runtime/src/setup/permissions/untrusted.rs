@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
+use qoder_core::OptionNames;
 use qoder_types::RuleSource;
 
 use crate::events::{Notice, NoticeKind};
@@ -48,9 +49,15 @@ impl Setup {
                 "{folder} cannot be trusted as a whole, so {named}. Start in the folder of one project instead."
             )
         } else {
+            let names = self.options.option_names;
+            let once = match names {
+                OptionNames::Flags => "pass `--trust` for one run".to_owned(),
+                OptionNames::SnakeCase | OptionNames::CamelCase => {
+                    format!("list `project` in {}", names.name("setting-sources"))
+                }
+            };
             format!(
-                "{folder} is not trusted, so {named}. To trust the folder, run `qodercli trust`, pass `--trust` for one run, or \
-                 list `project` in `setting_sources` of an SDK."
+                "{folder} is not trusted, so {named}. To trust the folder, run `qodercli trust`, or {once}."
             )
         };
         files.truncate(MOST_FILES);
