@@ -12,7 +12,7 @@ use qoder_types::record::InputAdmitted;
 use tokio::sync::oneshot;
 
 use super::drive::Finished;
-use super::requests::{Desk, Request};
+use super::requests::{Request, RequestContext};
 use super::stop::Stopper;
 use super::subscribe::Subscription;
 use crate::driver::{DriverLink, LateAnswer};
@@ -34,7 +34,7 @@ pub struct SessionHandle {
     pub(super) driver: DriverLink,
     pub(super) engine: Arc<Engine>,
     pub(super) session_id: String,
-    pub(super) desk: Arc<Desk>,
+    pub(super) context: Arc<RequestContext>,
     pub(super) stop: Stopper,
     pub(super) finished: Finishing,
     /// Dropped with the last clone, by which the drive learns of it.
@@ -80,7 +80,7 @@ impl SessionHandle {
     /// # Errors
     /// When it cannot be served, or the session has ended.
     pub async fn request<R: Request>(&self, request: R) -> Result<R::Answer, RequestError> {
-        request.serve(&self.desk).await
+        request.serve(&self.context).await
     }
 
     /// Stops the turn that runs, if one does. Inputs that wait keep their place.
@@ -108,11 +108,11 @@ impl SessionHandle {
     pub fn subscribe(&self, after: Option<u64>, wants: Wants) -> Subscription {
         let subscription = Subscription::new(
             &self.engine.common.hub,
-            self.desk.location(),
+            self.context.location(),
             (&self.session_id, after),
             wants,
         );
-        if let Some(elicitations) = self.desk.elicitations() {
+        if let Some(elicitations) = self.context.elicitations() {
             subscription.hear_of(elicitations);
         }
         subscription

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::requests::Desk;
+use super::requests::RequestContext;
 use crate::driver::DriverLink;
 use crate::driver::LateAnswer;
 use crate::events::{AnswerError, Event, Hub, Outlet};
 use crate::session::timestamp;
 
 /// Where requests are served, once a front is there.
-pub(super) type ServedAt = Arc<OnceLock<Weak<Desk>>>;
+pub(super) type ServedAt = Arc<OnceLock<Weak<RequestContext>>>;
 
 /// Serves an inbox until it is dropped.
 pub(super) struct Mail(JoinHandle<()>);
@@ -106,15 +106,15 @@ impl Clerk {
     /// Has a request served. One that was left for an earlier process is not wanted any longer.
     fn request(&self, entry: &InboxEntry, request: Value) -> impl Future<Output = InboxReply> + use<> {
         let (id, is_late) = (entry.id.clone(), entry.at < self.begun);
-        let desk = self.served_at.get().and_then(Weak::upgrade);
+        let context = self.served_at.get().and_then(Weak::upgrade);
         async move {
-            let answer = match (serde_json::from_value(request), desk) {
+            let answer = match (serde_json::from_value(request), context) {
                 _ if is_late => {
                     Err(RequestError::refused("it was left before this process drove the session"))
                 }
                 (Err(error), _) => Err(RequestError::refused(format!("it is not a request: {error}"))),
                 (Ok(_), None) => Err(RequestError::Ended),
-                (Ok(request), Some(desk)) => desk.serve(request).await,
+                (Ok(request), Some(context)) => context.serve(request).await,
             };
             match answer {
                 Ok(details) => {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::driver::Driver;
 use crate::error::{DriveError, WaitingCall};
-use crate::events::tell_state;
+use crate::events::emit_state;
 use crate::events::{AnswerError, ArrivedAnswer, Outlet};
 use crate::permissions::Unattended;
 use qoder_protocol::SessionState;
@@ -230,7 +230,7 @@ impl Driver<'_> {
         open: &mut OpenQuestions,
         id: &str,
     ) -> Result<Waited, DriveError> {
-        tell_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
+        emit_state(&*self.engine.outlet, &self.session.id, SessionState::RequiresAction)?;
         let asked = self.session.state.call(id).and_then(Call::waiting_ask);
         if let Some(asked) = asked.filter(|asked| asked.kind == AskKind::Permission) {
             self.notify_of_permission(&asked.tool_name, id);
@@ -254,7 +254,7 @@ impl Driver<'_> {
                 arrival = self.arrivals.next() => self.take_now(arrival).await?,
             }
         };
-        tell_state(&*self.engine.outlet, &self.session.id, SessionState::Running)?;
+        emit_state(&*self.engine.outlet, &self.session.id, SessionState::Running)?;
         Ok(waited)
     }
 
