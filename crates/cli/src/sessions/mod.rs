@@ -109,9 +109,8 @@ pub fn list(environment: &BTreeMap<String, String>, all: bool, as_json: bool) ->
         let summary: String = session.summary().chars().take(80).collect();
         let summary = summary.replace(['\n', '\r', '\t'], " ");
         let place = if all { session.cwd.clone().unwrap_or_default() + "  " } else { String::new() };
-        let status = Status::of(&session.paths, session.modified);
-        let doing = status.doing.as_str();
-        print_row(&format!("{}  {modified}  {doing:<10}  {place}{summary}", session.id))?;
+        let status = Status::of(&session.paths, session.modified).words();
+        print_row(&format!("{}  {modified}  {status:<19}  {place}{summary}", session.id))?;
     }
     Ok(Exit::Success)
 }

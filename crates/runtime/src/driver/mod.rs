@@ -33,7 +33,7 @@ use crate::checkpoints::KeptFiles;
 use crate::engine::Engine;
 use crate::engine::interrupt::Interrupt;
 use crate::error::DriveError;
-use crate::events::Event;
+use crate::events::{Barrier, Event, Receipt};
 use crate::session::Session;
 use qoder_hooks::Occasion;
 
@@ -224,6 +224,14 @@ impl<'a> Driver<'a> {
         }
         if let (Some(turn), None) = (&self.session.state.turn, &self.engine.agent) {
             self.engine.common.spending.begin_turn(&turn.usage);
+        }
+    }
+
+    /// What a receipt waits for.
+    pub(crate) fn barrier_of(&mut self, receipt: Receipt) -> Barrier {
+        match receipt {
+            Receipt::Taken => Box::pin(std::future::ready(Ok(()))),
+            Receipt::Durable => self.session.barrier(),
         }
     }
 

@@ -18,7 +18,7 @@ use super::subscribe::Subscription;
 use crate::driver::{DriverLink, LateAnswer};
 use crate::engine::Engine;
 use crate::error::DriveError;
-use crate::events::{AnswerError, AttachedSink, Sink, Wants};
+use crate::events::{AnswerError, AttachedSink, Receipt, Sink, Wants};
 use crate::permissions::ask_tool;
 
 /// What a session comes to, for any number of fronts that wait for it. It does not keep the session alive.
@@ -58,18 +58,20 @@ impl SessionHandle {
     }
 
     /// Answers a question: with allow or deny, or with the result of a call that runs outside the runtime. The first
-    /// answer counts; every other one learns which did.
+    /// answer counts, and is durable when this returns; every other one learns which did.
     ///
     /// # Errors
     /// When another answer was first, the question is not pending, or it wants another kind of answer.
     pub async fn answer(&self, action: &ActionId, answer: Answer) -> Result<(), AnswerError> {
-        let outcome = self.engine.common.hub.answer(action, answer.clone()).await;
+        let outcome = self.engine.common.hub.answer(action, answer.clone(), Receipt::Durable).await;
         if !matches!(outcome, Err(AnswerError::NotPending | AnswerError::Withdrawn)) {
             return outcome;
         }
         // The question may be on record without being open: its turn, or its agent, is not driven at this moment.
         let action = action.clone();
-        match self.driver.run(move |driver| driver.answer_late(&action, answer)).await {
+        let late =
+            self.driver.run_with_receipt(Receipt::Durable, move |driver| driver.answer_late(&action, answer));
+        match late.await {
             Ok(LateAnswer::Unknown) | Err(_) => outcome,
             Ok(late) => late.counts(),
         }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::driver::Driver;
 use crate::error::{DriveError, WaitingCall};
 use crate::events::emit_state;
-use crate::events::{AnswerError, ArrivedAnswer, Outlet};
+use crate::events::{AnswerError, ArrivedAnswer, Barrier, Outlet};
 use crate::permissions::Unattended;
 use qoder_protocol::SessionState;
 
@@ -79,11 +79,15 @@ impl OpenQuestions {
     }
 
     /// The answer is on record: informs the answerer, and everyone who was asked.
-    pub(in crate::driver) fn accept(&mut self, arrived: ArrivedAnswer) -> Result<(), DriveError> {
+    pub(in crate::driver) fn accept(
+        &mut self,
+        arrived: ArrivedAnswer,
+        barrier: Barrier,
+    ) -> Result<(), DriveError> {
         self.open.retain(|id| *id != arrived.tool_use_id);
         let resolution = Resolution::Answered(arrived.answer.clone());
         let told = self.outlet.resolve(ActionId::main(arrived.tool_use_id.as_str()), resolution);
-        arrived.accepted();
+        arrived.accepted(barrier)?;
         told.map_err(DriveError::Output)
     }
 }
@@ -153,7 +157,8 @@ impl Driver<'_> {
 
     fn take_answer(&mut self, open: &mut OpenQuestions, arrived: ArrivedAnswer) -> Result<(), DriveError> {
         self.record_answer(&arrived.tool_use_id, arrived.answer.clone(), Vec::new())?;
-        open.accept(arrived)
+        let barrier = self.barrier_of(arrived.receipt);
+        open.accept(arrived, barrier)
     }
 
     /// The answer, if it fits an open question; otherwise its sender learns why not.
